@@ -1,0 +1,265 @@
+"""Runs forests through a model: prefill in chunks, then decoding in lockstep.
+
+The trie's nodes go through the model in depth-first chunks. Every chunk is one ordinary
+forward of a (1, T) batch whose position_ids are depths in the trie; attention is computed
+run by run over cached ancestors (`attention.Prefill`), and the language-model head only at
+asked nodes. The one-by-one loop is the oracle, and the way for models a tree cannot serve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from interp import attention
+from interp.forest import Forest
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+Execution = Literal["auto", "packed", "dense", "loop"]
+Choose = Callable[[Tensor], Tensor]
+"""(B, V) float32 logits to (B,) next tokens."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A continuation: its ids without the end token, and why it ended."""
+
+    ids: tuple[int, ...]
+    finish: Literal["stop", "length"]
+
+
+@dataclass
+class Taps:
+    """What to read besides logits, and where."""
+
+    rows: frozenset[int] = frozenset()
+    """Nodes whose attention rows are wanted."""
+    hidden: frozenset[int] = frozenset()
+    """Nodes whose residual stream is wanted."""
+    row_weights: dict[int, list[Tensor]] = field(default_factory=dict)
+    """node -> per layer (H, P)."""
+    residuals: dict[int, Tensor] = field(default_factory=dict)
+    """node -> (L + 1, D): the embeddings, then after every layer, before the final norm."""
+
+
+@torch.inference_mode()
+def prefill(
+    model: Model,
+    forest: Forest,
+    asked: Sequence[int],
+    on_logits: Callable[[list[int], Tensor], None],
+    *,
+    chunk: int,
+    taps: Taps | None = None,
+    dense: bool = False,
+) -> attention.KeyValues:
+    """Run every node once; hand over (nodes, (A, V) logits) chunk by chunk."""
+    taps = taps or Taps()
+    cache = attention.KeyValues(len(forest))
+    wanted = np.unique(np.asarray(asked, dtype=np.int64))
+    step = len(forest) if dense else chunk
+    for start in range(0, len(forest), step):
+        stop = min(start + step, len(forest))
+        here = wanted[(wanted >= start) & (wanted < stop)]
+        read = attention.Prefill(
+            forest, cache, start, stop, row_nodes=sorted(taps.rows), dense=dense
+        )
+        stream = sorted(n for n in taps.hidden if start <= n < stop)
+        with _residuals(model, [n - start for n in stream]) as residuals:
+            logits = _forward(
+                model,
+                read,
+                torch.from_numpy(forest.tokens[start:stop]),
+                torch.from_numpy(forest.depth[start:stop]),
+                torch.from_numpy(here - start),
+            )
+        for node, layers in read.rows.items():
+            taps.row_weights[node] = [layers[i] for i in sorted(layers)]
+        for i, node in enumerate(stream):
+            taps.residuals[node] = torch.stack([layer[i] for layer in residuals])
+        if here.size:
+            on_logits(here.tolist(), logits)
+    return cache
+
+
+def _forward(
+    model: Model, read: attention.Session, tokens: Tensor, positions: Tensor, keep: Tensor
+) -> Tensor:
+    """(T,) tokens at their positions to (A, V) logits at the kept indices."""
+    at = keep if keep.numel() else torch.zeros(1, dtype=torch.long)
+    with attention.session(read):
+        logits = model.hf(
+            input_ids=tokens[None].to(model.device),
+            position_ids=positions[None].to(model.device),
+            use_cache=False,
+            logits_to_keep=at.to(model.device),
+        ).logits[0]
+    return logits[: keep.numel()]
+
+
+@contextmanager
+def _residuals(model: Model, positions: list[int]) -> Iterator[list[Tensor]]:
+    """Collect (len(positions), D) before the first layer and after every layer."""
+    found: list[Tensor] = []
+    if not positions:
+        yield found
+        return
+    layers = model.structure.layers
+
+    def before(_: nn.Module, args: tuple, kwargs: dict) -> None:
+        x = args[0] if args else kwargs["hidden_states"]
+        found.append(x[0, positions].to(model.device))
+
+    def after(_: nn.Module, __: tuple, out: Tensor | tuple) -> None:
+        x = out if isinstance(out, Tensor) else out[0]
+        found.append(x[0, positions].to(model.device))
+
+    hooks = [layers[0].register_forward_pre_hook(before, with_kwargs=True)]
+    hooks += [layer.register_forward_hook(after) for layer in layers]
+    try:
+        yield found
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def greedy(logits: Tensor) -> Tensor:
+    return logits.argmax(-1)
+
+
+@torch.inference_mode()
+def decode(
+    model: Model,
+    cache: attention.KeyValues,
+    paths: Sequence[Sequence[int]],
+    first: Tensor,
+    max_new_tokens: int,
+    *,
+    choose: Callable[[Tensor, list[int]], Tensor] | None = None,
+    stop: Callable[[str], bool] | None = None,
+    group_tokens: int,
+    on_done: Callable[[int, Generation], None] | None = None,
+) -> list[Generation]:
+    """Continue every path of the cached forest, all in lockstep.
+
+    `first` is (B, V): the logits at the end of each path. `choose(logits, rows)` picks the
+    next tokens of those rows of `paths` (greedy by default). A sequence ends at one of the
+    model's end tokens, when `stop` says so of its text, or after `max_new_tokens`.
+    Sequences are grouped so that a group holds at most `group_tokens` cached positions.
+    """
+    done: dict[int, Generation] = {}
+
+    def finish(row: int, generation: Generation) -> None:
+        done[row] = generation
+        if on_done:
+            on_done(row, generation)
+
+    for rows in _groups([len(p) + max_new_tokens for p in paths], group_tokens):
+        _decode_group(model, cache, paths, rows, first, max_new_tokens, choose, stop, finish)
+    return [done[i] for i in range(len(paths))]
+
+
+def _groups(lengths: list[int], budget: int) -> list[list[int]]:
+    """Rows of similar length together, each group within `budget` padded positions."""
+    groups: list[list[int]] = []
+    for row in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        if groups and lengths[groups[-1][0]] * (len(groups[-1]) + 1) <= budget:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return groups
+
+
+def _decode_group(
+    model: Model,
+    cache: attention.KeyValues,
+    paths: Sequence[Sequence[int]],
+    rows: list[int],
+    first: Tensor,
+    max_new_tokens: int,
+    choose: Callable[[Tensor, list[int]], Tensor] | None,
+    stop: Callable[[str], bool] | None,
+    finish: Callable[[int, Generation], None],
+) -> None:
+    state = attention.Decode(cache, [paths[r] for r in rows], max_new_tokens)
+    logits = first[rows]
+    written: dict[int, list[int]] = {r: [] for r in rows}
+    while True:
+        tokens = (choose(logits, rows) if choose else greedy(logits)).tolist()
+        alive: list[int] = []
+        for i, (row, token) in enumerate(zip(rows, tokens, strict=True)):
+            if token in model.end_ids:
+                finish(row, Generation(tuple(written[row]), "stop"))
+                continue
+            written[row].append(token)
+            if stop is not None and stop(model.decode(written[row])):
+                finish(row, Generation(tuple(written[row]), "stop"))
+            elif len(written[row]) >= max_new_tokens:
+                finish(row, Generation(tuple(written[row]), "length"))
+            else:
+                alive.append(i)
+        if not alive:
+            return
+        if len(alive) < len(rows):
+            state.keep(torch.tensor(alive))
+            rows = [rows[i] for i in alive]
+        state.advance()
+        logits = _forward(
+            model,
+            state,
+            torch.tensor([written[r][-1] for r in rows]),
+            state.positions,
+            torch.arange(len(rows)),
+        )
+
+
+@torch.inference_mode()
+def one_by_one(
+    model: Model,
+    sequences: Sequence[Sequence[int]],
+    ask: Sequence[Sequence[int]],
+    on_logits: Callable[[int, Tensor], None],
+) -> None:
+    """The oracle: each sequence in a plain forward; (index, (A, V) logits) handed over."""
+    for i, (ids, positions) in enumerate(zip(sequences, ask, strict=True)):
+        keep = torch.as_tensor(list(positions), device=model.device) % len(ids)
+        logits = model.hf(
+            input_ids=torch.tensor([list(ids)], device=model.device),
+            use_cache=False,
+            logits_to_keep=keep,
+        ).logits[0]
+        on_logits(i, logits)
+
+
+@torch.inference_mode()
+def continue_one_by_one(
+    model: Model,
+    prefix: Sequence[int],
+    max_new_tokens: int,
+    *,
+    choose: Callable[[Tensor], Tensor] | None = None,
+    stop: Callable[[str], bool] | None = None,
+) -> Generation:
+    """The oracle of `decode`: one sequence, transformers' own cache."""
+    tokens = torch.tensor([list(prefix)], device=model.device)
+    past, written = None, []
+    while True:
+        out = model.hf(input_ids=tokens, past_key_values=past, use_cache=True, logits_to_keep=1)
+        past = out.past_key_values
+        token = int((choose or greedy)(out.logits[0, -1:].float()))
+        if token in model.end_ids:
+            return Generation(tuple(written), "stop")
+        written.append(token)
+        if stop is not None and stop(model.decode(written)):
+            return Generation(tuple(written), "stop")
+        if len(written) >= max_new_tokens:
+            return Generation(tuple(written), "length")
+        tokens = torch.tensor([[token]], device=model.device)

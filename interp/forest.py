@@ -1,0 +1,189 @@
+"""Many token sequences with shared prefixes, merged into one trie.
+
+Letters used for shapes in this package: `B` branches, `N` trie nodes, `P` path length,
+`A` asked nodes, `L` layers, `H` query heads, `D` width, `V` vocabulary.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Int
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One token sequence to be run, and where to read it."""
+
+    ids: tuple[int, ...]
+    """Every token from the first one of the prompt."""
+    ask: tuple[int, ...] = (-1,)
+    """Positions whose next-token logits are wanted; negative ones count from the end."""
+
+    def __post_init__(self) -> None:
+        if not self.ids:
+            raise ValueError("a branch needs at least one token; got an empty sequence")
+        for position in self.ask:
+            if not -len(self.ids) <= position < len(self.ids):
+                raise ValueError(
+                    f"asked position {position} lies outside a branch of {len(self.ids)} tokens"
+                )
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive nodes, each the child of the one before: what attention is computed on."""
+
+    start: int
+    stop: int
+    ancestors: tuple[tuple[int, int], ...]
+    """Half-open node spans on the path from the root to the run's first node, in order."""
+    depth: int
+    """Depth of the first node, i.e. how many tokens the ancestors hold."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Unique prefixes of a set of sequences, in depth-first order.
+
+    Depth-first order makes ancestry a comparison of integers: node `j` is an ancestor
+    of node `i` (or `i` itself) exactly if `j <= i < end[j]`.
+    """
+
+    tokens: Int[NDArray[np.int64], " N"]
+    depth: Int[NDArray[np.int64], " N"]
+    """Position of the token in every sequence that passes through the node."""
+    parent: Int[NDArray[np.int64], " N"]
+    """-1 at a root."""
+    paths: tuple[NDArray[np.int64], ...]
+    """Per sequence, in the order given: its nodes from root to leaf."""
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[int]]) -> Forest:
+        """Merge `sequences`; equal prefixes share their nodes.
+
+        Sorting brings shared prefixes together, so one pass over neighbours, each
+        compared with the one before, makes the trie in depth-first order.
+        """
+        if not sequences:
+            raise ValueError("a forest needs at least one sequence")
+        arrays = [np.asarray(s, dtype=np.int64) for s in sequences]
+        if any(a.size == 0 for a in arrays):
+            raise ValueError("a forest cannot hold an empty sequence")
+        order = sorted(range(len(arrays)), key=lambda i: tuple(arrays[i].tolist()))
+        tokens: list[NDArray[np.int64]] = []
+        depth: list[NDArray[np.int64]] = []
+        parent: list[NDArray[np.int64]] = []
+        paths: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(arrays)
+        size = 0
+        before, path = np.empty(0, np.int64), np.empty(0, np.int64)
+        for i in order:
+            ids = arrays[i]
+            shared = _common_prefix(before, ids)
+            fresh = ids.size - shared
+            nodes = np.arange(size, size + fresh)
+            path = np.concatenate([path[:shared], nodes])
+            if fresh:
+                tokens.append(ids[shared:])
+                depth.append(np.arange(shared, ids.size))
+                parent.append(np.concatenate([path[shared - 1 : shared], nodes[:-1]]))
+                if not shared:
+                    parent[-1] = np.concatenate([[-1], nodes[:-1]])
+            paths[i] = path
+            before, size = ids, size + fresh
+        return cls(
+            tokens=np.concatenate(tokens),
+            depth=np.concatenate(depth),
+            parent=np.concatenate(parent),
+            paths=tuple(paths),
+        )
+
+    def __len__(self) -> int:
+        return int(self.tokens.size)
+
+    @property
+    def naive_tokens(self) -> int:
+        """Tokens that one-by-one runs would process."""
+        return sum(p.size for p in self.paths)
+
+    @property
+    def limit(self) -> float:
+        """The best speed-up that sharing prefixes can give: naive tokens per trie node."""
+        return self.naive_tokens / len(self)
+
+    @cached_property
+    def end(self) -> NDArray[np.int64]:
+        """One past the last node of each node's subtree. Shape (N,)."""
+        end = np.arange(1, len(self) + 1)
+        for node in range(len(self) - 1, -1, -1):
+            above = self.parent[node]
+            if above >= 0 and end[node] > end[above]:
+                end[above] = end[node]
+        return end
+
+    def path(self, node: int) -> NDArray[np.int64]:
+        """Nodes from the root to `node`, both included."""
+        spans = self._spans(node)
+        return np.concatenate([np.arange(a, b) for a, b in spans])
+
+    def runs(self, start: int, stop: int) -> list[Run]:
+        """The runs that nodes `start`..`stop` fall into, in order."""
+        breaks = self._breaks
+        first = int(np.searchsorted(breaks, start, side="right"))
+        bounds = [start, *(int(b) for b in breaks[first:] if b < stop), stop]
+        return [
+            Run(a, b, self._spans(int(self.parent[a])), int(self.depth[a]))
+            for a, b in itertools.pairwise(bounds)
+        ]
+
+    @cached_property
+    def _breaks(self) -> NDArray[np.int64]:
+        """Nodes that are not the child of the node before them."""
+        return np.flatnonzero(self.parent != np.arange(len(self)) - 1)
+
+    def _spans(self, node: int) -> tuple[tuple[int, int], ...]:
+        spans: list[tuple[int, int]] = []
+        breaks = self._breaks
+        while node >= 0:
+            head = max(
+                0,
+                int(breaks[np.searchsorted(breaks, node, side="right") - 1])
+                if breaks.size and breaks[0] <= node
+                else 0,
+            )
+            spans.append((head, node + 1))
+            node = int(self.parent[head])
+        return tuple(reversed(spans))
+
+
+def split_by_budget(sequences: Sequence[Sequence[int]], budget: int) -> list[list[int]]:
+    """Indices of `sequences`, grouped so that each group's forest has at most `budget` nodes.
+
+    A single sequence longer than the budget stands alone: it cannot be made smaller.
+    Shared prefixes are computed once per group.
+    """
+    if budget < 1:
+        raise ValueError(f"the token budget must be positive, got {budget}")
+    arrays = [np.asarray(s, dtype=np.int64) for s in sequences]
+    order = sorted(range(len(arrays)), key=lambda i: tuple(arrays[i].tolist()))
+    groups: list[list[int]] = []
+    size, before = 0, np.empty(0, np.int64)
+    for i in order:
+        fresh = arrays[i].size - (_common_prefix(before, arrays[i]) if groups else 0)
+        if not groups or size + fresh > budget:
+            groups.append([])
+            size, fresh = 0, arrays[i].size
+        groups[-1].append(i)
+        size, before = size + fresh, arrays[i]
+    return groups
+
+
+def _common_prefix(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
+    n = min(a.size, b.size)
+    different = np.flatnonzero(a[:n] != b[:n])
+    return int(different[0]) if different.size else n

@@ -1,0 +1,63 @@
+"""Logit lens: a layer's residual stream through the model's own final norm and unembedding.
+
+Source: nostalgebraist, "interpreting GPT: the logit lens" (2020). The norm is part of it;
+a lens without it reads noise. The last layer's lens equals the model's logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+
+@torch.inference_mode()
+def lens(
+    model: Model,
+    residuals: Float[Tensor, "*A D"],
+    options: Sequence[int] | None = None,
+) -> Float[Tensor, "*A V"]:
+    """Logits that the unembedding would give if the model stopped at these residuals.
+
+    Args:
+        residuals: residual streams before the final norm.
+        options: token ids to read; all of the vocabulary by default. With options, only
+            their rows of the unembedding are multiplied.
+    """
+    unembedding = model.structure.unembedding
+    weight = getattr(unembedding, "weight", None)
+    at = next(model.structure.final_norm.parameters()).device
+    normed = model.structure.final_norm(residuals.to(at))
+    if options is None or weight is None or weight.dtype not in _PLAIN:
+        logits = unembedding(normed)
+        logits = logits if options is None else logits[..., list(options)]
+    else:
+        logits = normed @ weight[list(options)].T.to(normed.dtype)
+        bias = getattr(unembedding, "bias", None)
+        if bias is not None:
+            logits = logits + bias[list(options)]
+    return _after(model, logits).float()
+
+
+_PLAIN = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+
+
+def _after(model: Model, logits: Tensor) -> Tensor:
+    """What the model itself does to logits after the unembedding."""
+    config = model.hf.config.get_text_config()
+    scale = getattr(config, "logit_scale", None)
+    if scale is not None:
+        logits = logits * scale
+    divide = getattr(config, "logits_scaling", None)
+    if divide is not None:
+        logits = logits / divide
+    cap = getattr(config, "final_logit_softcapping", None)
+    if cap is not None:
+        logits = torch.tanh(logits / cap) * cap
+    return logits

@@ -1,0 +1,178 @@
+"""Load a model: weights, tokenizer, structure, checks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from interp import attention, prompts, sources, verify
+from interp.errors import UserError
+from interp.model import Model
+from interp.structure import Structure, probe
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+
+def load(
+    name: str,
+    *,
+    dtype: Dtype = "auto",
+    device: str = "auto",
+    revision: str | None = None,
+    quantize: Literal["8bit", "4bit"] | None = None,
+    device_map: str | dict[str, Any] | None = None,
+    trust_remote_code: bool = False,
+    verify_model: bool = True,
+) -> Model:
+    """Load `name` and check that it behaves.
+
+    Args:
+        name: a hub id (`Qwen/Qwen3-8B`), a local folder, a GGUF file, `bundled:NAME`, or
+            another registered scheme (`planted:faithful`).
+        dtype: `auto` is float32 on a CPU and bfloat16 on an accelerator.
+        device: `auto` takes cuda, then mps, then cpu.
+        revision: pin of a hub repository; a commit hash reproduces, a branch may move.
+        quantize: 8- or 4-bit weights through bitsandbytes (extra `quant`).
+        device_map: `auto` spreads layers over devices through accelerate.
+        verify_model: run the checks of `interp.verify`; they take a few short forwards.
+
+    Raises:
+        UserError: the weights cannot be found, read, or put where asked, or a check fails.
+    """
+    source = sources.resolve(name, revision)
+    where = str(source.location)
+    at = _device(device)
+    config = AutoConfig.from_pretrained(
+        where, revision=source.revision, trust_remote_code=trust_remote_code
+    )
+    options: dict[str, Any] = {
+        "dtype": _dtype(dtype, at),
+        "attn_implementation": attention.register(_base(config)),
+        "revision": source.revision,
+        "trust_remote_code": trust_remote_code,
+    }
+    if quantize is not None:
+        options |= {"quantization_config": _quantization(quantize), "device_map": device_map or at}
+    elif device_map is not None:
+        options["device_map"] = device_map
+    hf = AutoModelForCausalLM.from_pretrained(where, config=config, **options)
+    if quantize is None and device_map is None:
+        hf = hf.to(at)
+    tokenizer = AutoTokenizer.from_pretrained(
+        where, revision=source.revision, trust_remote_code=trust_remote_code
+    )
+    return wrap(hf, tokenizer, name=name, revision=source.revision, verify_model=verify_model)
+
+
+def wrap(
+    hf: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    name: str,
+    revision: str | None = None,
+    verify_model: bool = True,
+) -> Model:
+    """A `Model` over a transformers model that is already in memory.
+
+    Its attention implementation is set to faithscope's; outside packed runs that is the
+    kernel it would have used anyway.
+    """
+    if not hf.config._attn_implementation.startswith("faithscope_"):
+        hf.set_attn_implementation(attention.register(_base(hf.config)))
+    hf.eval().requires_grad_(False)
+    size = hf.get_input_embeddings().weight.shape[0]  # pyright: ignore
+    if len(tokenizer) > size:
+        raise UserError(
+            f"{name}: the tokenizer has {len(tokenizer)} tokens but the model embeds {size}; "
+            "the two do not belong together"
+        )
+    structure = probe(hf)
+    model = Model(
+        name=name,
+        hf=hf,
+        tokenizer=tokenizer,
+        structure=structure,
+        format=prompts.detect_format(tokenizer, hf.config.model_type),
+        end_ids=prompts.end_ids(tokenizer, hf.generation_config),
+        revision=revision or getattr(hf.config, "_commit_hash", None),
+        tree_reason=_tree_reason(hf, structure),
+    )
+    if model.device.type != "cpu":
+        model.chunk, model.token_budget = 16_384, 131_072
+    if verify_model:
+        model.checks = verify.verify(model)
+    return model
+
+
+def _base(config: Any) -> str:
+    """The kernel transformers would choose: sdpa, or eager where sdpa cannot serve."""
+    architecture = AutoModelForCausalLM._model_mapping.get(type(config), None)  # pyright: ignore
+    if isinstance(architecture, tuple):
+        architecture = architecture[0]
+    return "sdpa" if getattr(architecture, "_supports_sdpa", True) else "eager"
+
+
+def _tree_reason(hf: PreTrainedModel, structure: Structure) -> str | None:
+    config = hf.config.get_text_config()
+    if structure.attention_layers < structure.n_layers:
+        missing = structure.n_layers - structure.attention_layers
+        return (
+            f"{missing} of {structure.n_layers} layers of {config.model_type} do not go through "
+            "transformers' attention interface (linear attention, or an older implementation)"
+        )
+    if getattr(config, "attention_chunk_size", None):
+        return f"{config.model_type} attends in fixed chunks of positions"
+    if not structure.takes_positions:
+        return f"{type(hf).__name__}.forward takes no position_ids"
+    return None
+
+
+def _device(device: str) -> str:
+    if device == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(f"device {device!r} is not usable here: {error}; try 'auto'") from error
+    return device
+
+
+def _dtype(dtype: str, device: str) -> torch.dtype:
+    if dtype == "auto":
+        return torch.float32 if device == "cpu" else torch.bfloat16
+    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    if dtype not in known:
+        raise UserError(f"unknown dtype {dtype!r}; use auto, {', '.join(known)}")
+    return known[dtype]
+
+
+def _quantization(quantize: str) -> Any:
+    try:
+        import bitsandbytes  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"quantize={quantize!r} needs bitsandbytes: pip install 'faithscope[quant]'"
+        ) from error
+    from transformers import BitsAndBytesConfig
+
+    if quantize == "8bit":
+        return BitsAndBytesConfig(load_in_8bit=True)
+    if quantize == "4bit":
+        return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")
+    raise UserError(f"unknown quantize {quantize!r}; use '8bit' or '4bit'")
+
+
+def is_local(name: str) -> bool:
+    """Whether `name` is a file or folder rather than a hub id."""
+    return Path(name).exists()

@@ -1,0 +1,155 @@
+"""One question, one reasoning trace, its steps: token ids first, text second.
+
+Everything here is plain data. A trace is made once, from the ids a model emitted,
+and is never re-tokenised: an edit moves or drops ids, and text follows from them.
+"""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+AnswerKind = Literal["choice", "label", "number"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One item of a dataset."""
+
+    id: str
+    """Unique within its dataset."""
+    dataset: str
+    text: str
+    """The question as the model is to read it, options excluded."""
+    kind: AnswerKind
+    """`choice` is answered by a letter, `label` by one of `options`, `number` by a value."""
+    gold: str | None = None
+    """The right answer in canonical form: a letter, a label, or a number's plain digits."""
+    options: tuple[str, ...] | None = None
+    """Option texts in order (`choice`), the label words (`label`), none (`number`)."""
+    candidates: tuple[str, ...] = ()
+    """Further answers worth scoring against each other, for `number` questions."""
+
+    def __post_init__(self) -> None:
+        if self.kind == "number":
+            return
+        if self.options is None or len(self.options) < 2:
+            raise ValueError(
+                f"question {self.id!r} of {self.dataset!r}: kind {self.kind!r} needs at least two "
+                f"options, got {self.options!r}; give them, or set the kind to 'number'"
+            )
+        if self.gold is not None and self.gold not in (self.labels or ()):
+            raise ValueError(
+                f"question {self.id!r} of {self.dataset!r}: gold answer {self.gold!r} is none of "
+                f"{', '.join(map(repr, self.labels or ()))}"
+            )
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """The closed set of canonical answers, or None for numbers."""
+        if self.options is None:
+            return None
+        if self.kind == "choice":
+            return tuple(string.ascii_uppercase[: len(self.options)])
+        return self.options
+
+
+@dataclass(frozen=True)
+class Step:
+    """One reasoning sentence or numbered item: the unit of removal.
+
+    The steps of a trace tile its reasoning: every token and every character belongs
+    to exactly one step, trailing white space to the step before it.
+    """
+
+    index: int
+    text: str
+    chars: tuple[int, int]
+    """Half-open character span in `Trace.reasoning_text`."""
+    tokens: tuple[int, int]
+    """Half-open token span in `Trace.reasoning_ids`."""
+    counted: bool = True
+    """False for a stretch too short to be a step of its own (a bare "Sure!"):
+    it stays in the text in every edit and is never itself removed."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What was done to a trace."""
+
+    kind: str
+    """`remove`, `keep_only`, `truncate_step`, `truncate_token`, `shuffle`, `reverse`,
+    `replace`, `corrupt`, `regenerate`."""
+    step: int | None = None
+    """The step edited, where there is one."""
+    seed: int | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What made a trace."""
+
+    model: str
+    revision: str | None = None
+    dtype: str | None = None
+    template_hash: str | None = None
+    sampling: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A question, the exact ids of prompt and reasoning, and the answer that came out."""
+
+    question: Question
+    prompt_ids: tuple[int, ...]
+    """Rendered prompt, up to and including the reasoning opener if there is one."""
+    reasoning_ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+    """The text that each reasoning token adds; joined, they are `reasoning_text`."""
+    steps: tuple[Step, ...]
+    tail_ids: tuple[int, ...] = ()
+    """What the model wrote after its reasoning: closer, explanation, answer statement."""
+    tail_text: str = ""
+    answer: str | None = None
+    """The parsed answer in canonical form; None where nothing parsed."""
+    finish: Literal["stop", "length"] = "stop"
+    origin: Origin = field(default_factory=lambda: Origin(model="unknown"))
+    edits: tuple[Edit, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.pieces) != len(self.reasoning_ids):
+            raise ValueError(
+                f"trace of {self.question.id!r}: {len(self.reasoning_ids)} reasoning tokens but "
+                f"{len(self.pieces)} text pieces"
+            )
+        at = 0
+        for step in self.steps:
+            if step.tokens[0] != at or step.tokens[1] < at:
+                raise ValueError(
+                    f"trace of {self.question.id!r}: step {step.index} spans tokens "
+                    f"{step.tokens}, expected it to start at {at}"
+                )
+            at = step.tokens[1]
+        if self.steps and at != len(self.reasoning_ids):
+            raise ValueError(
+                f"trace of {self.question.id!r}: steps end at token {at} of "
+                f"{len(self.reasoning_ids)}"
+            )
+
+    @property
+    def reasoning_text(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def counted_steps(self) -> tuple[Step, ...]:
+        """The steps an intervention may touch."""
+        return tuple(s for s in self.steps if s.counted)
+
+    def step_ids(self, step: Step) -> tuple[int, ...]:
+        return self.reasoning_ids[step.tokens[0] : step.tokens[1]]
+
+    def edited(self, **changes: Any) -> Trace:
+        return replace(self, **changes)
