@@ -1,5 +1,20 @@
-"""The error a user can act on: named thing, value, remedy; no traceback in the CLI."""
+"""Errors that a user can act on, told apart from bugs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
 
 
 class UserError(ValueError):
-    """Bad input or a setting that cannot work here; the message says what to do."""
+    """Something the user gave cannot be used; the message names it and the remedy.
+
+    A command prints the message on one line, without a traceback, and exits with 2.
+    """
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'necessity'?` where a known word is close to `word`, else ``""``."""
+    by_lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
