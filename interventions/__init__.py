@@ -1,0 +1,46 @@
+"""One reasoning trace: its steps, and what may be done to it, token-exactly."""
+
+from interventions.conclusion import CLOSING_PATTERNS, CONCLUSION_PATTERNS, split_conclusion
+from interventions.corrupt import NotCorruptible, corruption
+from interventions.edits import (
+    EDITS,
+    corrupt_step,
+    keep_only_step,
+    remove_step,
+    replace_step,
+    reverse_steps,
+    shuffle_steps,
+    truncate_after_step,
+    truncate_after_token,
+)
+from interventions.segment import MIN_CHARS, MODES, Mode, from_ids, segment, tile
+from interventions.trace import AnswerKind, Edit, Origin, Question, Step, Trace
+
+__all__ = [
+    "CLOSING_PATTERNS",
+    "CONCLUSION_PATTERNS",
+    "EDITS",
+    "MIN_CHARS",
+    "MODES",
+    "AnswerKind",
+    "Edit",
+    "Mode",
+    "NotCorruptible",
+    "Origin",
+    "Question",
+    "Step",
+    "Trace",
+    "corrupt_step",
+    "corruption",
+    "from_ids",
+    "keep_only_step",
+    "remove_step",
+    "replace_step",
+    "reverse_steps",
+    "segment",
+    "shuffle_steps",
+    "split_conclusion",
+    "tile",
+    "truncate_after_step",
+    "truncate_after_token",
+]

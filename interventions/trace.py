@@ -71,7 +71,7 @@ class Step:
     """Half-open token span in `Trace.reasoning_ids`."""
     counted: bool = True
     """False for a stretch too short to be a step of its own (a bare "Sure!"):
-    it stays in the text in every edit and is never itself removed."""
+    it stays in its place in every edit but `keep_only`, and is never itself removed."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,96 @@
+"""Where a response without a think block turns from reasoning to its answer statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from interventions.segment import tokens_at
+from interventions.sentences import sentence_starts, whole_spans
+
+_SO = r"(?:\b(?:so|thus|hence|therefore|in conclusion|overall|finally|then|and)\b[, ]*)*"
+
+CONCLUSION_PATTERNS: tuple[str, ...] = (
+    _SO + r"\b(?:the|my|our|its)?\s*(?:final |correct |right |best |overall )*answer\b"
+    r"(?:\s+(?:to|for|of)\b[^.\n]{0,80}?)?[*_\s]*"
+    r"(?:\bis\b(?!\s+(?:not|clear|unclear)\b)|\bwould be\b|:|=)",
+    r"\banswer[*_]*\s*:",
+    r"####",
+    r"\\boxed\s*\{",
+    r"(?:^|[\r\n])[\s*_#]*(?:sentiment|label|category|class|classification|topic|verdict|"
+    r"conclusion|prediction|result)[*_]*\s*:",
+)
+"""Statements of the final answer wherever they stand (regular expressions, case ignored)."""
+
+CLOSING_PATTERNS: tuple[str, ...] = (
+    _SO + r"\b(?:the|this|its)\s+(?:\w+[ '’]+){0,3}?(?:sentiment|tone|review|label|category|class|"
+    r"topic|option|choice|article|statement)\b[^.\n]*?\b(?:is|would be|belongs|falls)\b",
+    r"\b(?:therefore|thus|hence|in conclusion|overall)\b",
+    r"(?:^|(?<=\s))[*_\"'(]*(?:positive|negative|neutral|yes|no|true|false|\(?[A-J]\)?)"
+    r"[*_\"').]*\s*$",
+)
+"""Statements that are the final answer only in the last sentence of a response."""
+
+_CLAUSE = re.compile(r"[,;:\u2013\u2014]\s+")
+_SHORT = 15
+
+
+def split_conclusion(
+    pieces: Sequence[str],
+    patterns: Sequence[str] = CONCLUSION_PATTERNS,
+    closing: Sequence[str] = CLOSING_PATTERNS,
+) -> int:
+    """The token at which a response's answer statement begins.
+
+    The rule: the last sentence that matches one of `patterns`, with the sentences right
+    before it that match too ("The answer is 10.", then "#### 10"); where no sentence does,
+    the last one if it matches one of `closing`. The cut is where that sentence begins, or,
+    where 15 or more visible characters of it stand before the match, at the last comma,
+    colon or semicolon before the match ("3 and 4 make 7, | so the answer is 7").
+
+    Args:
+        pieces: the text each token of the response adds.
+
+    Returns:
+        Index of the first token of the statement, so that `ids[:i]` are the reasoning and
+        `ids[i:]` the tail; `len(pieces)` where no statement is found.
+    """
+    text = "".join(pieces)
+    starts = sentence_starts(text)
+    spans = list(pairwise((*starts, len(text))))
+    at = _last_statement(text, spans, patterns)
+    if at is None and spans:
+        found = _first_match(text[slice(*spans[-1])], closing)
+        at = None if found is None else _cut(text, spans[-1], spans[-1][0] + found)
+    return len(pieces) if at is None else tokens_at(pieces, [at])[0]
+
+
+def _last_statement(
+    text: str, spans: Sequence[tuple[int, int]], patterns: Sequence[str]
+) -> int | None:
+    at = None
+    for span in reversed(spans):
+        found = _first_match(text[slice(*span)], patterns)
+        if found is not None:
+            at = _cut(text, span, span[0] + found)
+            if at > span[0]:
+                break
+        elif at is not None and len(text[slice(*span)].strip()) >= _SHORT:
+            break
+    return at
+
+
+def _first_match(sentence: str, patterns: Sequence[str]) -> int | None:
+    found = [m.start() for p in patterns if (m := re.search(p, sentence, re.IGNORECASE))]
+    return min(found, default=None)
+
+
+def _cut(text: str, span: tuple[int, int], match: int) -> int:
+    for start, end in whole_spans(text):
+        if start <= match < end:
+            match = max(span[0], start)
+    if len("".join(text[span[0] : match].split())) < _SHORT:
+        return span[0]
+    clauses = [m.end() for m in _CLAUSE.finditer(text, span[0], match)]
+    return clauses[-1] if clauses else span[0]

@@ -1,0 +1,306 @@
+"""What may be done to a trace, token-exactly: pure functions to an edited trace.
+
+Every token that an edit does not claim to touch keeps its id. Steps of an edited trace
+keep the index they had in the original, so that records of branches can be joined, and
+tile the edited reasoning. `prompt_ids`, `tail_ids` and `answer` are left as they were: they
+tell what the model said of the *unedited* reasoning.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from interventions.corrupt import NotCorruptible, corruption
+from interventions.segment import token_offsets
+from interventions.trace import Edit, Step, Trace
+
+Encode = Callable[[str], Sequence[int]]
+Pieces = Callable[[Sequence[int]], Sequence[str]]
+
+_CONTEXT = 8
+"""Tokens before a rewritten stretch that its text is read back with."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The ids of one step on their way into an edited trace."""
+
+    step: Step
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+
+
+def remove_step(trace: Trace, step: int) -> Trace:
+    """The reasoning without one step; necessity (SLRC, section 4.1)."""
+    _require_step(trace, step)
+    parts = [p for p in _parts(trace) if p.step.index != step]
+    return _assembled(trace, parts, Edit("remove", step=step))
+
+
+def keep_only_step(trace: Trace, step: int) -> Trace:
+    """The reasoning reduced to one step; sufficiency (SLRC, section 4.1).
+
+    Stretches that are not counted as steps go too: one of them may hold the result.
+    """
+    _require_step(trace, step)
+    parts = [p for p in _parts(trace) if p.step.index == step]
+    return _assembled(trace, parts, Edit("keep_only", step=step))
+
+
+def truncate_after_step(trace: Trace, step: int) -> Trace:
+    """The reasoning up to and including one step."""
+    at = _require_step(trace, step)
+    return _assembled(trace, _parts(trace)[: at + 1], Edit("truncate_step", step=step))
+
+
+def truncate_after_token(trace: Trace, kept: int) -> Trace:
+    """The first `kept` tokens of the reasoning, 0 for none: the step cut into stays in part."""
+    n = len(trace.reasoning_ids)
+    if not 0 <= kept <= n:
+        raise IndexError(
+            f"{_name(trace)}: cannot keep {kept} of {n} reasoning tokens; give 0 to {n}"
+        )
+    parts = [
+        _Part(p.step, p.ids[:room], p.pieces[:room])
+        for p in _parts(trace)
+        if (room := kept - p.step.tokens[0]) > 0
+    ]
+    return _assembled(trace, parts, Edit("truncate_token", detail={"kept": kept}))
+
+
+def shuffle_steps(trace: Trace, seed: int) -> Trace:
+    """The counted steps in another order, drawn by `seed`; what is not counted stays in place.
+
+    Never the order as written: an order that gives the same ids is drawn again.
+
+    Raises:
+        ValueError: where every order of the steps gives the same ids.
+    """
+    slots = [i for i, s in enumerate(trace.steps) if s.counted]
+    parts = _parts(trace)
+    if len({parts[i].ids for i in slots}) < 2:
+        raise ValueError(
+            f"{_name(trace)}: {len(slots)} counted steps have only one order; leave traces with "
+            "fewer than 2 distinct steps out of shuffling"
+        )
+    # The draw depends on the trace too: with one seed, not every trace has the same order.
+    rng = random.Random(f"shuffle-{seed}-{trace.question.dataset}-{trace.question.id}")
+    order = list(slots)
+    while [parts[i].ids for i in order] == [parts[i].ids for i in slots]:
+        rng.shuffle(order)
+    return _permuted(trace, slots, order, "shuffle", seed)
+
+
+def reverse_steps(trace: Trace) -> Trace:
+    """The counted steps from last to first; what is not counted stays in place.
+
+    Raises:
+        ValueError: where the steps read the same backwards.
+    """
+    slots = [i for i, s in enumerate(trace.steps) if s.counted]
+    ids = [trace.step_ids(trace.steps[i]) for i in slots]
+    if ids == ids[::-1]:
+        raise ValueError(
+            f"{_name(trace)}: its {len(slots)} counted steps read the same backwards; leave it "
+            "out of reversing"
+        )
+    return _permuted(trace, slots, slots[::-1], "reverse", None)
+
+
+def replace_step(
+    trace: Trace,
+    step: int,
+    ids: Sequence[int],
+    pieces: Sequence[str],
+    *,
+    kind: str = "replace",
+    seed: int | None = None,
+    detail: dict[str, Any] | None = None,
+) -> Trace:
+    """One step's ids exchanged for others.
+
+    Args:
+        pieces: the text each of `ids` adds where it will stand.
+        kind, seed, detail: what the edit is recorded as.
+    """
+    at = _require_step(trace, step)
+    if len(ids) != len(pieces):
+        raise ValueError(
+            f"{_name(trace)}: {len(ids)} ids but {len(pieces)} pieces to replace step {step}; "
+            "give the text of every id"
+        )
+    parts = _parts(trace)
+    detail = {"old": parts[at].step.text, "new": "".join(pieces)} if detail is None else detail
+    parts[at] = _Part(parts[at].step, tuple(ids), tuple(pieces))
+    return _assembled(trace, parts, Edit(kind, step=step, seed=seed, detail=detail))
+
+
+def corrupt_step(trace: Trace, step: int, seed: int, encode: Encode, pieces_of: Pieces) -> Trace:
+    """One step made to say something else, by rule; see `interventions.corrupt.corruption`.
+
+    Only tokens that overlap the changed characters are made anew: every other id stays.
+
+    Args:
+        encode: ids of a piece of text, nothing added (`interp.Model.encode`).
+        pieces_of: the text each id adds (`interp.Model.pieces`).
+
+    Raises:
+        NotCorruptible: if no rule finds anything to change in the step.
+        ValueError: if no ids of this tokenizer give the changed text.
+    """
+    at = _require_step(trace, step)
+    part = _parts(trace)[at]
+    change = corruption(part.step.text, seed)
+    if change is None:
+        raise NotCorruptible(
+            f"{_name(trace)}: step {step} ({part.step.text.strip()!r}) has no number, no word with "
+            "a known opposite and no verb to negate; corrupt another step, or replace this one "
+            "by ids of your own"
+        )
+    offsets = token_offsets(part.pieces)
+    nearest, last = _overlapping(offsets, change.start, change.end)
+    # Further tokens to the left are made anew only where the tokenizer cannot join at `nearest`.
+    for first in range(nearest, -1, -1):
+        text = (
+            part.step.text[offsets[first] : change.start]
+            + change.new
+            + part.step.text[change.end : offsets[last]]
+        )
+        before = trace.prompt_ids + trace.reasoning_ids[: part.step.tokens[0] + first]
+        made = _encoded(text, before[-_CONTEXT:], encode, pieces_of)
+        if made is not None:
+            ids, pieces = made
+            return replace_step(
+                trace,
+                step,
+                part.ids[:first] + ids + part.ids[last:],
+                part.pieces[:first] + pieces + part.pieces[last:],
+                kind="corrupt",
+                seed=seed,
+                detail={
+                    "rule": change.rule,
+                    "old": part.step.text[change.start : change.end],
+                    "new": change.new,
+                    "char": part.step.chars[0] + change.start,
+                },
+            )
+    raise ValueError(
+        f"{_name(trace)}: this tokenizer gives no ids for step {step} with "
+        f"{part.step.text[change.start : change.end]!r} changed to {change.new!r}; replace the "
+        "step by ids of your own"
+    )
+
+
+EDITS: dict[str, Callable[..., Trace]] = {
+    "remove": remove_step,
+    "keep_only": keep_only_step,
+    "truncate_step": truncate_after_step,
+    "truncate_token": truncate_after_token,
+    "shuffle": shuffle_steps,
+    "reverse": reverse_steps,
+    "replace": replace_step,
+    "corrupt": corrupt_step,
+}
+"""Every edit by the name that its record carries."""
+
+
+def _overlapping(offsets: Sequence[int], start: int, end: int) -> tuple[int, int]:
+    """Half-open range of the tokens that share a character with [start, end).
+
+    Empty where text is put in between two tokens. Parts of a character that is completed
+    in the range belong to it.
+    """
+    touched = [
+        i
+        for i in range(len(offsets) - 1)
+        if max(offsets[i], start) < min(offsets[i + 1], end)
+        or (start == end and offsets[i] < start < offsets[i + 1])
+    ]
+    if not touched:
+        at = offsets.index(start)
+        return at, at
+    first = touched[0]
+    while first > 0 and offsets[first - 1] == offsets[first]:
+        first -= 1
+    return first, touched[-1] + 1
+
+
+def _encoded(
+    text: str, before: Sequence[int], encode: Encode, pieces_of: Pieces
+) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+    """Ids that read as `text` after `before`, with their pieces; None if there are none.
+
+    Tokenizers of the SentencePiece kind put a space before what they encode: then the text
+    without its own leading space is the one that comes back right.
+    """
+    if not text:
+        return (), ()
+    for candidate in (text, text.removeprefix(" ")):
+        ids = tuple(encode(candidate))
+        pieces = tuple(pieces_of((*before, *ids)))[len(before) :]
+        if ids and "".join(pieces) == text:
+            return ids, pieces
+    return None
+
+
+def _permuted(
+    trace: Trace, slots: Sequence[int], order: Sequence[int], kind: str, seed: int | None
+) -> Trace:
+    parts = _parts(trace)
+    moved = list(parts)
+    for slot, source in zip(slots, order, strict=True):
+        moved[slot] = parts[source]
+    detail = {"order": [parts[i].step.index for i in order]}
+    return _assembled(trace, moved, Edit(kind, seed=seed, detail=detail))
+
+
+def _parts(trace: Trace) -> list[_Part]:
+    return [
+        _Part(s, trace.reasoning_ids[slice(*s.tokens)], trace.pieces[slice(*s.tokens)])
+        for s in trace.steps
+    ]
+
+
+def _assembled(trace: Trace, parts: Sequence[_Part], edit: Edit) -> Trace:
+    """The trace whose reasoning is these parts in this order, its steps' spans made anew."""
+    ids: list[int] = []
+    pieces: list[str] = []
+    steps = []
+    chars = 0
+    for part in parts:
+        text = "".join(part.pieces)
+        steps.append(
+            replace(
+                part.step,
+                text=text,
+                chars=(chars, chars + len(text)),
+                tokens=(len(ids), len(ids) + len(part.ids)),
+            )
+        )
+        ids += part.ids
+        pieces += part.pieces
+        chars += len(text)
+    return trace.edited(
+        reasoning_ids=tuple(ids),
+        pieces=tuple(pieces),
+        steps=tuple(steps),
+        edits=(*trace.edits, edit),
+    )
+
+
+def _require_step(trace: Trace, step: int) -> int:
+    """Where the step with this index stands in the trace."""
+    for at, s in enumerate(trace.steps):
+        if s.index == step:
+            return at
+    raise IndexError(
+        f"{_name(trace)}: no step {step!r}; it has {len(trace.steps)} steps, with the indices "
+        f"{', '.join(str(s.index) for s in trace.steps) or 'of none'}"
+    )
+
+
+def _name(trace: Trace) -> str:
+    return f"trace of {trace.question.id!r} ({trace.question.dataset}, {trace.origin.model})"

@@ -1,0 +1,220 @@
+"""Reasoning text into steps that tile it, by characters and by tokens.
+
+Where steps begin is decided on the text; a token then belongs to the step of its first
+visible character, a token of white space alone to the step before it. Spans in characters
+follow from the tokens, so that an edit that moves a step's ids moves exactly its text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any, Literal
+
+from interventions.sentences import (
+    masked,
+    next_visible,
+    paragraph_starts,
+    sentence_starts,
+)
+from interventions.trace import Question, Step, Trace
+
+Mode = Literal["auto", "sentences", "numbered", "paragraphs"]
+MODES: tuple[Mode, ...] = ("auto", "sentences", "numbered", "paragraphs")
+
+MIN_CHARS = 15
+"""A shorter stretch is no step of its own (SLRC, section 4.1)."""
+LONG_TOKENS = 512
+"""Longer reasoning that has blank lines is cut at them by `auto`: think blocks come in
+paragraphs, and sentences of a long one are too many and too slight to remove one by one."""
+LIST_SHARE = 0.5
+"""A numbered list makes the steps by itself only if it is at least this share of the text."""
+
+_EMPHASIS = r"[*_#>\-]*[ \t]*[*_]*"
+_STEP_MARKER = re.compile(
+    rf"(?:^[ \t]*{_EMPHASIS}|(?<=[.!?:;)*])[ \t]+[*_]*)"
+    r"(?P<at>step[ \t]*(?P<k>\d{1,3})[*_]*[ \t]*[:.)\u2013\u2014-])",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LIST_MARKER = re.compile(
+    r"^[ \t]{0,3}[*_#]*[ \t]*(?P<at>\(?(?P<k>\d{1,3})[.)][*_]*(?=\s|$))", re.MULTILINE
+)
+_HEADING = re.compile(r"[ \t]*(?:#.*|[*_]{2}.*[*_]{2}:?|.*:[*_]*|\(?\d{1,3}[.)])[ \t]*")
+
+
+def segment(
+    pieces: Sequence[str], mode: Mode = "auto", min_chars: int = MIN_CHARS
+) -> tuple[Step, ...]:
+    """Cut reasoning into steps.
+
+    Args:
+        pieces: the text each token adds; joined, they are the reasoning text.
+        mode: `sentences`; `numbered`: one step per item of a "Step k:" or "k." list, the
+            text around the list by sentences; `paragraphs`: blocks between blank lines;
+            `auto`: `numbered` where a list of at least two items makes up half of the text
+            or more, else `paragraphs` where the reasoning has more than `LONG_TOKENS` tokens
+            and blank lines, else `sentences`.
+        min_chars: a step whose text, white space at its ends aside, is shorter is kept in
+            its place with `counted=False`: no edit's unit, never merged into another.
+
+    Returns:
+        Steps that tile the tokens: every token is in exactly one. Empty for no tokens.
+
+    Raises:
+        ValueError: for an unknown mode.
+    """
+    text = "".join(pieces)
+    return tile(pieces, step_starts(text, mode, len(pieces)), min_chars)
+
+
+def step_starts(text: str, mode: Mode = "auto", n_tokens: int | None = None) -> tuple[int, ...]:
+    """Character offsets where steps begin; see `segment`."""
+    if mode not in MODES:
+        raise ValueError(f"unknown segmentation mode {mode!r}; use one of {', '.join(MODES)}")
+    if mode == "auto":
+        starts = numbered_starts(text)
+        if starts:
+            return starts
+        long = (len(text) // 4 if n_tokens is None else n_tokens) > LONG_TOKENS
+        mode = "paragraphs" if long and len(paragraph_starts(text)) > 1 else "sentences"
+        return step_starts(text, mode, n_tokens)
+    if mode == "numbered":
+        return numbered_starts(text, least_share=0.0) or sentence_starts(text)
+    return paragraph_starts(text) if mode == "paragraphs" else sentence_starts(text)
+
+
+def numbered_starts(text: str, least_share: float = LIST_SHARE) -> tuple[int, ...]:
+    """Offsets of the items of a numbered list, and of the sentences around it.
+
+    "Step k:" markers are preferred to "k." markers, which must stand at the beginning of a
+    line and count up by one (or begin again at one). Empty where there are not two items,
+    or the items make up less than `least_share` of the text.
+    """
+    plain = masked(text)
+    markers = _markers(plain)
+    if len(markers) < 2:
+        return ()
+    end = _list_end(plain, markers[-1])
+    visible = len("".join(text.split())) or 1
+    if len("".join(text[markers[0] : end].split())) < least_share * visible:
+        return ()
+    before = sentence_starts(text, 0, markers[0])
+    after = sentence_starts(text, end)
+    return (*before, *markers, *after)
+
+
+def tile(
+    pieces: Sequence[str], starts: Sequence[int], min_chars: int = MIN_CHARS
+) -> tuple[Step, ...]:
+    """Steps that begin at character offsets `starts`, rounded to whole tokens."""
+    offsets = token_offsets(pieces)
+    text = "".join(pieces)
+    # The first step takes whatever stands before the first start.
+    cuts = sorted(set(tokens_at(pieces, starts[1:])) - {0, len(pieces)})
+    steps = []
+    for i, (a, b) in enumerate(pairwise((0, *cuts, len(pieces)))):
+        if a == b:
+            continue
+        said = text[offsets[a] : offsets[b]]
+        steps.append(
+            Step(
+                index=i,
+                text=said,
+                chars=(offsets[a], offsets[b]),
+                tokens=(a, b),
+                counted=len(said.strip()) >= min_chars,
+            )
+        )
+    return tuple(steps)
+
+
+def token_offsets(pieces: Sequence[str]) -> list[int]:
+    """Character offset where each token's text begins, and the length of the text."""
+    return [0, *accumulate(map(len, pieces))]
+
+
+def tokens_at(pieces: Sequence[str], chars: Sequence[int]) -> list[int]:
+    """For each character offset, the first token whose first visible character is not before it.
+
+    Tokens that add no text, the first parts of a character spread over several, go with
+    the token that completes it. `len(pieces)` where no visible character is left.
+    """
+    visible = [i for i, piece in enumerate(pieces) if piece.strip()]
+    offsets = token_offsets(pieces)
+    first = [offsets[i] + next_visible(pieces[i], 0) for i in visible]
+    found = []
+    for char in chars:
+        at = bisect_left(first, char)
+        token = visible[at] if at < len(visible) else len(pieces)
+        while at < len(visible) and token > 0 and not pieces[token - 1]:
+            token -= 1
+        found.append(token)
+    return found
+
+
+def from_ids(
+    question: Question,
+    prompt_ids: Sequence[int],
+    reasoning_ids: Sequence[int],
+    pieces: Sequence[str],
+    *,
+    mode: Mode = "auto",
+    min_chars: int = MIN_CHARS,
+    **known: Any,
+) -> Trace:
+    """A trace from a model's ids, cut into steps.
+
+    Args:
+        pieces: the text that each reasoning id adds (`interp.Model.pieces`).
+        known: further fields of `Trace`: `tail_ids`, `tail_text`, `answer`, `finish`, `origin`.
+    """
+    return Trace(
+        question=question,
+        prompt_ids=tuple(prompt_ids),
+        reasoning_ids=tuple(reasoning_ids),
+        pieces=tuple(pieces),
+        steps=segment(pieces, mode, min_chars),
+        **known,
+    )
+
+
+def _markers(plain: str) -> list[int]:
+    """Where the items of the text's list begin, the emphasis around their markers included."""
+    named = [_line_start(plain, m) for m in _STEP_MARKER.finditer(plain)]
+    if len(named) >= 2:
+        return named
+    found: list[int] = []
+    last = 0
+    for m in _LIST_MARKER.finditer(plain):
+        k = int(m["k"])
+        if not found or k == last + 1 or k == 1:
+            found.append(_line_start(plain, m))
+            last = k
+    return found
+
+
+def _line_start(plain: str, marker: re.Match[str]) -> int:
+    return next_visible(plain, marker.start())
+
+
+def _list_end(plain: str, last: int) -> int:
+    """Where the last item ends: at a blank line with unindented text after it.
+
+    A heading ("Step 3: the total" on a line of its own) is not yet the item's text: the
+    paragraph under it is.
+    """
+    at = last
+    seen_text = False
+    for line in re.finditer(r"[^\r\n]*(?:\r\n|\r|\n|\Z)", plain[last:]):
+        content = line.group().rstrip()
+        if content.strip():
+            blank_before = re.search(
+                r"[\r\n][^\S\r\n]*[\r\n]+\Z", plain[last : last + line.start()]
+            )
+            if seen_text and blank_before and not content[0].isspace():
+                return last + line.start()
+            seen_text = seen_text or not _HEADING.fullmatch(content)
+        at = last + line.end()
+    return max(at, last)

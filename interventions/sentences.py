@@ -1,0 +1,129 @@
+"""Where sentences begin in reasoning text: prose, but also LaTeX, code and lists.
+
+The splitter is `sentencex` (Wikimedia), which knows abbreviations, initials, decimals,
+quotations and brackets, returns character offsets into the untouched text, and takes
+linear time. What models write beyond prose is handled around it: stretches that must stay
+whole are masked before it looks, line breaks and lone markers are settled after.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]
+
+Span = tuple[int, int]
+"""Half-open character span."""
+
+_WHOLE = re.compile(
+    r"""
+      ```.*?(?:```|\Z)                                  # fenced code, to the end if left open
+    | ~~~.*?(?:~~~|\Z)
+    | `[^`\r\n]+`                                       # inline code
+    | \\begin\{(?P<env>[^{}]+)\}.*?\\end\{(?P=env)\}
+    | \\\[.*?\\\]
+    | \\\(.*?\\\)
+    | \$\$.*?\$\$
+    | (?<![\\$\w])\$(?=[^\s$])(?:\\.|[^$\\\r\n])*?(?<=\S)\$(?![\d$])   # inline: not "$5 or $10"
+    | https?://[^\s<>()\[\]{}"']*[^\s<>()\[\]{}"'.,;:!?]
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_MARK = r"(?:\d{1,3}|[A-Za-z]|[ivxIVX]{2,5})"
+_BARE_MARKER = re.compile(
+    rf"[\s#>*_\-+•]*\(?(?:(?:step|part|case)\s*)?(?:{_MARK})[.):]+[*_:\s]*|[\s#>*_\-+•.:]+",
+    re.IGNORECASE,
+)
+# Abbreviations of technical prose that the splitter ends a sentence at.
+_ABBREVIATED = re.compile(
+    r"(?:^|[\s(\[])(?:approx|vs|eq|eqs|eqn|fig|figs|sec|ch|ex|ref|refs|def|thm|lem|prop|cf|resp|"
+    r"i\.e|e\.g|w\.r\.t|s\.t|al|est|min|max|avg|qty|temp|ca|pp?|nos?)\.\s*$",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(r"[)\]}\"'”’»*_]+(?=\s|$)")
+_LINE = re.compile(r"[\r\n]+[^\S\r\n]*(?:[\r\n]+[^\S\r\n]*)*")
+_BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)")
+
+
+def whole_spans(text: str) -> tuple[Span, ...]:
+    """Stretches that no boundary may cut: code, LaTeX, addresses; in order, disjoint."""
+    return tuple(m.span() for m in _WHOLE.finditer(text))
+
+
+def masked(text: str) -> str:
+    """`text` with every whole stretch written over by letters; same length, same offsets."""
+    out = list(text)
+    for start, end in whole_spans(text):
+        out[start:end] = "X" * (end - start)
+    return "".join(out)
+
+
+def next_visible(text: str, at: int) -> int:
+    """Offset of the first character from `at` on that is not white space."""
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def paragraph_starts(text: str, start: int = 0, end: int | None = None) -> tuple[int, ...]:
+    """Offsets where blocks between blank lines begin, the first visible character first."""
+    end = len(text) if end is None else end
+    part = masked(text[start:end])
+    found = {next_visible(part, 0)} | {
+        next_visible(part, m.end()) for m in _BLANK_LINE.finditer(part)
+    }
+    return tuple(start + b for b in sorted(found) if b < len(part))
+
+
+def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[int, ...]:
+    """Offsets where sentences of `text[start:end]` begin, the first visible character first.
+
+    A line break ends a sentence too, for models do not wrap their lines, unless the next
+    line goes on in lower case. A lone marker ("2.", "Step 3:", "-") belongs to what follows.
+    """
+    end = len(text) if end is None else end
+    part = masked(text[start:end])
+    # A lone \r sets the splitter's own offsets at "\r\n" off by one: blank is as good to it.
+    flat = part.replace("\r", " ")
+    ends = [b["end_index"] for b in get_sentence_boundaries("en", flat)]
+    found = {next_visible(part, b) for b in (0, *(_after_closing(part, e) for e in ends))}
+    fences = [
+        e for b, e in whole_spans(text[start:end]) if text.startswith(("```", "~~~"), start + b)
+    ]
+    found |= {next_visible(part, e) for e in fences}
+    for line in _LINE.finditer(part):
+        if line.end() < len(part) and not _runs_on(part, line):
+            found.add(line.end())
+    starts = sorted(b for b in found if b < len(part))
+    return tuple(start + b for b in _settled(part, starts))
+
+
+def _after_closing(text: str, at: int) -> int:
+    """Past quotation marks, brackets and emphasis that close the sentence ending at `at`."""
+    if at and at < len(text) and not text[at - 1].isspace():
+        closing = _CLOSING.match(text, at)
+        if closing:
+            return closing.end()
+    return at
+
+
+def _runs_on(text: str, line: re.Match[str]) -> bool:
+    blank = _BLANK_LINE.search(line.group()) is not None
+    return not blank and text[line.end()].islower() and text[: line.start()].rstrip()[-1:] != "."
+
+
+def _settled(text: str, starts: Sequence[int]) -> list[int]:
+    """The starts that stand once lone markers and abbreviations are joined to what follows."""
+    kept: list[int] = []
+    for at in starts:
+        before = text[kept[-1] : at] if kept else ""
+        if before and (_BARE_MARKER.fullmatch(before) or _abbreviated(before, text[at])):
+            continue
+        kept.append(at)
+    return kept
+
+
+def _abbreviated(before: str, following: str) -> bool:
+    continues = following.islower() or following.isdigit() or following in "(\\$"
+    return continues and _ABBREVIATED.search(before) is not None
