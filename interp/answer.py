@@ -1,0 +1,221 @@
+"""Ask for answers after many prefixes: score labels whole, decode continuations.
+
+Labels and continuations of all prefixes come from one packed cache, so every arm of a
+comparison shares its batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor
+
+from interp import execute
+from interp.execute import Execution, Generation
+from interp.forest import Forest
+from interp.read import choose_execution, groups, loop_logits
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+Boundary = Literal["digit"]
+Stop = Callable[[str], bool]
+_NO_DIGIT = -1
+"""Stands among a label's tokens for "no further digit follows"."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a model says at the end of one prefix."""
+
+    log_probs: tuple[float, ...]
+    """Per label, the sum of its tokens' log-probs (and of its boundary, if asked)."""
+    label_lengths: tuple[int, ...]
+    """Tokens per label, for length normalisation."""
+    generated: Generation | None
+    """The greedy continuation, if one was asked for."""
+
+
+def ask(
+    model: Model,
+    prefixes: Sequence[Sequence[int]],
+    labels: Sequence[Sequence[Sequence[int]]] | None = None,
+    max_new_tokens: int = 0,
+    *,
+    stop: Stop | None = None,
+    boundary: Boundary | None = None,
+    execution: Execution = "auto",
+) -> list[Answered]:
+    """Score labels and decode an answer after every prefix, from one packed cache.
+
+    Args:
+        prefixes: token ids up to where the answer begins.
+        labels: per prefix, the ids of each label, scored whole: every token counts.
+        max_new_tokens: length of the greedy continuation; 0 for none.
+        stop: ends a continuation when true of its text so far.
+        boundary: `digit` adds the log-prob that no further digit follows, so that
+            "1" is not credited with what belongs to "10".
+    """
+    per = [[] for _ in prefixes] if labels is None else [list(x) for x in labels]
+    if len(per) != len(prefixes):
+        raise ValueError(f"{len(prefixes)} prefixes but labels for {len(per)} of them")
+    how, _ = choose_execution(model, prefixes, execution, room=max_new_tokens)
+    out: list[Answered | None] = [None] * len(prefixes)
+    for group in groups(model, prefixes, how):
+        asked = _Asked.of([prefixes[i] for i in group], [per[i] for i in group], boundary)
+        if how == "loop":
+            answers = _by_loop(model, asked, max_new_tokens, stop)
+        else:
+            answers = _by_forest(model, asked, max_new_tokens, stop, dense=how == "dense")
+        for i, answer in zip(group, answers, strict=True):
+            out[i] = answer
+    return [a for a in out if a is not None]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Prefixes with their labels, flattened to sequences; one sequence per label."""
+
+    sequences: list[list[int]]
+    labels: list[list[int]]
+    """Per sequence, the label scored on it (empty for a bare prefix)."""
+    starts: list[int]
+    """Per sequence, the length of its prefix."""
+    first: list[int]
+    """Per prefix, one of its sequences."""
+    sizes: list[list[int]]
+    """Per prefix, the length of each label."""
+
+    @classmethod
+    def of(
+        cls,
+        prefixes: Sequence[Sequence[int]],
+        labels: Sequence[Sequence[Sequence[int]]],
+        boundary: Boundary | None,
+    ) -> _Asked:
+        asked = cls([], [], [], [], [[len(x) for x in y] for y in labels])
+        for prefix, options in zip(prefixes, labels, strict=True):
+            asked.first.append(len(asked.sequences))
+            for label in options or [()]:
+                if options and not label:
+                    raise ValueError("a label without tokens cannot be scored")
+                tokens = [*label, _NO_DIGIT] if boundary == "digit" and label else list(label)
+                asked.sequences.append([*prefix, *tokens[:-1]])
+                asked.labels.append(tokens)
+                asked.starts.append(len(prefix))
+        return asked
+
+    def queries(self, paths: Iterable[Any]) -> list[tuple[int, int]]:
+        """(node, next token) of every scored token, label after label."""
+        return [
+            (int(path[start - 1 + k]), token)
+            for path, start, label in zip(paths, self.starts, self.labels, strict=True)
+            for k, token in enumerate(label)
+        ]
+
+    def answers(
+        self,
+        scores: dict[tuple[int, int], float],
+        wants: list[tuple[int, int]],
+        generated: Sequence[Generation | None],
+    ) -> list[Answered]:
+        """Each label's scores summed, in the order the labels were given."""
+        left = iter(wants)
+        totals = iter([sum(scores[next(left)] for _ in x) for x in self.labels if x])
+        return [
+            Answered(tuple(next(totals) for _ in sizes), tuple(sizes), text)
+            for sizes, text in zip(self.sizes, generated, strict=True)
+        ]
+
+
+def _by_forest(
+    model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None, dense: bool
+) -> list[Answered]:
+    forest = Forest.of(asked.sequences)
+    wants = asked.queries(forest.paths)
+    tokens = _by_node(wants)
+    ends = [int(forest.paths[i][asked.starts[i] - 1]) for i in asked.first]
+    decoded = sorted(set(ends)) if max_new_tokens else []
+    scores: dict[tuple[int, int], float] = {}
+    firsts: dict[int, Tensor] = {n: torch.empty(0) for n in decoded}
+
+    def reduce(here: list[int], logits: Tensor) -> None:
+        for node, row in zip(here, logits, strict=True):
+            row = row.float()
+            if node in tokens:
+                scores.update(_scored(model, node, row, tokens[node]))
+            if node in firsts:
+                firsts[node] = row
+
+    cache = execute.prefill(
+        model, forest, [*tokens, *decoded], reduce, chunk=model.chunk, dense=dense
+    )
+    written: dict[int, Generation] = {}
+    if decoded:
+        found = execute.decode(
+            model,
+            cache,
+            [forest.path(n).tolist() for n in decoded],
+            torch.stack([firsts[n] for n in decoded]),
+            max_new_tokens,
+            stop=stop,
+            group_tokens=model.token_budget,
+        )
+        written = dict(zip(decoded, found, strict=True))
+    return asked.answers(scores, wants, [written.get(end) for end in ends])
+
+
+def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None) -> list[Answered]:
+    offset, paths = 0, []
+    for sequence in asked.sequences:
+        paths.append(range(offset, offset + len(sequence)))
+        offset += len(sequence)
+    wants = asked.queries(paths)
+    tokens = _by_node(wants)
+    scores: dict[tuple[int, int], float] = {}
+    for sequence, path in zip(asked.sequences, paths, strict=True):
+        here = [n for n in path if n in tokens]
+        if here:
+            logits = loop_logits(model, sequence, [n - path[0] for n in here])
+            for node, row in zip(here, logits, strict=True):
+                scores.update(_scored(model, node, row, tokens[node]))
+    generated = [
+        execute.continue_one_by_one(
+            model, asked.sequences[i][: asked.starts[i]], max_new_tokens, stop=stop
+        )
+        if max_new_tokens
+        else None
+        for i in asked.first
+    ]
+    return asked.answers(scores, wants, generated)
+
+
+def _by_node(wants: list[tuple[int, int]]) -> dict[int, set[int]]:
+    tokens: dict[int, set[int]] = {}
+    for node, token in wants:
+        tokens.setdefault(node, set()).add(token)
+    return tokens
+
+
+def _scored(
+    model: Model, node: int, logits: Tensor, tokens: set[int]
+) -> dict[tuple[int, int], float]:
+    """Log-probs of `tokens` after `node`."""
+    if torch.isnan(logits).any() or torch.isposinf(logits).any():
+        raise FloatingPointError(
+            f"{model.name}: NaN or infinite logits in {model.dtype}; load it in bfloat16 or float32"
+        )
+    total = torch.logsumexp(logits, -1)
+    out = {}
+    for token in tokens:
+        if token == _NO_DIGIT:
+            digits = model.digit_ids.to(logits.device)
+            p = (torch.logsumexp(logits[digits], -1) - total).double().exp()
+            # where a digit is all but certain, 1 - p rounds to zero and its log to -inf
+            out[node, token] = float(torch.log1p(-p.clamp(max=1 - 1e-12)))
+        else:
+            out[node, token] = float(logits[token] - total)
+    return out

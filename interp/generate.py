@@ -1,0 +1,103 @@
+"""Continue prompts: shared prefill, lockstep decoding, sampling that ignores the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from interp import execute
+from interp.execute import Generation
+from interp.forest import Forest
+from interp.read import choose_execution
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+Choose = Callable[[Tensor, list[int]], Tensor]
+
+
+def generate(
+    model: Model,
+    prompts: Sequence[Sequence[int]],
+    max_new_tokens: int = 512,
+    *,
+    temperature: float = 0.0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    stop: Callable[[str], bool] | None = None,
+    on_done: Callable[[int, Generation], None] | None = None,
+) -> list[Generation]:
+    """Continue every prompt: greedy, or sampled with a seed of each prompt's own.
+
+    Prompts share the prefill of common prefixes and are decoded in lockstep; those that
+    end leave the batch. `on_done(index, generation)` is called as each ends.
+    """
+    if not prompts:
+        return []
+    how, _ = choose_execution(model, prompts, "auto", room=max_new_tokens)
+    choose = _sampler(len(prompts), temperature, top_p, seed) if temperature > 0 else None
+    if how == "loop":
+        return _one_by_one(model, prompts, max_new_tokens, choose, stop, on_done)
+    forest = Forest.of(prompts)
+    firsts: dict[int, Tensor] = {}
+    ends = [int(p[-1]) for p in forest.paths]
+    cache = execute.prefill(
+        model,
+        forest,
+        ends,
+        lambda here, x: firsts.update(zip(here, x.float(), strict=True)),
+        chunk=model.chunk,
+    )
+    return execute.decode(
+        model,
+        cache,
+        [p.tolist() for p in forest.paths],
+        torch.stack([firsts[n] for n in ends]),
+        max_new_tokens,
+        choose=choose,
+        stop=stop,
+        group_tokens=model.token_budget,
+        on_done=on_done,
+    )
+
+
+def _one_by_one(
+    model: Model,
+    prompts: Sequence[Sequence[int]],
+    max_new_tokens: int,
+    choose: Choose | None,
+    stop: Callable[[str], bool] | None,
+    on_done: Callable[[int, Generation], None] | None,
+) -> list[Generation]:
+    out = []
+    for i, prompt in enumerate(prompts):
+        pick = None if choose is None else (lambda x, i=i: choose(x, [i]))
+        out.append(
+            execute.continue_one_by_one(model, prompt, max_new_tokens, choose=pick, stop=stop)
+        )
+        if on_done:
+            on_done(i, out[-1])
+    return out
+
+
+def _sampler(n: int, temperature: float, top_p: float, seed: int) -> Choose:
+    """Each prompt draws from a generator of its own, whatever shares its batch."""
+    generators = [torch.Generator().manual_seed(seed * 1_000_003 + i) for i in range(n)]
+
+    def choose(logits: Tensor, rows: list[int]) -> Tensor:
+        p = torch.softmax(logits.float().cpu() / temperature, -1)
+        if top_p < 1:
+            ordered, index = p.sort(descending=True)
+            ordered[ordered.cumsum(-1) - ordered > top_p] = 0
+            p = torch.zeros_like(p).scatter_(-1, index, ordered)
+        return torch.stack(
+            [
+                torch.multinomial(row, 1, generator=generators[i])[0]
+                for row, i in zip(p, rows, strict=True)
+            ]
+        )
+
+    return choose

@@ -1,0 +1,162 @@
+"""Read a set of branches at their asked positions: logits, attention rows, residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from interp import execute
+from interp.errors import UserError
+from interp.execute import Execution
+from interp.forest import Branch, Forest, split_by_budget
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+
+@dataclass(frozen=True)
+class Read:
+    """What one branch showed at its asked positions, in the order asked."""
+
+    logits: Float[Tensor, "A V"]
+    rows: tuple[Float[Tensor, "L H P"], ...] = ()
+    """Per asked position: attention of every layer and head over the path to it."""
+    residuals: Float[Tensor, "A L+1 D"] | None = None
+    """Embeddings, then the stream after every layer, before the final norm."""
+
+
+@dataclass(frozen=True)
+class ForestRun:
+    """The branches of one run, and what running them took."""
+
+    branches: tuple[Read, ...]
+    execution: Literal["packed", "dense", "loop"]
+    reason: str | None
+    """Why the loop was used, where it was."""
+    trie_tokens: int
+    naive_tokens: int
+
+
+def read(
+    model: Model,
+    branches: Sequence[Branch],
+    *,
+    rows: bool = False,
+    residuals: bool = False,
+    execution: Execution = "auto",
+) -> ForestRun:
+    """Read every branch at its asked positions, in one packed execution.
+
+    Args:
+        rows: also the attention rows of the asked tokens.
+        residuals: also the residual streams at the asked tokens.
+        execution: `packed` (one trie), `dense` (one trie under an N x N mask), `loop`
+            (one by one), or `auto`: packed where the model allows.
+
+    Raises:
+        UserError: a branch is longer than the model's positions, the execution asked for
+            is not possible, or rows are wanted of a model whose attention gives none.
+    """
+    ids = [b.ids for b in branches]
+    how, reason = choose_execution(model, ids, execution)
+    if rows and not model.supports_tree:
+        raise UserError(f"{model.name}: no attention rows: {model.tree_reason}")
+    reads: list[Read | None] = [None] * len(branches)
+    trie = 0
+    for group in groups(model, ids, how):
+        forest = Forest.of([ids[i] for i in group])
+        trie += len(forest)
+        if how == "loop" and not (rows or residuals):
+            (i,) = group
+            reads[i] = Read(logits=loop_logits(model, ids[i], branches[i].ask))
+            continue
+        at = {
+            i: [int(path[p]) for p in branches[i].ask]
+            for i, path in zip(group, forest.paths, strict=True)
+        }
+        nodes = frozenset(n for asked in at.values() for n in asked)
+        logits: dict[int, Tensor] = {}
+        taps = execute.Taps(
+            rows=nodes if rows else frozenset(), hidden=nodes if residuals else frozenset()
+        )
+        execute.prefill(
+            model,
+            forest,
+            sorted(nodes),
+            lambda here, x, into=logits: into.update(zip(here, x.float(), strict=True)),
+            chunk=model.chunk,
+            taps=taps,
+            dense=how == "dense",
+        )
+        for i, asked in at.items():
+            reads[i] = Read(
+                logits=torch.stack([logits[n] for n in asked]),
+                rows=tuple(torch.stack(taps.row_weights[n]) for n in asked) if rows else (),
+                residuals=torch.stack([taps.residuals[n] for n in asked]) if residuals else None,
+            )
+    return ForestRun(
+        branches=tuple(r for r in reads if r is not None),
+        execution=how,
+        reason=reason,
+        trie_tokens=trie,
+        naive_tokens=sum(map(len, ids)),
+    )
+
+
+def loop_logits(model: Model, ids: Sequence[int], ask: Sequence[int]) -> Float[Tensor, "A V"]:
+    """Logits of one sequence in a plain forward of its own."""
+    found: list[Tensor] = []
+    execute.one_by_one(model, [ids], [ask], lambda _, x: found.append(x.float()))
+    return found[0]
+
+
+def groups(model: Model, ids: Sequence[Sequence[int]], how: str) -> list[list[int]]:
+    """Which sequences run together: each alone in the loop, else by the token budget."""
+    if how == "loop":
+        return [[i] for i in range(len(ids))]
+    return split_by_budget(ids, model.token_budget)
+
+
+def choose_execution(
+    model: Model, ids: Sequence[Sequence[int]], execution: Execution, room: int = 0
+) -> tuple[Literal["packed", "dense", "loop"], str | None]:
+    """How to run sequences that may grow by `room` tokens, and why not packed."""
+    longest = max(map(len, ids)) + room
+    limit = model.max_positions
+    if limit is not None and longest > limit:
+        raise UserError(
+            f"{model.name}: a sequence of {longest} tokens does not fit its {limit} positions; "
+            "shorten the text or lower max_new_tokens"
+        )
+    if execution == "loop":
+        return "loop", "asked for"
+    reason = model.tree_reason or _length_dependent_rope(model.hf.config, longest)
+    if reason is None:
+        return ("dense" if execution == "dense" else "packed"), None
+    if execution == "auto":
+        return "loop", reason
+    raise UserError(f"{model.name}: execution {execution!r} is not possible: {reason}")
+
+
+def _length_dependent_rope(config: Any, longest: int) -> str | None:
+    """LongRoPE and dynamic RoPE rescale every position once a batch is long enough."""
+    text = config.get_text_config()
+    rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
+    for entry in [rope, *(v for v in rope.values() if isinstance(v, dict))]:
+        kind = entry.get("rope_type", entry.get("type"))
+        if kind not in ("longrope", "dynamic"):
+            continue
+        original = entry.get("original_max_position_embeddings") or getattr(
+            text, "original_max_position_embeddings", text.max_position_embeddings
+        )
+        if longest > original:
+            return (
+                f"{kind} RoPE depends on the longest sequence of a pack "
+                f"({longest} > {original} positions)"
+            )
+    return None
