@@ -1,16 +1,39 @@
 """One open model: load it, run it, read it, write to it.
 
-Knows nothing of faithfulness: it could serve another study.
+Knows nothing of faithfulness: it could serve another study. Names are imported when first
+used: torch and transformers take seconds, and a typo in a config should not wait for them.
 """
 
-from interp.answer import Answered
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from interp.errors import UserError
-from interp.execute import Execution, Generation
-from interp.forest import Branch, Forest
-from interp.load import load, wrap
-from interp.model import Model
-from interp.prompts import Prompt, ReasoningFormat
-from interp.read import ForestRun, Read
+
+if TYPE_CHECKING:
+    from interp.answer import Answered
+    from interp.execute import Execution, Generation
+    from interp.forest import Branch, Forest
+    from interp.loading import load, wrap
+    from interp.model import Model
+    from interp.prompts import Prompt, ReasoningFormat
+    from interp.read import ForestRun, Read
+
+_HOMES = {
+    "Answered": "answer",
+    "Branch": "forest",
+    "Execution": "execute",
+    "Forest": "forest",
+    "ForestRun": "read",
+    "Generation": "execute",
+    "Model": "model",
+    "Prompt": "prompts",
+    "Read": "read",
+    "ReasoningFormat": "prompts",
+    "load": "loading",
+    "wrap": "loading",
+}
 
 __all__ = [
     "Answered",
@@ -27,3 +50,13 @@ __all__ = [
     "load",
     "wrap",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'interp' has no attribute {name!r}")
+    return getattr(import_module(f"interp.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

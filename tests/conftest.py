@@ -14,7 +14,7 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from interp.load import wrap
+from interp.loading import wrap
 from interp.model import Model
 
 VOCABULARY = 256
