@@ -15,6 +15,7 @@ Methods:
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import platform
 import random
@@ -148,10 +149,8 @@ def timed(model: Model, work: Callable[[], torch.Tensor]) -> tuple[float, float,
 
 
 def _reset_peak() -> None:
-    try:
+    with contextlib.suppress(OSError):  # not on this system: the peak is then the process's
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
 
 
 def _peak_mb() -> float:
@@ -179,7 +178,9 @@ def measure(model: Model, depths: list[int], repeats: int, skip: set[str]) -> pd
             outs: dict[str, torch.Tensor] = {}
             for _ in tqdm(range(repeats), desc=f"T={n_steps} {probes}", disable=None):
                 for name, work in methods.items():
-                    seconds, peak, outs[name] = timed(model, lambda w=work: w(model, sequences))
+                    seconds, peak, outs[name] = timed(
+                        model, lambda w=work, x=sequences: w(model, x)
+                    )
                     runs[name].append((seconds, peak))
             base = outs["naive"].float()
             for name in methods:

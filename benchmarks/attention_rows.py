@@ -1,0 +1,99 @@
+"""Attention rows of the last token, against a plain forward and against full patterns.
+
+`python benchmarks/attention_rows.py` writes `benchmarks/results/attention_<machine>.csv`:
+for growing lengths, a plain sdpa forward, the same with the last token's rows read, and
+eager with `output_attentions`. Each method runs in a process of its own, so that its peak
+memory is its own; seconds are medians of the repeats (process CPU time; wall on a GPU),
+`ratio_to_plain` divides them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import torch
+from forest import timed
+from tqdm import tqdm
+
+import interp
+from interp.forest import Branch
+
+METHODS = ("plain", "rows", "eager_patterns")
+
+
+@torch.inference_mode()
+def once(method: str, model: interp.Model, ids: list[int]) -> torch.Tensor:
+    if method == "rows":
+        read = model.run([Branch(tuple(ids))], rows=True).branches[0]
+        return read.rows[0]
+    inputs = torch.tensor([ids], device=model.device)
+    if method == "plain":
+        return model.hf(inputs, use_cache=False, logits_to_keep=1).logits
+    out = model.hf(inputs, use_cache=False, logits_to_keep=1, output_attentions=True)
+    return torch.stack([a[0, :, -1] for a in out.attentions])
+
+
+def worker(method: str, name: str, dtype: str, length: int, repeats: int) -> None:
+    model = interp.load(name, dtype=dtype, verify_model=False)
+    if method != "rows":
+        model.hf.set_attn_implementation("eager" if method == "eager_patterns" else "sdpa")
+    model.chunk = length
+    draw = random.Random(0)
+    ids = [draw.randrange(100, 40_000) for _ in range(length)]
+    once(method, model, ids[:64])
+    before = timed(model, lambda: torch.zeros(1))[1]
+    runs = [timed(model, lambda: once(method, model, ids)) for _ in range(repeats)]
+    out = {"seconds": [s for s, _, _ in runs], "peak_mb": max(p for _, p, _ in runs) - before}
+    print(json.dumps(out))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="bundled:smollm2-135m")
+    parser.add_argument("--dtype", default="auto")
+    parser.add_argument("--lengths", default="500,1000,2000")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--machine", default=platform.node() or "machine")
+    parser.add_argument("--worker", nargs=2, metavar=("METHOD", "LENGTH"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.worker:
+        worker(args.worker[0], args.model, args.dtype, int(args.worker[1]), args.repeats)
+        return
+    rows = []
+    for length in (int(x) for x in args.lengths.split(",")):
+        found: dict[str, dict] = {}
+        for method in tqdm(METHODS, desc=f"{length} tokens", disable=None):
+            command = [sys.executable, __file__, "--model", args.model, "--dtype", args.dtype]
+            command += ["--repeats", str(args.repeats), "--worker", method, str(length)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found[method] = json.loads(done.stdout.splitlines()[-1])
+        plain = statistics.median(found["plain"]["seconds"])
+        for method in METHODS:
+            seconds = statistics.median(found[method]["seconds"])
+            rows.append(
+                {
+                    "model": args.model,
+                    "tokens": length,
+                    "method": method,
+                    "seconds": round(seconds, 3),
+                    "ratio_to_plain": round(seconds / plain, 3),
+                    "peak_mb": round(found[method]["peak_mb"]),
+                }
+            )
+    table = pd.DataFrame(rows)
+    out = Path(__file__).parent / "results" / f"attention_{args.machine}.csv"
+    out.parent.mkdir(exist_ok=True)
+    table.to_csv(out, index=False)
+    print(table.to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

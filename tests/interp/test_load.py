@@ -1,0 +1,117 @@
+"""Loading, the checks at load, and the text of tokens."""
+
+import json
+
+import pytest
+import torch
+from conftest import byte_tokenizer, tiny
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import interp
+from interp import detokenise, verify
+from interp.errors import UserError
+from interp.model import Model
+
+TOKENIZER = byte_tokenizer()
+
+
+@pytest.fixture
+def folder(tmp_path, llama: Model):
+    """A model folder laid out as on the hub."""
+    config = llama.hf.config
+    llama.hf.save_pretrained(tmp_path / "tiny")
+    llama.tokenizer.save_pretrained(tmp_path / "tiny")
+    assert config is llama.hf.config
+    return tmp_path / "tiny"
+
+
+def test_a_local_folder_loads_and_verifies(folder, llama: Model):
+    model = interp.load(str(folder), dtype="float32", device="cpu")
+    assert model.dtype == "float32"
+    assert model.n_layers == 3
+    assert len(model.checks) == 4
+    prompt = model.encode("2 + 2 =")
+    assert model.generate([prompt], 5) == llama.generate([prompt], 5)
+
+
+def test_dtype_is_taken(folder):
+    assert interp.load(str(folder), dtype="bfloat16", device="cpu").dtype == "bfloat16"
+
+
+def test_eight_bit_needs_its_extra_or_works(folder):
+    pytest.importorskip("bitsandbytes", reason="the quant extra is not installed")
+    model = interp.load(str(folder), quantize="8bit", device="cpu")
+    assert model.run([interp.Branch(model.encode("abc"))]).execution == "packed"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": "cuda:97"}, "device 'cuda:97' is not usable here"),
+        ({"dtype": "float12"}, "unknown dtype 'float12'"),
+    ],
+)
+def test_bad_settings_name_the_remedy(folder, options, message):
+    with pytest.raises(UserError, match=message):
+        interp.load(str(folder), **options)
+
+
+def test_a_tokenizer_of_another_model_is_refused(folder):
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    for i in range(300):
+        content["model"]["vocab"][f"extra{i}"] = 256 + i
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="do not belong together"):
+        interp.load(str(folder), device="cpu")
+
+
+def test_nan_weights_are_refused():
+    broken = tiny("llama")
+    broken.hf.get_input_embeddings().weight.data.fill_(float("nan"))
+    with pytest.raises(UserError, match="not finite"):
+        verify.verify(broken)
+
+
+def test_cut_attention_is_noticed():
+    model = tiny("llama")
+    for layer in model.structure.layers:
+        layer.self_attn.o_proj.weight.data.zero_()
+    with pytest.raises(UserError, match="leaves the last logits as they were"):
+        verify.verify(model)
+
+
+def test_a_lens_over_another_norm_is_noticed():
+    model = tiny("llama")
+    wrong = nn.Identity()
+    wrong.weight = nn.Parameter(torch.ones(1))
+    object.__setattr__(model.structure, "final_norm", wrong)
+    with pytest.raises(UserError, match="last layer's lens"):
+        verify.verify(model)
+
+
+def test_structure_is_probed(tree_model: Model):
+    parts = tree_model.structure
+    assert len(parts.layers) == parts.attention_layers == 3
+    assert parts.unembedding is tree_model.hf.get_output_embeddings()
+    assert "norm" in type(parts.final_norm).__name__.lower()
+
+
+@given(st.text(max_size=60))
+def test_pieces_join_to_the_text(text):
+    ids = TOKENIZER(text)["input_ids"]
+    pieces = detokenise.pieces(TOKENIZER, ids)
+    assert len(pieces) == len(ids)
+    assert "".join(pieces) == text
+
+
+def test_a_character_belongs_to_the_token_that_completes_it():
+    ids = TOKENIZER("a🦉b")["input_ids"]
+    assert detokenise.pieces(TOKENIZER, ids) == ("a", "", "", "", "🦉", "b")
+
+
+def test_an_incomplete_character_at_the_end_is_shown_as_such():
+    ids = TOKENIZER("a🦉")["input_ids"][:-1]
+    assert detokenise.pieces(TOKENIZER, ids)[-1] == "�"
