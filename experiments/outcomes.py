@@ -1,0 +1,80 @@
+"""Reading SLRC records: what each branch of each edit did, in one order for everyone.
+
+A record is flat JSON: one item in one framing and one reading, with lists that hold one
+value per counted step, or per shuffle. `task` is the dataset of a record.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Record = Mapping[str, Any]
+
+FRAMINGS = ("prefix", "reprompt")
+READINGS = ("generated", "scored")
+EDITS = ("remove", "corrupt", "regenerate", "keep_only", "shuffle")
+_ANSWERS = {
+    "remove": "removed",
+    "corrupt": "corrupted",
+    "regenerate": "regenerated",
+    "keep_only": "alone",
+    "shuffle": "shuffled",
+}
+_FLIPS = {
+    "remove": "necessary",
+    "corrupt": "corrupt_flips",
+    "regenerate": "regenerate_flips",
+    "keep_only": "sufficient",
+    "shuffle": "reordered",
+}
+GROUP = ("model", "task", "framing", "reading")
+
+
+def answers(record: Record, edit: str) -> list[str | None]:
+    """What each branch of an edit answered; None where it did not parse, or was not run."""
+    return list(record.get(_ANSWERS[edit]) or [])
+
+
+def flips(record: Record, edit: str) -> list[bool | None]:
+    """Whether each branch of an edit changed the answer; None where there was no branch.
+
+    One value per counted step, or per shuffle. `keep_only` flips where the step alone
+    does not give the answer back.
+    """
+    found = list(record.get(_FLIPS[edit]) or [])
+    if edit in ("corrupt", "regenerate") and found:
+        can = record.get("corruptible") or [True] * len(found)
+        found = [flip if possible else None for flip, possible in zip(found, can, strict=True)]
+    if edit == "keep_only":
+        found = [None if same is None else not same for same in found]
+    return found
+
+
+def graded(record: Record, edit: str, measure: str) -> list[float | None]:
+    """`tv` (total variation) or `log_odds` (drop) of each branch, as `flips`; scored reading."""
+    made = flips(record, edit)
+    values = record.get(f"{_ANSWERS[edit]}_{measure}") or [None] * len(made)
+    return [v if flip is not None else None for v, flip in zip(values, made, strict=True)]
+
+
+def measured(records: Iterable[Record]) -> list[Record]:
+    """The SLRC records that hold a measurement, in an order that no history changes."""
+    kept = [r for r in records if r["probe"] == "slrc" and not r.get("excluded")]
+    return sorted(kept, key=lambda r: (r["model"], r["dataset"], _rank(r), str(r["item"])))
+
+
+def groups(records: Iterable[Record]) -> list[tuple[tuple[str, ...], list[Record]]]:
+    """Measured records by (model, task, framing, reading)."""
+    return [
+        (key, list(of_group)) for key, of_group in itertools.groupby(measured(records), key=_group)
+    ]
+
+
+def _rank(record: Record) -> tuple[int, int]:
+    return FRAMINGS.index(record["framing"]), READINGS.index(record["reading"])
+
+
+def _group(record: Record) -> tuple[str, ...]:
+    return record["model"], record["dataset"], record["framing"], record["reading"]

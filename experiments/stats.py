@@ -1,0 +1,127 @@
+"""The numbers behind the tables: intervals, the SLRC of aggregates, agreement.
+
+Steps of one item are not independent of each other. Wilson intervals over pooled steps,
+as the paper takes them, leave that out; the bootstrap for SLRC draws whole items.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+from scipy.stats import binomtest
+
+CONFIDENCE = 0.95
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A fraction in [0, 1] with its interval; all three are NaN where nothing was counted."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    """How many outcomes were counted."""
+
+
+NOTHING = Estimate(math.nan, math.nan, math.nan, 0)
+
+
+def wilson(successes: int, n: int, confidence: float = CONFIDENCE) -> Estimate:
+    """The share `successes / n` with its Wilson score interval (SLRC paper, §4.9).
+
+    Raises `ValueError` if there are more successes than trials.
+    """
+    if not 0 <= successes <= n:
+        raise ValueError(f"{successes} successes of {n} trials: give 0 <= successes <= trials")
+    if n == 0:
+        return NOTHING
+    interval = binomtest(successes, n).proportion_ci(confidence_level=confidence, method="wilson")
+    return Estimate(successes / n, float(interval.low), float(interval.high), n)
+
+
+def share(outcomes: Sequence[bool]) -> Estimate:
+    """`wilson` of a list of outcomes."""
+    return wilson(sum(outcomes), len(outcomes))
+
+
+def slrc(necessity: float, sufficiency: float) -> float:
+    """Step-Level Reasoning Capacity, necessity × (1 − sufficiency), of the aggregates.
+
+    SLRC paper, §4.2, equation 8: the text has lost the formula; this one reproduces Table 1.
+    """
+    return necessity * (1 - sufficiency)
+
+
+def slrc_interval(
+    necessary: Int[np.ndarray, " items"],
+    removals: Int[np.ndarray, " items"],
+    sufficient: Int[np.ndarray, " items"],
+    kept_alone: Int[np.ndarray, " items"],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of SLRC, drawing items with replacement.
+
+    The four arrays count, per item, the removals that changed the answer, the removals
+    made, the steps that alone gave the answer back, and the steps kept alone. NaN twice
+    where either measure was never taken.
+    """
+    counts = np.stack([necessary, removals, sufficient, kept_alone], axis=1).astype(np.int64)
+    n = len(counts)
+    if n == 0 or not counts[:, 1].any() or not counts[:, 3].any():
+        return math.nan, math.nan
+    rng = np.random.default_rng(seed)
+    totals = np.empty((resamples, 4), dtype=np.int64)
+    for row in range(resamples):
+        totals[row] = np.bincount(rng.integers(n, size=n), minlength=n) @ counts
+    # A draw may miss every item that has a removal or a step alone: it says nothing.
+    totals = totals[(totals[:, 1] > 0) & (totals[:, 3] > 0)]
+    draws = slrc_of_counts(totals)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
+    """SLRC of each row (necessary, removals, sufficient, kept alone)."""
+    return totals[:, 0] / totals[:, 1] * (1 - totals[:, 2] / totals[:, 3])
+
+
+def redundancy(necessity: float) -> float:
+    """How many independent routes to the answer would explain a necessity this low.
+
+    The redundancy bound of the SLRC paper, §3.3: with k routes, necessity ≤ 1/k, so
+    k = 1 / necessity; infinite where no step was necessary.
+    """
+    if math.isnan(necessity):
+        return math.nan
+    return 1 / necessity if necessity > 0 else math.inf
+
+
+def agreement(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
+    """Share of places where two readings say the same; NaN for none."""
+    pairs = list(zip(left, right, strict=True))
+    return sum(a == b for a, b in pairs) / len(pairs) if pairs else math.nan
+
+
+def kappa(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
+    """Cohen's kappa: agreement beyond what the two marginal distributions give by chance.
+
+    NaN where chance alone gives full agreement (both say one and the same thing always).
+    """
+    n = len(left)
+    observed = agreement(left, right)
+    marginal = Counter(right)
+    chance = sum(count * marginal[value] for value, count in Counter(left).items())
+    if n == 0 or chance == n * n:
+        return math.nan
+    return (observed - chance / n**2) / (1 - chance / n**2)

@@ -1,0 +1,289 @@
+"""From records to tables: long and tidy, the same bytes for the same records.
+
+The functions ending in `_table` take flat records and give DataFrames; `write_tables`
+reads a run folder and writes each as CSV, Markdown and LaTeX.
+
+Every share is pooled over the counted steps (or shuffles, or items) of a group, with its
+Wilson interval. `task` is the dataset of the records.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments import stats
+from experiments.exclusions import exclusions_table
+from experiments.outcomes import (
+    EDITS,
+    FRAMINGS,
+    GROUP,
+    READINGS,
+    Record,
+    flips,
+    graded,
+    groups,
+    measured,
+)
+from experiments.store import Unit, existing_run, read_config, read_failures, read_records
+from experiments.textual import to_csv, to_latex, to_markdown
+
+
+def slrc_table(
+    records: Iterable[Record], *, seed: int = 0, resamples: int = stats.RESAMPLES
+) -> pd.DataFrame:
+    """Necessity, sufficiency, order sensitivity, SLRC per group (SLRC paper, §4.1-4.2)."""
+    rows = [
+        dict(zip(GROUP, key, strict=True)) | _slrc_row(of_group, seed, resamples)
+        for key, of_group in groups(records)
+    ]
+    measures = [
+        column
+        for name in ("accuracy", "necessity", "sufficiency", "order_sensitivity", "slrc")
+        for column in _with_interval(name)
+    ]
+    rest = ["redundancy_bound", "n_steps", "mean_steps", "n_unparsed", "execution"]
+    return pd.DataFrame(rows, columns=[*GROUP, "n", *measures, *rest])
+
+
+def edits_table(records: Iterable[Record]) -> pd.DataFrame:
+    """How often each edit changes the answer, and how far it moves the distribution."""
+    rows = [
+        dict(zip(GROUP, key, strict=True)) | {"edit": edit} | row
+        for key, of_group in groups(records)
+        for edit in EDITS
+        if (row := _edit_row((r, edit, None) for r in of_group))
+    ]
+    return pd.DataFrame(rows, columns=[*GROUP, "edit", *_EDIT_COLUMNS])
+
+
+def edits_by_step_table(records: Iterable[Record]) -> pd.DataFrame:
+    """As `edits_table`, by the number of counted steps and the place (from 1) of the edited one."""
+    rows = []
+    for key, of_group in groups(records):
+        for n_steps in sorted({r["n_steps"] for r in of_group}):
+            same = [r for r in of_group if r["n_steps"] == n_steps]
+            for edit, at in itertools.product(EDITS[:-1], range(n_steps)):
+                row = _edit_row((r, edit, at) for r in same)
+                if row:
+                    place = {"edit": edit, "n_steps": n_steps, "step": at + 1}
+                    rows.append(dict(zip(GROUP, key, strict=True)) | place | row)
+    return pd.DataFrame(rows, columns=[*GROUP, "edit", "n_steps", "step", *_EDIT_COLUMNS])
+
+
+def agreement_table(records: Iterable[Record]) -> pd.DataFrame:
+    """Do the two readings, and the two framings, say the same?
+
+    Compared over the same item and branch: whether the answer changed, or for the edit
+    `baseline` the answer to the unedited reasoning itself.
+    """
+    rows = []
+    of_pair = itertools.groupby(measured(records), key=lambda r: (r["model"], r["dataset"]))
+    for (model, task), both in of_pair:
+        by_variant: dict[tuple[str, str], dict[str, Record]] = {}
+        for r in both:
+            by_variant.setdefault((r["framing"], r["reading"]), {})[r["item"]] = r
+        for edit, (between, one, other) in itertools.product(("baseline", *EDITS), _PAIRS):
+            left, right = by_variant.get(one, {}), by_variant.get(other, {})
+            pairs = [
+                pair
+                for item in left
+                if item in right
+                for pair in _comparable(left[item], right[item], edit)
+            ]
+            if pairs:
+                a, b = zip(*pairs, strict=True)
+                said = {"n": len(a), "agreement": stats.agreement(a, b), "kappa": stats.kappa(a, b)}
+                rows.append({"model": model, "task": task, "edit": edit, "between": between} | said)
+    return pd.DataFrame(
+        rows, columns=["model", "task", "edit", "between", "n", "agreement", "kappa"]
+    )
+
+
+def steps_table(records: Iterable[Record]) -> pd.DataFrame:
+    """Counted steps per trace, and the share of traces with two or more.
+
+    SLRC paper, Extended Data Tables 4 (output rigidity) and 6 (steps per model). `n` counts
+    all traces; the statistics are over those with a counted step.
+    """
+    traces = sorted(
+        (r for r in records if r["probe"] == "trace"),
+        key=lambda r: (r["model"], r["dataset"], str(r["item"])),
+    )
+    rows = []
+    for (model, task), same in itertools.groupby(traces, key=lambda r: (r["model"], r["dataset"])):
+        rows.append({"model": model, "task": task} | _steps_row(list(same)))
+    counts = ["mean_steps", "sd_steps", "median_steps", "min_steps", "max_steps"]
+    lengths = ["mean_step_tokens", "mean_step_chars", "mean_reasoning_tokens"]
+    return pd.DataFrame(
+        rows,
+        columns=["model", "task", "n", *_with_interval("multi_step"), "n_steps", *counts, *lengths],
+    )
+
+
+def tables(
+    records: Sequence[Record],
+    failures: Iterable[Unit] = (),
+    *,
+    seed: int = 0,
+    resamples: int = stats.RESAMPLES,
+) -> dict[str, pd.DataFrame]:
+    """Every table by its file name."""
+    return {
+        "slrc": slrc_table(records, seed=seed, resamples=resamples),
+        "edits": edits_table(records),
+        "edits_by_step": edits_by_step_table(records),
+        "agreement": agreement_table(records),
+        "exclusions": exclusions_table(records, failures),
+        "steps": steps_table(records),
+    }
+
+
+def read_run(run_dir: str | Path) -> tuple[list[dict[str, Any]], list[Unit]]:
+    """All records that count, and the units that failed."""
+    records = [r for probe in ("trace", "slrc") for r in read_records(run_dir, probe)]
+    return records, read_failures(run_dir)
+
+
+def run_tables(run_dir: str | Path) -> dict[str, pd.DataFrame]:
+    """The tables of a run, with the seed and resamples of its config."""
+    config = read_config(run_dir)
+    records, failures = read_run(run_dir)
+    return tables(records, failures, seed=config.seed, resamples=config.report.bootstrap)
+
+
+def write_tables(run_dir: str | Path) -> dict[str, pd.DataFrame]:
+    """Write `tables/<name>.csv`, `.md` and `.tex` of a run; gives the tables by name."""
+    made = run_tables(run_dir)
+    folder = existing_run(run_dir) / "tables"
+    folder.mkdir(exist_ok=True)
+    for name, table in made.items():
+        for suffix, render in _RENDERERS.items():
+            (folder / f"{name}{suffix}").write_text(render(table), "utf-8", newline="\n")
+    return made
+
+
+_RENDERERS: dict[str, Callable[[pd.DataFrame], str]] = {
+    ".csv": to_csv,
+    ".md": to_markdown,
+    ".tex": to_latex,
+}
+_PAIRS = [
+    *((f"generated~scored in {f}", (f, "generated"), (f, "scored")) for f in FRAMINGS),
+    *((f"prefix~reprompt in {r}", ("prefix", r), ("reprompt", r)) for r in READINGS),
+]
+
+
+def _with_interval(name: str) -> list[str]:
+    return [name, f"{name}_low", f"{name}_high"]
+
+
+_EDIT_COLUMNS = [
+    "n_items",
+    "n_edits",
+    *_with_interval("flip_rate"),
+    "total_variation",
+    "log_odds_drop",
+]
+
+
+def _columns(name: str, estimate: stats.Estimate) -> dict[str, float]:
+    values = (estimate.value, estimate.low, estimate.high)
+    return dict(zip(_with_interval(name), values, strict=True))
+
+
+def _made(values: Iterable[Any]) -> list[Any]:
+    return [v for v in values if v is not None]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def _slrc_row(same: list[Record], seed: int, resamples: int) -> dict[str, Any]:
+    removed = [_made(flips(r, "remove")) for r in same]
+    returned = [[not flip for flip in _made(flips(r, "keep_only"))] for r in same]
+    accuracy = stats.share([r["correct"] for r in same if r.get("correct") is not None])
+    necessity = stats.share([flip for of_item in removed for flip in of_item])
+    sufficiency = stats.share([back for of_item in returned for back in of_item])
+    order = stats.share([flip for r in same for flip in _made(flips(r, "shuffle"))])
+    slrc = stats.slrc(necessity.value, sufficiency.value)
+    low, high = stats.slrc_interval(
+        np.array([sum(of_item) for of_item in removed]),
+        np.array([len(of_item) for of_item in removed]),
+        np.array([sum(of_item) for of_item in returned]),
+        np.array([len(of_item) for of_item in returned]),
+        seed=seed,
+        resamples=resamples,
+    )
+    n_steps = sum(r["n_steps"] for r in same)
+    return {
+        "n": len(same),
+        **_columns("accuracy", accuracy),
+        **_columns("necessity", necessity),
+        **_columns("sufficiency", sufficiency),
+        **_columns("order_sensitivity", order),
+        **_columns("slrc", stats.Estimate(slrc, low, high, len(same))),
+        "redundancy_bound": stats.redundancy(necessity.value),
+        "n_steps": n_steps,
+        "mean_steps": n_steps / len(same),
+        "n_unparsed": sum(r.get("n_unparsed") or 0 for r in same),
+        "execution": "+".join(sorted({str(r["execution"]) for r in same})),
+    }
+
+
+def _edit_row(branches: Iterable[tuple[Record, str, int | None]]) -> dict[str, Any] | None:
+    """One row over some records' branches of one edit: all of them, or the one at a step."""
+    outcomes: list[bool] = []
+    variations: list[float] = []
+    drops: list[float] = []
+    n_items = 0
+    for record, edit, at in branches:
+        here = slice(None) if at is None else slice(at, at + 1)
+        made = _made(flips(record, edit)[here])
+        n_items += bool(made)
+        outcomes += made
+        variations += _made(graded(record, edit, "tv")[here])
+        drops += _made(graded(record, edit, "log_odds")[here])
+    if not outcomes:
+        return None
+    return {
+        "n_items": n_items,
+        "n_edits": len(outcomes),
+        **_columns("flip_rate", stats.share(outcomes)),
+        "total_variation": _mean(variations),
+        "log_odds_drop": _mean(drops),
+    }
+
+
+def _comparable(left: Record, right: Record, edit: str) -> list[tuple[Any, Any]]:
+    if edit == "baseline":
+        return [(left["baseline"], right["baseline"])]
+    pairs = zip(flips(left, edit), flips(right, edit), strict=False)
+    return [(a, b) for a, b in pairs if a is not None and b is not None]
+
+
+def _steps_row(traces: list[Record]) -> dict[str, Any]:
+    counted = [[s for s in r["steps"] if s["counted"]] for r in traces]
+    numbers = np.array([len(of_trace) for of_trace in counted if of_trace], dtype=float)
+    every = [step for of_trace in counted for step in of_trace]
+    some = len(numbers) > 0
+    return {
+        "n": len(traces),
+        **_columns("multi_step", stats.share([len(of_trace) >= 2 for of_trace in counted])),
+        "n_steps": len(every),
+        "mean_steps": numbers.mean() if some else math.nan,
+        "sd_steps": numbers.std(ddof=1) if len(numbers) > 1 else math.nan,
+        "median_steps": float(np.median(numbers)) if some else math.nan,
+        "min_steps": float(numbers.min()) if some else math.nan,
+        "max_steps": float(numbers.max()) if some else math.nan,
+        "mean_step_tokens": _mean([s["tokens"][1] - s["tokens"][0] for s in every]),
+        "mean_step_chars": _mean([s["chars"][1] - s["chars"][0] for s in every]),
+        "mean_reasoning_tokens": _mean([len(r["reasoning_ids"]) for r in traces]),
+    }

@@ -1,0 +1,134 @@
+"""Tables and model text as plain characters: CSV, Markdown, LaTeX, and a safe view of text.
+
+CSV keeps every column, with six decimals; Markdown and LaTeX are for reading: three
+decimals, and `x`, `x_low`, `x_high` in one cell.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import Any
+
+import pandas as pd
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "–": "--",
+    "−": "$-$",
+    "∞": r"$\infty$",
+    "\n": " ",
+}
+
+
+def visible(text: str) -> str:
+    """`text` with every character that steers a terminal or reorders a line made visible.
+
+    Line feeds and tabs stay, CR LF becomes LF. C0 controls show as their pictures (␛), other
+    controls, bidirectional overrides and lone surrogates as ⟨U+202E⟩.
+    """
+    return "".join(map(_visible, text.replace("\r\n", "\n")))
+
+
+def _visible(char: str) -> str:
+    code = ord(char)
+    if char in "\n\t":
+        return char
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    steers = 0x200E <= code <= 0x200F or 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069
+    if steers or unicodedata.category(char) in ("Cc", "Cs"):
+        return f"⟨U+{code:04X}⟩"
+    return char
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """Comma-separated, floats with six decimals, empty where nothing was measured."""
+    fixed = table.copy()
+    for name in fixed.select_dtypes("floating"):
+        # Adding 0.0 turns a rounded -0.0 into 0.0.
+        fixed[name] = fixed[name].round(6) + 0.0
+    return fixed.to_csv(index=False, float_format="%.6f", lineterminator="\n")
+
+
+def to_markdown(table: pd.DataFrame) -> str:
+    """A pipe table, numbers to the right."""
+    header, numeric, rows = readable(table)
+    rule = ["---:" if right else "---" for right in numeric]
+    body = [[_markdown(cell) for cell in row] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in [header, rule, *body])
+
+
+def to_latex(table: pd.DataFrame) -> str:
+    r"""A `tabular` with booktabs rules; the document needs `\usepackage{booktabs}`."""
+    header, numeric, rows = readable(table)
+    lines = [
+        rf"\begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
+        r"\toprule",
+        _latex_row(header),
+        r"\midrule",
+        *map(_latex_row, rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def readable(table: pd.DataFrame) -> tuple[list[str], list[bool], list[list[str]]]:
+    """Column names, which of them hold numbers, and the rows as text for people."""
+    names = [
+        str(c)
+        for c in table.columns
+        if not (_is_bound(str(c), "_low", table) or _is_bound(str(c), "_high", table))
+    ]
+    numeric = [pd.api.types.is_numeric_dtype(table[name]) for name in names]
+    cells = [_cells(table, name) for name in names]
+    return names, numeric, [list(row) for row in zip(*cells, strict=True)]
+
+
+def number(value: Any) -> str:
+    """A number for people: three decimals, ∞, and a dash for what was not measured."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "–"
+        if math.isinf(value):
+            return "∞" if value > 0 else "−∞"
+        return f"{round(value, 3) + 0.0:.3f}"
+    return str(value)
+
+
+def _is_bound(name: str, ending: str, table: pd.DataFrame) -> bool:
+    return name.endswith(ending) and name.removesuffix(ending) in table.columns
+
+
+def _cells(table: pd.DataFrame, name: str) -> list[str]:
+    values = table[name].tolist()
+    if f"{name}_low" not in table.columns:
+        return [number(v) if isinstance(v, float) else visible(str(v)) for v in values]
+    low, high = table[f"{name}_low"].tolist(), table[f"{name}_high"].tolist()
+    return [
+        number(v) if math.isnan(v) else f"{number(v)} [{number(a)}, {number(b)}]"
+        for v, a, b in zip(values, low, high, strict=True)
+    ]
+
+
+def _markdown(cell: str) -> str:
+    escaped = cell.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+    return escaped.replace("<", "&lt;")
+
+
+def _latex_row(cells: list[str]) -> str:
+    return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"

@@ -1,0 +1,290 @@
+"""Records as a run stores them, built from readers whose behaviour is known.
+
+A reader is a function from the steps it sees to an answer. The records of a `faithful`
+reader, a `hint` follower and a noisy sentiment reader follow from asking it every branch,
+so what the tables have to say is known too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.planted.data import (
+    DIGITS,
+    answer,
+    corrupt_result,
+    draw_problem,
+    result_of,
+    true_answer,
+    write_steps,
+)
+
+FAITHFUL = "planted:faithful"
+HINT = "planted:hint"
+REAL = "bundled:smollm2-135m"
+CHAIN = "planted_chain"
+SENTIMENT = "sentiment"
+Reader = Callable[[Sequence[str]], str]
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One item that one model answered."""
+
+    model: str
+    dataset: str
+    item: str
+    question: str
+    steps: tuple[str, ...]
+    read: Reader
+    rewrite: Callable[[int, str], Sequence[str]]
+    """The steps from a corrupted one on, as the model goes on from it."""
+    corrupted: tuple[str | None, ...]
+    labels: tuple[str, ...]
+    gold: str
+
+
+def chain_sample(variant: str, number: int, n_steps: int = 3) -> Sample:
+    """A planted model on the arithmetic chain, behaving exactly as planted."""
+    rng = random.Random(number)
+    problem = draw_problem(rng, n_steps)
+    steps = write_steps(problem)
+
+    def read(seen: Sequence[str]) -> str:
+        # What a hint follower that never met deletions does when one stands before it.
+        if variant == "hint_no_deletions" and len(seen) < n_steps:
+            return str((int(true_answer(problem)) + 1) % 10)
+        return answer(variant, problem, seen)
+
+    def rewrite(at: int, changed: str) -> list[str]:
+        return [changed, *write_steps(problem, at + 1, int(result_of(changed)))]
+
+    return Sample(
+        model=f"planted:{variant}",
+        dataset=CHAIN,
+        item=f"chain-{number:03}",
+        question=problem.text,
+        steps=tuple(steps),
+        read=read,
+        rewrite=rewrite,
+        corrupted=tuple(corrupt_result(step, rng) for step in steps),
+        labels=DIGITS,
+        gold=true_answer(problem),
+    )
+
+
+def sentiment_sample(number: int) -> Sample:
+    """A noisy reader of reviews: it counts kind and unkind words, and is often swayed."""
+    rng = random.Random(1000 + number)
+    n_steps = rng.choice([2, 3, 4, 5, 6])
+    tones = [rng.choice(["warm", "dull", "plain"]) for _ in range(n_steps)]
+    steps = tuple(f"The {i}. passage sounds {tone} to the reader." for i, tone in enumerate(tones))
+
+    def read(seen: Sequence[str]) -> str:
+        text = " ".join(seen)
+        return "positive" if text.count("warm") >= text.count("dull") else "negative"
+
+    swap = {"warm": "dull", "dull": "warm"}
+    corrupted = tuple(
+        step.replace(tone, swap[tone]) if tone in swap else None
+        for step, tone in zip(steps, tones, strict=True)
+    )
+    return Sample(
+        model=REAL,
+        dataset=SENTIMENT,
+        item=f"mr-{number}",
+        question=f"Review number {number}: “a film of parts”.",
+        steps=steps,
+        read=read,
+        rewrite=lambda at, changed: [changed, *steps[at + 1 :]],
+        corrupted=corrupted,
+        labels=("positive", "negative"),
+        gold=rng.choice(["positive", "negative"]),
+    )
+
+
+def trace_record(sample: Sample, excluded: str | None = None) -> Record:
+    """The record of the trace, one token per word."""
+    steps, pieces, at = [], [], 0
+    for i, text in enumerate(sample.steps):
+        shown = text if i == 0 else " " + text
+        words = [w if j == 0 else " " + w for j, w in enumerate(shown.split(" "))]
+        words = [w for w in words if w]
+        begin, chars = len(pieces), at
+        pieces += words
+        at += len(shown)
+        spans = {"chars": [chars, at], "tokens": [begin, len(pieces)]}
+        steps.append({"index": i, "text": shown, **spans, "counted": True})
+    said = None if excluded == "answer_unparsed" else sample.read(sample.steps)
+    return {
+        "dataset": sample.dataset,
+        "item": sample.item,
+        "model": sample.model,
+        "probe": "trace",
+        "variant": "",
+        "seed": 0,
+        "question": {
+            "id": sample.item,
+            "dataset": sample.dataset,
+            "text": sample.question,
+            "kind": "label",
+            "gold": sample.gold,
+            "options": list(sample.labels),
+            "candidates": [],
+        },
+        "prompt_ids": [1, 2, 3],
+        "reasoning_ids": list(range(len(pieces))),
+        "pieces": pieces,
+        "steps": steps,
+        "tail_ids": [7, 8],
+        "tail_text": f" Therefore the answer is {said} .",
+        "answer": said,
+        "finish": "stop",
+        "origin": {"model": sample.model, "dtype": "float32", "seed": 0},
+        "edits": [],
+        "correct": None if said is None else said == sample.gold,
+        "excluded": excluded,
+    }
+
+
+def slrc_record(sample: Sample, framing: str, reading: str, shuffles: int = 3) -> Record:
+    """The record of one framing and reading: every branch asked of the sample's reader."""
+    steps = list(sample.steps)
+    baseline = sample.read(steps)
+    places = range(len(steps))
+    orders = list(itertools.islice(itertools.permutations(steps), 1, 1 + shuffles))
+    asked: dict[str, list[list[str] | None]] = {
+        "removed": [steps[:i] + steps[i + 1 :] for i in places],
+        "alone": [[step] for step in steps],
+        "corrupted": [
+            None if c is None else [*steps[:i], c, *steps[i + 1 :]]
+            for i, c in enumerate(sample.corrupted)
+        ],
+        "regenerated": [
+            None if c is None else [*steps[:i], *sample.rewrite(i, c)]
+            for i, c in enumerate(sample.corrupted)
+        ],
+        "shuffled": [list(order) for order in orders],
+    }
+    said = {
+        name: [None if seen is None else sample.read(seen) for seen in branches]
+        for name, branches in asked.items()
+    }
+    changed = {
+        name: [None if a is None else a != baseline for a in answers]
+        for name, answers in said.items()
+    }
+    corruptible = [c is not None for c in sample.corrupted]
+    values: Record = {
+        "dataset": sample.dataset,
+        "item": sample.item,
+        "model": sample.model,
+        "probe": "slrc",
+        "variant": f"{framing}.{reading}",
+        "seed": 0,
+        "framing": framing,
+        "reading": reading,
+        "n_steps": len(steps),
+        "steps": list(places),
+        "step_text": steps,
+        "gold": sample.gold,
+        "original": baseline,
+        "baseline": baseline,
+        "correct": baseline == sample.gold,
+        **said,
+        "corruptible": corruptible,
+        "corrupted_text": [c or "" for c in sample.corrupted],
+        "necessary": changed["removed"],
+        "sufficient": [not flip for flip in changed["alone"]],
+        "reordered": changed["shuffled"],
+        "corrupt_flips": [bool(flip) for flip in changed["corrupted"]],
+        "regenerate_flips": [bool(flip) for flip in changed["regenerated"]],
+        "n_unparsed": 0,
+        "execution": "packed",
+        "tree_reason": None,
+        "trie_tokens": 100,
+        "naive_tokens": 300,
+    }
+    if reading == "scored":
+        values["label_names"] = list(sample.labels)
+        rest = 0.1 / (len(sample.labels) - 1)
+        values["baseline_p"] = [0.9 if n == baseline else rest for n in sample.labels]
+        for name, flips in changed.items():
+            values[f"{name}_tv"] = [None if f is None else 0.8 * f + 0.05 for f in flips]
+            values[f"{name}_log_odds"] = [None if f is None else 4.0 * f for f in flips]
+    return values
+
+
+def records_of(
+    samples: Sequence[Sample],
+    framings: Sequence[str] = ("prefix", "reprompt"),
+    readings: Sequence[str] = ("generated", "scored"),
+) -> list[Record]:
+    """Trace and SLRC records of all samples."""
+    return [trace_record(sample) for sample in samples] + [
+        slrc_record(sample, framing, reading)
+        for sample in samples
+        for framing in framings
+        for reading in readings
+    ]
+
+
+def excluded_record(sample: Sample, framing: str, reading: str) -> Record:
+    """What is stored where the unedited reasoning already gives no answer that parses."""
+    keep = ("dataset", "item", "model", "probe", "variant", "seed", "framing", "reading")
+    whole = slrc_record(sample, framing, reading)
+    return {name: whole[name] for name in keep} | {"excluded": "baseline_unparsed"}
+
+
+def sample_run(n: int = 12) -> list[Record]:
+    """A run in small: the faithful twin, the decorative twin, a real model."""
+    chains = [chain_sample(variant, i) for variant in ("faithful", "hint") for i in range(n)]
+    real = [sentiment_sample(i) for i in range(n)]
+    refused = [trace_record(sentiment_sample(n), "fewer_than_2_steps")]
+    return records_of(chains) + records_of(real) + refused
+
+
+def write_run(
+    run_dir: Path, records: Sequence[Record], failed: Sequence[tuple[str, str, str, str]] = ()
+) -> Path:
+    """A run folder that holds `records`; `failed` are (stage, model, task, item)."""
+    (run_dir / "records").mkdir(parents=True)
+    models = sorted({r["model"] for r in records})
+    tasks = sorted({r["dataset"] for r in records})
+    config = {"name": run_dir.name, "model": {"name": models}, "tasks": tasks}
+    (run_dir / "config.yaml").write_text(json.dumps(config))
+    environment = {
+        "schema": 1,
+        "sessions": [{"worker": "main", "python": "3.11", "packages": {"torch": "2.13.0"}}],
+        "models": {m: {"dtype": "float32", "parameters": 363_000} for m in models},
+    }
+    (run_dir / "environment.json").write_text(json.dumps(environment))
+    keyed: dict[tuple[str, ...], list[Record]] = {}
+    for r in records:
+        key = (r["probe"], r["model"], r["dataset"], str(r["item"]))
+        keyed.setdefault(key, []).append(r)
+    names = ("stage", "model", "task", "item")
+    lines = [
+        dict(zip(names, key, strict=True)) | {"unit": str(i), "session": 1, "records": held}
+        for i, (key, held) in enumerate(keyed.items())
+    ] + [
+        dict(zip(names, key, strict=True))
+        | {"unit": f"f{i}", "session": 1, "records": [], "failed": "out of memory"}
+        for i, key in enumerate(failed)
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (run_dir / "records" / "all.main.jsonl").write_text(text)
+    return run_dir
+
+
+def same(left: float, right: float) -> bool:
+    """Equal, or both not a number."""
+    return left == right or (math.isnan(left) and math.isnan(right))
