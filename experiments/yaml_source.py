@@ -1,0 +1,154 @@
+"""A config file and its `--set` overrides as one tree that knows where each value came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from interp.errors import UserError, did_you_mean
+
+Key = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The values of a config, before they are checked."""
+
+    path: Path
+    values: dict[str, Any]
+    overridden: dict[Key, str]
+    """Key path -> the `--set` that gave it."""
+
+    def source_of(self, key: Key) -> str:
+        """Where to send a reader who wants to mend `key`: the file, or the option."""
+        for n in range(len(key), 0, -1):
+            if option := self.overridden.get(tuple(map(str, key[:n]))):
+                return f"--set {option}"
+        return str(self.path)
+
+    def at(self, key: Key) -> Any:
+        """The value at `key`, None where there is none."""
+        found: Any = self.values
+        for part in key:
+            found = found.get(part) if isinstance(found, dict) else None
+        return found
+
+
+def plural_path(key: Key) -> str:
+    """`("probes", 2)` as `probes[2]`, `("slrc", "edits")` as `slrc.edits`."""
+    out = ""
+    for part in key:
+        out += f"[{part}]" if isinstance(part, int) else f".{part}" if out else str(part)
+    return out
+
+
+def read_tree(path: Path, overrides: list[str]) -> Tree:
+    """Read `path` and lay the overrides over it.
+
+    Raises:
+        UserError: the file is missing or not YAML (with line and column), or an override
+            cannot be applied; one line per problem.
+    """
+    values = _read(path)
+    overridden: dict[Key, str] = {}
+    problems = []
+    for option in overrides:
+        try:
+            key, value = _parse_override(option)
+            _put(values, key, value, option)
+            overridden[key] = option
+        except UserError as error:
+            problems.append(str(error))
+    if problems:
+        raise UserError("\n".join(problems))
+    return Tree(path, values, overridden)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; give a YAML file")
+    if not path.is_file():
+        beside = sorted(p.name for p in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+        guess = did_you_mean(path.name, beside)
+        hint = guess or (f"; {path.parent} has {', '.join(beside)}" if beside else "")
+        raise UserError(f"{path}: no such file{hint}")
+    try:
+        values = yaml.load(path.read_text("utf-8"), Loader=_Loader)
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        ) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        at = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise UserError(f"{path}: {at}{_one_line(error)}") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if values is None:
+        raise UserError(f"{path}: is empty; a run needs at least name, model and tasks")
+    if not isinstance(values, dict):
+        raise UserError(
+            f"{path}: holds a {type(values).__name__}, expected `key: value` lines at the top level"
+        )
+    return values
+
+
+def _one_line(error: yaml.MarkedYAMLError) -> str:
+    problem = " ".join((error.problem or "not YAML").split())
+    if "cannot start any token" in problem and "\\t" in problem:
+        return "a tab cannot indent YAML; use spaces"
+    return f"{problem} ({error.context})" if error.context else problem
+
+
+def _parse_override(option: str) -> tuple[tuple[str, ...], Any]:
+    name, equals, text = option.partition("=")
+    if not equals or not name.strip() or not all(p.strip() for p in name.split(".")):
+        raise UserError(f"--set {option}: expected key=value, e.g. --set data.limit=20")
+    try:
+        value = yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        raise UserError(f"--set {option}: the value is not YAML: {_one_line(error)}") from error
+    return tuple(p.strip() for p in name.split(".")), value
+
+
+def _put(values: dict[str, Any], key: tuple[str, ...], value: Any, option: str) -> None:
+    at = values
+    for n, part in enumerate(key[:-1], start=1):
+        if at.get(part) is None:
+            at[part] = {}
+        if not isinstance(at[part], dict):
+            whole = ".".join(key[:n])
+            raise UserError(
+                f"--set {option}: {whole!r} is {at[part]!r}, which has no keys; "
+                f"set it whole: --set {whole}=…"
+            )
+        at = at[part]
+    at[key[-1]] = value
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML in which a key may stand once: PyYAML silently keeps the last."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen = set()
+    for key_node, _ in node.value:
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            continue
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str | int | float | bool | None):
+            raise yaml.constructor.ConstructorError(
+                None, None, "a key must be a word", key_node.start_mark
+            )
+        if key in seen:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"key {key!r} stands twice; keep one", key_node.start_mark
+            )
+        seen.add(key)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)

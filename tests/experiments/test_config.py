@@ -1,0 +1,208 @@
+"""A config is refused with one clear line per problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from experiments.config import ConfigError, load_config
+
+BASE: dict[str, Any] = {
+    "name": "t",
+    "model": {"name": "planted:faithful"},
+    "tasks": ["planted"],
+}
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    path = folder / "x.yaml"
+    values = {k: v for k, v in (BASE | changes).items() if v != "absent"}
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def problems(path: Path, *overrides: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, list(overrides))
+    return [line.replace(str(path), "x.yaml") for line in caught.value.problems]
+
+
+def test_defaults_are_the_papers(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path))
+    assert config.slrc.shuffles == 3
+    assert config.slrc.min_step_chars == 15
+    assert config.generation.temperature == 0
+    assert config.generation.max_new_tokens >= 256
+    assert config.slrc.framings == ["prefix", "reprompt"]
+    assert config.slrc.readings == ["generated", "scored"]
+    assert config.pairs == [("planted:faithful", "planted")]
+    assert config.run_dir == Path("runs/t")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"probes": ["slrc", "slcr"]},
+            "x.yaml: probes[1]: unknown probe 'slcr'; did you mean 'slrc'?",
+        ),
+        ({"tasks": ["plantd"]}, "x.yaml: tasks[0]: unknown task 'plantd'; did you mean 'planted'?"),
+        (
+            {"model": {"name": "planted:fathful"}},
+            "x.yaml: model.name: unknown model 'planted:fathful'; did you mean 'planted:faithful'?",
+        ),
+        (
+            {"model": {"name": ["planted:faithful", "bundled:smollm-135m"]}},
+            "x.yaml: model.name[1]: unknown model 'bundled:smollm-135m'; "
+            "did you mean 'bundled:smollm2-135m'?",
+        ),
+        (
+            {"slrc": {"shufles": 3}},
+            "x.yaml: slrc.shufles: unknown key 'shufles'; did you mean 'shuffles'?",
+        ),
+        (
+            {"slrc": {"framings": ["prefx"]}},
+            "x.yaml: slrc.framings[0]: must be one of prefix, reprompt, got 'prefx'; "
+            "did you mean 'prefix'?",
+        ),
+        ({"slrc": {"readings": []}}, "x.yaml: slrc.readings: is an empty list; "
+         "give at least one entry"),
+        ({"slrc": {"shuffles": -1}}, "x.yaml: slrc.shuffles: must be at least 0, got -1"),
+        (
+            {"slrc": {"edits": ["corrupt"]}},
+            "x.yaml: slrc.edits: must contain 'remove' (necessity is defined by it), "
+            "got ['corrupt']",
+        ),
+        (
+            {"generation": {"max_new_tokens": 128}},
+            "x.yaml: generation.max_new_tokens: must be at least 256, got 128",
+        ),
+        ({"seed": True}, "x.yaml: seed: must be a whole number, got true"),
+        ({"tasks": ["planted", "planted"]}, "x.yaml: tasks: 'planted' is listed twice; "
+         "list it once"),
+        ({"modle": 1}, "x.yaml: modle: unknown key 'modle'; did you mean 'model'?"),
+        ({"name": "absent"}, "x.yaml: name: missing; add `name: my-run`"),
+        ({"model": {"name": "./nowhere"}}, "x.yaml: model.name: no such file or folder: "
+         "'./nowhere'; check the path"),
+        ({"data": {"limit": {"planted": 0}}}, "x.yaml: data.limit.planted: must be a whole "
+         "number, at least 1, got 0"),
+        ({"data": {"path": {"gsmk": "a"}}}, "x.yaml: data.path.gsmk: unknown task 'gsmk'; "
+         "did you mean 'gsm8k'?"),
+        ({"name": "a/b"}, "x.yaml: name: 'a/b' cannot name a folder; use letters, digits, "
+         "'.', '_' and '-'"),
+    ],
+)  # fmt: skip
+def test_one_line_names_file_key_value_and_remedy(
+    tmp_path: Path, changes: dict[str, Any], expected: str
+) -> None:
+    assert problems(write(tmp_path, **changes)) == [expected]
+
+
+def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
+    path = write(tmp_path, tasks=["plantd"], slrc={"shuffles": "many"}, seed=-1)
+    assert [p.split(": ")[1] for p in problems(path)] == ["seed", "tasks[0]", "slrc.shuffles"]
+
+
+def test_a_pair_without_a_partner_is_refused(tmp_path: Path) -> None:
+    lone_task = write(tmp_path, tasks=["planted", "single_cue"])
+    (line,) = problems(lone_task)
+    assert line.startswith(
+        "x.yaml: tasks: 'single_cue' can be done by none of the models planted:faithful; add one "
+    )
+    lone_model = write(tmp_path, model={"name": ["planted:hint", "bundled:smollm2-135m"]})
+    (line,) = problems(lone_model)
+    assert line.startswith(
+        "x.yaml: model.name: 'bundled:smollm2-135m' can do none of the tasks planted; add one "
+    )
+
+
+def test_only_fitting_models_and_tasks_are_paired(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        model={"name": ["planted:hint", "bundled:smollm2-135m"]},
+        tasks=["single_cue", "planted"],
+    )
+    assert load_config(path).pairs == [
+        ("planted:hint", "planted"),
+        ("bundled:smollm2-135m", "single_cue"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "what"),
+    [
+        ("a: [1,\nb: 2", "line 2, column 5", "expected ',' or ']'"),
+        ("a:\n\tb: 1", "line 2, column 1", "a tab cannot indent YAML"),
+        ("a: 1\nb: 2\na: 3", "line 3, column 1", "key 'a' stands twice"),
+        ("name: x: y", "line 1, column 8", "mapping values are not allowed here"),
+    ],
+)
+def test_malformed_yaml_gives_line_and_column(
+    tmp_path: Path, text: str, where: str, what: str
+) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    (line,) = problems(path)
+    assert line.startswith(f"x.yaml: {where}: ")
+    assert what in line
+
+
+def test_files_that_are_no_config(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert problems(tmp_path / "y.yaml")[0].endswith("no such file; did you mean 'x.yaml'?")
+    assert problems(tmp_path)[0].endswith("is a folder; give a YAML file")
+    path.write_text("")
+    assert problems(path) == ["x.yaml: is empty; a run needs at least name, model and tasks"]
+    path.write_text("- a")
+    assert "at the top level" in problems(path)[0]
+    path.write_bytes(b"name: \xff")
+    assert problems(path) == ["x.yaml: is not UTF-8 text (byte 6); save it as UTF-8"]
+
+
+def test_overrides_are_read_as_yaml(tmp_path: Path) -> None:
+    config = load_config(
+        write(tmp_path),
+        [
+            "data.limit.planted=7",
+            "slrc.framings=[reprompt]",
+            "model.name=[planted:faithful, planted:hint]",
+            "seed=3",
+            "slrc.regenerate_tokens=null",
+        ],
+    )
+    assert config.data.limit_of("planted") == 7
+    assert config.data.limit_of("gsm8k") is None
+    assert config.slrc.framings == ["reprompt"]
+    assert config.model.name == ["planted:faithful", "planted:hint"]
+    assert config.seed == 3
+
+
+def test_a_wrong_override_is_named_as_such(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert problems(path, "slrc.shufles=2") == [
+        "--set slrc.shufles=2: slrc.shufles: unknown key 'shufles'; did you mean 'shuffles'?"
+    ]
+    assert problems(path, "limit") == ["--set limit: expected key=value, e.g. --set data.limit=20"]
+    assert problems(path, "name.x=1") == [
+        "--set name.x=1: 'name' is 't', which has no keys; set it whole: --set name=…"
+    ]
+    assert "not YAML" in problems(path, "tasks=[a")[0]
+
+
+def test_limit_of_a_task_falls_back_to_default(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path, data={"limit": {"default": 4, "planted": 9}}))
+    assert [config.data.limit_of(t) for t in ("planted", "sentiment")] == [9, 4]
+
+
+def test_an_empty_section_means_its_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(yaml.safe_dump(BASE) + "slrc:\ndata:\n")
+    assert load_config(path).slrc.shuffles == 3
+
+
+@pytest.mark.parametrize("path", sorted(Path("configs").glob("*.yaml")), ids=str)
+def test_shipped_configs_are_sound(path: Path) -> None:
+    assert load_config(path).name == path.stem
