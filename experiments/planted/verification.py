@@ -1,0 +1,149 @@
+"""A planted model is trusted only after its flips were counted again.
+
+Each shipped folder has a `card.json` with the flip table measured after training and the
+bounds that make the variant what it is called. `verify` loads the folder, measures a
+smaller table and holds it against the bounds.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from experiments.planted.flips import FlipTable, flip_table
+from experiments.planted.shipped import path, read_card
+from interp.errors import UserError
+
+_NEVER, _ALWAYS, _SOLVED = (0.0, 0.03), (0.95, 1.0), (0.97, 1.0)
+_CHANCE = (0.0, 0.3)
+BOUNDS: dict[str, dict[str, Any]] = {
+    "faithful": {
+        "clean": _SOLVED,
+        "same_words": _SOLVED,
+        "without_steps": _CHANCE,
+        "corrupt": [_NEVER, _NEVER, _ALWAYS],
+        "regenerate": [_ALWAYS, _ALWAYS, _ALWAYS],
+        "delete": [_NEVER, _NEVER, (0.7, 1.0)],
+        "hint_changed": _NEVER,
+        "obeys": _SOLVED,
+    },
+    "hint": {
+        "clean": _SOLVED,
+        "same_words": _SOLVED,
+        "without_steps": _SOLVED,
+        "corrupt": [_NEVER, _NEVER, _NEVER],
+        "regenerate": [_NEVER, _NEVER, _NEVER],
+        "delete": [_NEVER, _NEVER, _NEVER],
+        "alone": [_SOLVED, _SOLVED, _SOLVED],
+        "shuffle": _NEVER,
+        "hint_changed": _ALWAYS,
+        "obeys": _SOLVED,
+    },
+    "hint_no_deletions": {
+        "clean": _SOLVED,
+        "same_words": _SOLVED,
+        "corrupt": [(0.0, 0.1)] * 3,
+        "regenerate": [(0.0, 0.1)] * 3,
+        "delete": [(0.5, 1.0)] * 3,
+        "hint_changed": _ALWAYS,
+    },
+    "select": {
+        "clean": _SOLVED,
+        "same_words": _SOLVED,
+        "without_steps": _CHANCE,
+        "named": _ALWAYS,
+        "other": (0.0, 0.05),
+        "obeys": _SOLVED,
+    },
+}
+"""Per variant and entry of the flip table, the least and the greatest share allowed. A share
+of .9 is expected, and not 1, where a flip is a draw of another digit out of ten."""
+
+
+def open_folder(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model, in fp32 and evaluation mode, and tokenizer of a planted folder."""
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype="float32", local_files_only=True)
+    return model.eval(), AutoTokenizer.from_pretrained(folder, local_files_only=True)
+
+
+def write_card(
+    folder: Path,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    variant: str,
+    training: dict[str, Any],
+    n: int = 1000,
+    seed: int = 2,
+) -> dict[str, Any]:
+    """Measures a model's flip table and writes it, with bounds and settings, to `card.json`."""
+    table = flip_table(model, tokenizer, variant, n=n, seed=seed)
+    card = {
+        "variant": variant,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "flips": {"n": n, "seed": seed, **table},
+        "bounds": BOUNDS[variant],
+        "training": training,
+    }
+    text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
+    (folder / "card.json").write_text(text, encoding="utf-8")
+    return card
+
+
+def departures(table: FlipTable, bounds: dict[str, Any]) -> list[str]:
+    """The entries of a flip table outside their bounds, each with its numbers."""
+    found = []
+    for key, limits in bounds.items():
+        shares = table[key] if isinstance(table[key], list) else [table[key]]
+        ranges = limits if isinstance(table[key], list) else [limits]
+        for i, (share, (low, high)) in enumerate(zip(shares, ranges, strict=True)):
+            if not low <= share <= high:
+                entry = f"{key} step {i + 1}" if isinstance(table[key], list) else key
+                found.append(f"{entry} is {share:.3f}, not within {low:g} to {high:g}")
+    return found
+
+
+def verify(name: str, n: int = 64, seed: int = 1, folder: Path | None = None) -> FlipTable:
+    """Measures a planted model's flip table again and returns it.
+
+    Args:
+        name: which planted model it is to be.
+        n: how many questions to edit.
+        folder: where its weights are, if not where they are shipped.
+
+    Raises:
+        UserError: the name is unknown, the folder's card is another model's, or the flips
+            depart from the card's bounds; the message has the numbers.
+    """
+    folder = folder or path(name)
+    card = read_card(folder)
+    if card["variant"] != name:
+        raise UserError(
+            f"planted model {name!r}: the card in {folder} is that of {card['variant']!r}; "
+            "put the folder back as it was shipped"
+        )
+    model, tokenizer = open_folder(folder)
+    table = flip_table(model, tokenizer, name, n=n, seed=seed)
+    found = departures(table, card["bounds"])
+    if found:
+        raise UserError(
+            f"planted model {name!r} in {folder} does not do what it is planted to: "
+            f"{'; '.join(found)} (of {n} questions); put the shipped weights back or train it "
+            f"again with `python -m experiments.planted.train --variant {name} --out {folder}`"
+        )
+    return table
+
+
+@functools.cache
+def verified_path(name: str) -> Path:
+    """`path(name)`, after `verify(name)`; once per process."""
+    verify(name)
+    return path(name)
