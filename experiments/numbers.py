@@ -1,0 +1,116 @@
+"""Numbers as models write them, read to one canonical form.
+
+`1,234.50`, `$18`, `50%`, `-3`, `3/4`, `\\frac{3}{4}`, `1.5 \\times 10^3`, `2e5`: each is a
+value, and two answers are the same where their values are equal. Percent and currency signs
+are dropped, not computed with: "50%" is 50.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+MAX_DIGITS = 40
+"""A longer run of digits is a model that got stuck, not an answer."""
+
+_DIGITS = r"(?:\d{1,3}(?:(?:,|\{,\}|,\\!)\d{3})+(?!\d)|\d+)(?:\.\d+)?|(?<!\.)\.\d+"
+_POWER = (
+    r"[eE](?P<exp>[-+]?\d{1,3})(?!\w)"
+    r"|\s*(?:\\times|\\cdot|[x×*·])\s*10\s*(?:\^|\*\*)\s*\{?(?P<pow>[-+−]?\d{1,3})\}?"
+)
+_PATTERN = re.compile(
+    rf"""
+    (?<![\w\\])(?<!\d\.)
+    (?P<sign>(?<!\))[-−](?=[$€£\d.\\]))?        # "= -3" is negative, "15-3" and "- 3" are not
+    (?:[$€£]\s?(?P<inner>[-−](?=[\d.]))?)?
+    (?:
+        \\[dt]?frac\s*\{{\s*(?P<upper>\d+)\s*\}}\s*\{{\s*(?P<lower>\d+)\s*\}}
+      | (?P<whole>\d+)\s+(?P<part>\d+)/(?P<parts>\d+)(?!/|\.\d)
+      | (?<!/)(?P<over>\d+)/(?P<under>\d+)(?!/|\.\d)
+      | (?P<plain>{_DIGITS})(?:{_POWER})?
+    )
+    (?!\d)(?!(?:st|nd|rd|th)\b)                 # no ordinals
+    """,
+    re.VERBOSE,
+)
+# "Step 3", and at the beginning of a line with words after it "3.", count steps.
+_COUNTER = re.compile(
+    r"\bsteps?\s*\#?\d{1,3}\b|^[ \t>*_#]*\(?\d{1,3}[.)][*_]*[ \t]+(?=\S)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number found in a text."""
+
+    value: Fraction
+    start: int
+    end: int
+
+    @property
+    def canonical(self) -> str:
+        return canonical_form(self.value)
+
+
+def find_numbers(text: str, *, counters: bool = False) -> list[Number]:
+    """Every number in `text`, in order; step counters ("Step 3", "3. Then …") only if asked."""
+    hidden = [] if counters else [m.span() for m in _COUNTER.finditer(text)]
+    found = []
+    for match in _PATTERN.finditer(text):
+        if any(start <= match.start() < end for start, end in hidden):
+            continue
+        value = _value(match)
+        if value is not None:
+            found.append(Number(value, *match.span()))
+    return found
+
+
+def canonical_number(text: str) -> str | None:
+    """The canonical form of the one number that a text holds: `"$1,234.50"` gives `"1234.5"`.
+
+    Of several, the last; None where there is none.
+    """
+    found = find_numbers(text, counters=True)
+    return found[-1].canonical if found else None
+
+
+def canonical_form(value: Fraction | int) -> str:
+    """Plain digits where finitely many do, else a reduced fraction: `10`, `-0.75`, `1/3`."""
+    value = Fraction(value)
+    rest, places = value.denominator, 0
+    while rest % 2 == 0 or rest % 5 == 0:
+        rest //= 10 if rest % 10 == 0 else 2 if rest % 2 == 0 else 5
+        places += 1
+    if rest != 1:
+        return f"{value.numerator}/{value.denominator}"
+    if not places:
+        return str(value.numerator)
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+
+
+def _value(match: re.Match[str]) -> Fraction | None:
+    if len(match.group()) > MAX_DIGITS:
+        return None
+    if match["plain"]:
+        value = _scaled(match["plain"], match["exp"] or match["pow"] or "0")
+    elif match["whole"]:
+        part = _ratio(match["part"], match["parts"])
+        value = None if part is None else int(match["whole"]) + part
+    else:
+        value = _ratio(match["upper"] or match["over"], match["lower"] or match["under"])
+    negative = match["sign"] or match["inner"]
+    return -value if negative and value is not None else value
+
+
+def _scaled(digits: str, power: str) -> Fraction | None:
+    exponent = int(power.replace("−", "-"))
+    if abs(exponent) > MAX_DIGITS:
+        return None
+    return Fraction(re.sub(r"[^\d.]", "", digits)) * Fraction(10) ** exponent
+
+
+def _ratio(over: str, under: str) -> Fraction | None:
+    return Fraction(int(over), int(under)) if int(under) else None

@@ -1,0 +1,299 @@
+"""From questions to traces: generate, cut into reasoning and tail, segment, parse; and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from experiments.numbers import canonical_number
+from experiments.tasks import Task, get_task
+from experiments.tasks.own import NAME, own_task
+from interp.control import encode_marks
+from interp.errors import UserError
+from interp.prompts import Prompt, split_response
+from interventions import AnswerKind, Edit, Mode, Origin, Question, Step, Trace, from_ids
+from interventions.conclusion import split_conclusion
+from interventions.segment import MIN_CHARS
+from probes.framing import Asking, ask, prefix_ids
+from probes.graded import log_distribution
+from probes.record import Record
+
+if TYPE_CHECKING:
+    from interp.execute import Generation
+    from interp.model import Model
+
+LEAST_STEPS = 2
+
+
+@dataclass(frozen=True)
+class TraceSettings:
+    """How traces are made."""
+
+    max_new_tokens: int = 320
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+    batch_size: int = 16
+    """Prompts generated in lockstep, taken in the order given: who shares a batch is part of
+    what determines the tokens."""
+    thinking: bool | None = None
+    """Ask a hybrid model to think, or not to; None leaves it to the template."""
+    segmentation: Mode = "auto"
+    min_step_chars: int = MIN_CHARS
+    conclusion: Literal["strip", "keep"] = "strip"
+    """Whether a plain response's statement of its answer goes to the tail, or is a step."""
+
+
+def make_traces(
+    model: Model,
+    asked: Sequence[tuple[Task, Question]],
+    settings: TraceSettings | None = None,
+    on_done: Callable[[int, Trace], None] | None = None,
+) -> list[Trace]:
+    """A trace for every question, excluded ones among them (see `exclusion`).
+
+    Args:
+        on_done: called with the index and the trace as each response ends, in the order in
+            which they end.
+    """
+    settings = settings or TraceSettings()
+    made: dict[int, Trace] = {}
+    for start in range(0, len(asked), settings.batch_size):
+        batch = asked[start : start + settings.batch_size]
+        prompts = [
+            model.prompt(task.cot_prompt(question), thinking=settings.thinking)
+            for task, question in batch
+        ]
+
+        def done(i: int, written: Generation, start: int = start, prompts=prompts) -> None:
+            task, question = asked[start + i]
+            made[start + i] = _trace(model, task, question, prompts[i], written, settings)
+            if on_done is not None:
+                on_done(start + i, made[start + i])
+
+        model.generate(
+            [p.ids for p in prompts],
+            max_new_tokens=settings.max_new_tokens,
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+            seed=settings.seed,
+            on_done=done,
+        )
+    return [made[i] for i in range(len(asked))]
+
+
+def _trace(
+    model: Model,
+    task: Task,
+    question: Question,
+    prompt: Prompt,
+    written: Generation,
+    settings: TraceSettings,
+) -> Trace:
+    response = split_response(model.tokenizer, prompt.format, written.ids)
+    reasoning, tail = response.reasoning_ids, response.tail_ids
+    if not prompt.format.marks and settings.conclusion == "strip":
+        cut = split_conclusion(model.pieces(reasoning))
+        reasoning, tail = reasoning[:cut], (*reasoning[cut:], *tail)
+    tail_text = model.decode(tail)
+    # A think block answers after it; plain prose may answer anywhere, the end included.
+    said = tail_text if prompt.format.marks else model.decode(written.ids)
+    sampling = {
+        "max_new_tokens": settings.max_new_tokens,
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "batch_size": settings.batch_size,
+        "thinking": settings.thinking,
+        "reasoning_format": prompt.format.name,
+    }
+    return from_ids(
+        question,
+        (*prompt.ids, *response.opener_ids),
+        reasoning,
+        model.pieces(reasoning),
+        mode=settings.segmentation,
+        min_chars=settings.min_step_chars,
+        tail_ids=tail,
+        tail_text=tail_text,
+        answer=task.parse(said, question),
+        finish=written.finish,
+        origin=Origin(
+            model=model.name,
+            revision=model.revision,
+            dtype=model.dtype,
+            template_hash=prompt.template_hash,
+            sampling=sampling,
+            seed=settings.seed,
+        ),
+    )
+
+
+def exclusion(trace: Trace) -> str | None:
+    """Why a trace cannot be probed; None if it can.
+
+    `empty_generation`: nothing was written. `reasoning_unclosed`: a think block that the
+    token limit cut off. `fewer_than_2_steps`: section 4.1. An answer that does not parse is
+    no reason: every probe asks for its own baseline.
+    """
+    if not trace.reasoning_ids and not trace.tail_ids:
+        return "empty_generation"
+    if _is_marked(trace) and not trace.tail_ids:
+        return "reasoning_unclosed"
+    if len(trace.counted_steps) < LEAST_STEPS:
+        return f"fewer_than_{LEAST_STEPS}_steps"
+    return None
+
+
+def _is_marked(trace: Trace) -> bool:
+    return trace.origin.sampling.get("reasoning_format", "none") != "none"
+
+
+def asking_for(model: Model, task: Task, trace: Trace) -> Asking:
+    """The words in which `task` asks again about an edited `trace`.
+
+    Everything that follows a cue is read as its continuation, a reply without one as a whole
+    response. The labels are those of the unedited trace, the same for every edit.
+    """
+    question = trace.question
+    closer = model.format.closer if _is_marked(trace) else ""
+
+    def parse(text: str) -> str | None:
+        for cue in (task.answer_cue, task.reprompt_cue):
+            if cue and text.startswith(cue):
+                return task.parse_continuation(text[len(cue) :], question)
+        return task.parse(text, question)
+
+    return Asking(
+        answer_cue=task.answer_cue,
+        labels=task.labels(question, trace),
+        parse=parse,
+        necessity_prompt=lambda reasoning: task.necessity_prompt(question, reasoning),
+        sufficiency_prompt=lambda step: task.sufficiency_prompt(question, step),
+        kind=task.kind,
+        reprompt_cue=task.reprompt_cue,
+        closer_ids=encode_marks(model.tokenizer, closer) if closer else (),
+    )
+
+
+def make_trace(
+    model: Model,
+    text: str,
+    kind: AnswerKind | None = None,
+    options: Sequence[str] | None = None,
+    *,
+    task: Task | str | None = None,
+    gold: str | None = None,
+    settings: TraceSettings | None = None,
+) -> Trace:
+    """A trace for one question of your own, as in a notebook.
+
+    Args:
+        text: the question alone; the prompt around it comes from the task.
+        kind: `number`; `label`, answered by one of `options`; `choice`, answered by the
+            letter of one of `options`. The task's by default, `number` without one.
+        task: whose words to ask in, by name or as an object; by default words like those of
+            SLRC that suit the kind.
+        gold: the right answer, if there is one.
+
+    Raises:
+        UserError: the kind needs options, or is not the task's.
+    """
+    chosen = get_task(task) if isinstance(task, str) else task or own_task(kind or "number")
+    if kind is not None and kind != chosen.kind:
+        raise UserError(f"task {chosen.name!r} has answers of kind {chosen.kind!r}, not {kind!r}")
+    options = chosen.options if options is None else tuple(options)
+    if chosen.kind != "number" and len(options or ()) < 2:
+        raise UserError(f"kind {chosen.kind!r} needs at least two options, got {options!r}")
+    if chosen.kind == "number" and gold is not None:
+        gold = canonical_number(gold) or gold
+    question = Question("question", chosen.name, text, chosen.kind, gold, options)
+    return make_traces(model, [(chosen, question)], settings)[0]
+
+
+def score_answer(
+    model: Model,
+    trace: Trace,
+    labels: Sequence[str] | None = None,
+    *,
+    task: Task | str | None = None,
+) -> dict[str, float]:
+    """How probable each answer is after the trace's reasoning; they add up to 1.
+
+    The prefix framing: the reasoning stands as its own tokens, then the task's answer cue.
+
+    Args:
+        labels: canonical answers to weigh against each other; the task's by default.
+        task: as for `make_trace`; by default the one that the question's dataset names.
+
+    Raises:
+        UserError: there are fewer than two answers to choose from.
+    """
+    chosen = get_task(task) if isinstance(task, str) else task or _task_of(trace.question)
+    asking = asking_for(model, chosen, trace)
+    if labels is not None:
+        asking = replace(asking, labels=tuple((label, f" {label}") for label in labels))
+    names = [answer for answer, _ in asking.labels]
+    if len(set(names)) < 2:
+        raise UserError(f"item {trace.question.id!r}: no two answers to weigh; give labels")
+    prefix = prefix_ids(model, asking, trace)
+    reply = ask(model, asking, "prefix", [prefix], ["scored"], answer_tokens=0)[0]
+    scores = log_distribution(reply.log_probs, names, what=f"item {trace.question.id!r}")
+    return {name: math.exp(score) for name, score in scores.items()}
+
+
+def _task_of(question: Question) -> Task:
+    return own_task(question.kind) if question.dataset == NAME else get_task(question.dataset)
+
+
+def to_record(trace: Trace) -> Record:
+    """A JSON-serialisable record from which `to_trace` makes the same trace again."""
+    question = trace.question
+    known = question.gold is not None and trace.answer is not None
+    return {
+        "dataset": question.dataset,
+        "item": question.id,
+        "model": trace.origin.model,
+        "probe": "trace",
+        "variant": "",
+        "seed": trace.origin.seed,
+        "question": _plain(asdict(question)),
+        "prompt_ids": list(trace.prompt_ids),
+        "reasoning_ids": list(trace.reasoning_ids),
+        "pieces": list(trace.pieces),
+        "steps": [_plain(asdict(step)) for step in trace.steps],
+        "tail_ids": list(trace.tail_ids),
+        "tail_text": trace.tail_text,
+        "answer": trace.answer,
+        "correct": trace.answer == question.gold if known else None,
+        "finish": trace.finish,
+        "origin": _plain(asdict(trace.origin)),
+        "edits": [_plain(asdict(edit)) for edit in trace.edits],
+        "excluded": exclusion(trace),
+    }
+
+
+def to_trace(record: Record) -> Trace:
+    """The trace that a record of `to_record` holds."""
+    return Trace(
+        question=Question(**_tuples(record["question"])),
+        prompt_ids=tuple(record["prompt_ids"]),
+        reasoning_ids=tuple(record["reasoning_ids"]),
+        pieces=tuple(record["pieces"]),
+        steps=tuple(Step(**_tuples(step)) for step in record["steps"]),
+        tail_ids=tuple(record["tail_ids"]),
+        tail_text=record["tail_text"],
+        answer=record["answer"],
+        finish=record["finish"],
+        origin=Origin(**record["origin"]),
+        edits=tuple(Edit(**edit) for edit in record["edits"]),
+    )
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
