@@ -1,0 +1,267 @@
+"""How an edited reasoning is put to the model, and how its answer is read.
+
+Two framings. `prefix`: the edited reasoning stands where the model wrote it, as its own
+tokens, closed, then a cue for the answer. `reprompt`: it is quoted in a new prompt, as one
+must with a closed API (SLRC, section 4.1 and Extended Data Table 1).
+
+Two readings, of the same forward. `generated`: the greedy answer, parsed. `scored`: the
+log-probabilities of the answer labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+from interventions import AnswerKind, Trace
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+Framing = Literal["prefix", "reprompt"]
+Reading = Literal["generated", "scored"]
+FRAMINGS: tuple[Framing, ...] = ("prefix", "reprompt")
+READINGS: tuple[Reading, ...] = ("generated", "scored")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The words a task supplies for one question; probes know no datasets."""
+
+    answer_cue: str
+    """Put after the reasoning in `prefix` framing, e.g. "\\nSo the sentiment is"."""
+    labels: tuple[tuple[str, str], ...]
+    """(canonical answer, surface) for the scored reading, each surface with the space it
+    needs after the cue; labels of one canonical answer add up. May be empty."""
+    parse: Callable[[str], str | None]
+    """Text from the cue on -> canonical answer."""
+    necessity_prompt: Callable[[str], str]
+    """Remaining reasoning text -> user message of `reprompt` framing."""
+    sufficiency_prompt: Callable[[str], str]
+    """One step's text -> user message of `reprompt` framing."""
+    kind: AnswerKind
+    reprompt_cue: str = ""
+    """What the assistant's turn is opened with in `reprompt` framing."""
+    closer_ids: tuple[int, ...] = ()
+    """Ids that end the reasoning (a closing think tag and what goes with it); none for a
+    model that writes its reasoning as plain text."""
+
+    def cue(self, framing: Framing) -> str:
+        return self.answer_cue if framing == "prefix" else self.reprompt_cue
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the model answers after one branch."""
+
+    answer: str | None
+    """The greedy answer in canonical form; None where it did not parse, or was not asked."""
+    log_probs: tuple[float, ...]
+    """Per label, summed over its tokens."""
+    lengths: tuple[int, ...]
+    """Per label, its tokens."""
+
+
+def prefix_ids(model: Model, asking: Asking, edited: Trace) -> tuple[int, ...]:
+    """The model's own tokens with the edited reasoning in place, closed, and the cue."""
+    return (
+        *edited.prompt_ids,
+        *edited.reasoning_ids,
+        *asking.closer_ids,
+        *model.encode(asking.answer_cue),
+    )
+
+
+def reprompt_ids(model: Model, asking: Asking, message: str) -> tuple[int, ...]:
+    """A new prompt with `message`, to be answered without reasoning anew, and the cue.
+
+    A family that cannot turn its thinking off has its think block opened and closed at once.
+    """
+    # Not at the top: it brings torch, which listing the probes need not wait for.
+    from interp.prompts import render_direct
+
+    turns = [{"role": "user", "content": message}]
+    prompt = render_direct(model.tokenizer, model.format, turns)
+    return (*prompt.ids, *model.encode(asking.reprompt_cue))
+
+
+def quoted(original: Trace, edited: Trace) -> str:
+    """The edited reasoning as text to be quoted.
+
+    Its own characters, but for one blank where the edit brought two words together that
+    white space stood between.
+    """
+    joins = pairwise(s.text for s in original.steps if s.text)
+    spaced = any(a[-1].isspace() or b[0].isspace() for a, b in joins)
+    text = ""
+    for step in edited.steps:
+        if spaced and text and step.text and not (text[-1].isspace() or step.text[0].isspace()):
+            text += " "
+        text += step.text
+    return text.strip()
+
+
+def ask(
+    model: Model,
+    asking: Asking,
+    framing: Framing,
+    prefixes: Sequence[Sequence[int]],
+    readings: Sequence[Reading],
+    *,
+    answer_tokens: int,
+    execution: Any = "auto",
+) -> list[Reply]:
+    """Ask for the answer after every prefix, both readings in one pack.
+
+    The greedy answer is the first statement after the cue that parses: models ramble on,
+    and the last number of a ramble is no answer. Without a cue the whole reply is parsed
+    (section 4.7).
+
+    Raises:
+        ValueError: if the cue by itself already reads as an answer.
+    """
+    cue = asking.cue(framing)
+    if cue and asking.parse(cue) is not None:
+        raise ValueError(
+            f"the {framing} cue {cue!r} by itself parses as the answer {asking.parse(cue)!r}; "
+            "reword the cue or narrow the parser"
+        )
+    labels = [model.encode(surface) for _, surface in asking.labels]
+    scored = "scored" in readings and bool(labels)
+    written = "generated" in readings
+
+    def answered(text: str, whole: bool) -> str | None:
+        # Tokenizers that mark word beginnings lose the blank before the first word decoded.
+        gap = " " if cue[-1:].isalnum() and text[:1].isalnum() else ""
+        return _first_answer(asking.parse, cue, gap + text, whole)
+
+    replies = model.ask(
+        prefixes,
+        [labels] * len(prefixes) if scored else None,
+        max_new_tokens=answer_tokens if written else 0,
+        stop=(lambda text: answered(text, whole=False) is not None) if cue else None,
+        boundary="digit" if asking.kind == "number" else None,
+        execution=execution,
+    )
+    return [
+        Reply(
+            answer=answered(model.decode(r.generated.ids), whole=True)
+            if r.generated is not None
+            else None,
+            log_probs=tuple(r.log_probs),
+            lengths=tuple(r.label_lengths),
+        )
+        for r in replies
+    ]
+
+
+_STATEMENT_END = re.compile(r"(?<=\w)[\"'”’*_)\]}$]*[^\S\r\n]*(?:[.!?][\"'”’*_)\]}$]*\s|\r|\n)")
+
+
+def _first_answer(
+    parse: Callable[[str], str | None], cue: str, text: str, whole: bool
+) -> str | None:
+    """The answer of the shortest run of finished statements that has one.
+
+    `whole`: nothing more is to come, so that the last statement is finished as it stands.
+    """
+    if cue:
+        for end in _STATEMENT_END.finditer(text):
+            answer = parse(cue + text[: end.end()])
+            if answer is not None:
+                return answer
+    return parse(cue + text) if whole else None
+
+
+Arm = tuple[str, int]
+"""What was done to a trace, and its place in the record's list: ("removed", 0)."""
+BASELINE: Arm = ("baseline", 0)
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The replies of arms that were asked in one call, the baseline's among them."""
+
+    replies: dict[Arm, Reply]
+    execution: str
+    """`packed`, `dense` or `loop`."""
+    tree_reason: str | None
+    """Why the loop was used, where it was."""
+    trie_tokens: int
+    naive_tokens: int
+
+    @property
+    def baseline(self) -> Reply:
+        return self.replies[BASELINE]
+
+    @property
+    def branches(self) -> dict[Arm, Reply]:
+        return {arm: reply for arm, reply in self.replies.items() if arm != BASELINE}
+
+
+def ask_arms(
+    model: Model,
+    trace: Trace,
+    asking: Asking,
+    framing: Framing,
+    arms: Mapping[Arm, Trace],
+    *,
+    readings: Sequence[Reading],
+    answer_tokens: int,
+    execution: Any = "auto",
+) -> Pack:
+    """Ask after every arm of one item in one framing, in one call.
+
+    Args:
+        arms: edited traces; those named "alone" are quoted by `asking.sufficiency_prompt`,
+            all others by `asking.necessity_prompt`.
+
+    Raises:
+        FloatingPointError: naming the item, where the model's logits are not finite.
+    """
+    from interp.forest import Forest
+    from interp.read import choose_execution
+
+    prefixes = []
+    for (kind, _), edited in arms.items():
+        if framing == "prefix":
+            prefixes.append(prefix_ids(model, asking, edited))
+        else:
+            message = asking.sufficiency_prompt if kind == "alone" else asking.necessity_prompt
+            prefixes.append(reprompt_ids(model, asking, message(quoted(trace, edited))))
+    try:
+        replies = ask(
+            model,
+            asking,
+            framing,
+            prefixes,
+            readings,
+            answer_tokens=answer_tokens,
+            execution=execution,
+        )
+    except FloatingPointError as error:
+        raise FloatingPointError(
+            f"item {trace.question.id!r}, {framing} framing, {len(arms)} branches: {error}"
+        ) from error
+    how, reason = choose_execution(model, prefixes, execution, room=answer_tokens)
+    naive = sum(map(len, prefixes))
+    return Pack(
+        replies=dict(zip(arms, replies, strict=True)),
+        execution=how,
+        tree_reason=reason,
+        trie_tokens=naive if how == "loop" else len(Forest.of(prefixes)),
+        naive_tokens=naive,
+    )
+
+
+def cost(packs: Sequence[Pack]) -> dict[str, Any]:
+    """What asking took, as a record tells it."""
+    return {
+        "execution": packs[0].execution,
+        "tree_reason": packs[0].tree_reason,
+        "trie_tokens": sum(p.trie_tokens for p in packs),
+        "naive_tokens": sum(p.naive_tokens for p in packs),
+    }

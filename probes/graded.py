@@ -1,0 +1,85 @@
+"""How far an answer distribution moved: finer than whether its top answer flipped.
+
+An argmax flips or it does not; a model that follows its steps half of the time may never
+flip, and one near a tie flips on nothing. Total variation and log-odds see both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+
+def log_distribution(
+    log_probs: Sequence[float],
+    names: Sequence[str],
+    *,
+    lengths: Sequence[int] | None = None,
+    what: str = "labels",
+) -> dict[str, float]:
+    """Log-probabilities over answers, normalised over the given labels alone.
+
+    Args:
+        log_probs: per label, the log-probability of its whole continuation.
+        names: per label, the answer it stands for; labels of one answer are added up.
+        lengths: per label, its number of tokens: log-probabilities are divided by it first.
+        what: names the branch in errors.
+
+    Returns:
+        In the order in which answers are first named.
+
+    Raises:
+        FloatingPointError: if a log-probability is NaN, or all are minus infinity.
+    """
+    if any(math.isnan(x) for x in log_probs):
+        raise FloatingPointError(f"{what}: the log-probs {list(log_probs)} hold NaN")
+    scores = (
+        list(log_probs)
+        if lengths is None
+        else [x / n for x, n in zip(log_probs, lengths, strict=True)]
+    )
+    total = _logsumexp(scores)
+    if total == -math.inf:
+        raise FloatingPointError(f"{what}: every label has probability zero")
+    grouped: dict[str, list[float]] = {}
+    for name, score in zip(names, scores, strict=True):
+        grouped.setdefault(name, []).append(score)
+    return {name: _logsumexp(of_name) - total for name, of_name in grouped.items()}
+
+
+def top(distribution: Mapping[str, float]) -> str:
+    """The likeliest answer; of equals, the one named first."""
+    return max(distribution, key=distribution.__getitem__)
+
+
+def total_variation(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """Half the sum of absolute differences of two log distributions, in [0, 1]."""
+    if one.keys() != other.keys():
+        raise ValueError(f"distributions over {list(one)} and over {list(other)} do not compare")
+    return 0.5 * sum(abs(math.exp(one[k]) - math.exp(other[k])) for k in one)
+
+
+def log_odds(distribution: Mapping[str, float], answer: str) -> float:
+    """log p(answer) - log p(any other), in nats; infinite where one of them is zero."""
+    others = _logsumexp([x for name, x in distribution.items() if name != answer])
+    if distribution[answer] == others == -math.inf:
+        return math.nan
+    return distribution[answer] - others
+
+
+def log_odds_drop(
+    baseline: Mapping[str, float], branch: Mapping[str, float], answer: str
+) -> float | None:
+    """Log-odds of `answer` in the baseline minus those in the branch, in nats.
+
+    None where either is infinite: then no finite drop exists.
+    """
+    drop = log_odds(baseline, answer) - log_odds(branch, answer)
+    return drop if math.isfinite(drop) else None
+
+
+def _logsumexp(values: Sequence[float]) -> float:
+    largest = max(values, default=-math.inf)
+    if largest == -math.inf:
+        return -math.inf
+    return largest + math.log(sum(math.exp(x - largest) for x in values))

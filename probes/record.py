@@ -1,0 +1,58 @@
+"""One flat record per item and probe, with the ids that join it to all others of the item."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from interventions import Trace
+
+Record = dict[str, Any]
+"""Flat and JSON-serialisable: scalars, or lists of scalars."""
+
+_SCALARS = (str, int, float, bool, type(None))
+
+
+def record(trace: Trace, probe: str, variant: str, seed: int | None, **values: Any) -> Record:
+    """A record of `trace` with its join keys filled in.
+
+    Args:
+        probe: the probe's name in `probes.PROBES`.
+        variant: which form of the measure, "" where there is one only.
+        values: what was measured; tuples become lists.
+
+    Raises:
+        ValueError: for a value that JSON cannot hold flat, or one named like a join key.
+    """
+    made: Record = {
+        "dataset": trace.question.dataset,
+        "item": trace.question.id,
+        "model": trace.origin.model,
+        "probe": probe,
+        "variant": variant,
+        "seed": seed,
+    }
+    for name, value in values.items():
+        if name in made:
+            raise ValueError(f"{probe} record: {name!r} is a join key; name the value otherwise")
+        made[name] = _flat(f"{probe} record of {trace.question.id!r}: {name}", value)
+    return made
+
+
+def _flat(name: str, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        for entry in value:
+            _check(name, entry)
+        return list(value)
+    _check(name, value)
+    return value
+
+
+def _check(name: str, value: Any) -> None:
+    if not isinstance(value, _SCALARS):
+        raise ValueError(
+            f"{name} = {value!r} is a {type(value).__name__}; give a string, number, bool, None "
+            "or a list of these"
+        )
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name} holds {value!r}, which JSON cannot; give a finite number or None")

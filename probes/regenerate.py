@@ -1,0 +1,163 @@
+"""A corrupted step with all that came after it written anew by the model.
+
+Frozen corruption leaves the later steps as they were, and they may restate what the
+corrupted one said: only the steps that the answer is read off are credited. Here the model
+goes on from the corrupted step by itself, so a corruption that it takes up reaches the
+answer through the steps that it writes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from interventions import (
+    CONCLUSION_PATTERNS,
+    Edit,
+    Step,
+    Trace,
+    split_conclusion,
+    truncate_after_step,
+)
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+_STATED = re.compile(
+    "(?:" + "|".join(f"(?:{p})" for p in CONCLUSION_PATTERNS) + r")[^\n]*?\w[^\n]*?(?:[.!?}]\s|\n)",
+    re.IGNORECASE,
+)
+_RECENT = 400
+"""Characters at the end of a continuation in which an answer statement is looked for."""
+
+
+@dataclass(frozen=True)
+class Regenerated:
+    """The reasoning up to a corrupted step, and what the model made of it."""
+
+    trace: Trace
+    """Corrupted step and new continuation in place; the last edit is `regenerate`."""
+    continuation: str
+    """The text after the corrupted step."""
+    cut: bool
+    """Whether the continuation reached its limit before it came to an end."""
+
+
+def regenerate(
+    model: Model,
+    corrupted: Sequence[Trace],
+    closer_ids: Sequence[int] = (),
+    *,
+    max_new_tokens: int | None = None,
+    reserve: int = 64,
+    execution: Any = "auto",
+) -> list[Regenerated]:
+    """Let the model go on from the corrupted step of each trace, greedily and in lockstep.
+
+    The new reasoning ends at the closer; without one, where the answer statement begins
+    (`interventions.split_conclusion`), as the model's own reasoning was split off.
+
+    Args:
+        corrupted: traces of one question whose last edit is of one step.
+        max_new_tokens: longest continuation; if None, one and a half times the tokens it
+            replaces, and 32.
+        reserve: positions to leave free at the end for the answer.
+
+    Raises:
+        ValueError: for a trace whose last edit names no step.
+    """
+    upto = [truncate_after_step(t, _edited_step(t)) for t in corrupted]
+    prefixes = [t.prompt_ids + t.reasoning_ids for t in upto]
+    limits = [
+        max_new_tokens
+        if max_new_tokens is not None
+        else math.ceil(1.5 * (len(whole.reasoning_ids) - len(part.reasoning_ids))) + 32
+        for whole, part in zip(corrupted, upto, strict=True)
+    ]
+    room = model.max_positions
+    if room is not None:
+        limits = [
+            max(1, min(n, room - reserve - len(p))) for n, p in zip(limits, prefixes, strict=True)
+        ]
+    closer = model.decode(closer_ids) if closer_ids else ""
+    found = model.ask(
+        prefixes,
+        max_new_tokens=max(limits),
+        stop=(lambda text: closer in text) if closer else _concluded,
+        execution=execution,
+    )
+    out = []
+    for whole, part, reply, limit in zip(corrupted, upto, found, limits, strict=True):
+        assert reply.generated is not None
+        ids = reply.generated.ids[:limit]
+        cut = len(reply.generated.ids) > limit or reply.generated.finish == "length"
+        n_steps = max(s.index for s in whole.steps) + 1
+        out.append(_continued(model, part, n_steps, ids, tuple(closer_ids), closer, cut))
+    return out
+
+
+def _edited_step(trace: Trace) -> int:
+    step = trace.edits[-1].step if trace.edits else None
+    if step is None:
+        raise ValueError(
+            f"trace of {trace.question.id!r}: its last edit names no step to go on from; corrupt "
+            "or replace a step first"
+        )
+    return step
+
+
+def _concluded(text: str) -> bool:
+    return _STATED.search(text[-_RECENT:]) is not None
+
+
+def _continued(
+    model: Model,
+    upto: Trace,
+    n_steps: int,
+    ids: tuple[int, ...],
+    closer_ids: tuple[int, ...],
+    closer: str,
+    cut: bool,
+) -> Regenerated:
+    context = (upto.prompt_ids + upto.reasoning_ids)[-8:]
+    pieces = model.pieces((*context, *ids))[len(context) :]
+    end = _closer_at(ids, pieces, closer_ids, closer) if closer else split_conclusion(pieces)
+    cut = cut and end == len(ids)
+    ids, pieces = ids[:end], pieces[:end]
+    text = "".join(pieces)
+    at, chars = len(upto.reasoning_ids), len(upto.reasoning_text)
+    # One stretch, uncounted and past every index: it answers to no step of the original.
+    added = Step(
+        index=n_steps,
+        text=text,
+        chars=(chars, chars + len(text)),
+        tokens=(at, at + len(ids)),
+        counted=False,
+    )
+    trace = upto.edited(
+        reasoning_ids=upto.reasoning_ids + ids,
+        pieces=upto.pieces + pieces,
+        steps=(*upto.steps, added) if ids else upto.steps,
+        edits=(*upto.edits, Edit("regenerate", step=upto.edits[-1].step, detail={"new": text})),
+    )
+    return Regenerated(trace=trace, continuation=text, cut=cut)
+
+
+def _closer_at(
+    ids: tuple[int, ...], pieces: Sequence[str], closer_ids: tuple[int, ...], closer: str
+) -> int:
+    """Where the closer begins: as its own ids, else as its text; the end if it never came."""
+    n = len(closer_ids)
+    for i in range(len(ids) - n + 1):
+        if ids[i : i + n] == closer_ids:
+            return i
+    at = "".join(pieces).find(closer)
+    length = 0
+    for i, piece in enumerate(pieces):
+        if at != -1 and length + len(piece) > at:
+            return i
+        length += len(piece)
+    return len(ids)

@@ -1,0 +1,298 @@
+"""SLRC: whether removing a step changes the answer, and whether one step alone gives it.
+
+Necessity, sufficiency and order sensitivity of every counted step (SLRC, sections 4.1 and
+4.2), in two framings and two readings; and beside removal, which can flip an answer only
+because a text with a hole is unlike any the model has seen, corruption of a step with the
+later text frozen, and corruption with the later text written anew. Frozen corruption
+credits only the steps that the answer is read off; regeneration all those it came from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from interventions import (
+    NotCorruptible,
+    Trace,
+    corrupt_step,
+    keep_only_step,
+    remove_step,
+    shuffle_steps,
+)
+from probes.framing import (
+    BASELINE,
+    FRAMINGS,
+    READINGS,
+    Arm,
+    Asking,
+    Framing,
+    Pack,
+    Reading,
+    ask_arms,
+    cost,
+)
+from probes.graded import top
+from probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
+from probes.record import Record, record
+from probes.regenerate import Regenerated, regenerate
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+EditName = Literal["remove", "corrupt", "regenerate"]
+EDIT_NAMES: tuple[EditName, ...] = ("remove", "corrupt", "regenerate")
+
+
+@dataclass(frozen=True)
+class SlrcSettings:
+    """What determines an SLRC record besides model, trace and task."""
+
+    framings: tuple[Framing, ...] = FRAMINGS
+    readings: tuple[Reading, ...] = READINGS
+    shuffles: int = 3
+    edits: tuple[EditName, ...] = EDIT_NAMES
+    """What is done to single steps beside keeping one alone; `regenerate` runs in `prefix`
+    framing only: a closed model cannot be made to go on."""
+    answer_tokens: int = 24
+    """Longest greedy answer, in tokens."""
+    length_normalise: bool = False
+    """Divide each label's log-probability by its number of tokens."""
+    seed: int = 0
+    regenerate_tokens: int | None = None
+    """Longest regenerated reasoning; one and a half times what it replaces, and 32, if None."""
+    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+
+    def __post_init__(self) -> None:
+        for name, given, known in (
+            ("framings", self.framings, FRAMINGS),
+            ("readings", self.readings, READINGS),
+            ("edits", self.edits, EDIT_NAMES),
+        ):
+            unknown = [x for x in given if x not in known]
+            if unknown:
+                raise ValueError(
+                    f"slrc settings: {name}: unknown {unknown[0]!r}; use {', '.join(known)}"
+                )
+
+
+_FLIPS = {
+    "removed": "necessary",
+    "shuffled": "reordered",
+    "corrupted": "corrupt_flips",
+    "regenerated": "regenerate_flips",
+}
+_DIGITS = 6
+"""Decimals kept of what is measured: past them is float noise of the pack."""
+
+
+def slrc(model: Model, trace: Trace, asking: Asking, settings: SlrcSettings) -> list[Record]:
+    """Every SLRC measure of one trace: a record for each framing and reading.
+
+    Lists have one value per counted step, in the order of `steps`, or one per shuffle. An
+    answer that does not parse is its own value: it differs from every answer. Where the
+    baseline does not parse, or fewer than two answers can be scored, the record says so in
+    `excluded` and has no lists.
+
+    Args:
+        asking: the words of the task for this question.
+
+    Raises:
+        ValueError: for a trace with fewer than 2 counted steps (leave it out: section 4.1).
+        FloatingPointError: if a label's log-probability is NaN, naming item and branch.
+    """
+    steps = [s.index for s in trace.counted_steps]
+    if len(steps) < 2:
+        raise ValueError(
+            f"trace of {trace.question.id!r}: {len(steps)} counted steps, SLRC needs 2; exclude "
+            "it as fewer_than_2_steps"
+        )
+    arms = _arms(model, trace, steps, settings)
+    asked_arms = {
+        arm: edited
+        for arm, edited in arms.items()
+        if arm[0] != "corrupted" or "corrupt" in settings.edits
+    }
+    records = []
+    for framing in settings.framings:
+        asked = partial(
+            ask_arms,
+            model,
+            trace,
+            asking,
+            framing,
+            readings=settings.readings,
+            answer_tokens=settings.answer_tokens,
+            execution=settings.execution,
+        )
+        packs = [asked(asked_arms)]
+        anew: dict[int, Regenerated] = {}
+        if framing == "prefix" and "regenerate" in settings.edits:
+            anew = _anew(model, asking, arms, settings)
+        if anew:
+            # The baseline is asked once more, so that what is compared comes from one pack.
+            second = {BASELINE: trace} | {("regenerated", i): r.trace for i, r in anew.items()}
+            packs.append(asked(second))
+        for reading in settings.readings:
+            values = _read(trace, asking, packs, reading, settings)
+            if "excluded" not in values:
+                values |= _described(trace, arms, anew, settings) | cost(packs)
+            records.append(
+                record(
+                    trace,
+                    "slrc",
+                    f"{framing}.{reading}",
+                    settings.seed,
+                    framing=framing,
+                    reading=reading,
+                    n_steps=len(steps),
+                    gold=trace.question.gold,
+                    original=trace.answer,
+                    **values,
+                )
+            )
+    return records
+
+
+def _arms(
+    model: Model, trace: Trace, steps: Sequence[int], settings: SlrcSettings
+) -> dict[Arm, Trace]:
+    """The edited traces, by what was done and the place in the record's list."""
+    arms: dict[Arm, Trace] = {BASELINE: trace}
+    for i, step in enumerate(steps):
+        if "remove" in settings.edits:
+            arms["removed", i] = remove_step(trace, step)
+        arms["alone", i] = keep_only_step(trace, step)
+    if len({trace.step_ids(s) for s in trace.counted_steps}) > 1:
+        for k in range(settings.shuffles):
+            arms["shuffled", k] = shuffle_steps(trace, settings.seed * 1000 + k)
+    if {"corrupt", "regenerate"} & set(settings.edits):
+        for i, step in enumerate(steps):
+            try:
+                arms["corrupted", i] = corrupt_step(
+                    trace, step, settings.seed, model.encode, model.pieces
+                )
+            except NotCorruptible:
+                continue
+    return arms
+
+
+def _anew(
+    model: Model, asking: Asking, arms: dict[Arm, Trace], settings: SlrcSettings
+) -> dict[int, Regenerated]:
+    corrupted = {i: edited for (kind, i), edited in arms.items() if kind == "corrupted"}
+    if not corrupted:
+        return {}
+    cue = len(asking.closer_ids) + len(model.encode(asking.answer_cue))
+    made = regenerate(
+        model,
+        list(corrupted.values()),
+        asking.closer_ids,
+        max_new_tokens=settings.regenerate_tokens,
+        reserve=cue + settings.answer_tokens,
+        execution=settings.execution,
+    )
+    return dict(zip(corrupted, made, strict=True))
+
+
+def _read(
+    trace: Trace,
+    asking: Asking,
+    packs: Sequence[Pack],
+    reading: Reading,
+    settings: SlrcSettings,
+) -> dict[str, Any]:
+    """What every branch answered in one reading, each against the baseline of its own pack."""
+    outcomes: dict[Arm, Outcome] = {}
+    values: dict[str, Any] = {}
+    if reading == "generated":
+        baseline = packs[0].baseline.answer
+        if baseline is None:
+            return {"excluded": "baseline_unparsed"}
+        for pack in packs:
+            outcomes |= generated_outcomes(pack.baseline, pack.branches)
+    else:
+        names = [name for name, _ in asking.labels]
+        if len(set(names)) < 2:
+            return {"excluded": "fewer_than_2_labels"}
+        by_arm = [
+            distributions(
+                pack.replies,
+                names,
+                length_normalise=settings.length_normalise,
+                item=trace.question.id,
+            )
+            for pack in packs
+        ]
+        for found in by_arm:
+            branches = {arm: found[arm] for arm in found if arm != BASELINE}
+            outcomes |= scored_outcomes(found[BASELINE], branches)
+        first = by_arm[0][BASELINE]
+        baseline = top(first)
+        values["label_names"] = list(first)
+        values["baseline_p"] = [round(math.exp(x), _DIGITS) for x in first.values()]
+    gold = trace.question.gold
+    values |= {
+        "baseline": baseline,
+        "correct": None if gold is None else baseline == gold,
+        "n_unparsed": sum(o.answer is None for o in outcomes.values()),
+    }
+    sizes = dict.fromkeys(
+        ("removed", "alone", "corrupted", "regenerated"), len(trace.counted_steps)
+    )
+    for kind, size in (sizes | {"shuffled": settings.shuffles}).items():
+        values |= _lists(kind, size, outcomes, graded=reading == "scored")
+    return values
+
+
+def _lists(kind: str, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> dict[str, Any]:
+    """One kind of edit as lists, with None where there was no branch; None if never any."""
+    found = [outcomes.get((kind, i)) for i in range(size)]
+    if kind == "shuffled":
+        # Steps with one order only have no shuffles: nothing is missing.
+        found = [o for o in found if o is not None]
+    ran = kind == "shuffled" or any(found)
+    measures: dict[str, Callable[[Outcome], Any]] = {
+        kind: lambda o: o.answer,
+        "sufficient" if kind == "alone" else _FLIPS[kind]: lambda o: o.flips != (kind == "alone"),
+    }
+    if graded:
+        measures[f"{kind}_tv"] = lambda o: _rounded(o.tv)
+        measures[f"{kind}_log_odds"] = lambda o: _rounded(o.log_odds)
+    return {
+        name: [None if o is None else measure(o) for o in found] if ran else None
+        for name, measure in measures.items()
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DIGITS)
+
+
+def _described(
+    trace: Trace, arms: dict[Arm, Trace], anew: dict[int, Regenerated], settings: SlrcSettings
+) -> dict[str, Any]:
+    """The steps, and what was made of each."""
+    steps = trace.counted_steps
+    values: dict[str, Any] = {
+        "steps": [s.index for s in steps],
+        "step_text": [s.text.strip() for s in steps],
+    }
+    if {"corrupt", "regenerate"} & set(settings.edits):
+        made = [arms.get(("corrupted", i)) for i in range(len(steps))]
+        values["corruptible"] = [m is not None for m in made]
+        values["corrupted_text"] = [
+            "" if m is None else next(x.text.strip() for x in m.steps if x.index == s.index)
+            for s, m in zip(steps, made, strict=True)
+        ]
+        values["corruption_rule"] = [
+            None if m is None else m.edits[-1].detail["rule"] for m in made
+        ]
+    if anew:
+        found = [anew.get(i) for i in range(len(steps))]
+        values["regenerated_text"] = [None if r is None else r.continuation for r in found]
+        values["regenerated_cut"] = [None if r is None else r.cut for r in found]
+    return values
