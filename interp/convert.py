@@ -67,6 +67,7 @@ def convert(gguf: Path, folder: Path) -> None:
         delattr(model.config, "quantization_config")
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    _check_split(tokenizer, AutoTokenizer.from_pretrained(folder), gguf)
 
 
 @contextmanager
@@ -115,6 +116,17 @@ def _split(stated: dict[str, Any], gguf: Path) -> PreTokenizer | None:
         "so token ids would differ from those the model was trained on; "
         "load the original repository instead"
     )
+
+
+def _check_split(before: Any, after: Any, gguf: Path) -> None:
+    """Some families' tokenizer classes bring their own split at each load, whatever was saved."""
+    text = "Step 1:\n\n12 + 345 = 357.  It's naïve;\r\n\tdef f(x): return -x\n"
+    pieces = [t.backend_tokenizer.pre_tokenizer for t in (before, after)]
+    if len({str(p.pre_tokenize_str(text) if p else None) for p in pieces}) > 1:
+        raise UserError(
+            f"{gguf}: transformers loads its tokenizer as {type(after).__name__}, which splits "
+            "text otherwise than the file states; load the original repository instead"
+        )
 
 
 def _turn_ends(tokenizer: Any, stated: dict[str, Any]) -> list[int]:
