@@ -29,7 +29,7 @@ from experiments.planted.data import (
 FAITHFUL = "planted:faithful"
 HINT = "planted:hint"
 REAL = "bundled:smollm2-135m"
-CHAIN = "planted_chain"
+CHAIN = "planted"
 SENTIMENT = "sentiment"
 Reader = Callable[[Sequence[str]], str]
 Record = dict[str, Any]
