@@ -154,10 +154,8 @@ def _resolve(name: str, revision: str | None, say: Say) -> Source:
         raise UserError(f"model folder {name!r} does not exist; check the path")
     if name.count("/") != 1 or colon:
         known = [f"bundled:{n}" for n in PACKAGED] + [f"{s}:…" for s in _SCHEMES]
-        raise UserError(
-            f"unknown model {name!r}{did_you_mean(name, known)}; use a hub id (org/name), "
-            f"a folder, a .gguf file, or one of {', '.join(known)}"
-        )
+        more = f"; use a hub id (org/name), a folder, a .gguf file, or one of {', '.join(known)}"
+        raise UserError(f"unknown model {name!r}{did_you_mean(name, known) or more}")
     return Source(name, "hub", name, revision)
 
 
@@ -169,8 +167,8 @@ def packaged(name: str) -> Packaged:
     """
     if name not in PACKAGED:
         raise UserError(
-            f"unknown packaged model {name!r}{did_you_mean(name, PACKAGED)}; "
-            f"known: {', '.join(PACKAGED)}"
+            f"unknown packaged model {name!r}"
+            + (did_you_mean(name, PACKAGED) or f"; known: {', '.join(PACKAGED)}")
         )
     return PACKAGED[name]
 

@@ -1,0 +1,235 @@
+"""What this machine offers, what is missing, and the command that adds it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import Requirement
+
+from interp import sources
+
+OK, OPTIONAL, BROKEN = "ok", "optional", "broken"
+
+EXTRAS = {
+    "bundled": "the bundled model and other GGUF files",
+    "data": "datasets from the hub",
+    "quant": "8- and 4-bit weights",
+    "tl": "TransformerLens on the same weights",
+    "nnsight": "nnsight on the same weights",
+    "judge": "judges behind an API",
+    "vllm": "generation by vLLM, whose pins may need an environment of their own",
+    "train": "fine-tuning",
+    "dev": "tests, linters, notebooks",
+}
+"""What each extra adds."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the report."""
+
+    area: Literal["python", "packages", "devices", "extras", "cache", "models"]
+    name: str
+    found: str
+    """A version, a size, a path, or what is missing."""
+    state: Literal["ok", "optional", "broken"] = OK
+    """`optional`: not here and not needed for what is; `broken`: faithscope cannot work."""
+    remedy: str = ""
+    """A command, where one helps."""
+
+
+def report() -> list[Check]:
+    """Every check of this machine; a second or two, and no model is loaded."""
+    return [_python(), *_packages(), *_devices(), *_extras(), *_cache(), *_models()]
+
+
+def check_model(name: str, dtype: str = "auto", device: str = "auto") -> list[str]:
+    """Load `name`, verify it, and say in lines what was found.
+
+    Raises:
+        UserError: it cannot be loaded, or a check of `interp.verify` failed.
+    """
+    import interp
+
+    began = time.perf_counter()
+    model = interp.load(name, dtype=dtype, device=device)  # pyright: ignore[reportArgumentType]
+    seconds = time.perf_counter() - began
+    size = sum(p.numel() for p in model.hf.parameters())
+    ends = ", ".join(repr(model.tokenizer.decode([i])) for i in sorted(model.end_ids))
+    return [
+        f"{model.hf.config.model_type}, {size / 1e6:,.3g} M parameters, {model.n_layers} layers, "
+        f"{model.dtype} on {model.device}, loaded in {seconds:.0f} s",
+        f"revision: {model.revision or 'not pinned'}",
+        f"chat template: {'yes' if model.tokenizer.chat_template else 'none, plain prompts'}",
+        f"ends a turn with: {ends or 'nothing known'}",
+        *model.checks,
+    ]
+
+
+def doctor(model: str | None = None) -> int:
+    """Print the report, or what loading `model` shows; gives the exit code.
+
+    Returns:
+        0, or 3 where something is broken.
+
+    Raises:
+        UserError: `model` cannot be loaded, or a check failed.
+    """
+    if model is not None:
+        for line in check_model(model):
+            print(f"ok  {line}")
+        return 0
+    checks = report()
+    width = max(len(check.name) for check in checks)
+    marks = {OK: "ok", OPTIONAL: "--", BROKEN: "!!"}
+    area = None
+    for check in checks:
+        if check.area != area:
+            area = check.area
+            print(f"{area}")
+        print(f"  {marks[check.state]}  {check.name:<{width}}  {check.found}")
+        if check.remedy:
+            print(f"      {'':<{width}}  -> {check.remedy}")
+    broken = [check.name for check in checks if check.state == BROKEN]
+    print(f"broken: {', '.join(broken)}" if broken else "all that faithscope needs is here")
+    return 3 if broken else 0
+
+
+def install_command(extra: str = "") -> str:
+    """The pip command that adds `extra` to this installation."""
+    root = Path(__file__).resolve().parents[1]
+    wanted = f"[{extra}]" if extra else ""
+    pip = f"{sys.executable} -m pip install"
+    if (root / "pyproject.toml").is_file():
+        return f"{pip} -c {root / 'constraints.txt'} -e '{root}{wanted}'"
+    return f"{pip} 'faithscope{wanted}'"
+
+
+def _python() -> Check:
+    found = f"{platform.python_version()} at {sys.executable}"
+    return Check("python", "python", found, OK if sys.version_info >= (3, 11) else BROKEN)
+
+
+def _requirements() -> list[tuple[str, Requirement]]:
+    """Each requirement of the distribution with the extra it belongs to, core first."""
+    found = []
+    for line in metadata.requires("faithscope") or ():
+        requirement = Requirement(line)
+        extra = next((e for e in EXTRAS if f'extra == "{e}"' in line), "")
+        found.append((extra, requirement))
+    return found
+
+
+def _problem(requirement: Requirement) -> str | None:
+    try:
+        version = metadata.version(requirement.name)
+    except metadata.PackageNotFoundError:
+        return f"{requirement.name} is not installed"
+    if not requirement.specifier.contains(version, prereleases=True):
+        return f"{requirement.name} {version} does not fit {requirement.specifier}"
+    return None
+
+
+def _packages() -> list[Check]:
+    checks = [Check("packages", "faithscope", metadata.version("faithscope"))]
+    for extra, requirement in _requirements():
+        if extra:
+            continue
+        if problem := _problem(requirement):
+            state, found, remedy = BROKEN, problem, install_command()
+        else:
+            state, found, remedy = OK, metadata.version(requirement.name), ""
+        checks.append(Check("packages", requirement.name, found, state, remedy))
+    return checks
+
+
+def _extras() -> list[Check]:
+    checks = []
+    for extra, adds in EXTRAS.items():
+        problems = [p for e, r in _requirements() if e == extra and (p := _problem(r))]
+        if problems:
+            found = f"{adds}: {', '.join(problems)}"
+            checks.append(Check("extras", extra, found, OPTIONAL, install_command(extra)))
+        else:
+            checks.append(Check("extras", extra, adds))
+    return checks
+
+
+def _devices() -> list[Check]:
+    import torch
+
+    capability = torch.backends.cpu.get_cpu_capability()
+    cores = f"{os.cpu_count()} cores, {torch.get_num_threads()} threads, {capability}"
+    checks = [Check("devices", "cpu", f"{cores}; {_dtypes('cpu')}")]
+    for i in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(i)
+        size = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
+        checks.append(Check("devices", f"cuda:{i}", f"{size}; {_dtypes(f'cuda:{i}')}"))
+    if torch.backends.mps.is_available():
+        checks.append(Check("devices", "mps", _dtypes("mps")))
+    if len(checks) == 1:
+        built = torch.version.cuda or torch.version.hip
+        why = "torch is built without CUDA" if not built else "torch sees none"
+        checks.append(Check("devices", "accelerator", f"none ({why})", OPTIONAL))
+    return checks
+
+
+def _dtypes(device: str) -> str:
+    """How fast a product of matrices is in each dtype, against float32."""
+    import torch
+
+    seconds = {}
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        name = str(dtype).removeprefix("torch.")
+        try:
+            seconds[name] = _seconds(torch.ones(256, 256, dtype=dtype, device=device))
+        except (RuntimeError, TypeError):
+            seconds[name] = None
+    base = seconds["float32"]
+    return ", ".join(
+        f"no {name}" if s is None else f"{name} {base / s:.2g}x" if base else name
+        for name, s in seconds.items()
+    )
+
+
+def _seconds(matrix) -> float:
+    best = float("inf")
+    for _ in range(5):
+        began = time.perf_counter()
+        # reading a value waits for a device that runs asynchronously
+        (matrix @ matrix)[0, 0].item()
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def _cache() -> list[Check]:
+    folder = sources.cache_dir()
+    there = next(p for p in (folder, *folder.parents) if p.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        remedy = "set FAITHSCOPE_CACHE to a folder that can be written"
+        return [Check("cache", "folder", f"{folder} cannot be written", BROKEN, remedy)]
+    free = shutil.disk_usage(there).free / 2**30
+    checks = [Check("cache", "folder", f"{folder}, {free:.0f} GiB free")]
+    if os.environ.get("HF_HUB_OFFLINE", "0") not in ("0", ""):
+        checks.append(Check("cache", "hub", "HF_HUB_OFFLINE is set: hub ids load from cache only"))
+    return checks
+
+
+def _models() -> list[Check]:
+    checks = []
+    for name, what in sources.PACKAGED.items():
+        if sources.is_here(name):
+            checks.append(Check("models", f"bundled:{name}", f"here; {what.note}"))
+        else:
+            remedy = f"faithscope fetch {name}"
+            found = f"not fetched yet; {what.note}"
+            checks.append(Check("models", f"bundled:{name}", found, OPTIONAL, remedy))
+    return checks

@@ -1,0 +1,45 @@
+"""The doctor finds what is here, and says which command adds what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.doctor import BROKEN, EXTRAS, OPTIONAL, check_model, doctor, report
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FAITHSCOPE_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def test_every_missing_thing_comes_with_its_command(cache: Path) -> None:
+    checks = {(check.area, check.name): check for check in report()}
+    assert not [check for check in checks.values() if check.state == BROKEN]
+    torch = checks["packages", "torch"]
+    assert torch.found.startswith("2.")
+    assert "float32 1x" in checks["devices", "cpu"].found
+    assert {name for area, name in checks if area == "extras"} == set(EXTRAS)
+    for check in checks.values():
+        if check.area == "extras" and check.state == OPTIONAL:
+            assert f"[{check.name}]" in check.remedy
+    absent = checks["models", "bundled:gemma3-270m"]
+    assert (absent.state, absent.remedy) == (OPTIONAL, "faithscope fetch gemma3-270m")
+    assert str(cache) in checks["cache", "folder"].found
+
+
+def test_a_cache_that_cannot_be_used_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FAITHSCOPE_CACHE", str(tmp_path / "file" / "cache"))
+    assert doctor() == 3
+    assert "set FAITHSCOPE_CACHE" in capsys.readouterr().out
+
+
+def test_a_model_is_loaded_and_verified() -> None:
+    lines = check_model("planted:hint")
+    assert "3 layers, float32 on cpu" in lines[0]
+    assert any("packed forest equals one-by-one runs" in line for line in lines)
