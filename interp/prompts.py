@@ -1,0 +1,309 @@
+"""A conversation to the exact ids that a model goes on from.
+
+Chat templates are rendered with `add_generation_prompt`, and what is to follow is appended
+as token ids. Nothing is ever continued as assistant *content*: templates strip, trim and
+re-wrap it (Qwen3 renders an empty think block and a second opener).
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import TemplateError
+from transformers import PreTrainedTokenizerBase
+
+from interp import detokenise
+from interp.control import Masks, controls, encode_marks, encode_masked
+from interp.errors import UserError
+from interp.formats import NONE, TAGS, ReasoningFormat, detect_format, template_of
+from interp.responses import Response, split_response
+
+__all__ = [
+    "TODAY",
+    "Prompt",
+    "ReasoningFormat",
+    "Response",
+    "detect_format",
+    "end_ids",
+    "render",
+    "render_direct",
+    "split_response",
+    "template_hash",
+]
+
+Message = Mapping[str, str]
+
+TODAY = datetime.date(2024, 7, 26)
+"""The date that templates are told (Llama 3.2 and gpt-oss write one into every prompt): the
+one the Llama templates fall back on. A prompt must not depend on the day it is rendered."""
+
+_SWITCHES = ("enable_thinking", "thinking")
+_ROLES = ("system", "user", "assistant")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A rendered conversation, ready to be continued."""
+
+    ids: tuple[int, ...]
+    """Up to where the model goes on: right after the reasoning opener, if it is to reason."""
+    text: str
+    """What `ids` decode to."""
+    format: ReasoningFormat
+    """The marks in force; `formats.NONE` where thinking is off or the family has none."""
+    opener_in_prompt: bool
+    """Whether `ids` end with an opener, i.e. the model goes on inside its reasoning."""
+    template_hash: str
+    opener_by_template: bool = False
+    """Whether the template put the opener there; otherwise `render` appended its ids."""
+
+    @property
+    def opener(self) -> str:
+        return self.format.opener
+
+    @property
+    def closer(self) -> str:
+        return self.format.closer
+
+
+def render(
+    tokenizer: PreTrainedTokenizerBase,
+    fmt: ReasoningFormat,
+    messages: Sequence[Message],
+    thinking: bool | None = None,
+) -> Prompt:
+    """Render a conversation that ends with a user turn, up to where the model goes on.
+
+    Text in messages is data: control tokens that it spells (`<|im_end|>`) are encoded as
+    ordinary text. Reasoning tags keep their meaning in system messages, which are the
+    experimenter's own and where Magistral's recommended prompt uses them, and in assistant
+    messages, where templates look for them to strip earlier reasoning. A conversation that
+    spells no control token has the very ids of `apply_chat_template`.
+
+    Where the template has no system role (Gemma 2 refuses it), the system text is put
+    before the first user message with a blank line between, as Gemma 3's own template does.
+
+    A base model without a template reads the plain text: the messages in order with a blank
+    line between, a line break at the end unless the text brings white space of its own,
+    and the BOS token if the tokenizer puts one before every text.
+
+    Args:
+        fmt: from `detect_format`.
+        messages: `{"role": "system" | "user" | "assistant", "content": str}`; earlier
+            turns serve as few-shot examples.
+        thinking: None for what the template does by default; True to reason; False for the
+            template's own form without reasoning.
+
+    Raises:
+        UserError: the messages cannot be rendered, or thinking is asked for where the
+            template cannot give it (or cannot be turned off; `render_direct` can close it).
+    """
+    turns = _checked(messages)
+    if thinking and not fmt.marks:
+        raise UserError(
+            "thinking=True, but this model's template marks no reasoning (no think tags, no "
+            "channels); leave thinking unset, and ask for reasoning in the prompt"
+        )
+    masks = Masks.of(tokenizer, [t["content"] for t in turns])
+    turns = [
+        {**t, "content": masks.put(t["content"], () if t["role"] == "user" else TAGS)}
+        for t in turns
+    ]
+    if template_of(tokenizer) is None:
+        return _finish(tokenizer, NONE, _plain(tokenizer, turns, masks))
+    if turns[0]["role"] == "system" and not _takes_system(tokenizer):
+        turns = _folded(turns)
+    switch = _switch(tokenizer) if fmt.marks else None
+    given = {} if switch is None or thinking is None else {switch: thinking}
+    text = _rendered(tokenizer, turns, **given)
+    ids = encode_masked(tokenizer, text, masks)
+    end = text.rstrip()
+    opened = fmt.marks and end.endswith(fmt.opener.rstrip())
+    shut = fmt.marks and end.endswith(fmt.closer)
+    if opened or shut or not fmt.marks:
+        thinks = opened
+    else:
+        thinks = switch is None or text == _rendered(tokenizer, turns, **{switch: True})
+    if thinking is not None and fmt.marks and thinks != thinking:
+        raise UserError(_cannot(thinking, switch))
+    if not thinks:
+        return _finish(tokenizer, NONE, ids)
+    if not opened:
+        ids += encode_marks(tokenizer, fmt.opener)
+    return _finish(tokenizer, fmt, ids, opened)
+
+
+def render_direct(
+    tokenizer: PreTrainedTokenizerBase, fmt: ReasoningFormat, messages: Sequence[Message]
+) -> Prompt:
+    """A prompt to be answered without reasoning.
+
+    The template's own form without reasoning where it has one; else the reasoning is opened
+    and closed at once, with nothing in between.
+    """
+    prompt = render(tokenizer, fmt, messages)
+    if not prompt.opener_in_prompt:
+        return prompt
+    if _switch(tokenizer) is not None:
+        return render(tokenizer, fmt, messages, thinking=False)
+    return _finish(tokenizer, NONE, prompt.ids + encode_marks(tokenizer, fmt.closer))
+
+
+def end_ids(tokenizer: PreTrainedTokenizerBase, generation_config: Any) -> frozenset[int]:
+    """Ids that end the model's turn.
+
+    Those the generation config and the tokenizer name, and the control token that the chat
+    template writes after an assistant's message: converted checkpoints often name only the
+    end of text, and a chat model then runs on into turns of its own making.
+    """
+    named = generation_config.eos_token_id if generation_config is not None else None
+    found: set[int] = {named} if isinstance(named, int) else set(named or ())
+    if isinstance(tokenizer.eos_token_id, int):
+        found.add(tokenizer.eos_token_id)
+    if template_of(tokenizer) is not None:
+        probe = "zq7x"
+        turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": probe}]
+        try:
+            text = _rendered(tokenizer, turns, add_generation_prompt=False)
+        except UserError:
+            text = ""
+        after = text.rpartition(probe)[2].lstrip() if probe in text else ""
+        known = controls(tokenizer)
+        if (token := known.pattern.match(after)) is not None:
+            found.add(known.ids[token[0]])
+    return frozenset(found)
+
+
+def template_hash(tokenizer: PreTrainedTokenizerBase) -> str:
+    """First 16 hex digits of the SHA-256 of the chat template; `plain` without one."""
+    template = template_of(tokenizer)
+    return "plain" if template is None else hashlib.sha256(template.encode()).hexdigest()[:16]
+
+
+def _finish(
+    tokenizer: PreTrainedTokenizerBase,
+    fmt: ReasoningFormat,
+    ids: tuple[int, ...],
+    by_template: bool = False,
+) -> Prompt:
+    return Prompt(
+        ids=ids,
+        text=detokenise.decode(tokenizer, ids),
+        format=fmt,
+        opener_in_prompt=fmt.marks,
+        template_hash=template_hash(tokenizer),
+        opener_by_template=by_template,
+    )
+
+
+def _checked(messages: Sequence[Message]) -> list[dict[str, str]]:
+    for i, message in enumerate(messages):
+        role, content = message.get("role"), message.get("content")
+        if role not in _ROLES or (role == "system" and i > 0):
+            raise UserError(
+                f"messages[{i}]: role {role!r}; use user and assistant, and system for the first"
+            )
+        if not isinstance(content, str):
+            raise UserError(f"messages[{i}]: content {content!r} is not text; give a string")
+    if not messages or messages[-1]["role"] != "user":
+        raise UserError(
+            "messages must end with a user turn; to go on from words of the model's own, append "
+            "their token ids to the prompt's ids"
+        )
+    return [dict(m) for m in messages]
+
+
+def _rendered(
+    tokenizer: PreTrainedTokenizerBase,
+    turns: Sequence[Message],
+    *,
+    add_generation_prompt: bool = True,
+    **given: Any,
+) -> str:
+    try:
+        text = tokenizer.apply_chat_template(
+            list(map(dict, turns)),
+            tokenize=False,
+            add_generation_prompt=add_generation_prompt,
+            chat_template=_dated(template_of(tokenizer)),
+            **given,
+        )
+    except TemplateError as error:
+        roles = ", ".join(t["role"] for t in turns)
+        raise UserError(
+            f"the chat template refuses messages with the roles {roles}: {error}"
+        ) from error
+    assert isinstance(text, str)
+    return text
+
+
+def _dated(template: str | None) -> str | None:
+    """The template with its `strftime_now` shadowed by one that knows `TODAY` alone.
+
+    Transformers turns functions given to a template into text, so it is a macro. The line
+    break after it is the one that ends its line: the template's own first line stays first.
+    """
+    if template is None or "strftime_now" not in template:
+        return template
+    codes = {f"%{c}": TODAY.strftime(f"%{c}") for c in "YymBbdjAaHIMSp"}
+    told = "".join(f"|replace({code!r}, {value!r})" for code, value in codes.items())
+    return f"{{%- macro strftime_now(form) -%}}{{{{ form{told} }}}}{{%- endmacro %}}\n{template}"
+
+
+def _plain(
+    tokenizer: PreTrainedTokenizerBase, turns: Sequence[Message], masks: Masks
+) -> tuple[int, ...]:
+    text = "\n\n".join(t["content"] for t in turns)
+    if not text[-1:].isspace():
+        text += "\n"
+    empty = tokenizer("")["input_ids"]
+    bos = empty[:1] if empty and empty[0] == tokenizer.bos_token_id else []
+    return (*bos, *encode_masked(tokenizer, text, masks))
+
+
+def _takes_system(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether a system message comes through: some templates refuse it, some drop it."""
+    probe = "zq7x"
+    turns = [{"role": "system", "content": probe}, {"role": "user", "content": "a"}]
+    try:
+        return probe in _rendered(tokenizer, turns)
+    except UserError:
+        return False
+
+
+def _folded(turns: Sequence[Message]) -> list[dict[str, str]]:
+    system, first, *rest = map(dict, turns)
+    return [{**first, "content": f"{system['content']}\n\n{first['content']}"}, *rest]
+
+
+def _switch(tokenizer: PreTrainedTokenizerBase) -> str | None:
+    """The template variable that turns reasoning on and off, if there is one that does."""
+    template = template_of(tokenizer) or ""
+    turns = [{"role": "user", "content": "a"}]
+    for name in _SWITCHES:
+        if name in template:
+            on, off = (_rendered(tokenizer, turns, **{name: x}) for x in (True, False))
+            if on != off:
+                return name
+    return None
+
+
+def _cannot(thinking: bool, switch: str | None) -> str:
+    if switch is not None:
+        return (
+            f"thinking={thinking}, but the messages turn it {'off' if thinking else 'on'} "
+            "themselves (/think, /no_think); take that out of them"
+        )
+    if thinking:
+        return (
+            "thinking=True, but this chat template always closes the reasoning and has no switch "
+            "for it; use the model's original template"
+        )
+    return (
+        "thinking=False, but this chat template has no form without reasoning; leave thinking "
+        "unset, or use render_direct, which closes the reasoning at once"
+    )

@@ -1,0 +1,89 @@
+"""What a model wrote, cut into opener, reasoning and tail, exactly between tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transformers import PreTrainedTokenizerBase
+
+from interp import detokenise
+from interp.control import encode_marks
+from interp.formats import ReasoningFormat
+
+
+@dataclass(frozen=True)
+class Response:
+    """Generated ids, cut exactly between tokens. Joined in this order they are the input."""
+
+    reasoning_ids: tuple[int, ...]
+    tail_ids: tuple[int, ...]
+    """The closer and all after it; empty where nothing was closed."""
+    closed: bool
+    """Whether the reasoning ended; True of a format without marks."""
+    opener_ids: tuple[int, ...] = ()
+    """The opener, where the model wrote it itself; it stands before `reasoning_ids`."""
+
+
+def split_response(
+    tokenizer: PreTrainedTokenizerBase, fmt: ReasoningFormat, ids: Sequence[int]
+) -> Response:
+    """Cut generated ids at the closer, between tokens: no id is changed, none is lost.
+
+    `fmt` is the `format` of the prompt that was continued. Without marks everything is
+    reasoning (the answer is found in its prose). The closer is searched as its own ids; a
+    closer spelled in ordinary tokens is found in the text, and a token that holds both the
+    end of the reasoning and the start of the closer (`.</`) goes to the tail.
+
+    An opener that the model wrote itself is set apart, as is all before an answer that no
+    reasoning precedes (harmony's final channel).
+    """
+    ids = tuple(ids)
+    if not fmt.marks:
+        return Response(ids, (), closed=True)
+    pieces = detokenise.pieces(tokenizer, ids)
+    start = _after_opener(fmt, pieces)
+    cut = _find(ids, encode_marks(tokenizer, fmt.closer), start)
+    if cut is None:
+        cut = _find_text(pieces, fmt.closer, start)
+    if cut is None and fmt.answer_opener and "".join(pieces).startswith(fmt.answer_opener):
+        cut = 0
+    if cut is None:
+        return Response(ids[start:], (), closed=False, opener_ids=ids[:start])
+    return Response(ids[start:cut], ids[cut:], closed=True, opener_ids=ids[:start])
+
+
+def _after_opener(fmt: ReasoningFormat, pieces: Sequence[str]) -> int:
+    """Tokens at the start that the opener takes, white space before it included."""
+    text = "".join(pieces)
+    lead = len(text) - len(text.lstrip())
+    tag = fmt.opener.rstrip()
+    if not text.startswith(tag, lead):
+        return 0
+    end = lead + len(tag)
+    if text.startswith(fmt.opener, lead):
+        end = lead + len(fmt.opener)
+    return _token_at(pieces, end, past=True)
+
+
+def _token_at(pieces: Sequence[str], char: int, past: bool) -> int:
+    """The token boundary at a character; inside a token, the one past it or before it."""
+    at = 0
+    for i, piece in enumerate(pieces):
+        if at >= char:
+            return i
+        if at + len(piece) > char and not past:
+            return i
+        at += len(piece)
+    return len(pieces)
+
+
+def _find(ids: Sequence[int], wanted: Sequence[int], start: int) -> int | None:
+    n = len(wanted)
+    return next((i for i in range(start, len(ids) - n + 1) if ids[i : i + n] == wanted), None)
+
+
+def _find_text(pieces: Sequence[str], wanted: str, start: int) -> int | None:
+    text = "".join(pieces)
+    char = text.find(wanted, sum(map(len, pieces[:start])))
+    return None if char < 0 else max(start, _token_at(pieces, char, past=False))
