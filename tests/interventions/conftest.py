@@ -53,6 +53,23 @@ def coder() -> Coder:
     return Coder(tokenizer)
 
 
+@pytest.fixture(scope="session", params=["always", "first", "words"])
+def word_coder(request: pytest.FixtureRequest) -> Coder:
+    """Tokenizers that mark word beginnings, and lose blanks when they decode from the middle."""
+    if request.param == "words":
+        words = sorted({word for text in CORPUS for word in text.split()} | set("0123456789."))
+        tokenizer = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, words[0]))
+        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        return Coder(tokenizer)
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    marked = {"replacement": "▁", "prepend_scheme": request.param}
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(**marked)
+    tokenizer.decoder = decoders.Metaspace(**marked)
+    trainer = trainers.BpeTrainer(vocab_size=200, special_tokens=["<unk>"], show_progress=False)
+    tokenizer.train_from_iterator([*CORPUS * 3, "0123456789"], trainer)
+    return Coder(tokenizer)
+
+
 @pytest.fixture(scope="session")
 def make_trace(coder: Coder) -> Callable[..., Trace]:
     def make(text: str, **settings: object) -> Trace:

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from interventions import (
     EDITS,
     NotCorruptible,
+    Question,
     Trace,
     corrupt_step,
     corruption,
+    from_ids,
     keep_only_step,
     remove_step,
     replace_step,
@@ -227,6 +229,22 @@ def test_corruption_rules(make_trace, coder, text, rule, pattern):
         assert re.fullmatch(pattern, edited.reasoning_text)
     else:
         assert edited.reasoning_text == pattern
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_corruption_with_tokenizers_that_mark_words(word_coder, seed):
+    text = "Then 7 - 2 makes 5 . So 3 + 4 makes 7 ."
+    ids = word_coder.encode(text)
+    question = Question("q1", "made", "How many?", "number")
+    trace = from_ids(question, word_coder.encode("Then"), ids, word_coder.pieces(ids))
+    for step, before in ((0, "Then 7 - 2 makes "), (1, "So 3 + 4 makes ")):
+        edited = corrupt_step(trace, step, seed, word_coder.encode, word_coder.pieces)
+        holds_together(edited)
+        new = edited.edits[-1].detail["new"]
+        assert edited.steps[step].text.strip() == f"{before}{new} ."
+        assert edited.reasoning_text == word_coder.tokenizer.decode(list(edited.reasoning_ids))
+        other = 1 - step
+        assert edited.step_ids(edited.steps[other]) == trace.step_ids(trace.steps[other])
 
 
 def test_seeds_draw_different_numbers(make_trace, coder):
