@@ -1,0 +1,47 @@
+# make demo       install, then run configs/quickstart.yaml; ends with the path of the report
+# make test       install, then the fast tests
+# make test-all   ... and the slow ones
+# make lint       ruff and pyright
+# make clean      remove .venv and what tools left; runs/ stays
+#
+# PYTHON=python3.12   another interpreter
+# PIP_ARGS=...        more for pip, e.g. an index that has torch without CUDA
+# WORKERS=4           processes that run tests
+
+PYTHON ?= python3
+PIP_ARGS ?=
+WORKERS ?= 2
+
+BIN := .venv/bin
+STAMP := .venv/installed
+
+.PHONY: demo test test-all lint clean
+
+demo: $(STAMP)
+	@out=$$($(BIN)/faithscope run configs/quickstart.yaml) || exit $$?; \
+	echo "report: $$(echo "$$out" | tail -n 1)/report.html"
+
+# One thread for each worker: more threads than cores made the same work up to four times slower.
+test: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n $(WORKERS)
+
+test-all: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+# Written last, so that an installation cut short is done again.
+$(STAMP): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "error: no $(PYTHON) on PATH; install Python 3.11 or newer, or say make PYTHON=/path/to/python" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(0 if sys.version_info >= (3, 11) else f"error: faithscope needs Python 3.11 or newer, $(PYTHON) is {v}; say make PYTHON=python3.11, or another")'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: $(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) -c constraints.txt -e '.[bundled,dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
