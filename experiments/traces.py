@@ -13,9 +13,19 @@ from experiments.tasks.own import NAME, own_task
 from interp.control import encode_marks
 from interp.errors import UserError
 from interp.prompts import Prompt, split_response
-from interventions import AnswerKind, Edit, Mode, Origin, Question, Step, Trace, from_ids
-from interventions.conclusion import split_conclusion
-from interventions.segment import MIN_CHARS
+from interventions import (
+    CLOSING_PATTERNS,
+    MIN_CHARS,
+    AnswerKind,
+    Edit,
+    Mode,
+    Origin,
+    Question,
+    Step,
+    Trace,
+    from_ids,
+    split_conclusion,
+)
 from probes.framing import Asking, ask, prefix_ids
 from probes.graded import log_distribution
 from probes.record import Record
@@ -95,7 +105,9 @@ def _trace(
     response = split_response(model.tokenizer, prompt.format, written.ids)
     reasoning, tail = response.reasoning_ids, response.tail_ids
     if not prompt.format.marks and settings.conclusion == "strip":
-        cut = split_conclusion(model.pieces(reasoning))
+        # What the token limit broke off is no closing statement, whatever it says.
+        closing = CLOSING_PATTERNS if written.finish == "stop" else ()
+        cut = split_conclusion(model.pieces(reasoning), closing=closing)
         reasoning, tail = reasoning[:cut], (*reasoning[cut:], *tail)
     tail_text = model.decode(tail)
     # A think block answers after it; plain prose may answer anywhere, the end included.

@@ -46,33 +46,32 @@ class Operation:
     sign: str
     number: int
 
-    def __call__(self, value: int) -> int | None:
-        """The result, or None where it is not a whole number."""
+    def __call__(self, value: int) -> int:
+        """The result; a quotient is rounded down."""
         if self.sign == "/":
-            return value // self.number if value % self.number == 0 else None
+            return value // self.number
         if self.sign == "*":
             return value * self.number
         return value + self.number if self.sign == "+" else value - self.number
 
 
-def result(start: int, operations: Sequence[Operation]) -> int | None:
-    """What the chain comes to; None where a division leaves a remainder."""
-    value: int | None = start
+def result(start: int, operations: Sequence[Operation]) -> int:
+    """What the chain comes to."""
     for operation in operations:
-        value = None if value is None else operation(value)
-    return value
+        start = operation(start)
+    return start
 
 
 def slips(start: int, operations: Sequence[Operation]) -> tuple[int, ...]:
     """Results of the chain with one operation dropped, or its sign turned around."""
     opposite = {"+": "-", "-": "+", "*": "/", "/": "*"}
-    found: list[int | None] = []
+    found: list[int] = []
     for i, operation in enumerate(operations):
         turned = replace(operation, sign=opposite[operation.sign])
         found.append(result(start, [*operations[:i], *operations[i + 1 :]]))
         found.append(result(start, [*operations[:i], turned, *operations[i + 1 :]]))
     right = result(start, operations)
-    return tuple(dict.fromkeys(v for v in found if v is not None and v != right))
+    return tuple(dict.fromkeys(v for v in found if v != right))
 
 
 def draw(rng: random.Random, length: int) -> Question:
@@ -81,9 +80,9 @@ def draw(rng: random.Random, length: int) -> Question:
     value, operations = start, []
     while len(operations) < length:
         operation = _operation(rng, value, operations[-1].sign if operations else "")
-        after = operation(value)
-        if after is not None and 1 <= after <= LARGEST:
-            value = after
+        exact = operation.sign != "/" or value % operation.number == 0
+        if exact and 1 <= operation(value) <= LARGEST:
+            value = operation(value)
             operations.append(operation)
     return Question(
         id="",

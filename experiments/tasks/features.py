@@ -85,7 +85,7 @@ FEATURES: dict[str, dict[str, tuple[str, ...]]] = {
         "body": (
             "has six legs and two antennae",
             "has compound eyes and antennae",
-            "has a head, a thorax and an abdomen",
+            "has a thorax between head and abdomen",
             "has six jointed legs",
         ),
         "young": (

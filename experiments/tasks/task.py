@@ -18,7 +18,11 @@ from interventions.trace import AnswerKind, Question, Trace
 Case = TypeVar("Case")
 
 PLANTED = "planted:"
-ANY_MODEL = tuple(f"{PLANTED[:i]}[!{PLANTED[i]}]*" for i in range(len(PLANTED)))
+ANY_MODEL = tuple(
+    pattern
+    for i in range(len(PLANTED))
+    for pattern in (PLANTED[:i], f"{PLANTED[:i]}[!{PLANTED[i]}]*")
+)
 """Patterns of every model name that does not begin with `planted:`; those models know only
 the language of their own tasks."""
 
