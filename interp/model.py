@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from interp import answer, detokenise, generate, lens, prompts, read
+from interp import answer, control, detokenise, generate, lens, prompts, read
 from interp.answer import Answered, Boundary
 from interp.execute import Execution, Generation
 from interp.forest import Branch
@@ -69,9 +69,7 @@ class Model:
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Ids of plain text: nothing added, control tokens in it not obeyed."""
-        return tuple(
-            self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-        )
+        return control.encode_text(self.tokenizer, text)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, control tokens included."""
