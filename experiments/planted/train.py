@@ -20,7 +20,7 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from experiments.planted.data import VARIANTS, training_row
-from experiments.planted.verification import write_card
+from experiments.planted.verification import departures, write_card
 from experiments.planted.vocabulary import build_tokenizer
 
 IGNORED = -100
@@ -128,7 +128,10 @@ def train(settings: TrainSettings) -> tuple[LlamaForCausalLM, PreTrainedTokenize
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Trains, measures the flip table, and saves weights, tokenizer and card to a folder."""
+    """Trains on one core and saves weights, tokenizer and card to a folder.
+
+    Exits with 1, the numbers on stderr, if the model does not do what was to be planted.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m experiments.planted.train", description="Train one planted model."
     )
@@ -139,6 +142,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--updates", type=int, default=defaults.updates)
     parser.add_argument("--batch-size", type=int, default=defaults.batch_size)
     parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate)
+    parser.add_argument("--questions", type=int, default=1000, help="of the card's flip table")
     args = parser.parse_args(argv)
     settings = TrainSettings(
         variant=args.variant,
@@ -147,11 +151,17 @@ def main(argv: list[str] | None = None) -> None:
         batch_size=args.batch_size,
         learning_rate=args.learning_rate,
     )
+    torch.set_num_threads(1)
     model, tokenizer = train(settings)
     args.out.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(args.out)
     tokenizer.save_pretrained(args.out)
-    write_card(args.out, model, tokenizer, settings.variant, asdict(settings))
+    card = write_card(
+        args.out, model, tokenizer, settings.variant, asdict(settings), n=args.questions
+    )
+    found = departures(card["flips"], card["bounds"])
+    if found:
+        sys.exit(f"{settings.variant} did not come out as planted: {'; '.join(found)}")
 
 
 if __name__ == "__main__":
