@@ -6,10 +6,11 @@ Exit codes: 0 done; 2 bad input or config; 3 finished with failed items; 130 int
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -33,7 +34,11 @@ RunFolder = Annotated[
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point: runs one command and exits with its code."""
+    """Entry point: runs one command and exits with its code.
+
+    A scheduler's SIGTERM stops it as cleanly as Ctrl-C does.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -215,17 +220,16 @@ def doctor(
     model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
 ) -> int:
     """Versions, devices, missing extras and the command that adds each."""
+    from experiments import registry
     from experiments.doctor import doctor as examine
 
-    return _code(examine(model))
+    if model is not None and (problem := registry.model_problem(model)):
+        raise UserError(problem)
+    return examine(model)
 
 
 def _known(names: Sequence[str]) -> str:
     return f"; known: {', '.join(names)}"
-
-
-def _code(result: Any) -> int:
-    return result if isinstance(result, int) and not isinstance(result, bool) else DONE
 
 
 if __name__ == "__main__":

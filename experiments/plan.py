@@ -235,8 +235,7 @@ def summary(plan: Plan) -> str:
         )
         for r in rows
     ]
-    total = ("total", "", *(sum(row[i] for row in table) for i in range(2, 6)))
-    lines += _columns([header, *table, total])
+    lines += _columns([header, *table, _total(table)])
     lines += ["", f"branches are estimated at {STEPS_GUESSED} steps per trace"]
     return "\n".join(lines)
 
@@ -244,9 +243,8 @@ def summary(plan: Plan) -> str:
 def status_lines(plan: Plan) -> list[str]:
     """How far a run is, for `faithscope status`."""
     rows = counts(plan)
-    table: list[tuple[Any, ...]] = [("model", "task", "items", "traces", "probed", "failed")]
-    table += [(r.model, r.task, r.items, r.traces, r.probed, r.failed) for r in rows]
-    table.append(("total", "", *(sum(row[i] for row in table[1:]) for i in range(2, 6))))
+    header = ("model", "task", "items", "traces", "probed", "failed")
+    table = [(r.model, r.task, r.items, r.traces, r.probed, r.failed) for r in rows]
     whole = sum(r.items for r in rows)
     left = whole - sum(r.probed for r in rows)
     failed = sum(r.failed for r in rows)
@@ -256,11 +254,15 @@ def status_lines(plan: Plan) -> list[str]:
         verdict = f"{left} of {whole} items to go" + (
             f", {failed} of them failed" if failed else ""
         )
-    return [f"{plan.config.run_dir}: {verdict}", "", *_columns(table)]
+    return [f"{plan.config.run_dir}: {verdict}", "", *_columns([header, *table, _total(table)])]
 
 
 def _has_report(plan: Plan) -> bool:
     return (plan.config.run_dir / "report.html").is_file()
+
+
+def _total(table: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    return ("total", "", *(sum(row[i] for row in table) for i in range(2, len(table[0]))))
 
 
 def _columns(table: Sequence[Sequence[Any]]) -> list[str]:

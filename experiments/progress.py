@@ -60,15 +60,15 @@ class Meter:
     def __enter__(self) -> Meter:
         self._started = self._clock()
         if self.stream.isatty():
-            self._bar = Progress(
+            bar = Progress(
                 BarColumn(bar_width=24),
                 TextColumn("{task.percentage:>3.0f}%"),
                 TextColumn("{task.description}"),
                 console=Console(file=self.stream),
                 transient=True,
             )
-            self._bar.start()
-            self._task = self._bar.add_task("", total=1.0)
+            bar.start()
+            self._bar, self._task = bar, bar.add_task("", total=1.0)
         return self
 
     def __exit__(

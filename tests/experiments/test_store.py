@@ -197,7 +197,7 @@ def test_folders_that_are_no_runs(tmp_path: Path) -> None:
         existing_run(tmp_path)
     with Store(config(tmp_path, name="quickstart"), ENVIRONMENT):
         pass
-    with pytest.raises(StoreError, match="no such run folder; did you mean '.*/quickstart'"):
+    with pytest.raises(StoreError, match=r"no such run folder; did you mean '.*/quickstart'"):
         existing_run(tmp_path / "quikstart")
 
 

@@ -1,0 +1,122 @@
+"""The command line: what goes where, exit codes, and one line for every mistake."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from experiments.cli import execute
+
+
+def config(folder: Path) -> str:
+    path = folder / "x.yaml"
+    values = {
+        "name": "t",
+        "out": str(folder / "runs"),
+        "model": {"name": "planted:faithful"},
+        "tasks": ["planted"],
+        "data": {"limit": 2},
+    }
+    path.write_text(yaml.safe_dump(values))
+    return str(path)
+
+
+def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert execute(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1, err
+    assert "Traceback" not in err
+    return err.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["rnu"], "error: faithscope: unknown command 'rnu'; did you mean 'run'?"),
+        (["--versoin"], "error: faithscope: unknown option '--versoin'; did you mean '--version'?"),
+        (
+            ["run", "x.yaml", "--dryrun"],
+            "error: faithscope run: unknown option '--dryrun'; did you mean '--dry-run'?",
+        ),
+        (["show", "runs/x"], "error: faithscope show: missing option '--item'; see faithscope show "
+         "--help"),
+        (["run"], "error: faithscope run: missing argument 'config'; see faithscope run --help"),
+        (["list", "task"], "error: cannot list 'task'; did you mean 'tasks'?"),
+        (["list", "xyz"], "error: cannot list 'xyz'; known: models, tasks, probes"),
+        (["run", "configs/quickstrat.yaml"], "error: configs/quickstrat.yaml: no such file; "
+         "did you mean 'quickstart.yaml'?"),
+        (["fetch", "smollm2"], "error: unknown packaged model 'smollm2'; "
+         "did you mean 'smollm2-135m'?"),
+        (["doctor", "planted:fathful"], "error: unknown model 'planted:fathful'; "
+         "did you mean 'planted:faithful'?"),
+    ],
+)  # fmt: skip
+def test_a_typo_is_one_line_with_what_was_meant(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    found = complaint(capsys, *arguments)
+    assert found.startswith(expected.rstrip("?"))
+
+
+def test_config_errors_name_file_and_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = config(tmp_path)
+    assert execute(["run", path, "--set", "probes=[slcr]", "--set", "tasks=[plantd]"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "error: --set tasks=[plantd]: tasks[0]: unknown task 'plantd'; did you mean 'planted'?",
+        "error: --set probes=[slcr]: probes[0]: unknown probe 'slcr'; did you mean 'slrc'?",
+    ]
+    assert complaint(capsys, "run", path, "--shard", "3/2").startswith("error: --shard 3/2: ")
+
+
+@pytest.mark.parametrize("command", ["status", "report"])
+def test_a_folder_that_is_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert "no such run folder" in complaint(capsys, command, str(tmp_path / "x"))
+    assert "is not a run folder" in complaint(capsys, command, str(tmp_path))
+
+
+def test_lists_are_printed_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    for what, entry in (
+        ("models", "planted:faithful"),
+        ("tasks", "single_cue"),
+        ("probes", "slrc"),
+    ):
+        assert execute(["list", what]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        assert any(line.startswith(entry) for line in out.splitlines())
+
+
+def test_a_dry_run_counts_the_work_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["run", config(tmp_path), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    (row,) = [line.split() for line in out.splitlines() if line.startswith("planted:")]
+    assert row[:5] == ["planted:faithful", "planted", "2", "2", "2"]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    code = (
+        "import sys, experiments.cli\n"
+        "assert experiments.cli.execute(['--help']) == 0\n"
+        "assert experiments.cli.execute(['run', 'nowhere.yaml']) == 2\n"
+        "assert 'torch' not in sys.modules, 'torch was imported'\n"
+    )
+    started = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Measure whether a language model" in done.stdout
+    assert time.perf_counter() - started < 5, "the limit is 1 s on an idle core"
