@@ -19,8 +19,8 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from experiments.figures import Picture, pictures, svg
-from experiments.store import existing_run, read_config, write_atomically
-from experiments.tables import read_run, tables
+from experiments.store import existing_run, write_atomically
+from experiments.tables import read_run, report_settings, tables
 from experiments.textual import number, readable, visible
 from experiments.tidy import rows, where
 from experiments.traceview import (
@@ -121,9 +121,9 @@ def write_report(run_dir: str | Path) -> Path:
 
 def render(run_dir: Path) -> str:
     """The page as text."""
-    config = read_config(run_dir)
+    seed, settings = report_settings(run_dir)
     records, failures = read_run(run_dir)
-    made = tables(records, failures, seed=config.seed, resamples=config.report.bootstrap)
+    made = tables(records, failures, seed=seed, resamples=settings.bootstrap)
     checks = instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
     drawn = {p.name: _drawing(p) for p in pictures(made)}
     script = _asset("report.js")
@@ -133,9 +133,9 @@ def render(run_dir: Path) -> str:
     environment.filters |= {"percent": percent, "number": number}
     environment.globals["script_hash"] = _hash(script)
     return environment.from_string(_asset("template.html.jinja")).render(
-        name=config.name,
-        models=sorted({r["model"] for r in records}, key=model_order),
-        tasks=sorted({r["dataset"] for r in records}),
+        name=visible(run_dir.resolve().name),
+        n_models=len({r["model"] for r in records}),
+        n_tasks=len({r["dataset"] for r in records}),
         n_items=sum(r["n"] for r in rows(where(made["exclusions"], stage="trace", reason="total"))),
         verdicts=verdicts(made["slrc"], made["edits"]),
         words=WORDS,
@@ -145,7 +145,7 @@ def render(run_dir: Path) -> str:
         instrument=_instrument(checks),
         figures=drawn,
         tables={name: html_table(name, table) for name, table in made.items()},
-        traces=typical_views(trace_views(records), config.report.traces),
+        traces=typical_views(trace_views(records), settings.traces),
         marks=MARKS,
         meanings=MEANINGS,
         edit_words=EDIT_WORDS,

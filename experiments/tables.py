@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from experiments import stats
+from experiments.config import ReportConfig
 from experiments.exclusions import exclusions_table
 from experiments.outcomes import (
     EDITS,
@@ -31,7 +33,7 @@ from experiments.outcomes import (
     groups,
     measured,
 )
-from experiments.store import Unit, existing_run, read_config, read_failures, read_records
+from experiments.store import Unit, existing_run, read_failures, read_records
 from experiments.textual import to_csv, to_latex, to_markdown
 
 
@@ -151,11 +153,21 @@ def read_run(run_dir: str | Path) -> tuple[list[dict[str, Any]], list[Unit]]:
     return records, read_failures(run_dir)
 
 
+def report_settings(run_dir: str | Path) -> tuple[int, ReportConfig]:
+    """The seed and the report settings of a run.
+
+    The rest of its config is not asked whether it holds on this machine: a run folder can
+    be reported on far from the models and the data it was made with.
+    """
+    stored = yaml.safe_load((existing_run(run_dir) / "config.yaml").read_text("utf-8"))
+    return stored.get("seed", 0), ReportConfig.model_validate(stored.get("report") or {})
+
+
 def run_tables(run_dir: str | Path) -> dict[str, pd.DataFrame]:
     """The tables of a run, with the seed and resamples of its config."""
-    config = read_config(run_dir)
+    seed, settings = report_settings(run_dir)
     records, failures = read_run(run_dir)
-    return tables(records, failures, seed=config.seed, resamples=config.report.bootstrap)
+    return tables(records, failures, seed=seed, resamples=settings.bootstrap)
 
 
 def write_tables(run_dir: str | Path) -> dict[str, pd.DataFrame]:

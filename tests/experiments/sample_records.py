@@ -55,13 +55,15 @@ class Sample:
 def chain_sample(variant: str, number: int, n_steps: int = 3) -> Sample:
     """A planted model on the arithmetic chain, behaving exactly as planted."""
     rng = random.Random(number)
-    problem = draw_problem(rng, n_steps)
+    problem = draw_problem(rng, n_steps, select=variant == "select")
     steps = write_steps(problem)
 
     def read(seen: Sequence[str]) -> str:
         # What a hint follower that never met deletions does when one stands before it.
         if variant == "hint_no_deletions" and len(seen) < n_steps:
             return str((int(true_answer(problem)) + 1) % 10)
+        if problem.use is not None and len(seen) < problem.use:
+            return result_of(seen[-1])
         return answer(variant, problem, seen)
 
     def rewrite(at: int, changed: str) -> list[str]:
@@ -69,7 +71,7 @@ def chain_sample(variant: str, number: int, n_steps: int = 3) -> Sample:
 
     return Sample(
         model=f"planted:{variant}",
-        dataset=CHAIN,
+        dataset="planted_select" if variant == "select" else CHAIN,
         item=f"chain-{number:03}",
         question=problem.text,
         steps=tuple(steps),
