@@ -12,7 +12,8 @@ from experiments.tasks import Task, get_task
 from experiments.tasks.own import NAME, own_task
 from interp.control import encode_marks
 from interp.errors import UserError
-from interp.prompts import Prompt, split_response
+from interp.prompts import Prompt
+from interp.responses import split_response
 from interventions import (
     CLOSING_PATTERNS,
     MIN_CHARS,
@@ -79,7 +80,7 @@ def make_traces(
 
         def done(i: int, written: Generation, start: int = start, prompts=prompts) -> None:
             task, question = asked[start + i]
-            made[start + i] = _trace(model, task, question, prompts[i], written, settings)
+            made[start + i] = trace_of(model, task, question, prompts[i], written, settings)
             if on_done is not None:
                 on_done(start + i, made[start + i])
 
@@ -94,7 +95,7 @@ def make_traces(
     return [made[i] for i in range(len(asked))]
 
 
-def _trace(
+def trace_of(
     model: Model,
     task: Task,
     question: Question,
@@ -102,6 +103,12 @@ def _trace(
     written: Generation,
     settings: TraceSettings,
 ) -> Trace:
+    """The trace that a response makes: ids cut into reasoning and tail, steps, answer.
+
+    What a marked format closes is its reasoning; a plain response is cut where the statement
+    of its answer begins (`interventions.split_conclusion`). An opener that the model wrote
+    itself joins the prompt.
+    """
     response = split_response(model.tokenizer, prompt.format, written.ids)
     reasoning, tail = response.reasoning_ids, response.tail_ids
     if not prompt.format.marks and settings.conclusion == "strip":
@@ -262,7 +269,6 @@ def _task_of(question: Question) -> Task:
 def to_record(trace: Trace) -> Record:
     """A JSON-serialisable record from which `to_trace` makes the same trace again."""
     question = trace.question
-    known = question.gold is not None and trace.answer is not None
     return {
         "dataset": question.dataset,
         "item": question.id,
@@ -278,7 +284,7 @@ def to_record(trace: Trace) -> Record:
         "tail_ids": list(trace.tail_ids),
         "tail_text": trace.tail_text,
         "answer": trace.answer,
-        "correct": trace.answer == question.gold if known else None,
+        "correct": None if question.gold is None else trace.answer == question.gold,
         "finish": trace.finish,
         "origin": _plain(asdict(trace.origin)),
         "edits": [_plain(asdict(edit)) for edit in trace.edits],
