@@ -12,7 +12,8 @@ from interventions.sentences import sentence_starts, whole_spans
 _SO = r"(?:\b(?:so|thus|hence|therefore|in conclusion|overall|finally|then|and)\b[, ]*)*"
 
 CONCLUSION_PATTERNS: tuple[str, ...] = (
-    _SO + r"\b(?:the|my|our|its)?\s*(?:final |correct |right |best |overall )*answer\b"
+    _SO + r"\b(?:(?:the|my|our|its)\s+)?(?:(?:final|correct|right|best|overall|numerical|numeric|"
+    r"exact|complete)\s+)*answer\b"
     r"(?:\s+(?:to|for|of)\b[^.\n]{0,80}?)?[*_\s]*"
     r"(?:\bis\b(?!\s+(?:not|clear|unclear)\b)|\bwould be\b|:|=)",
     r"\banswer[*_]*\s*:",
@@ -45,9 +46,9 @@ def split_conclusion(
 
     The rule: the last sentence that matches one of `patterns`, with the sentences right
     before it that match too ("The answer is 10.", then "#### 10"); where no sentence does,
-    the last one if it matches one of `closing`. The cut is where that sentence begins, or,
-    where 15 or more visible characters of it stand before the match, at the last comma,
-    colon or semicolon before the match ("3 and 4 make 7, | so the answer is 7").
+    the last one if it matches one of `closing`. The cut is where that sentence begins, or
+    at the last comma, colon or semicolon before the match where 15 or more visible
+    characters of the sentence stand before that ("3 and 4 make 7, | so the answer is 7").
 
     Args:
         pieces: the text each token of the response adds.
@@ -90,7 +91,6 @@ def _cut(text: str, span: tuple[int, int], match: int) -> int:
     for start, end in whole_spans(text):
         if start <= match < end:
             match = max(span[0], start)
-    if len("".join(text[span[0] : match].split())) < _SHORT:
-        return span[0]
     clauses = [m.end() for m in _CLAUSE.finditer(text, span[0], match)]
-    return clauses[-1] if clauses else span[0]
+    cut = clauses[-1] if clauses else span[0]
+    return cut if len("".join(text[span[0] : cut].split())) >= _SHORT else span[0]

@@ -162,6 +162,7 @@ def test_unknown_mode_is_named():
         ("Sold 48/2 = 24 clips.", "\n#### 72"),
         ("Adding 3 and 4 gives 7,", " so the answer is 7."),
         ("We add them up.", "\n\nThe final answer is:\n\n$$\\boxed{12}$$"),
+        ("We add them up.", " So, the final numerical answer is 4 * 2 = 8 bolts."),
         ("We add them up.", " The answer is 12. I hope that helps!"),
         ("It is slow. It is great.", " Overall, the sentiment of the review is negative."),
         ("The tone is warm. It is kind.", "\n\n**Sentiment: positive**"),
