@@ -9,8 +9,9 @@ from interp.sources import register_scheme
 
 if TYPE_CHECKING:
     from experiments.frames import Run, load_run
+    from experiments.traces import make_trace, make_traces, score_answer
 
-__all__ = ["Run", "load_run"]
+__all__ = ["Run", "load_run", "make_trace", "make_traces", "score_answer"]
 
 
 def _planted(name: str) -> Path:
@@ -25,6 +26,7 @@ register_scheme("planted", _planted)
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'experiments' has no attribute {name!r}")
-    from experiments import frames
+    from importlib import import_module
 
-    return getattr(frames, name)
+    home = "frames" if name in ("Run", "load_run") else "traces"
+    return getattr(import_module(f"experiments.{home}"), name)
