@@ -9,7 +9,7 @@ from itertools import pairwise
 from interventions.segment import tokens_at
 from interventions.sentences import sentence_starts, whole_spans
 
-_SO = r"(?:\b(?:so|thus|hence|therefore|in conclusion|overall|finally|then|and)\b[, ]*)*"
+_SO = r"(?:\b(?:so|thus|hence|therefore|in conclusion|overall|finally|then|and)\b[, ]*){0,4}"
 
 CONCLUSION_PATTERNS: tuple[str, ...] = (
     _SO + r"\b(?:(?:the|my|our|its)\s+)?(?:(?:final|correct|right|best|overall|numerical|numeric|"

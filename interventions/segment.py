@@ -32,15 +32,16 @@ paragraphs, and sentences of a long one are too many and too slight to remove on
 LIST_SHARE = 0.5
 """A numbered list makes the steps by itself only if it is at least this share of the text."""
 
-_EMPHASIS = r"[*_#>\-]*[ \t]*[*_]*"
+_EMPHASIS = r"[*_#>\-]{0,6}[ \t]*[*_]{0,3}"
 _STEP_MARKER = re.compile(
     rf"(?:^[ \t]*{_EMPHASIS}|(?<=[.!?:;)*])[ \t]+[*_]*)"
-    r"(?P<at>step[ \t]*(?P<k>\d{1,3})[*_]*[ \t]*[:.)\u2013\u2014-])",
+    r"step[ \t]*\d{1,3}[*_]*[ \t]*[:.)\u2013\u2014-]",
     re.IGNORECASE | re.MULTILINE,
 )
 _LIST_MARKER = re.compile(
-    r"^[ \t]{0,3}[*_#]*[ \t]*(?P<at>\(?(?P<k>\d{1,3})[.)][*_]*(?=\s|$))", re.MULTILINE
+    r"^[ \t]{0,3}[*_#]*[ \t]*\(?(?P<k>\d{1,3})[.)][*_]*(?=\s|$)", re.MULTILINE
 )
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _HEADING = re.compile(r"[ \t]*(?:#.*|[*_]{2}.*[*_]{2}:?|.*:[*_]*|\(?\d{1,3}[.)])[ \t]*")
 
 
@@ -205,16 +206,11 @@ def _list_end(plain: str, last: int) -> int:
     A heading ("Step 3: the total" on a line of its own) is not yet the item's text: the
     paragraph under it is.
     """
-    at = last
-    seen_text = False
-    for line in re.finditer(r"[^\r\n]*(?:\r\n|\r|\n|\Z)", plain[last:]):
+    seen_text = after_blank = False
+    for line in _LINES.finditer(plain, last):
         content = line.group().rstrip()
-        if content.strip():
-            blank_before = re.search(
-                r"[\r\n][^\S\r\n]*[\r\n]+\Z", plain[last : last + line.start()]
-            )
-            if seen_text and blank_before and not content[0].isspace():
-                return last + line.start()
-            seen_text = seen_text or not _HEADING.fullmatch(content)
-        at = last + line.end()
-    return max(at, last)
+        if content and seen_text and after_blank and not content[0].isspace():
+            return line.start()
+        after_blank = not content
+        seen_text = seen_text or bool(content and not _HEADING.fullmatch(content))
+    return len(plain)
