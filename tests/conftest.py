@@ -17,6 +17,9 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from interp.loading import wrap
 from interp.model import Model
 
+# tests run in parallel processes: threads beyond the cores cost more than they give
+torch.set_num_threads(1)
+
 VOCABULARY = 256
 
 _SMALL: dict[str, Any] = {
