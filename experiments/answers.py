@@ -27,10 +27,10 @@ _MARKUP = re.compile(r"[*_`]+")
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 _HASHES = re.compile(r"####[ \t]*(.+)")
 _NEGATED = re.compile(
-    r"(?:\b(?:not|no|never|neither|nor|nothing|(?:is|was|are|were|does|do|did)n['’]t|hardly|without|"
-    r"than|instead of|opposed to)\s+(?:(?:a|an|the|any|very|really|clearly|so|too|entirely|purely|"
-    r"necessarily|particularly|overly|be|being|seem|have|contain|express)\s+){0,2}|\bnon-?)"
-    r"[\"'“‘(]*$",
+    r"(?:\b(?:not|no|never|neither|nor|nothing|(?:is|was|are|were|does|do|did)n['’]t|hardly|without"
+    r"|instead of|opposed to)\s+(?:(?:a|an|the|any|very|really|clearly|so|too|entirely|purely|"
+    r"necessarily|particularly|overly|be|being|seem|have|contain|express)\s+){0,3}"
+    r"|(?<!\bmore )\bthan\s+(?:[\w'’-]+\s+){0,3}|\bnon-?)[\"'“‘(]*$",
     re.IGNORECASE,
 )
 _BETWEEN_OFFERED = re.compile(

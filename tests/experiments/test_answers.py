@@ -123,6 +123,8 @@ def test_decimals_keep_their_value(value):
         ("It is positive, not negative.", "positive"),
         ("It is more negative than positive.", "negative"),
         ("It is positive rather than negative.", "positive"),
+        ("It is more positive than the initial negative sentiment.", "positive"),
+        ("It was more than positive.", "positive"),
         ("Overall positive. There is nothing negative here.", "positive"),
         ("This isn't a positive review", None),
         ("I will conclude 'positive' or 'negative'.", None),
