@@ -7,8 +7,9 @@ the split of text before byte-pair merges, the tokens that end a turn, and scale
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,8 @@ def convert(gguf: Path, folder: Path) -> None:
         stated, tensors = read_gguf_metadata(str(gguf))
     _refuse_scaled_rope(stated, tensors, gguf)
     split = _split(stated, gguf)
-    with _readable(gguf):
+    # transformers draws three progress bars for this, through a log file as well as a terminal
+    with _readable(gguf), redirect_stderr(io.StringIO()):
         model = AutoModelForCausalLM.from_pretrained(
             str(gguf.parent),
             gguf_file=gguf.name,
@@ -65,7 +67,8 @@ def convert(gguf: Path, folder: Path) -> None:
         model.generation_config.eos_token_id = ends
     if hasattr(model.config, "quantization_config"):
         delattr(model.config, "quantization_config")
-    model.save_pretrained(folder)
+    with redirect_stderr(io.StringIO()):
+        model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     _check_split(tokenizer, AutoTokenizer.from_pretrained(folder), gguf)
 
