@@ -149,8 +149,8 @@ def run(
 @app.command()
 def report(run: RunFolder) -> int:
     """Write tables, figures and report.html again from the stored records."""
+    from experiments.folder import existing_run
     from experiments.run import write_outputs
-    from experiments.store import existing_run
 
     path = write_outputs(existing_run(run))
     print(path)
@@ -160,8 +160,8 @@ def report(run: RunFolder) -> int:
 @app.command()
 def status(run: RunFolder) -> int:
     """How much of a run is done."""
+    from experiments.folder import existing_run, read_config
     from experiments.plan import plan, status_lines
-    from experiments.store import existing_run, read_config
 
     folder = existing_run(run)
     config = read_config(folder).model_copy(
@@ -199,8 +199,8 @@ def show(
     """Show one trace: steps coloured by necessity, and what each branch answered."""
     from rich.console import Console
 
+    from experiments.folder import existing_run
     from experiments.show import show_item
-    from experiments.store import existing_run
 
     show_item(existing_run(run), item, model=model, task=task, console=Console())
     return DONE

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.config import RunConfig
+from experiments.folder import existing_run, read_config
 from experiments.outcomes import EDITS, answers, flips, graded, measured
-from experiments.store import existing_run, read_config, read_records
+from experiments.store import read_records
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,8 @@ from typing import Any
 
 from experiments import registry
 from experiments.config import ConfigError, RunConfig
-from experiments.store import SCHEMA, Key, Unit, read_units, unit_id
+from experiments.folder import SCHEMA
+from experiments.store import Key, Unit, read_units, unit_id
 from experiments.tasks import LoadSettings, Task, get_task
 from interp.sources import PACKAGED
 from interventions.trace import Question

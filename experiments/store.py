@@ -7,11 +7,9 @@ worker loses at most the unit it was on.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,21 +17,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-import yaml
 from filelock import FileLock, Timeout
 
 from experiments.config import RunConfig
-from interp.errors import UserError
-
-SCHEMA = 1
-"""Raised when records come to mean something else; part of every unit id."""
+from experiments.folder import (
+    StoreError,
+    check_config,
+    existing_run,
+    read_environment,
+    to_yaml,
+    write_atomically,
+    write_environment,
+)
 
 Key = tuple[str, str, str, str]
 """(stage, model, task, item): what a unit is about, whatever settings made it."""
-
-
-class StoreError(UserError):
-    """A run folder that cannot be used as asked."""
 
 
 def unit_id(**determines: Any) -> str:
@@ -109,45 +107,6 @@ def read_records(run_dir: str | Path, probe: str) -> list[dict[str, Any]]:
 def read_failures(run_dir: str | Path) -> list[Unit]:
     """The units that failed and were not made good since."""
     return [u for u in read_units(existing_run(run_dir)).values() if u.failed is not None]
-
-
-def existing_run(run_dir: str | Path) -> Path:
-    """`run_dir` if it is a run folder.
-
-    Raises:
-        StoreError: with the nearest run folder's name.
-    """
-    path = Path(run_dir).expanduser()
-    if (path / "config.yaml").is_file():
-        return path
-    if path.is_dir():
-        inside = sorted(p.parent.name for p in path.glob("*/config.yaml"))
-        hint = f"; it holds the runs {', '.join(inside)}" if inside else ""
-        raise StoreError(f"{path}: is not a run folder (no config.yaml){hint}")
-    beside = sorted(p.parent for p in path.parent.glob("*/config.yaml"))
-    beside = beside or sorted(p.parent for p in Path("runs").glob("*/config.yaml"))
-    close = difflib.get_close_matches(path.name, [p.name for p in beside], n=1)
-    where = {p.name: p for p in beside}
-    hint = f"; did you mean {str(where[close[0]])!r}?" if close else ""
-    if not close and beside:
-        hint = f"; there are {', '.join(map(str, beside))}"
-    raise StoreError(f"{path}: no such run folder{hint}")
-
-
-def read_config(run_dir: str | Path) -> RunConfig:
-    """The resolved config of a run."""
-    path = existing_run(run_dir) / "config.yaml"
-    return RunConfig.model_validate(yaml.safe_load(path.read_text("utf-8")))
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """All of `text` or nothing of it, whatever happens meanwhile."""
-    with tempfile.NamedTemporaryFile("wb", dir=path.parent, delete=False) as file:
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
 
 
 class Store:
@@ -227,10 +186,9 @@ class Store:
     def note_model(self, name: str, facts: dict[str, Any]) -> None:
         """Keep in environment.json what a loaded model turned out to be."""
         with self._shared():
-            path = self.run_dir / "environment.json"
-            environment = json.loads(path.read_text("utf-8"))
+            environment = read_environment(self.run_dir)
             environment["models"][name] = facts
-            write_atomically(path, json.dumps(environment, indent=2) + "\n")
+            write_environment(self.run_dir, environment)
 
     @cached_property
     def _shared_lock(self) -> FileLock:
@@ -240,14 +198,10 @@ class Store:
         return self._shared_lock
 
     def _begin_session(self) -> None:
-        path = self.run_dir / "environment.json"
-        if path.is_file():
-            environment = json.loads(path.read_text("utf-8"))
-        else:
-            environment = {"schema": SCHEMA, "sessions": [], "models": {}}
+        environment = read_environment(self.run_dir)
         self.session = len(environment["sessions"]) + 1
         environment["sessions"].append({"worker": self.worker, **self.environment})
-        write_atomically(path, json.dumps(environment, indent=2) + "\n")
+        write_environment(self.run_dir, environment)
         if not (self.run_dir / "config.yaml").is_file():
             write_atomically(self.run_dir / "config.yaml", to_yaml(self.config))
 
@@ -268,58 +222,6 @@ class Store:
                 f"{self.run_dir / name}: cannot be written ({error.strerror}); make room and run "
                 "again: it goes on from here"
             ) from error
-
-
-def to_yaml(config: RunConfig) -> str:
-    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-
-
-def check_config(config: RunConfig) -> None:
-    """Refuse a run folder that holds another run.
-
-    `out` may differ: a run folder may be moved.
-
-    Raises:
-        StoreError: with every key that differs.
-    """
-    run_dir = config.run_dir
-    path = run_dir / "config.yaml"
-    if not path.is_file():
-        if run_dir.is_dir() and any((run_dir / "records").glob("*.jsonl")):
-            raise StoreError(f"{run_dir}: has records but no config.yaml; move it away")
-        return
-    schema = _schema_of(run_dir)
-    if schema not in (None, SCHEMA):
-        raise StoreError(
-            f"{run_dir}: its records have schema {schema}, this version writes {SCHEMA}; "
-            "use another name (--set name=…)"
-        )
-    before = _flat(yaml.safe_load(path.read_text("utf-8")))
-    now = _flat(config.model_dump(mode="json"))
-    keys = [k for k in {**before, **now} if k != "out" and before.get(k) != now.get(k)]
-    if keys:
-        differences = "; ".join(
-            f"{k}: {json.dumps(before.get(k))} there, {json.dumps(now.get(k))} now" for k in keys
-        )
-        raise StoreError(
-            f"{run_dir}: was made with another config ({differences}); "
-            "use another name (--set name=…), or delete the folder"
-        )
-
-
-def _schema_of(run_dir: Path) -> int | None:
-    path = run_dir / "environment.json"
-    return json.loads(path.read_text("utf-8")).get("schema") if path.is_file() else None
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            out |= _flat(value, f"{prefix}{key}.")
-        else:
-            out[f"{prefix}{key}"] = value
-    return out
 
 
 def cut_torn_line(path: Path) -> int:

@@ -13,12 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.config import RunConfig
+from experiments.folder import StoreError, existing_run, read_config
 from experiments.store import (
     Store,
-    StoreError,
     cut_torn_line,
-    existing_run,
-    read_config,
     read_failures,
     read_records,
     storable,

@@ -1,0 +1,127 @@
+"""The run folder as a whole: whose it is, what it was made with, where the nearest one is."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from experiments.config import RunConfig, load_config
+from experiments.yaml_source import read_tree
+from interp.errors import UserError
+
+SCHEMA = 1
+"""Raised when records come to mean something else; part of every unit id."""
+
+
+class StoreError(UserError):
+    """A run folder that cannot be used as asked."""
+
+
+def existing_run(run_dir: str | Path) -> Path:
+    """`run_dir` if it is a run folder.
+
+    Raises:
+        StoreError: with the nearest run folder's name.
+    """
+    path = Path(run_dir).expanduser()
+    if (path / "config.yaml").is_file():
+        return path
+    if path.is_dir():
+        inside = sorted(p.parent.name for p in path.glob("*/config.yaml"))
+        hint = f"; it holds the runs {', '.join(inside)}" if inside else ""
+        raise StoreError(f"{path}: is not a run folder (no config.yaml){hint}")
+    beside = sorted(p.parent for p in path.parent.glob("*/config.yaml"))
+    beside = beside or sorted(p.parent for p in Path("runs").glob("*/config.yaml"))
+    close = difflib.get_close_matches(path.name, [p.name for p in beside], n=1)
+    where = {p.name: p for p in beside}
+    hint = f"; did you mean {str(where[close[0]])!r}?" if close else ""
+    if not close and beside:
+        hint = f"; there are {', '.join(map(str, beside))}"
+    raise StoreError(f"{path}: no such run folder{hint}")
+
+
+def read_config(run_dir: str | Path) -> RunConfig:
+    """The resolved config of a run.
+
+    Raises:
+        ConfigError: it cannot be run on this machine, e.g. a model's folder is gone.
+    """
+    return load_config(existing_run(run_dir) / "config.yaml")
+
+
+def read_environment(run_dir: Path) -> dict[str, Any]:
+    """What is known of where a run ran: `schema`, `sessions`, `models`."""
+    path = run_dir / "environment.json"
+    if not path.is_file():
+        return {"schema": SCHEMA, "sessions": [], "models": {}}
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise StoreError(f"{path}: is damaged ({error}); delete it and run again") from error
+
+
+def write_environment(run_dir: Path, environment: dict[str, Any]) -> None:
+    write_atomically(run_dir / "environment.json", json.dumps(environment, indent=2) + "\n")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """All of `text` or nothing of it, whatever happens meanwhile."""
+    with tempfile.NamedTemporaryFile("wb", dir=path.parent, delete=False) as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
+
+
+def to_yaml(config: RunConfig) -> str:
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def check_config(config: RunConfig) -> None:
+    """Refuse a run folder that holds another run.
+
+    `out` may differ: a run folder may be moved.
+
+    Raises:
+        StoreError: with every key that differs.
+    """
+    run_dir = config.run_dir
+    path = run_dir / "config.yaml"
+    if not path.is_file():
+        if run_dir.is_dir() and any((run_dir / "records").glob("*.jsonl")):
+            raise StoreError(f"{run_dir}: has records but no config.yaml; move it away")
+        return
+    schema = read_environment(run_dir)["schema"]
+    if schema != SCHEMA:
+        raise StoreError(
+            f"{run_dir}: its records have schema {schema}, this version writes {SCHEMA}; "
+            "use another name (--set name=…)"
+        )
+    before = _flat(read_tree(path, []).values)
+    now = _flat(config.model_dump(mode="json"))
+    keys = [k for k in {**before, **now} if k != "out" and before.get(k) != now.get(k)]
+    if keys:
+        differences = "; ".join(
+            f"{k}: {json.dumps(before.get(k))} there, {json.dumps(now.get(k))} now" for k in keys
+        )
+        raise StoreError(
+            f"{run_dir}: was made with another config ({differences}); "
+            "use another name (--set name=…), or delete the folder"
+        )
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            out |= _flat(value, f"{prefix}{key}.")
+        else:
+            out[f"{prefix}{key}"] = value
+    return out
