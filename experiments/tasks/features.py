@@ -10,10 +10,11 @@ from __future__ import annotations
 import random
 
 from experiments.answers import first_category, last_category
-from experiments.tasks.task import LoadSettings, generated, surfaces, wordings
+from experiments.tasks.task import LoadSettings, generated, wordings
 from interventions.trace import Question
 
-CLASSES = ("mammal", "bird", "fish", "insect")
+_ARTICLE = {"mammal": "a", "bird": "a", "fish": "a", "insect": "an"}
+CLASSES = tuple(_ARTICLE)
 FEATURES: dict[str, dict[str, tuple[str, ...]]] = {
     "mammal": {
         "covering": (
@@ -124,6 +125,6 @@ MULTI_FEATURE = wordings()["animal"].task(
     load=load,
     parse=lambda text, question: last_category(text, CLASSES),
     parse_continuation=lambda text, question: first_category(text, CLASSES),
-    labels=lambda question, trace: surfaces(CLASSES),
+    labels=lambda question, trace: tuple((name, f" {_ARTICLE[name]} {name}") for name in CLASSES),
     options=CLASSES,
 )
