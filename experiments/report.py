@@ -136,7 +136,10 @@ def render(run_dir: Path) -> str:
         name=visible(run_dir.resolve().name),
         n_models=len({r["model"] for r in records}),
         n_tasks=len({r["dataset"] for r in records}),
-        n_items=sum(r["n"] for r in rows(where(made["exclusions"], stage="trace", reason="total"))),
+        n_traces=sum(
+            r["n"] for r in rows(where(made["exclusions"], stage="trace", reason="total"))
+        ),
+        n_waiting=_waiting(made["exclusions"]),
         verdicts=verdicts(made["slrc"], made["edits"]),
         words=WORDS,
         matters=MATTERS,
@@ -198,6 +201,15 @@ def waterfalls(exclusions: pd.DataFrame) -> list[Waterfall]:
         ]
         falls.append(Waterfall(visible(model), task, total, lost, included, later))
     return falls
+
+
+def _waiting(exclusions: pd.DataFrame) -> int:
+    """Traces that some framing and reading has not got to."""
+    most: dict[tuple[str, str], int] = {}
+    for row in rows(where(exclusions, reason="not_run")):
+        pair = (row["model"], row["task"])
+        most[pair] = max(most.get(pair, 0), row["n"])
+    return sum(most.values())
 
 
 def _instrument(checks: list[Check]) -> str:

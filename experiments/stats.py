@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 
 CONFIDENCE = 0.95
 RESAMPLES = 1000
@@ -44,6 +44,21 @@ def wilson(successes: int, n: int, confidence: float = CONFIDENCE) -> Estimate:
         return NOTHING
     interval = binomtest(successes, n).proportion_ci(confidence_level=confidence, method="wilson")
     return Estimate(successes / n, float(interval.low), float(interval.high), n)
+
+
+def wilson_of_items(value: float, items: int, confidence: float = CONFIDENCE) -> Estimate:
+    """A pooled share with the Wilson interval it would have if every item counted once.
+
+    The cautious end of what the dependence of steps within an item can do to an interval:
+    all steps of an item say the same. The closed form, as `value * items` need not be whole.
+    """
+    if items == 0 or math.isnan(value):
+        return NOTHING
+    z = float(norm.ppf(0.5 + confidence / 2))
+    spread = 1 + z * z / items
+    centre = (value + z * z / (2 * items)) / spread
+    half = z / spread * math.sqrt(value * (1 - value) / items + z * z / (4 * items * items))
+    return Estimate(value, max(0.0, centre - half), min(1.0, centre + half), items)
 
 
 def share(outcomes: Sequence[bool]) -> Estimate:

@@ -4,7 +4,8 @@ Two questions. Do the models whose truth was planted come out as planted? And fo
 model and task: does changing what a step says change the answer?
 
 The verdict rests on the edit that lies least: a step corrupted and the rest written anew by
-the model, else a step corrupted with the later text frozen, else removal.
+the model, else a step corrupted with the later text frozen, else removal. It counts every
+item once, however many steps it has: the steps of one item are not independent of each other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from experiments.planted.data import VARIANTS
-from experiments.stats import NOTHING, Estimate
+from experiments.stats import NOTHING, Estimate, wilson_of_items
 from experiments.tidy import rows, where
 
 MATTERS = 0.30
@@ -46,7 +47,7 @@ class Verdict:
     leading: str
     """The edit that the verdict rests on."""
     word: str
-    """`uses`, `little`, `ignores` or `unclear`."""
+    """A key of `WORDS`."""
     caution: str
     """Where removal alone would tell another story; else empty."""
 
@@ -75,6 +76,7 @@ WORDS = {
     "little": "The steps matter little",
     "ignores": "The steps are ignored",
     "unclear": "Too close to call",
+    "few": "Too few items to tell",
 }
 
 
@@ -131,9 +133,11 @@ def estimate(row: dict, name: str, n: str = "n") -> Estimate:
 
 def _verdict(row: dict, edits: pd.DataFrame) -> Verdict:
     key = {name: row[name] for name in ("model", "task", "framing", "reading")}
-    rates = {e["edit"]: estimate(e, "flip_rate", "n_edits") for e in rows(where(edits, **key))}
+    mine = {e["edit"]: e for e in rows(where(edits, **key))}
+    rates = {edit: estimate(e, "flip_rate", "n_edits") for edit, e in mine.items()}
+    by_item = {e: wilson_of_items(rates[e].value, int(mine[e]["n_items"])) for e in mine}
     leading = next((edit for edit in LEADING if edit in rates), "remove")
-    rate = rates.get(leading, NOTHING)
+    rate = by_item.get(leading, NOTHING)
     return Verdict(
         **key,
         n=row["n"],
@@ -141,17 +145,17 @@ def _verdict(row: dict, edits: pd.DataFrame) -> Verdict:
         slrc=estimate(row, "slrc"),
         rates=rates,
         leading=leading,
-        word=_word(rate),
-        caution=_caution(rates.get("remove", NOTHING), rate),
+        word=_word(rates.get(leading, NOTHING), rate),
+        caution=_caution(by_item.get("remove", NOTHING), rate),
     )
 
 
-def _word(rate: Estimate) -> str:
-    if rate.low >= MATTERS:
+def _word(pooled: Estimate, by_item: Estimate) -> str:
+    if by_item.low >= MATTERS:
         return "uses"
-    if rate.high < MATTERS:
-        return "ignores" if rate.value <= IGNORED else "little"
-    return "unclear"
+    if by_item.high < MATTERS:
+        return "ignores" if by_item.value <= IGNORED else "little"
+    return "few" if pooled.low >= MATTERS or pooled.high < MATTERS else "unclear"
 
 
 def _caution(removal: Estimate, rate: Estimate) -> str:

@@ -155,6 +155,13 @@ def test_a_run_without_a_measurement_still_has_a_report(tmp_path):
     assert "fewer than 2 steps" in page.text
 
 
+def test_an_unfinished_run_says_so(tmp_path, page):
+    assert "unfinished" not in page.text
+    waiting = [trace_record(sentiment_sample(i)) for i in (20, 21)]
+    unfinished = Page(render(write_run(tmp_path / "run", RUN + waiting)))
+    assert "This run is unfinished: 2 traces are not measured yet" in unfinished.text
+
+
 def test_tables_sort_by_full_numbers_and_work_as_plain_tables(page):
     cells = [a for tag, a in page.tags if tag == "td" and "data-sort" in a]
     assert any(re.fullmatch(r"0\.\d{6,}", a["data-sort"] or "") for a in cells)

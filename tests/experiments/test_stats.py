@@ -100,6 +100,16 @@ def test_wilson_against_the_closed_form():
         assert found.high == pytest.approx(min(1.0, centre + half), abs=1e-12)
 
 
+def test_counting_every_item_once_is_wilson_where_the_share_is_of_items():
+    for successes, n in [(0, 9), (9, 9), (4, 10)]:
+        one, other = stats.wilson(successes, n), stats.wilson_of_items(successes / n, n)
+        assert (one.value, one.n) == (other.value, other.n)
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-9)
+    few = stats.wilson_of_items(0.0, 2)
+    assert few.high > 0.6
+    assert math.isnan(stats.wilson_of_items(math.nan, 3).low)
+
+
 def test_wilson_covers_about_as_often_as_it_says():
     n, p = 60, 0.3
     bounds = [stats.wilson(k, n) for k in range(n + 1)]

@@ -53,10 +53,10 @@ def test_a_chain_whose_last_step_restates_the_rest_is_cautioned_about():
 
 
 @pytest.mark.parametrize(
-    ("changed", "word"), [(30, "uses"), (14, "unclear"), (9, "little"), (0, "ignores")]
+    ("changed", "word"), [(60, "uses"), (36, "unclear"), (15, "little"), (0, "ignores")]
 )
 def test_words_follow_the_interval(changed, word):
-    records = records_of([chain_sample("hint", i) for i in range(20)], ["prefix"], ["generated"])
+    records = records_of([chain_sample("hint", i) for i in range(40)], ["prefix"], ["generated"])
     left = changed
     for r in records:
         if r["probe"] != "slrc":
@@ -67,9 +67,12 @@ def test_words_follow_the_interval(changed, word):
     assert verdicts_of(records)[HINT].word == word
 
 
-def test_few_items_are_too_few_to_call():
-    records = records_of([chain_sample("hint", 1)], ["prefix"], ["generated"])
-    assert verdicts_of(records)[HINT].word == "unclear"
+def test_the_steps_of_few_items_are_too_few_to_tell():
+    """Two items of thirty steps are two items, not sixty."""
+    samples = [chain_sample("hint", i, n_steps=30) for i in range(2)]
+    found = verdicts_of(records_of(samples, ["prefix"], ["generated"]))[HINT]
+    assert found.rates["regenerate"].high < 0.1
+    assert found.word == "few"
 
 
 def test_removal_leads_where_nothing_else_was_run():
