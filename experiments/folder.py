@@ -84,8 +84,12 @@ def to_yaml(config: RunConfig) -> str:
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
-def check_config(config: RunConfig) -> None:
-    """Refuse a run folder that holds another run.
+def has_records(run_dir: Path) -> bool:
+    return any(p.stat().st_size for p in (run_dir / "records").glob("*.jsonl"))
+
+
+def check_config(config: RunConfig, in_use: bool = False) -> None:
+    """Refuse a run folder that holds another run's records, or is in use for another run.
 
     `out` may differ: a run folder may be moved.
 
@@ -94,10 +98,10 @@ def check_config(config: RunConfig) -> None:
     """
     run_dir = config.run_dir
     path = run_dir / "config.yaml"
-    if not path.is_file():
-        if run_dir.is_dir() and any((run_dir / "records").glob("*.jsonl")):
-            raise StoreError(f"{run_dir}: has records but no config.yaml; move it away")
+    if not in_use and not has_records(run_dir):
         return
+    if not path.is_file():
+        raise StoreError(f"{run_dir}: has records but no config.yaml; move it away")
     schema = read_environment(run_dir)["schema"]
     if schema != SCHEMA:
         raise StoreError(

@@ -107,7 +107,9 @@ def _questions(config: RunConfig, task: Task) -> list[Question]:
     try:
         questions = list(task.load(settings))
     except (ValueError, OSError) as error:
-        raise ConfigError([f"task {task.name!r}: {' '.join(str(error).split())}"]) from error
+        message = " ".join(str(error).split())
+        name = f"task {task.name!r}"
+        raise ConfigError([message if name in message else f"{name}: {message}"]) from error
     if not questions:
         raise ConfigError([f"task {task.name!r}: no questions; check data.path and data.split"])
     twice = [q for q, n in Counter(q.id for q in questions).items() if n > 1]

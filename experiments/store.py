@@ -24,6 +24,7 @@ from experiments.folder import (
     StoreError,
     check_config,
     existing_run,
+    has_records,
     read_environment,
     to_yaml,
     write_atomically,
@@ -141,8 +142,9 @@ class Store:
             ) from None
         try:
             with self._shared():
-                check_config(self.config)
-                self._begin_session()
+                others = self._others_at_work()
+                check_config(self.config, in_use=others)
+                self._begin_session(others)
             for path in self._own_files():
                 cut_torn_line(path)
         except BaseException:
@@ -197,12 +199,24 @@ class Store:
     def _shared(self) -> FileLock:
         return self._shared_lock
 
-    def _begin_session(self) -> None:
+    def _others_at_work(self) -> bool:
+        folder = self.run_dir / ".locks"
+        mine = {f"{self.worker}.lock", "folder.lock"}
+        for path in (p for p in folder.glob("*.lock") if p.name not in mine):
+            lock = FileLock(path)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                return True
+            lock.release()
+        return False
+
+    def _begin_session(self, others: bool) -> None:
         environment = read_environment(self.run_dir)
         self.session = len(environment["sessions"]) + 1
         environment["sessions"].append({"worker": self.worker, **self.environment})
         write_environment(self.run_dir, environment)
-        if not (self.run_dir / "config.yaml").is_file():
+        if not others and not has_records(self.run_dir):
             write_atomically(self.run_dir / "config.yaml", to_yaml(self.config))
 
     def _own_files(self) -> Iterator[Path]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,9 +53,10 @@ def load(
     source = sources.resolve(name, revision)
     where = str(source.location)
     at = _device(device)
-    config = AutoConfig.from_pretrained(
-        where, revision=source.revision, trust_remote_code=trust_remote_code
-    )
+    with _reading(name):
+        config = AutoConfig.from_pretrained(
+            where, revision=source.revision, trust_remote_code=trust_remote_code
+        )
     options: dict[str, Any] = {
         "dtype": _dtype(dtype, at),
         "attn_implementation": attention.register(_base(config)),
@@ -64,13 +67,27 @@ def load(
         options |= {"quantization_config": _quantization(quantize), "device_map": device_map or at}
     elif device_map is not None:
         options["device_map"] = device_map
-    hf = AutoModelForCausalLM.from_pretrained(where, config=config, **options)
+    with _reading(name):
+        hf = AutoModelForCausalLM.from_pretrained(where, config=config, **options)
+        tokenizer = AutoTokenizer.from_pretrained(
+            where, revision=source.revision, trust_remote_code=trust_remote_code
+        )
     if quantize is None and device_map is None:
         hf = hf.to(at)
-    tokenizer = AutoTokenizer.from_pretrained(
-        where, revision=source.revision, trust_remote_code=trust_remote_code
-    )
     return wrap(hf, tokenizer, name=name, revision=source.revision, verify_model=verify_model)
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """What transformers says where weights cannot be had, as one line with the model's name."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (OSError, ValueError, ImportError) as error:
+        raise UserError(
+            f"model {name!r} cannot be read: {' '.join(str(error).split())[:400]}"
+        ) from error
 
 
 def wrap(

@@ -62,9 +62,17 @@ def test_config_and_environment_are_there_from_the_start(tmp_path: Path) -> None
     assert not list((tmp_path / "t").glob("tmp*"))
 
 
-def test_another_config_is_refused_with_the_difference(tmp_path: Path) -> None:
+def test_only_a_folder_with_records_is_anothers(tmp_path: Path) -> None:
+    with Store(config(tmp_path, seed=2), ENVIRONMENT):
+        pass
     with Store(config(tmp_path), ENVIRONMENT):
         pass
+    assert read_config(tmp_path / "t").seed == 0
+
+
+def test_another_config_is_refused_with_the_difference(tmp_path: Path) -> None:
+    with Store(config(tmp_path), ENVIRONMENT) as store:
+        add(store, "a")
     with (
         pytest.raises(StoreError, match=r"seed: 0 there, 1 now; slrc\.shuffles: 3 there, 5 now"),
         Store(config(tmp_path, seed=1, slrc={"shuffles": 5}), ENVIRONMENT),
@@ -98,6 +106,11 @@ def test_a_second_process_of_the_same_worker_is_refused(tmp_path: Path) -> None:
     ):
         pass
     with Store(config(tmp_path), ENVIRONMENT, "2of2"):
+        pass
+    with (
+        pytest.raises(StoreError, match="seed: 0 there, 1 now"),
+        Store(config(tmp_path, seed=1), ENVIRONMENT, "2of2"),
+    ):
         pass
     other.kill()
     other.join()
