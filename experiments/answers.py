@@ -189,8 +189,8 @@ def _is_negated(text: str, at: int) -> bool:
 
 
 def _first_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[0] if lines else ""
+    """The first line that says something: "\\[" and ":" do not."""
+    return next((line for line in text.splitlines() if re.search(r"[^\W_]", line)), "")
 
 
 def _plain(text: str) -> str:

@@ -86,6 +86,7 @@ def test_last_number(text, expected):
         (" -3", "-3"),
         (" 12 hours and 30 minutes", "12"),
         (" $\\frac{1}{2}$", "0.5"),
+        (":\n\\[\n\\boxed{30}\n\\]", "30"),
         (" unclear.\n12", None),
         ("", None),
     ],
