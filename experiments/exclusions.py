@@ -37,15 +37,13 @@ def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -
         rows += _waterfall(model, task, "trace", fates)
         included = [r["item"] for r in mine if not r.get("excluded")]
         failed = {u.item for u in failures if (u.stage, u.model, u.task) == ("slrc", model, task)}
-        for variant in variants:
+        for variant in variants if included else []:
             fate_of = {
                 r["item"]: r.get("excluded") or "included"
                 for r in records
                 if r["probe"] == "slrc"
                 and (r["model"], r["dataset"], r["variant"]) == (model, task, variant)
             }
-            if not fate_of and not failed:
-                continue
             if strangers := set(fate_of) - set(included):
                 raise ValueError(
                     f"{model}, {task}: {variant} measured {len(strangers)} items without an "

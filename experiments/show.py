@@ -114,6 +114,8 @@ def _print_step(console: Console, step: StepView) -> None:
     line.add_row(
         Text(step.mark, style=style), Text(f"{step.number}."), Text(step.text.strip(), style=style)
     )
+    if step.corrupted_text:
+        line.add_row("", "", Text(f"corrupted to: {step.corrupted_text.strip()}", style="dim"))
     console.print(line)
 
 
@@ -126,7 +128,7 @@ def _outcome(view: TraceView) -> str:
 def _print_branches(console: Console, view: TraceView) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("step")
-    table.add_column("edit")
+    table.add_column("edit", no_wrap=True)
     for base in view.baselines:
         table.add_column(f"{base.framing}\n{base.reading}")
     table.add_row("", "unedited", *(_answer(base) for base in view.baselines))
@@ -136,9 +138,6 @@ def _print_branches(console: Console, view: TraceView) -> None:
             if any(row):
                 first = f"{step.mark} {step.number}" if edit == STEP_EDITS[0] else ""
                 table.add_row(first, EDIT_WORDS[edit], *(_answer(branch) for branch in row))
-        if step.corrupted_text:
-            said = Text(f"corrupted: {step.corrupted_text.strip()}", style="dim")
-            table.add_row("", said, *([""] * len(view.baselines)))
     for shuffles in zip(*_by_variant(view), strict=False):
         table.add_row("", EDIT_WORDS["shuffle"], *(_answer(branch) for branch in shuffles))
     console.print(table)

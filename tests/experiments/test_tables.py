@@ -204,6 +204,16 @@ def test_an_item_that_no_probe_reached_is_counted():
     assert row["n"] == 1
 
 
+def test_a_task_that_no_probe_reached_is_counted():
+    reached, waiting = chain_sample("hint", 1), sentiment_sample(1)
+    records = [*map(trace_record, (reached, waiting)), slrc_record(reached, "prefix", "scored")]
+    table = exclusions_table(records)
+    assert one(table, model=REAL, reason="not_run")["n"] == 1
+    refused = trace_record(chain_sample("faithful", 1), "fewer_than_2_steps")
+    stages = exclusions_table([*records, refused]).query("model == @FAITHFUL")["stage"]
+    assert set(stages) == {"trace"}
+
+
 def test_included_items_are_those_in_the_slrc_table():
     found = exclusions_table(RUN)
     for row in slrc_table(RUN, resamples=10).itertuples():
