@@ -190,7 +190,7 @@ def _is_negated(text: str, at: int) -> bool:
 
 def _first_line(text: str) -> str:
     """The first line that says something: "\\[" and ":" do not."""
-    return next((line for line in text.splitlines() if re.search(r"[^\W_]", line)), "")
+    return next((line.strip() for line in text.splitlines() if re.search(r"[^\W_]", line)), "")
 
 
 def _plain(text: str) -> str:
