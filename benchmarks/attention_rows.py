@@ -25,6 +25,7 @@ from tqdm import tqdm
 
 import interp
 from interp.forest import Branch
+from interp.loading import Dtype
 
 METHODS = ("plain", "rows", "eager_patterns")
 
@@ -41,7 +42,7 @@ def once(method: str, model: interp.Model, ids: list[int]) -> torch.Tensor:
     return torch.stack([a[0, :, -1] for a in out.attentions])
 
 
-def worker(method: str, name: str, dtype: str, length: int, repeats: int) -> None:
+def worker(method: str, name: str, dtype: Dtype, length: int, repeats: int) -> None:
     model = interp.load(name, dtype=dtype, verify_model=False)
     if method != "rows":
         model.hf.set_attn_implementation("eager" if method == "eager_patterns" else "sdpa")
@@ -56,7 +57,7 @@ def worker(method: str, name: str, dtype: str, length: int, repeats: int) -> Non
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", default="bundled:smollm2-135m")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--lengths", default="500,1000,2000")

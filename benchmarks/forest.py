@@ -208,7 +208,7 @@ def measure(model: Model, depths: list[int], repeats: int, skip: set[str]) -> pd
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", default="bundled:smollm2-135m")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--steps", default="5,10,20,40")

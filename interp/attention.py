@@ -78,7 +78,7 @@ def register(base: str) -> str:
 
 def kernel(module: nn.Module) -> Kernel:
     """The kernel below the packed implementation that `module` runs under."""
-    name = module.config._attn_implementation  # pyright: ignore
+    name: str = module.config._attn_implementation  # pyright: ignore
     if name in ("faithscope_eager", "eager"):
         return eager(module)
     return ALL_ATTENTION_FUNCTIONS[name.removeprefix("faithscope_")]

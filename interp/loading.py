@@ -73,7 +73,7 @@ def load(
             where, revision=source.revision, trust_remote_code=trust_remote_code
         )
     if quantize is None and device_map is None:
-        hf = hf.to(at)
+        hf = hf.to(torch.device(at))  # pyright: ignore
     return wrap(hf, tokenizer, name=name, revision=source.revision, verify_model=verify_model)
 
 
@@ -103,7 +103,7 @@ def wrap(
     Its attention implementation is set to faithscope's; outside packed runs that is the
     kernel it would have used anyway.
     """
-    if not hf.config._attn_implementation.startswith("faithscope_"):
+    if not str(hf.config._attn_implementation).startswith("faithscope_"):
         hf.set_attn_implementation(attention.register(_base(hf.config)))
     hf.eval().requires_grad_(False)
     size = hf.get_input_embeddings().weight.shape[0]  # pyright: ignore
@@ -176,7 +176,7 @@ def _dtype(dtype: str, device: str) -> torch.dtype:
 
 def _quantization(quantize: str) -> Any:
     try:
-        import bitsandbytes  # noqa: F401
+        import bitsandbytes  # noqa: F401  # pyright: ignore
     except ImportError as error:
         raise UserError(
             f"quantize={quantize!r} needs bitsandbytes: pip install 'faithscope[quant]'"
