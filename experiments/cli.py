@@ -132,9 +132,13 @@ def run(
     """Run a config, or go on with it; prints the run folder as its last line."""
     from experiments.config import load_config
     from experiments.plan import parse_shard, plan, summary
+    from experiments.registry import partner_hint_for_task
 
     loaded = load_config(config, overrides or [])
     part = parse_shard(shard)
+    for task in loaded.idle_tasks:
+        hint = partner_hint_for_task(task)
+        print(f"note: task {task!r} is left out: no model here can do it; {hint}", file=sys.stderr)
     if dry_run:
         print(summary(plan(loaded)))
         return DONE

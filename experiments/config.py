@@ -233,18 +233,12 @@ class RunConfig(Section):
         return name
 
     @model_validator(mode="after")
-    def _everyone_has_a_partner(self) -> RunConfig:
-        pairs = registry.pairs(self.model.name, self.tasks)
+    def _every_model_has_a_task(self) -> RunConfig:
         problems = [
             f"model.name: {model!r} can do none of the tasks {', '.join(self.tasks)}; "
             f"{registry.partner_hint_for_model(model)}"
             for model in self.model.name
-            if not any(m == model for m, _ in pairs)
-        ] + [
-            f"tasks: {task!r} can be done by none of the models {', '.join(self.model.name)}; "
-            f"{registry.partner_hint_for_task(task)}"
-            for task in self.tasks
-            if not any(t == task for _, t in pairs)
+            if not any(m == model for m, _ in self.pairs)
         ]
         if problems:
             raise ValueError("\n".join(problems))
@@ -258,6 +252,12 @@ class RunConfig(Section):
     def pairs(self) -> list[tuple[str, str]]:
         """(model, task), models outermost, without those that do not fit each other."""
         return registry.pairs(self.model.name, self.tasks)
+
+    @property
+    def idle_tasks(self) -> list[str]:
+        """Tasks that none of the models can do: left out, so that `--set model.name=…` need
+        not name the tasks again."""
+        return [task for task in self.tasks if not any(t == task for _, t in self.pairs)]
 
 
 def load_config(path: str | Path, overrides: list[str] | None = None) -> RunConfig:

@@ -106,12 +106,13 @@ def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
     assert [p.split(": ")[1] for p in problems(path)] == ["seed", "tasks[0]", "slrc.shuffles"]
 
 
-def test_a_pair_without_a_partner_is_refused(tmp_path: Path) -> None:
-    lone_task = write(tmp_path, tasks=["planted", "single_cue"])
-    (line,) = problems(lone_task)
-    assert line.startswith(
-        "x.yaml: tasks: 'single_cue' can be done by none of the models planted:faithful; add one "
-    )
+def test_a_task_that_no_model_can_do_is_left_out(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path, tasks=["planted", "single_cue"]))
+    assert config.idle_tasks == ["single_cue"]
+    assert config.pairs == [("planted:faithful", "planted")]
+
+
+def test_a_model_without_a_task_is_refused(tmp_path: Path) -> None:
     lone_model = write(tmp_path, model={"name": ["planted:hint", "bundled:smollm2-135m"]})
     (line,) = problems(lone_model)
     assert line.startswith(
