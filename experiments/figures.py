@@ -1,28 +1,23 @@
-"""The four figures of a run, each drawn from its tables alone.
+"""The figures of a run, each drawn from its tables alone.
 
 A `Picture` puts axes (`experiments.plots`) together and holds the numbers it shows.
 """
 
 from __future__ import annotations
 
-import io
 import math
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.contrasts import by_task_picture, contrast_picture
 from experiments.outcomes import EDITS
+from experiments.picture import STYLE, Picture, legend_above, save
 from experiments.plots import (
-    BLUE,
     MEASURES,
-    PURPLE,
     STYLES,
     agreements,
     by_position,
@@ -35,42 +30,12 @@ from experiments.plots import (
 from experiments.stats import wilson
 from experiments.store import existing_run
 from experiments.tables import run_tables
-from experiments.textual import to_csv, visible
+from experiments.textual import visible
 from experiments.tidy import rows, where
 from experiments.verdict import primary
 
 POSITION_BINS = 5
 COLUMNS = 4
-STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.frameon": False,
-    "lines.markersize": 5,
-    # Names of models and tasks are text, whatever signs they hold.
-    "text.parse_math": False,
-    "svg.hashsalt": "faithscope",
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,
-}
-
-
-@dataclass(frozen=True)
-class Picture:
-    """One figure with its numbers, or the reason why there is none."""
-
-    name: str
-    title: str
-    caption: str
-    data: pd.DataFrame
-    figure: Figure | None
-    absent: str = ""
 
 
 def position_table(by_step: pd.DataFrame, bins: int = POSITION_BINS) -> pd.DataFrame:
@@ -109,6 +74,8 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             _forest_picture(tables["slrc"]),
             _position_picture(tables["edits_by_step"]),
             _agreement_picture(tables["agreement"]),
+            contrast_picture(tables["slrc"]),
+            by_task_picture(tables["slrc"]),
         ]
 
 
@@ -121,45 +88,8 @@ def write_figures(run_dir: str | Path) -> list[Picture]:
     folder = existing_run(run_dir) / "figures"
     folder.mkdir(exist_ok=True)
     for picture in drawn:
-        paths = {suffix: folder / f"{picture.name}.{suffix}" for suffix in ("png", "pdf", "csv")}
-        if picture.figure is None:
-            for path in paths.values():
-                path.unlink(missing_ok=True)
-            continue
-        with mpl.rc_context(STYLE):
-            # Neither a date nor a version of the library: the same numbers, the same bytes.
-            picture.figure.savefig(paths["png"], dpi=160, metadata={"Software": None})
-            nobody = {"CreationDate": None, "Producer": None, "Creator": None}
-            picture.figure.savefig(paths["pdf"], metadata=nobody)
-        paths["csv"].write_text(to_csv(picture.data), "utf-8", newline="\n")
+        save(picture, folder)
     return drawn
-
-
-def svg(picture: Picture) -> str:
-    """The figure as inline SVG that takes its ink from the page around it.
-
-    Black becomes `currentColor`, the ground transparent, and the colours that a dark ground
-    would swallow variables of the page; ids carry the figure's name, so that several fit in
-    one page.
-
-    Raises:
-        ValueError: a picture with nothing drawn.
-    """
-    if picture.figure is None:
-        raise ValueError(f"figure {picture.name!r} was not drawn: {picture.absent}")
-    file = io.StringIO()
-    with mpl.rc_context(STYLE):
-        picture.figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    text = file.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
-    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{picture.name}-", text)
-    named = f'role="img" aria-labelledby="{picture.name}-title" fill="currentColor"'
-    text = re.sub(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', rf"<svg {named} \1>", text, count=1)
-    inks = {"#000000": "currentColor", BLUE: "var(--plot-blue)", PURPLE: "var(--plot-purple)"}
-    for colour, ink in inks.items():
-        text = text.replace(colour.lower(), ink)
-    return text
 
 
 def _edits_picture(edits: pd.DataFrame) -> Picture:
@@ -169,7 +99,7 @@ def _edits_picture(edits: pd.DataFrame) -> Picture:
         lines = pairs_of(data)
         figure = Figure(figsize=(9, 1.1 + 0.52 * len(lines)), layout="constrained")
         ax = edit_comparison(figure.add_subplot(), data)
-        _legend_above(figure, ax)
+        legend_above(figure, ax)
     return Picture(
         "edits",
         "Three ways to disturb a step",
@@ -193,7 +123,7 @@ def _forest_picture(slrc: pd.DataFrame) -> Picture:
         axes = figure.subplots(1, 3, sharey=True)
         for ax, measure in zip(axes, MEASURES, strict=True):
             forest(ax, slrc, measure)
-        _legend_above(figure, axes[0])
+        legend_above(figure, axes[0])
     return Picture(
         "forest",
         "Necessity, sufficiency and SLRC",
@@ -221,7 +151,7 @@ def _position_picture(by_step: pd.DataFrame) -> Picture:
             ax.set_title(f"{short(model)}\n{visible(task)}", fontsize=8.5)
         figure.supxlabel("place of the step in the reasoning", fontsize=9)
         figure.supylabel("share changed", fontsize=9)
-        _legend_above(figure, axes[0, 0])
+        legend_above(figure, axes[0, 0])
     return Picture(
         "position",
         "Which steps carry the answer",
@@ -241,7 +171,7 @@ def _agreement_picture(agreement: pd.DataFrame) -> Picture:
         lines = pairs_of(data)
         figure = Figure(figsize=(9, 1.1 + 0.42 * len(lines)), layout="constrained")
         ax = agreements(figure.add_subplot(), data)
-        _legend_above(figure, ax)
+        legend_above(figure, ax)
     return Picture(
         "agreement",
         "Do readings and framings agree?",
@@ -252,15 +182,3 @@ def _agreement_picture(agreement: pd.DataFrame) -> Picture:
         figure,
         "Only one framing and one reading were run, so there is nothing to compare.",
     )
-
-
-def _legend_above(figure: Figure, ax: Axes) -> None:
-    handles, labels = ax.get_legend_handles_labels()
-    if handles:
-        figure.legend(
-            handles,
-            labels,
-            loc="outside upper left",
-            ncols=3 if len(labels) == 3 else 2,
-            fontsize=8.5,
-        )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 
 from experiments.outcomes import FRAMINGS
 from experiments.textual import visible
@@ -19,6 +20,7 @@ from experiments.verdict import MATTERS, model_order
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
 GREY = "#888888"
+INK_ON_DARK = "#FFFFFF"
 STYLES: dict[str, tuple[str, str, str]] = {
     "remove": (BLUE, "o", "step removed"),
     "corrupt": (ORANGE, "s", "step corrupted, later text frozen"),
@@ -116,6 +118,11 @@ def forest_rows(slrc: pd.DataFrame) -> list[tuple[str, str, str]]:
     return sorted(found, key=lambda k: (model_order(k[0]), k[1], FRAMINGS.index(k[2])))
 
 
+def share_ticks(axis: Axis) -> None:
+    """Quarters from 0 to 1."""
+    axis.set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+
+
 def _dodge(i: int, of: int) -> float:
     return 0.0 if of == 1 else 0.5 * (i / (of - 1) - 0.5)
 
@@ -148,7 +155,7 @@ def _points(
 
 def _share_axis(ax: Axes, label: str) -> None:
     ax.set_xlim(-0.025, 1.025)
-    ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+    share_ticks(ax.xaxis)
     ax.grid(axis="x", color=GREY, alpha=0.25, lw=0.5)
     ax.axvline(0, color="black", lw=0.6)
     ax.set_axisbelow(True)

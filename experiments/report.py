@@ -18,7 +18,8 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from experiments.figures import Picture, pictures, svg
+from experiments.figures import pictures
+from experiments.picture import Picture, svg
 from experiments.store import existing_run, write_atomically
 from experiments.tables import read_run, report_settings, tables
 from experiments.textual import number, readable, visible

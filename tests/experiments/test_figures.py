@@ -14,13 +14,15 @@ from matplotlib.figure import Figure
 from sample_records import FAITHFUL, HINT, chain_sample, records_of, sample_run, write_run
 
 from experiments import plots
-from experiments.figures import STYLE, pictures, position_table, svg, write_figures
+from experiments.contrasts import against, by_task, contrast_table
+from experiments.figures import pictures, position_table, write_figures
+from experiments.picture import STYLE, svg
 from experiments.tables import agreement_table, edits_by_step_table, edits_table, slrc_table, tables
 from experiments.tidy import where
 from experiments.verdict import primary
 
 RUN = sample_run()
-NAMES = {"edits", "forest", "position", "agreement"}
+NAMES = {"edits", "forest", "position", "agreement", "contrasts", "by_task"}
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +98,30 @@ def test_agreements_are_drawn_for_every_comparison():
     assert points(ax, plots.GREEN) == [1.0, 1.0, 1.0]
 
 
+def test_contrasts_put_both_ways_of_measuring_beside_each_other(made):
+    table = contrast_table(made["slrc"])
+    assert len(table) == 3 * 4  # models with one task each, four comparisons
+    one = where(table, model=FAITHFUL, between="prefix~reprompt in scored").iloc[0]
+    slrc = where(made["slrc"], model=FAITHFUL, reading="scored")
+    across, up = (where(slrc, framing=f)["necessity"].iloc[0] for f in ("prefix", "reprompt"))
+    assert (one["across"], one["up"], one["difference"]) == (across, up, up - across)
+    ax = against(axes(), where(table, between="prefix~reprompt in scored"))
+    assert sorted(points(ax, plots.PURPLE)) == sorted(
+        where(table, between="prefix~reprompt in scored")["across"]
+    )
+
+
+def test_the_field_of_models_and_tasks_says_every_number_once(made):
+    data = primary(made["slrc"])
+    ax = by_task(axes(), data)
+    assert labels(ax)[0] == "planted:faithful"
+    assert [t.get_text() for t in ax.texts] == [f"{v:.2f}" for v in data["necessity"]]
+
+
+def test_no_figure_smuggles_an_image_into_the_page(made):
+    assert "<image" not in "".join(svg(p) for p in pictures(made))
+
+
 def test_colours_are_told_apart_by_markers_too():
     for styles in (plots.STYLES, plots.READING_STYLES, plots.BETWEEN_STYLES):
         markers = [style[1] for style in styles.values()]
@@ -130,7 +156,7 @@ def test_no_picture_without_numbers():
 def test_one_framing_and_reading_leave_nothing_to_compare():
     records = records_of([chain_sample("hint", i) for i in range(2)], ["prefix"], ["generated"])
     absent = {p.name: p.absent for p in pictures(tables(records, resamples=10)) if not p.figure}
-    assert list(absent) == ["agreement"]
+    assert list(absent) == ["agreement", "contrasts"]
     assert "nothing to compare" in absent["agreement"]
 
 

@@ -172,7 +172,7 @@ def test_tables_sort_by_full_numbers_and_work_as_plain_tables(page):
 
 def test_figures_are_inside_and_named(page):
     drawings = [a for tag, a in page.tags if tag == "svg"]
-    assert len(drawings) == 4
+    assert len(drawings) == 6
     ids = {a.get("id") for _, a in page.tags}
     assert all(a["role"] == "img" and a["aria-labelledby"] in ids for a in drawings)
 
