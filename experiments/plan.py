@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments import registry
 from experiments.config import ConfigError, RunConfig
 from experiments.folder import SCHEMA
+from experiments.measures import PROBES
 from experiments.store import Key, Unit, read_units, unit_id
 from experiments.tasks import LoadSettings, Task, get_task
 from interp.sources import PACKAGED
@@ -133,15 +133,12 @@ def _item(
         steps=(c.segmentation, c.min_step_chars, c.conclusion),
         seed=config.seed,
     )
-    words = {
-        "necessity": task.necessity_prompt(question, "\0"),
-        "sufficiency": task.sufficiency_prompt(question, "\0"),
-        "cues": (task.answer_cue, task.reprompt_cue),
-        "labels": task.labels(question, None),
-    }
     probes = {
         name: unit_id(
-            trace=trace, probe=name, words=words, settings=registry.PROBES[name].settings(config)
+            trace=trace,
+            probe=name,
+            words=PROBES[name].words(task, question),
+            settings=PROBES[name].settings(config),
         )
         for name in config.probes
     }
@@ -190,7 +187,7 @@ class Count:
     items: int
     traces: int
     probed: int
-    """Items whose every probe is done, or whose trace is excluded from them."""
+    """Items that lack no probe: none is missing that their trace lets run."""
     failed: int
 
 
@@ -200,7 +197,7 @@ def counts(plan: Plan) -> list[Count]:
     for model, task in plan.config.pairs:
         items = [i for i in plan.items if (i.model, i.task.name) == (model, task)]
         traced = [i for i in items if is_done(units, i.key("trace"), i.trace)]
-        probed = [i for i in traced if excluded(units, i) or all_probed(units, i)]
+        probed = [i for i in traced if not missing(units, i)]
         failed = [
             i
             for i in items
@@ -216,15 +213,24 @@ def excluded(units: dict[Key, Unit], item: Item) -> str | None:
     return records[0].get("excluded")
 
 
-def all_probed(units: dict[Key, Unit], item: Item) -> bool:
-    return all(is_done(units, item.key(name), unit) for name, unit in item.probes.items())
+def missing(units: dict[Key, Unit], item: Item) -> list[str]:
+    """The probes that an item with a stored trace still lacks.
+
+    An excluded trace lacks only those that ask about the question alone.
+    """
+    skipped = excluded(units, item)
+    return [
+        name
+        for name, unit in item.probes.items()
+        if (PROBES[name].on_excluded or not skipped) and not is_done(units, item.key(name), unit)
+    ]
 
 
 def summary(plan: Plan) -> str:
     """What a run would do, for `--dry-run`."""
     config = plan.config
     rows = counts(plan)
-    branches = sum(registry.PROBES[p].branches(STEPS_GUESSED, config) for p in config.probes)
+    branches = sum(PROBES[p].branches(STEPS_GUESSED, config) for p in config.probes)
     lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}", ""]
     header = ("model", "task", "items", "traces to write", "items to probe", "branches, about")
     table = [

@@ -5,73 +5,14 @@ Cheap to import: nothing here reads weights or loads torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from experiments.measures import PROBES
 from experiments.planted.data import VARIANTS
 from experiments.tasks import TASKS
 from interp.errors import did_you_mean
 from interp.sources import PACKAGED
-
-if TYPE_CHECKING:
-    from experiments.config import RunConfig
-    from interp.model import Model
-    from interventions.trace import Trace
-    from probes.record import Record
-    from probes.slrc import Asking
-
-
-@dataclass(frozen=True)
-class Probe:
-    """One measure that a run can ask for."""
-
-    name: str
-    summary: str
-    measure: Callable[[Model, Trace, Asking, RunConfig], list[Record]]
-    settings: Callable[[RunConfig], dict[str, Any]]
-    """Everything of the config that its numbers depend on."""
-    branches: Callable[[int, RunConfig], int]
-    """Continuations asked about, for a trace of so many steps."""
-
-
-def _slrc(model: Model, trace: Trace, asking: Asking, config: RunConfig) -> list[Record]:
-    from probes.slrc import SlrcSettings, slrc
-
-    c = config.slrc
-    settings = SlrcSettings(
-        framings=tuple(c.framings),
-        readings=tuple(c.readings),
-        shuffles=c.shuffles,
-        edits=tuple(c.edits),
-        answer_tokens=c.answer_tokens,
-        length_normalise=c.length_normalise,
-        seed=config.seed,
-        regenerate_tokens=c.regenerate_tokens,
-    )
-    return slrc(model, trace, asking, settings)
-
-
-def _slrc_settings(config: RunConfig) -> dict[str, Any]:
-    return config.slrc.model_dump(mode="json") | {"seed": config.seed}
-
-
-def _slrc_branches(steps: int, config: RunConfig) -> int:
-    c = config.slrc
-    return len(c.framings) * (1 + steps * (len(c.edits) + 1) + c.shuffles)
-
-
-PROBES: dict[str, Probe] = {
-    "slrc": Probe(
-        "slrc",
-        "necessity, sufficiency, order sensitivity and their edits (Step-Level Reasoning Capacity)",
-        _slrc,
-        _slrc_settings,
-        _slrc_branches,
-    ),
-}
 
 
 def task_problem(name: str) -> str | None:

@@ -21,11 +21,11 @@ from transformers.utils import logging as transformers_logging
 import interp
 from experiments.config import RunConfig
 from experiments.environment import environment
-from experiments.plan import Item, Plan, Shard, all_probed, excluded, is_done, plan
+from experiments.measures import PROBES
+from experiments.plan import Item, Plan, Shard, is_done, missing, plan
 from experiments.progress import Meter
-from experiments.registry import PROBES
-from experiments.store import Store, storable
-from experiments.traces import TraceSettings, asking_for, make_traces, to_record, to_trace
+from experiments.store import Key, Store, storable
+from experiments.traces import TraceSettings, make_traces, to_record, to_trace
 
 Records = list[dict[str, Any]]
 
@@ -85,6 +85,8 @@ class _Work:
         self.items = [i for b in self.batches.values() for batch in b for i in batch]
         self.meter = Meter()
         self._handles: dict[tuple[str, str, str], int] = {}
+        self._announced: set[Key] = set()
+        """Units that the meter expects."""
 
     def go(self) -> None:
         todo = {m: [i for b in batches for i in b] for m, batches in self.batches.items()}
@@ -117,7 +119,7 @@ class _Work:
     def _missing(self, item: Item) -> bool:
         if not is_done(self.units, item.key("trace"), item.trace):
             return True
-        return not (excluded(self.units, item) or all_probed(self.units, item))
+        return bool(missing(self.units, item))
 
     def _announce(self, todo: dict[str, list[Item]]) -> None:
         for model, items in todo.items():
@@ -131,13 +133,14 @@ class _Work:
                     left = [
                         i for i in items if i.task.name == task and self._probe_missing(i, probe)
                     ]
+                    self._announced |= {i.key(probe) for i in left}
                     self._handles[model, task, probe] = self.meter.expect(
                         f"{short} · {task} · {probe}", len(left), probe, tiny
                     )
 
     def _probe_missing(self, item: Item, probe: str) -> bool:
-        if is_done(self.units, item.key("trace"), item.trace) and excluded(self.units, item):
-            return False
+        if is_done(self.units, item.key("trace"), item.trace):
+            return probe in missing(self.units, item)
         return not is_done(self.units, item.key(probe), item.probes[probe])
 
     def _load(self, name: str) -> interp.Model:
@@ -217,22 +220,20 @@ class _Work:
         if not is_done(self.units, item.key("trace"), item.trace):
             return
         trace = None
-        for name, unit in item.probes.items():
+        lacking = missing(self.units, item)
+        for name in item.probes:
             self.meter.begin(self._handles[model.name, item.task.name, name])
-            if not self._probe_missing(item, name):
-                continue
-            reason = excluded(self.units, item)
-            if reason is None:
+            if name in lacking:
+                trace = trace or to_trace(self.units[item.key("trace")].records[0])
                 started = time.perf_counter()
                 made: Records | Exception
                 try:
-                    trace = trace or to_trace(self.units[item.key("trace")].records[0])
-                    asking = asking_for(model, item.task, trace)
-                    made = storable(PROBES[name].measure(model, trace, asking, self.config))
+                    made = storable(PROBES[name].measure(model, item.task, trace, self.config))
                 except Exception as error:
                     made = error
-                self._keep(item, name, unit, made, time.perf_counter() - started)
-            self.meter.advance()
+                self._keep(item, name, item.probes[name], made, time.perf_counter() - started)
+            if item.key(name) in self._announced:
+                self.meter.advance()
 
     def _keep(
         self, item: Item, stage: str, unit: str, made: Records | Exception, seconds: float
