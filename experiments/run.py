@@ -26,6 +26,7 @@ from experiments.plan import Item, Plan, Shard, is_done, missing, plan
 from experiments.progress import Meter
 from experiments.store import Key, Store, storable
 from experiments.traces import TraceSettings, make_traces, to_record, to_trace
+from interp.size import size_of
 
 Records = list[dict[str, Any]]
 
@@ -159,6 +160,7 @@ class _Work:
             model.token_budget = self.config.token_budget
         if model.tree_reason:
             self.meter.say(f"{name}: branches run one by one: {model.tree_reason}")
+        size = size_of(model.hf)
         self.store.note_model(
             name,
             {
@@ -166,7 +168,8 @@ class _Work:
                 "dtype": model.dtype,
                 "device": str(model.device),
                 "layers": model.n_layers,
-                "parameters": sum(p.numel() for p in model.hf.parameters()),
+                "parameters": size.total,
+                "active_parameters": size.active,
                 "reasoning_format": model.format.name,
                 "tree_reason": model.tree_reason,
                 "checks": list(model.checks),

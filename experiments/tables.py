@@ -22,6 +22,7 @@ import yaml
 from experiments import stats
 from experiments.config import ReportConfig
 from experiments.exclusions import exclusions_table
+from experiments.folder import read_environment
 from experiments.outcomes import (
     EDITS,
     FRAMINGS,
@@ -33,6 +34,7 @@ from experiments.outcomes import (
     groups,
     measured,
 )
+from experiments.paper_tables import paper_tables
 from experiments.store import Unit, existing_run, read_failures, read_records
 from experiments.textual import to_csv, to_latex, to_markdown
 
@@ -171,13 +173,19 @@ def run_tables(run_dir: str | Path) -> dict[str, pd.DataFrame]:
 
 
 def write_tables(run_dir: str | Path) -> dict[str, pd.DataFrame]:
-    """Write `tables/<name>.csv`, `.md` and `.tex` of a run; gives the tables by name."""
+    """Write `tables/<name>.csv`, `.md` and `.tex` of a run; gives the tidy tables by name.
+
+    Beside them `paper_<name>`: the same numbers in the layout of the paper's tables.
+    """
     made = run_tables(run_dir)
     folder = existing_run(run_dir) / "tables"
     folder.mkdir(exist_ok=True)
-    for name, table in made.items():
+    laid_out = paper_tables(made, read_environment(existing_run(run_dir)).get("models"))
+    read = {t.name: t.printed for t in laid_out}
+    for name, table in (made | {t.name: t.data for t in laid_out}).items():
         for suffix, render in _RENDERERS.items():
-            (folder / f"{name}{suffix}").write_text(render(table), "utf-8", newline="\n")
+            shown = table if suffix == ".csv" else read.get(name, table)
+            (folder / f"{name}{suffix}").write_text(render(shown), "utf-8", newline="\n")
     return made
 
 
