@@ -125,13 +125,14 @@ def run(
         typer.Option(
             metavar="K/N",
             help="Do the K-th of N parts (K from 1), e.g. as one task of "
-            "a Slurm array; write the tables afterwards with `faithscope report`.",
+            "a Slurm array; join them afterwards with `faithscope merge`.",
         ),
     ] = None,
 ) -> int:
     """Run a config, or go on with it; prints the run folder as its last line."""
     from experiments.config import load_config
-    from experiments.plan import parse_shard, plan, summary
+    from experiments.plan import plan, summary
+    from experiments.planfile import parse_shard
     from experiments.registry import partner_hint_for_task
 
     loaded = load_config(config, overrides or [])
@@ -150,6 +151,8 @@ def run(
     if outcome.interrupted:
         print(f"interrupted: {outcome.done}; the same command goes on from here", file=sys.stderr)
         return INTERRUPTED
+    if outcome.problems:
+        return _complain("\n".join(outcome.problems))
     print(outcome.run_dir)
     return FAILED_ITEMS if outcome.failures else DONE
 
@@ -167,15 +170,11 @@ def report(run: RunFolder) -> int:
 
 @app.command()
 def status(run: RunFolder) -> int:
-    """How much of a run is done."""
-    from experiments.folder import existing_run, read_config
-    from experiments.plan import plan, status_lines
+    """How far a run is, how fast it goes, what failed; also while it runs, also elsewhere."""
+    from experiments.folder import existing_run
+    from experiments.status import status as status_of
 
-    folder = existing_run(run)
-    config = read_config(folder).model_copy(
-        update={"out": str(folder.resolve().parent), "name": folder.resolve().name}
-    )
-    print("\n".join(status_lines(plan(config))))
+    print("\n".join(status_of(existing_run(run)).lines()))
     return DONE
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.contrasts import by_task_picture, contrast_picture
+from experiments.folder import make_folder
 from experiments.outcomes import EDITS
 from experiments.picture import STYLE, Picture, legend_above, save
 from experiments.plots import (
@@ -85,8 +86,7 @@ def write_figures(run_dir: str | Path) -> list[Picture]:
     A figure with nothing to draw leaves no file; its `Picture.absent` says why.
     """
     drawn = pictures(run_tables(run_dir))
-    folder = existing_run(run_dir) / "figures"
-    folder.mkdir(exist_ok=True)
+    folder = make_folder(existing_run(run_dir) / "figures")
     for picture in drawn:
         save(picture, folder)
     return drawn

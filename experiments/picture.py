@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.folder import write_atomically
 from experiments.plots import BLUE, PURPLE
 from experiments.textual import to_csv
 
@@ -57,10 +58,13 @@ def save(picture: Picture, folder: Path) -> None:
         return
     with mpl.rc_context(STYLE):
         # Neither a date nor a version of the library: the same numbers, the same bytes.
-        picture.figure.savefig(paths["png"], dpi=160, metadata={"Software": None})
+        png, pdf = io.BytesIO(), io.BytesIO()
+        picture.figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
         nobody = {"CreationDate": None, "Producer": None, "Creator": None}
-        picture.figure.savefig(paths["pdf"], metadata=nobody)
-    paths["csv"].write_text(to_csv(picture.data), "utf-8", newline="\n")
+        picture.figure.savefig(pdf, format="pdf", metadata=nobody)
+    write_atomically(paths["png"], png.getvalue())
+    write_atomically(paths["pdf"], pdf.getvalue())
+    write_atomically(paths["csv"], to_csv(picture.data))
 
 
 def svg(picture: Picture) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from experiments.config import ConfigError, RunConfig
 from experiments.folder import SCHEMA
+from experiments.index import Index
+from experiments.listing import columns, total
 from experiments.measures import PROBES
-from experiments.store import Key, Unit, read_units, unit_id
+from experiments.planfile import StoredItem, StoredPlan, is_finished
 from experiments.tasks import LoadSettings, Task, get_task
+from experiments.units import Key, unit_id
 from interp.sources import PACKAGED
 from interventions.trace import Question
 
@@ -34,6 +34,16 @@ class Item:
     probes: dict[str, str]
     """Probe -> unit id."""
 
+    @property
+    def units(self) -> dict[str, str]:
+        """Stage -> unit id, the trace first."""
+        return {"trace": self.trace, **self.probes}
+
+    @property
+    def anyway(self) -> tuple[str, ...]:
+        """Stages that run where the trace is excluded, too."""
+        return tuple(name for name in self.probes if PROBES[name].on_excluded)
+
     def key(self, stage: str) -> Key:
         return (stage, self.model, self.task.name, self.question.id)
 
@@ -48,37 +58,12 @@ class Plan:
     def of(self, model: str) -> list[Item]:
         return [i for i in self.items if i.model == model]
 
-
-@dataclass(frozen=True)
-class Shard:
-    """The K-th of N parts of a run, K from 0. Whole batches go to one part."""
-
-    index: int = 0
-    of: int = 1
-
-    @property
-    def worker(self) -> str:
-        return "main" if self.of == 1 else f"{self.index + 1}of{self.of}"
-
-    def mine(self, items: Sequence[Item], batch_size: int) -> list[list[Item]]:
-        """The generation batches of this part: cut from all items, so that neither a resume
-        nor another number of parts changes the company in which an item is generated."""
-        batches = [list(items[i : i + batch_size]) for i in range(0, len(items), batch_size)]
-        return batches[self.index :: self.of]
-
-
-def parse_shard(text: str | None) -> Shard:
-    """`2/8` is the second of eight parts.
-
-    Raises:
-        ConfigError: anything else.
-    """
-    if text is None:
-        return Shard()
-    found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise ConfigError([f"--shard {text}: expected K/N with 1 <= K <= N, e.g. --shard 2/8"])
-    return Shard(int(found[1]) - 1, int(found[2]))
+    def stored(self) -> StoredPlan:
+        """What of it is kept in the run folder."""
+        items = (
+            StoredItem(i.model, i.task.name, i.question.id, i.units, i.anyway) for i in self.items
+        )
+        return StoredPlan(self.config.generation.batch_size, tuple(items))
 
 
 def plan(config: RunConfig) -> Plan:
@@ -172,114 +157,19 @@ def _folder_fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-def is_done(units: dict[Key, Unit], key: Key, unit: str) -> bool:
-    """Stored, not failed, and made from what would make it now."""
-    stored = units.get(key)
-    return stored is not None and stored.unit == unit and stored.failed is None
-
-
-@dataclass(frozen=True)
-class Count:
-    """How far one model is with one task."""
-
-    model: str
-    task: str
-    items: int
-    traces: int
-    probed: int
-    """Items that lack no probe: none is missing that their trace lets run."""
-    failed: int
-
-
-def counts(plan: Plan) -> list[Count]:
-    units = read_units(plan.config.run_dir)
-    out = []
-    for model, task in plan.config.pairs:
-        items = [i for i in plan.items if (i.model, i.task.name) == (model, task)]
-        traced = [i for i in items if is_done(units, i.key("trace"), i.trace)]
-        probed = [i for i in traced if not missing(units, i)]
-        failed = [
-            i
-            for i in items
-            if any((u := units.get(i.key(s))) and u.failed for s in ("trace", *i.probes))
-        ]
-        out.append(Count(model, task, len(items), len(traced), len(probed), len(failed)))
-    return out
-
-
-def excluded(units: dict[Key, Unit], item: Item) -> str | None:
-    """Why the stored trace of an item is not probed, if it is not."""
-    records = units[item.key("trace")].records
-    return records[0].get("excluded")
-
-
-def missing(units: dict[Key, Unit], item: Item) -> list[str]:
-    """The probes that an item with a stored trace still lacks.
-
-    An excluded trace lacks only those that ask about the question alone.
-    """
-    skipped = excluded(units, item)
-    return [
-        name
-        for name, unit in item.probes.items()
-        if (PROBES[name].on_excluded or not skipped) and not is_done(units, item.key(name), unit)
-    ]
-
-
 def summary(plan: Plan) -> str:
     """What a run would do, for `--dry-run`."""
     config = plan.config
-    rows = counts(plan)
+    index = Index.of(config.run_dir)
     branches = sum(PROBES[p].branches(STEPS_GUESSED, config) for p in config.probes)
     lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}", ""]
     header = ("model", "task", "items", "traces to write", "items to probe", "branches, about")
-    table = [
-        (
-            r.model,
-            r.task,
-            r.items,
-            r.items - r.traces,
-            r.items - r.probed,
-            (r.items - r.probed) * branches,
-        )
-        for r in rows
-    ]
-    lines += _columns([header, *table, _total(table)])
+    table = []
+    for model, task in config.pairs:
+        items = [i for i in plan.items if (i.model, i.task.name) == (model, task)]
+        traces = sum(not index.is_done(i.key("trace"), i.trace) for i in items)
+        probes = sum(not is_finished(index, i) for i in items)
+        table.append((model, task, len(items), traces, probes, probes * branches))
+    lines += columns([header, *table, total(table)])
     lines += ["", f"branches are estimated at {STEPS_GUESSED} steps per trace"]
     return "\n".join(lines)
-
-
-def status_lines(plan: Plan) -> list[str]:
-    """How far a run is, for `faithscope status`."""
-    rows = counts(plan)
-    header = ("model", "task", "items", "traces", "probed", "failed")
-    table = [(r.model, r.task, r.items, r.traces, r.probed, r.failed) for r in rows]
-    whole = sum(r.items for r in rows)
-    left = whole - sum(r.probed for r in rows)
-    failed = sum(r.failed for r in rows)
-    if not left:
-        verdict = "complete" if _has_report(plan) else "complete but for its report"
-    else:
-        verdict = f"{left} of {whole} items to go" + (
-            f", {failed} of them failed" if failed else ""
-        )
-    return [f"{plan.config.run_dir}: {verdict}", "", *_columns([header, *table, _total(table)])]
-
-
-def _has_report(plan: Plan) -> bool:
-    return (plan.config.run_dir / "report.html").is_file()
-
-
-def _total(table: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    return ("total", "", *(sum(row[i] for row in table) for i in range(2, len(table[0]))))
-
-
-def _columns(table: Sequence[Sequence[Any]]) -> list[str]:
-    widths = [max(len(str(row[i])) for row in table) for i in range(len(table[0]))]
-    return [
-        "  ".join(
-            str(cell).rjust(width) if i > 1 else str(cell).ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    ]

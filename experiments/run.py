@@ -7,10 +7,9 @@ stopped, however hard, goes on where it was.
 from __future__ import annotations
 
 import contextlib
-import gc
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,15 @@ import interp
 from experiments.config import RunConfig
 from experiments.environment import environment
 from experiments.measures import PROBES
-from experiments.plan import Item, Plan, Shard, is_done, missing, plan
+from experiments.plan import Item, Plan, plan
+from experiments.planfile import Shard, failures, is_finished, missing
 from experiments.progress import Meter
-from experiments.store import Key, Store, storable
+from experiments.store import Key, Store, outputs_lock, storable
 from experiments.traces import TraceSettings, make_traces, to_record, to_trace
+from interp.errors import UserError
+from interp.memory import free, within_memory
 from interp.size import size_of
+from interventions import Trace
 
 Records = list[dict[str, Any]]
 
@@ -40,6 +43,8 @@ class Outcome:
     """A line per failed item: what, where, why."""
     interrupted: bool = False
     done: str = ""
+    problems: list[str] = field(default_factory=list)
+    """A line per model that could not be used; the others were."""
 
 
 def run(config: RunConfig, shard: Shard | None = None) -> Outcome:
@@ -53,7 +58,7 @@ def run(config: RunConfig, shard: Shard | None = None) -> Outcome:
     shard = shard or Shard()
     with _standard_output_kept_clean():
         whole = plan(config)
-        with Store(config, environment(), shard.worker) as store:
+        with Store(config, environment(), shard.worker, whole.stored()) as store:
             work = _Work(whole, store, shard)
             try:
                 work.go()
@@ -61,7 +66,7 @@ def run(config: RunConfig, shard: Shard | None = None) -> Outcome:
                     write_outputs(store.run_dir)
             except KeyboardInterrupt:
                 return Outcome(store.run_dir, work.failures(), True, work.done())
-            return Outcome(store.run_dir, work.failures())
+            return Outcome(store.run_dir, work.failures(), problems=work.problems)
 
 
 def write_outputs(run_dir: Path) -> Path:
@@ -70,7 +75,7 @@ def write_outputs(run_dir: Path) -> Path:
     from experiments.report import write_report
     from experiments.tables import write_tables
 
-    with _standard_output_kept_clean():
+    with _standard_output_kept_clean(), outputs_lock(run_dir):
         write_tables(run_dir)
         write_figures(run_dir)
         return write_report(run_dir)
@@ -80,69 +85,71 @@ class _Work:
     def __init__(self, whole: Plan, store: Store, shard: Shard) -> None:
         self.config = whole.config
         self.store = store
-        self.units = store.units()
+        self.index = store.index
         batch = self.config.generation.batch_size
         self.batches = {m: shard.mine(whole.of(m), batch) for m in self.config.model.name}
         self.items = [i for b in self.batches.values() for batch in b for i in batch]
         self.meter = Meter()
+        self.problems: list[str] = []
         self._handles: dict[tuple[str, str, str], int] = {}
         self._announced: set[Key] = set()
         """Units that the meter expects."""
 
     def go(self) -> None:
         todo = {m: [i for b in batches for i in b] for m, batches in self.batches.items()}
-        todo = {m: items for m, items in todo.items() if any(map(self._missing, items))}
+        todo = {
+            m: items
+            for m, items in todo.items()
+            if not all(is_finished(self.index, i) for i in items)
+        }
         self._announce(todo)
         with self.meter:
             for name, items in todo.items():
-                model = self._load(name)
+                try:
+                    model = self._load(name)
+                except UserError as error:
+                    # A model that cannot be used must not cost the night of the others.
+                    if len(todo) == 1:
+                        raise
+                    self.problems.append(str(error))
+                    self.meter.say(f"left out: {error}")
+                    continue
                 for batch in self.batches[name]:
                     self._generate(model, batch)
                 for item in items:
                     self._probe(model, item)
                 del model
-                gc.collect()
-                if torch.cuda.is_available():
-                    torch.cuda.empty_cache()
+                free()
+        if self.problems and len(self.problems) == len(todo):
+            raise UserError("\n".join(self.problems))
 
     def failures(self) -> list[str]:
         return [
-            f"{u.model} · {u.task} · {u.item} · {u.stage}: {u.failed}"
+            f"{i.model} · {i.task.name} · {i.question.id} · {stage}: {reason}"
             for i in self.items
-            for stage in ("trace", *i.probes)
-            if (u := self.units.get(i.key(stage))) and u.failed
+            for stage, reason in failures(self.index, i)
         ]
 
     def done(self) -> str:
-        finished = sum(not self._missing(i) for i in self.items)
+        finished = sum(is_finished(self.index, i) for i in self.items)
         return f"{finished} of {len(self.items)} items are done"
-
-    def _missing(self, item: Item) -> bool:
-        if not is_done(self.units, item.key("trace"), item.trace):
-            return True
-        return bool(missing(self.units, item))
 
     def _announce(self, todo: dict[str, list[Item]]) -> None:
         for model, items in todo.items():
             short = model.rpartition("/")[2]
             tiny = model.startswith("planted:")
-            new = [i for i in items if not is_done(self.units, i.key("trace"), i.trace)]
+            new = [i for i in items if not self.index.is_done(i.key("trace"), i.trace)]
             label = f"{short} · traces"
             self._handles[model, "", "trace"] = self.meter.expect(label, len(new), "trace", tiny)
             for task in dict.fromkeys(i.task.name for i in items):
                 for probe in self.config.probes:
                     left = [
-                        i for i in items if i.task.name == task and self._probe_missing(i, probe)
+                        i for i in items if i.task.name == task and probe in missing(self.index, i)
                     ]
                     self._announced |= {i.key(probe) for i in left}
                     self._handles[model, task, probe] = self.meter.expect(
                         f"{short} · {task} · {probe}", len(left), probe, tiny
                     )
-
-    def _probe_missing(self, item: Item, probe: str) -> bool:
-        if is_done(self.units, item.key("trace"), item.trace):
-            return probe in missing(self.units, item)
-        return not is_done(self.units, item.key(probe), item.probes[probe])
 
     def _load(self, name: str) -> interp.Model:
         c = self.config.model
@@ -158,6 +165,8 @@ class _Work:
         )
         if self.config.token_budget is not None:
             model.token_budget = self.config.token_budget
+        # says so at once where the config asks of its template what that cannot give
+        model.prompt("?", thinking=c.thinking)
         if model.tree_reason:
             self.meter.say(f"{name}: branches run one by one: {model.tree_reason}")
         size = size_of(model.hf)
@@ -178,7 +187,7 @@ class _Work:
         return model
 
     def _generate(self, model: interp.Model, batch: list[Item]) -> None:
-        missing = [i for i in batch if not is_done(self.units, i.key("trace"), i.trace)]
+        missing = [i for i in batch if not self.index.is_done(i.key("trace"), i.trace)]
         if not missing:
             return
         self.meter.begin(self._handles[model.name, "", "trace"])
@@ -193,12 +202,15 @@ class _Work:
 
     def _traces(self, model: interp.Model, batch: list[Item]) -> list[Records | Exception]:
         try:
-            traces = make_traces(
-                model,
-                [(i.task, i.question) for i in batch],
-                self._settings(model, batch),
-                on_done=lambda i, trace: self.meter.tick(),
-            )
+            settings = self._settings(model, batch)
+            asked = [(i.task, i.question) for i in batch]
+
+            def work() -> list[Trace]:
+                return make_traces(
+                    model, asked, settings, on_done=lambda i, trace: self.meter.tick()
+                )
+
+            traces = within_memory(model, work, self._on_less(model))
             return [storable([to_record(t)]) for t in traces]
         except Exception as error:
             if len(batch) == 1:
@@ -220,23 +232,37 @@ class _Work:
         return replace(settings, max_new_tokens=min(settings.max_new_tokens, room))
 
     def _probe(self, model: interp.Model, item: Item) -> None:
-        if not is_done(self.units, item.key("trace"), item.trace):
+        if not self.index.is_done(item.key("trace"), item.trace):
             return
         trace = None
-        lacking = missing(self.units, item)
+        lacking = missing(self.index, item)
         for name in item.probes:
             self.meter.begin(self._handles[model.name, item.task.name, name])
             if name in lacking:
-                trace = trace or to_trace(self.units[item.key("trace")].records[0])
+                trace = trace or to_trace(self.index.records(item.key("trace"))[0])
                 started = time.perf_counter()
                 made: Records | Exception
                 try:
-                    made = storable(PROBES[name].measure(model, item.task, trace, self.config))
+                    made = self._measure(model, name, item, trace)
                 except Exception as error:
                     made = error
                 self._keep(item, name, item.probes[name], made, time.perf_counter() - started)
             if item.key(name) in self._announced:
                 self.meter.advance()
+
+    def _measure(self, model: interp.Model, name: str, item: Item, trace: Trace) -> Records:
+        def work() -> Records:
+            return storable(PROBES[name].measure(model, item.task, trace, self.config))
+
+        return within_memory(model, work, self._on_less(model))
+
+    def _on_less(self, model: interp.Model) -> Callable[[int], None]:
+        def note(budget: int) -> None:
+            line = f"{model.name}: out of memory; goes on with a token budget of {budget}"
+            self.meter.say(line)
+            self.store.note(line)
+
+        return note
 
     def _keep(
         self, item: Item, stage: str, unit: str, made: Records | Exception, seconds: float
@@ -246,8 +272,12 @@ class _Work:
             failed = f"{type(made).__name__}: {' '.join(str(made).split())[:300]}"
             self.meter.say(f"failed: {item.task.name} · {item.question.id} · {stage}: {failed}")
         records = [] if isinstance(made, Exception) else made
-        key = item.key(stage)
-        self.units[key] = self.store.add(unit, key, records, failed, seconds)
+        self.store.add(unit, item.key(stage), records, failed, seconds)
+        if isinstance(made, torch.AcceleratorError):
+            raise UserError(
+                f"{item.model}: the device failed and takes no more work ({failed}); "
+                "run again: it goes on from here"
+            )
 
 
 def trace_settings(config: RunConfig) -> TraceSettings:

@@ -7,11 +7,9 @@ worker loses at most the unit it was on.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -19,95 +17,55 @@ from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
+from experiments import planfile
 from experiments.config import RunConfig
 from experiments.folder import (
     StoreError,
     check_config,
     existing_run,
     has_records,
+    make_folder,
     read_environment,
     to_yaml,
+    unwritable,
     write_atomically,
     write_environment,
 )
+from experiments.index import Index
+from experiments.planfile import StoredPlan, counted
+from experiments.units import Key, Unit, storable, unit_id
 
-Key = tuple[str, str, str, str]
-"""(stage, model, task, item): what a unit is about, whatever settings made it."""
-
-
-def unit_id(**determines: Any) -> str:
-    """Hash of everything that determines a unit's result."""
-    text = json.dumps(determines, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-@dataclass(frozen=True)
-class Unit:
-    """One stored line."""
-
-    unit: str
-    stage: str
-    model: str
-    task: str
-    item: str
-    session: int
-    """Which start of the run wrote it: of two lines about one thing the later counts."""
-    records: list[dict[str, Any]] = field(default_factory=list)
-    failed: str | None = None
-    """Why there are no records."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.records, list) or not isinstance(self.session, int):
-            raise TypeError("not a unit of work")
-
-    @property
-    def key(self) -> Key:
-        return (self.stage, self.model, self.task, self.item)
-
-    def to_line(self) -> bytes:
-        values = {k: v for k, v in vars(self).items() if k != "failed" or v is not None}
-        return json.dumps(values, ensure_ascii=True, allow_nan=False).encode() + b"\n"
+__all__ = [
+    "Key",
+    "Store",
+    "StoreError",
+    "Unit",
+    "cut_torn_line",
+    "existing_run",
+    "outputs_lock",
+    "read_failures",
+    "read_records",
+    "storable",
+    "unit_id",
+    "write_atomically",
+]
 
 
-def storable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """`records`, if a line can hold them.
-
-    Raises:
-        ValueError: something JSON has no word for, a NaN or an infinity among others.
-    """
-    for record in records:
-        for name, value in record.items():
-            try:
-                json.dumps(value, allow_nan=False)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"record field {name!r} cannot be stored: {error}") from error
-    return records
-
-
-def read_units(run_dir: Path) -> dict[Key, Unit]:
-    """The units that count, sorted by key; a torn last line is passed over.
-
-    Raises:
-        StoreError: a line that is not one of ours, with file, line and remedy.
-    """
-    found: dict[Key, Unit] = {}
-    for path in sorted((run_dir / "records").glob("*.jsonl")):
-        for unit in _units_of(path):
-            known = found.get(unit.key)
-            if known is None or unit.session >= known.session:
-                found[unit.key] = unit
-    return dict(sorted(found.items()))
-
-
-def read_records(run_dir: str | Path, probe: str) -> list[dict[str, Any]]:
-    """The flat records of one probe (`trace`, `slrc`), in an order that no history changes."""
-    units = read_units(existing_run(run_dir)).values()
-    return [r for u in units if u.stage == probe and u.failed is None for r in u.records]
+def read_records(run_dir: str | Path, *probes: str) -> list[dict[str, Any]]:
+    """The flat records of some probes (`trace`, `slrc`), in an order that no history changes."""
+    units = counted(existing_run(run_dir)).units(probes).values()
+    return [r for u in units if u.failed is None for r in u.records]
 
 
 def read_failures(run_dir: str | Path) -> list[Unit]:
     """The units that failed and were not made good since."""
-    return [u for u in read_units(existing_run(run_dir)).values() if u.failed is not None]
+    return counted(existing_run(run_dir)).failures()
+
+
+def outputs_lock(run_dir: Path) -> FileLock:
+    """Held while tables, figures and report are written: one process at a time."""
+    make_folder(run_dir / ".locks")
+    return FileLock(run_dir / ".locks" / "outputs.lock")
 
 
 class Store:
@@ -117,8 +75,15 @@ class Store:
         StoreError: the folder belongs to another config, or this worker already runs.
     """
 
-    def __init__(self, config: RunConfig, environment: dict[str, Any], worker: str = "main"):
+    def __init__(
+        self,
+        config: RunConfig,
+        environment: dict[str, Any],
+        worker: str = "main",
+        plan: StoredPlan | None = None,
+    ):
         self.config = config
+        self.plan = plan
         self.environment = environment
         self.worker = worker
         self.run_dir = config.run_dir
@@ -129,10 +94,7 @@ class Store:
     def __enter__(self) -> Store:
         check_config(self.config)
         for folder in ("records", ".locks"):
-            try:
-                (self.run_dir / folder).mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise StoreError(f"{self.run_dir}: cannot be written: {error.strerror}") from error
+            make_folder(self.run_dir / folder)
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -140,6 +102,8 @@ class Store:
                 f"{self.run_dir}: another process is at work here as worker {self.worker!r}; "
                 "wait for it, or give this run another name (--set name=…)"
             ) from None
+        except OSError as error:
+            raise unwritable(self.run_dir, error) from error
         try:
             with self._shared():
                 others = self._others_at_work()
@@ -162,9 +126,10 @@ class Store:
             file.close()
         self._lock.release()
 
-    def units(self) -> dict[Key, Unit]:
-        """Everything stored so far, by any worker."""
-        return read_units(self.run_dir)
+    @cached_property
+    def index(self) -> Index:
+        """Everything stored so far, by any worker; `add` keeps it up to date."""
+        return Index.of(self.run_dir)
 
     def add(
         self,
@@ -173,17 +138,25 @@ class Store:
         records: list[dict[str, Any]],
         failed: str | None = None,
         seconds: float | None = None,
-    ) -> Unit:
+    ) -> None:
         """Store one unit; when this returns it is on the disk."""
         stage, model, task, item = key
         stored = Unit(unit, stage, model, task, item, self.session, records, failed)
-        name = "traces" if stage == "trace" else stage
-        self._append(f"records/{name}.{self.worker}.jsonl", stored.to_line())
+        name = f"records/{'traces' if stage == 'trace' else stage}.{self.worker}.jsonl"
+        line = stored.to_line()
+        offset = self._append(name, line)
+        self.index.put(stored, stored.excluded, self.run_dir / name, offset, len(line))
         if seconds is not None:
             timing = dict(zip(("stage", "model", "task", "item"), key, strict=True))
             timing |= {"session": self.session, "seconds": round(seconds, 4)}
             self._append(f"timing.{self.worker}.jsonl", json.dumps(timing).encode() + b"\n")
-        return stored
+
+    def note(self, text: str) -> None:
+        """Keep in environment.json what happened to this start of the run."""
+        with self._shared():
+            environment = read_environment(self.run_dir)
+            environment["sessions"][self.session - 1].setdefault("notes", []).append(text)
+            write_environment(self.run_dir, environment)
 
     def note_model(self, name: str, facts: dict[str, Any]) -> None:
         """Keep in environment.json what a loaded model turned out to be."""
@@ -201,7 +174,7 @@ class Store:
 
     def _others_at_work(self) -> bool:
         folder = self.run_dir / ".locks"
-        mine = {f"{self.worker}.lock", "folder.lock"}
+        mine = {f"{self.worker}.lock", "folder.lock", "outputs.lock"}
         for path in (p for p in folder.glob("*.lock") if p.name not in mine):
             lock = FileLock(path)
             try:
@@ -212,6 +185,7 @@ class Store:
         return False
 
     def _begin_session(self, others: bool) -> None:
+        self._keep_plan(others)
         environment = read_environment(self.run_dir)
         self.session = len(environment["sessions"]) + 1
         environment["sessions"].append({"worker": self.worker, **self.environment})
@@ -219,49 +193,58 @@ class Store:
         if not others and not has_records(self.run_dir):
             write_atomically(self.run_dir / "config.yaml", to_yaml(self.config))
 
+    def _keep_plan(self, others: bool) -> None:
+        if self.plan is None or planfile.digest(self.run_dir) == self.plan.digest:
+            return
+        if others and (theirs := planfile.read(self.run_dir)) is not None:
+            raise StoreError(
+                f"{self.run_dir}: another process is at work here on other questions or weights: "
+                f"{self.plan.difference(theirs)}; wait for it, or give this run another name "
+                "(--set name=…)"
+            )
+        planfile.write(self.run_dir, self.plan)
+
     def _own_files(self) -> Iterator[Path]:
         yield from (self.run_dir / "records").glob(f"*.{self.worker}.jsonl")
         yield from self.run_dir.glob(f"timing.{self.worker}.jsonl")
 
-    def _append(self, name: str, line: bytes) -> None:
-        if name not in self._files:
-            # unbuffered: a line reaches the file in one write, or is seen to be torn
-            self._files[name] = (self.run_dir / name).open("ab", buffering=0)
-        file = self._files[name]
+    def _append(self, name: str, line: bytes) -> int:
+        """Add a line to a file of this worker's; gives the offset at which it begins."""
+        path = self.run_dir / name
         try:
-            file.write(line)
-            os.fsync(file.fileno())
+            if name not in self._files:
+                # unbuffered: what is not on the disk is known not to be
+                self._files[name] = path.open("ab", buffering=0)
+            file = self._files[name]
+            offset = file.seek(0, os.SEEK_END)
+            try:
+                left = memoryview(line)
+                while left:
+                    # where the disk is all but full, a write may take a part and no more
+                    left = left[file.write(left) :]
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(offset)
+                raise
         except OSError as error:
-            raise StoreError(
-                f"{self.run_dir / name}: cannot be written ({error.strerror}); make room and run "
-                "again: it goes on from here"
-            ) from error
+            raise unwritable(path, error) from error
+        return offset
 
 
 def cut_torn_line(path: Path) -> int:
     """Drop what follows the last newline; gives the number of bytes dropped."""
-    whole = path.read_bytes()
-    keep = whole.rfind(b"\n") + 1
-    if keep < len(whole):
-        with path.open("r+b") as file:
+    with path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        keep = end
+        while keep > 0:
+            start = max(0, keep - (1 << 16))
+            file.seek(start)
+            found = file.read(keep - start).rfind(b"\n")
+            if found >= 0:
+                keep = start + found + 1
+                break
+            keep = start
+        if keep < end:
             file.truncate(keep)
             os.fsync(file.fileno())
-    return len(whole) - keep
-
-
-def _units_of(path: Path) -> Iterator[Unit]:
-    *lines, _torn = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield Unit(**json.loads(line))
-        except (ValueError, TypeError) as error:
-            raise StoreError(
-                f"{path}: line {number} is damaged ({_short(error)}); delete that line and run "
-                "again: its item is redone"
-            ) from error
-
-
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:80]
+    return end - keep

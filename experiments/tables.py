@@ -22,7 +22,7 @@ import yaml
 from experiments import stats
 from experiments.config import ReportConfig
 from experiments.exclusions import exclusions_table
-from experiments.folder import read_environment
+from experiments.folder import make_folder, read_environment
 from experiments.outcomes import (
     EDITS,
     FRAMINGS,
@@ -35,7 +35,7 @@ from experiments.outcomes import (
     measured,
 )
 from experiments.paper_tables import paper_tables
-from experiments.store import Unit, existing_run, read_failures, read_records
+from experiments.store import Unit, existing_run, read_failures, read_records, write_atomically
 from experiments.textual import to_csv, to_latex, to_markdown
 
 
@@ -151,8 +151,7 @@ def tables(
 
 def read_run(run_dir: str | Path) -> tuple[list[dict[str, Any]], list[Unit]]:
     """All records that count, and the units that failed."""
-    records = [r for probe in ("trace", "slrc") for r in read_records(run_dir, probe)]
-    return records, read_failures(run_dir)
+    return read_records(run_dir, "trace", "slrc"), read_failures(run_dir)
 
 
 def report_settings(run_dir: str | Path) -> tuple[int, ReportConfig]:
@@ -178,14 +177,13 @@ def write_tables(run_dir: str | Path) -> dict[str, pd.DataFrame]:
     Beside them `paper_<name>`: the same numbers in the layout of the paper's tables.
     """
     made = run_tables(run_dir)
-    folder = existing_run(run_dir) / "tables"
-    folder.mkdir(exist_ok=True)
+    folder = make_folder(existing_run(run_dir) / "tables")
     laid_out = paper_tables(made, read_environment(existing_run(run_dir)).get("models"))
     read = {t.name: t.printed for t in laid_out}
     for name, table in (made | {t.name: t.data for t in laid_out}).items():
         for suffix, render in _RENDERERS.items():
             shown = table if suffix == ".csv" else read.get(name, table)
-            (folder / f"{name}{suffix}").write_text(render(shown), "utf-8", newline="\n")
+            write_atomically(folder / f"{name}{suffix}", render(shown))
     return made
 
 

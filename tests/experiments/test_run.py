@@ -17,7 +17,7 @@ import yaml
 import experiments
 from experiments.cli import execute
 from experiments.config import RunConfig
-from experiments.plan import Shard
+from experiments.planfile import Shard
 from experiments.run import run, write_outputs
 from experiments.store import read_failures, read_records
 from interp.model import Model

@@ -85,7 +85,7 @@ def test_a_moved_run_folder_goes_on(tmp_path: Path) -> None:
         add(store, "x")
     (tmp_path / "a").rename(tmp_path / "b")
     with Store(config(tmp_path / "b"), ENVIRONMENT) as store:
-        assert [key[-1] for key in store.units()] == ["x"]
+        assert [key[-1] for key in store.index] == ["x"]
 
 
 def hold(folder: str, ready: Any, leave: Any) -> None:

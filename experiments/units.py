@@ -1,0 +1,126 @@
+"""One unit of work as one line of JSON, which tells by itself whether it is whole.
+
+A line begins with the CRC-32 of all that follows it, and names what it is about before the
+records, so that a reader can check it and pass over the records without parsing them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+Key = tuple[str, str, str, str]
+"""(stage, model, task, item): what a unit is about, whatever settings made it."""
+
+_CRC = b'{"crc": "'
+_BODY = len(_CRC) + 8 + len(b'", ')
+_RECORDS = b', "records": '
+"""Inside a JSON string the quotes would be escaped, so this occurs in no text of a model's."""
+
+
+def unit_id(**determines: Any) -> str:
+    """Hash of everything that determines a unit's result."""
+    text = json.dumps(determines, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One stored line."""
+
+    unit: str
+    stage: str
+    model: str
+    task: str
+    item: str
+    session: int
+    """Which start of the run wrote it: of two lines about one thing the later counts."""
+    records: list[dict[str, Any]] = field(default_factory=list)
+    failed: str | None = None
+    """Why there are no records."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.records, list) or not isinstance(self.session, int):
+            raise TypeError("not a unit of work")
+
+    @property
+    def key(self) -> Key:
+        return (self.stage, self.model, self.task, self.item)
+
+    @property
+    def excluded(self) -> str | None:
+        """Why a trace is not probed, if it is one that is not."""
+        if self.stage != "trace" or not self.records:
+            return None
+        return self.records[0].get("excluded")
+
+    def to_line(self) -> bytes:
+        """The line, its newline included.
+
+        Raises:
+            ValueError: a NaN or an infinity among the records.
+        """
+        named = {name: getattr(self, name) for name in _NAMED}
+        head = json.dumps({**named, "excluded": self.excluded, "failed": self.failed})
+        records = json.dumps(self.records, allow_nan=False)
+        body = head[1:-1].encode() + _RECORDS + records.encode() + b"}"
+        return _CRC + b'%08x", ' % zlib.crc32(body) + body + b"\n"
+
+
+_NAMED = ("unit", "stage", "model", "task", "item", "session")
+
+
+def read_head(line: bytes) -> tuple[Unit, str | None]:
+    """The unit of a line without its records, and why it is excluded, if it is.
+
+    Raises:
+        ValueError, TypeError: not a line of ours, or not as it was written.
+    """
+    if not line.startswith(_CRC):
+        unit = read_unit(line)
+        return Unit(**_named(vars(unit)), failed=unit.failed), unit.excluded
+    values = json.loads(b"{" + _checked(line).partition(_RECORDS)[0] + b"}")
+    return Unit(**_named(values), failed=values["failed"]), values["excluded"]
+
+
+def read_unit(line: bytes) -> Unit:
+    """The unit of a line.
+
+    Raises:
+        ValueError, TypeError: not a line of ours, or not as it was written.
+    """
+    values = json.loads(b"{" + _checked(line) if line.startswith(_CRC) else line)
+    if not isinstance(values, dict):
+        raise TypeError("not a unit of work")
+    values.pop("excluded", None)
+    return Unit(**values)
+
+
+def _named(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: values[name] for name in _NAMED}
+
+
+def _checked(line: bytes) -> bytes:
+    """What the checksum of a line is about."""
+    body = line[_BODY:].rstrip(b"\n")
+    if line[len(_CRC) : len(_CRC) + 8] != b"%08x" % zlib.crc32(body):
+        raise ValueError("it is not as it was written: its checksum differs")
+    return body
+
+
+def storable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """`records`, if a line can hold them.
+
+    Raises:
+        ValueError: something JSON has no word for, a NaN or an infinity among others.
+    """
+    for record in records:
+        for name, value in record.items():
+            try:
+                json.dumps(value, allow_nan=False)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"record field {name!r} cannot be stored: {error}") from error
+    return records

@@ -1,0 +1,69 @@
+"""Out of memory is no reason to stop: pack less at once, and try again."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+FLOOR = 256
+"""Least token budget, and least tokens in one forward."""
+
+T = TypeVar("T")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that a device, or the machine, has no memory left."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    words = ("out of memory", "can't allocate memory", "cannot allocate memory")
+    return isinstance(error, RuntimeError) and any(w in str(error).lower() for w in words)
+
+
+def within_memory(model: Model, work: Callable[[], T], on_less: Callable[[int], None]) -> T:
+    """The result of `work`, tried again with half the token budget while memory runs out.
+
+    Smaller packs give the same numbers up to float rounding. The smaller budget stays for
+    what comes after; where even the least did not help, the budget was not what was wrong,
+    and it is put back.
+
+    Args:
+        on_less: told the new budget, once `work` got by with it.
+
+    Raises:
+        MemoryError: it does not fit with the least budget either.
+    """
+    before = model.token_budget, model.chunk
+    while True:
+        try:
+            made = work()
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            if model.token_budget <= FLOOR:
+                least, (model.token_budget, model.chunk) = model.token_budget, before
+                raise MemoryError(
+                    f"{model.name}: out of memory on {model.device} even with a token budget of "
+                    f"{least}; lower generation.batch_size or max_new_tokens, quantize the "
+                    "weights (model.quantize), or take a device with more memory"
+                ) from error
+        else:
+            if model.token_budget < before[0]:
+                on_less(model.token_budget)
+            return made
+        # Out here the error is gone, and with it the tensors that its traceback held.
+        model.token_budget = max(FLOOR, model.token_budget // 2)
+        model.chunk = max(min(FLOOR, model.chunk), model.chunk // 2)
+        free()
+
+
+def free() -> None:
+    """Give back what no one holds any more."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
