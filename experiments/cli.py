@@ -6,6 +6,7 @@ Exit codes: 0 done; 2 bad input or config; 3 finished with failed items; 130 int
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -18,6 +19,8 @@ import typer
 from interp.errors import UserError, did_you_mean
 
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
+"""What a disk says when it is full or may not be written: nothing that is wrong with us."""
 LISTED = ("models", "tasks", "probes")
 
 app = typer.Typer(
@@ -52,14 +55,18 @@ def execute(arguments: Sequence[str]) -> int:
         code = app(list(arguments), prog_name="faithscope", standalone_mode=False)
     except UserError as error:
         return _complain(str(error))
+    except BrokenPipeError:
+        sys.stderr.close()
+        return DONE
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        return _complain(f"{error.filename or 'a file'}: {error.strerror}; make room or allow it")
     except typer.TyperException as error:
         return _complain(_usage(error, arguments))
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return DONE
     return code if isinstance(code, int) else DONE
 
 
@@ -166,6 +173,31 @@ def report(run: RunFolder) -> int:
     path = write_outputs(existing_run(run))
     print(path)
     return DONE
+
+
+@app.command()
+def merge(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN…", help="The folder that all shards share, or the folder of each."
+        ),
+    ],
+    into: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Join several folders in this one."),
+    ] = None,
+) -> int:
+    """See that no shard is missing, then write tables, figures and report; prints the folder."""
+    from experiments.merge import merge as merge_runs
+    from experiments.run import write_outputs
+
+    run_dir, failures = merge_runs(runs, into)
+    write_outputs(run_dir)
+    for failure in failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    print(run_dir)
+    return FAILED_ITEMS if failures else DONE
 
 
 @app.command()

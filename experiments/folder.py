@@ -19,6 +19,10 @@ SCHEMA = 1
 """Raised when records come to mean something else; part of every unit id."""
 
 
+MOVES = ("out", "name")
+"""Keys of a config that say where its run folder is, and nothing of what is in it."""
+
+
 class StoreError(UserError):
     """A run folder that cannot be used as asked."""
 
@@ -123,7 +127,7 @@ def has_records(run_dir: Path) -> bool:
 def check_config(config: RunConfig, in_use: bool = False) -> None:
     """Refuse a run folder that holds another run's records, or is in use for another run.
 
-    `out` may differ: a run folder may be moved.
+    `out` and `name` may differ: a run folder may be moved and renamed.
 
     Raises:
         StoreError: with every key that differs.
@@ -140,17 +144,29 @@ def check_config(config: RunConfig, in_use: bool = False) -> None:
             f"{run_dir}: its records have schema {schema}, this version writes {SCHEMA}; "
             "use another name (--set name=…)"
         )
-    before = _flat(read_tree(path, []).values)
-    now = _flat(config.model_dump(mode="json"))
-    keys = [k for k in {**before, **now} if k != "out" and before.get(k) != now.get(k)]
-    if keys:
-        differences = "; ".join(
-            f"{k}: {json.dumps(before.get(k))} there, {json.dumps(now.get(k))} now" for k in keys
+    differing = differences(stored_config(run_dir), config.model_dump(mode="json"), MOVES)
+    if differing:
+        told = "; ".join(
+            f"{k}: {json.dumps(there)} there, {json.dumps(here)} now"
+            for k, there, here in differing
         )
         raise StoreError(
-            f"{run_dir}: was made with another config ({differences}); "
+            f"{run_dir}: was made with another config ({told}); "
             "use another name (--set name=…), or delete the folder"
         )
+
+
+def stored_config(run_dir: Path) -> dict[str, Any]:
+    """The config of a run as it stands in its folder; not asked whether it holds here."""
+    return read_tree(run_dir / "config.yaml", []).values
+
+
+def differences(
+    one: dict[str, Any], other: dict[str, Any], ignore: tuple[str, ...]
+) -> list[tuple[str, Any, Any]]:
+    """(dotted key, one's value, the other's) where two configs differ."""
+    a, b = _flat(one), _flat(other)
+    return [(k, a.get(k), b.get(k)) for k in {**a, **b} if k not in ignore and a.get(k) != b.get(k)]
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

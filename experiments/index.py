@@ -7,11 +7,11 @@ work to do is short and stays in memory: some hundred bytes for each unit.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from experiments.folder import StoreError
 from experiments.units import Key, Unit, read_head, read_unit
@@ -95,25 +95,33 @@ class Index:
 
     def records(self, key: Key) -> list[dict[str, Any]]:
         """The records of one unit, from the disk."""
-        entry = self._entries[key]
-        with entry.path.open("rb") as file:
-            return _unit_at(file, entry).records
+        with self.reader() as read:
+            return read(self._entries[key]).records
+
+    def places(self, stages: Collection[str] | None = None) -> list[tuple[Key, Entry]]:
+        """Entries, all of them or of some stages, in the order in which they lie on the disk."""
+        kept = [(k, e) for k, e in self._entries.items() if stages is None or k[0] in stages]
+        return sorted(kept, key=lambda place: (place[1].path, place[1].offset))
+
+    @contextmanager
+    def reader(self) -> Iterator[Callable[[Entry], Unit]]:
+        """Reads whole units; each file is opened once."""
+        with ExitStack() as stack:
+            files: dict[Path, BinaryIO] = {}
+
+            def read(entry: Entry) -> Unit:
+                if entry.path not in files:
+                    files[entry.path] = stack.enter_context(entry.path.open("rb"))
+                return _unit_at(files[entry.path], entry)
+
+            yield read
 
     def units(self, stages: Collection[str] | None = None) -> dict[Key, Unit]:
-        """Whole units, all of them or of some stages, sorted by key; read file by file."""
-        places = sorted(
-            (e.path, e.offset, k)
-            for k, e in self._entries.items()
-            if stages is None or k[0] in stages
-        )
-        found: dict[Key, Unit] = {}
-        with ExitStack() as stack:
-            files: dict[Path, Any] = {}
-            for path, _, key in places:
-                if path not in files:
-                    files[path] = stack.enter_context(path.open("rb"))
-                found[key] = _unit_at(files[path], self._entries[key])
-        return dict(sorted(found.items()))
+        """Whole units, all of them or of some stages, sorted by key."""
+        with self.reader() as read:
+            return dict(
+                sorted(((k, read(e)) for k, e in self.places(stages)), key=lambda pair: pair[0])
+            )
 
     def failures(self) -> list[Unit]:
         """Units that failed, sorted by key."""
@@ -134,7 +142,7 @@ def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
             offset += len(line)
 
 
-def _unit_at(file: Any, entry: Entry) -> Unit:
+def _unit_at(file: BinaryIO, entry: Entry) -> Unit:
     file.seek(entry.offset)
     try:
         return read_unit(file.read(entry.size))

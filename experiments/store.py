@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -62,10 +63,37 @@ def read_failures(run_dir: str | Path) -> list[Unit]:
     return counted(existing_run(run_dir)).failures()
 
 
+def record_file(stage: str, worker: str) -> str:
+    """The file, below the run folder, to which a worker adds the units of a stage."""
+    return f"records/{'traces' if stage == 'trace' else stage}.{worker}.jsonl"
+
+
+@contextmanager
+def hold(run_dir: Path, worker: str) -> Iterator[None]:
+    """Be the one process that works in a run folder as `worker`.
+
+    Raises:
+        StoreError: another process is, or the folder cannot be written.
+    """
+    lock = FileLock(make_folder(run_dir / ".locks") / f"{worker}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StoreError(
+            f"{run_dir}: another process is at work here as worker {worker!r}; "
+            "wait for it, or give this run another name (--set name=…)"
+        ) from None
+    except OSError as error:
+        raise unwritable(run_dir, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def outputs_lock(run_dir: Path) -> FileLock:
     """Held while tables, figures and report are written: one process at a time."""
-    make_folder(run_dir / ".locks")
-    return FileLock(run_dir / ".locks" / "outputs.lock")
+    return FileLock(make_folder(run_dir / ".locks") / "outputs.lock")
 
 
 class Store:
@@ -89,31 +117,20 @@ class Store:
         self.run_dir = config.run_dir
         self.session = 0
         self._files: dict[str, BinaryIO] = {}
-        self._lock = FileLock(self.run_dir / ".locks" / f"{worker}.lock")
+        self._held = ExitStack()
 
     def __enter__(self) -> Store:
         check_config(self.config)
-        for folder in ("records", ".locks"):
-            make_folder(self.run_dir / folder)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise StoreError(
-                f"{self.run_dir}: another process is at work here as worker {self.worker!r}; "
-                "wait for it, or give this run another name (--set name=…)"
-            ) from None
-        except OSError as error:
-            raise unwritable(self.run_dir, error) from error
-        try:
+        make_folder(self.run_dir / "records")
+        with ExitStack() as stack:
+            stack.enter_context(hold(self.run_dir, self.worker))
             with self._shared():
                 others = self._others_at_work()
                 check_config(self.config, in_use=others)
                 self._begin_session(others)
             for path in self._own_files():
                 cut_torn_line(path)
-        except BaseException:
-            self._lock.release()
-            raise
+            self._held = stack.pop_all()
         return self
 
     def __exit__(
@@ -124,7 +141,7 @@ class Store:
     ) -> None:
         for file in self._files.values():
             file.close()
-        self._lock.release()
+        self._held.close()
 
     @cached_property
     def index(self) -> Index:
@@ -142,7 +159,7 @@ class Store:
         """Store one unit; when this returns it is on the disk."""
         stage, model, task, item = key
         stored = Unit(unit, stage, model, task, item, self.session, records, failed)
-        name = f"records/{'traces' if stage == 'trace' else stage}.{self.worker}.jsonl"
+        name = record_file(stage, self.worker)
         line = stored.to_line()
         offset = self._append(name, line)
         self.index.put(stored, stored.excluded, self.run_dir / name, offset, len(line))
@@ -213,22 +230,34 @@ class Store:
         path = self.run_dir / name
         try:
             if name not in self._files:
-                # unbuffered: what is not on the disk is known not to be
-                self._files[name] = path.open("ab", buffering=0)
-            file = self._files[name]
-            offset = file.seek(0, os.SEEK_END)
-            try:
-                left = memoryview(line)
-                while left:
-                    # where the disk is all but full, a write may take a part and no more
-                    left = left[file.write(left) :]
-                os.fsync(file.fileno())
-            except OSError:
-                file.truncate(offset)
-                raise
+                self._files[name] = open_to_append(path)
+            offset = append(self._files[name], line)
+            os.fsync(self._files[name].fileno())
         except OSError as error:
             raise unwritable(path, error) from error
         return offset
+
+
+def open_to_append(path: Path) -> BinaryIO:
+    """Unbuffered: what is not in the file is known not to be."""
+    return path.open("ab", buffering=0)
+
+
+def append(file: BinaryIO, line: bytes) -> int:
+    """Add all of `line` to a file from `open_to_append`, or nothing; gives its offset.
+
+    Raises:
+        OSError: as of a full disk, which may first have taken a part of the line.
+    """
+    offset = file.seek(0, os.SEEK_END)
+    left = memoryview(line)
+    try:
+        while left:
+            left = left[file.write(left) :]
+    except OSError:
+        file.truncate(offset)
+        raise
+    return offset
 
 
 def cut_torn_line(path: Path) -> int:
