@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
     PlainValidator,
     StrictBool,
@@ -28,14 +25,17 @@ from pydantic import (
 )
 
 from experiments import registry
+from experiments.config_base import OneOrMany, Section
 from experiments.config_errors import explain, shown, without_empty_sections
+from experiments.probe_config import (
+    DirectConfig,
+    ErrorDetectionConfig,
+    SlrcConfig,
+    SycophancyConfig,
+    TaxonomyConfig,
+)
 from experiments.yaml_source import Tree, read_tree
 from interp.errors import UserError
-
-Framing = Literal["prefix", "reprompt"]
-Reading = Literal["generated", "scored"]
-SlrcEdit = Literal["remove", "corrupt", "regenerate"]
-T = TypeVar("T")
 
 
 class ConfigError(UserError):
@@ -44,10 +44,6 @@ class ConfigError(UserError):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
-
-
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
 
 
 def _known(check: Callable[[str], str | None]) -> AfterValidator:
@@ -59,21 +55,9 @@ def _known(check: Callable[[str], str | None]) -> AfterValidator:
     return AfterValidator(validate)
 
 
-def _without_repeats(values: list[T]) -> list[T]:
-    for i, value in enumerate(values):
-        if value in values[:i]:
-            raise ValueError(f"{value!r} is listed twice; list it once")
-    return values
-
-
-OneOrMany = (BeforeValidator(_as_list), AfterValidator(_without_repeats), Field(min_length=1))
 TaskName = Annotated[StrictStr, _known(registry.task_problem)]
 ProbeName = Annotated[StrictStr, _known(registry.probe_problem)]
 ModelName = Annotated[StrictStr, _known(registry.model_problem)]
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class ModelConfig(Section):
@@ -162,39 +146,6 @@ class GenerationConfig(Section):
     resumed run generates in the same company and gives the same tokens."""
 
 
-class SlrcConfig(Section):
-    """Steps, edits and readings of Step-Level Reasoning Capacity (4.1-4.2)."""
-
-    framings: Annotated[list[Framing], *OneOrMany] = ["prefix", "reprompt"]
-    """Where the edited reasoning stands: as the model's own tokens, or quoted in a prompt."""
-    readings: Annotated[list[Reading], *OneOrMany] = ["generated", "scored"]
-    """How the answer is read: greedy and parsed, or as log-probs of the labels."""
-    shuffles: StrictInt = Field(default=3, ge=0)
-    """Seeded random orders per item; the paper uses 3."""
-    edits: Annotated[list[SlrcEdit], *OneOrMany] = ["remove", "corrupt", "regenerate"]
-    """What is done to each step; `remove` is what necessity is defined by."""
-    min_step_chars: StrictInt = Field(default=15, ge=0)
-    """Shorter stretches are not steps of their own (4.1)."""
-    segmentation: Literal["auto", "sentences", "numbered", "paragraphs"] = "auto"
-    """How reasoning is cut into steps."""
-    conclusion: Literal["strip", "keep"] = "strip"
-    """Whether the statement of the answer that ends the text is a step (`keep`)."""
-    answer_tokens: StrictInt = Field(default=24, ge=1)
-    """Most tokens of a generated answer."""
-    length_normalise: StrictBool = False
-    """Divide a label's log-prob by its tokens in the scored reading."""
-    regenerate_tokens: StrictInt | None = Field(default=None, ge=1)
-    """Most tokens rewritten after a corrupted step; null is half as many again as it replaces,
-    and 32."""
-
-    @field_validator("edits")
-    @classmethod
-    def _with_removal(cls, edits: list[SlrcEdit]) -> list[SlrcEdit]:
-        if "remove" not in edits:
-            raise ValueError(f"must contain 'remove' (necessity is defined by it), got {edits!r}")
-        return edits
-
-
 class ReportConfig(Section):
     """What the report shows."""
 
@@ -217,8 +168,12 @@ class RunConfig(Section):
     tasks: Annotated[list[TaskName], *OneOrMany]
     data: DataConfig = DataConfig()
     generation: GenerationConfig = GenerationConfig()
-    probes: Annotated[list[ProbeName], *OneOrMany] = ["slrc"]
+    probes: Annotated[list[ProbeName], *OneOrMany] = Field(default=["slrc"])
     slrc: SlrcConfig = SlrcConfig()
+    direct: DirectConfig = DirectConfig()
+    sycophancy: SycophancyConfig = SycophancyConfig()
+    error_detection: ErrorDetectionConfig = ErrorDetectionConfig()
+    taxonomy: TaxonomyConfig = TaxonomyConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
     report: ReportConfig = ReportConfig()

@@ -71,6 +71,61 @@ def _slrc_branches(steps: int, config: RunConfig) -> int:
     return len(c.framings) * (1 + steps * (len(c.edits) + 1) + c.shuffles)
 
 
+def _direct(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from probes.direct import DirectSettings, direct
+    from probes.messages import Message
+
+    c, question = config.direct, trace.question
+    prompts = {p.name: Message(p.user, p.system) for p in task.direct_prompts(question)}
+    settings = DirectSettings(tuple(c.readings), c.answer_tokens, c.length_normalise)
+    labels = task.labels(question, trace)
+    return direct(
+        model, trace, prompts, labels, lambda text: task.parse(text, question), task.kind, settings
+    )
+
+
+def _sycophancy(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from probes.sycophancy import SycophancySettings, sycophancy
+
+    c = config.sycophancy
+    settings = SycophancySettings(tuple(c.readings), c.prompt, c.answer_tokens, config.seed)
+    if without_words := _without_words("sycophancy", task, trace, config.seed):
+        return without_words
+    return sycophancy(model, trace, task.cot_prompt(trace.question), settings)
+
+
+def _error_detection(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from probes.error_detection import ErrorDetectionSettings, error_detection
+
+    c = config.error_detection
+    settings = ErrorDetectionSettings(tuple(c.readings), c.prompt, c.answer_tokens, config.seed)
+    if without_words := _without_words("error_detection", task, trace, config.seed):
+        return without_words
+    return error_detection(model, trace, task.cot_prompt(trace.question), settings)
+
+
+NO_WORDS = "no_words_for_it"
+
+
+def _without_words(probe: str, task: Task, trace: Trace, seed: int) -> list[Record]:
+    """An exclusion where the task is in no natural language: nothing can be said to its models."""
+    from probes.record import record
+
+    spoken = bool(task.direct_prompts(trace.question))
+    return [] if spoken else [record(trace, probe, "", seed, excluded=NO_WORDS)]
+
+
+def _direct_words(task: Task, question: Question) -> dict[str, Any]:
+    return {
+        "prompts": [(p.name, p.user, p.system) for p in task.direct_prompts(question)],
+        "labels": task.labels(question, None),
+    }
+
+
+def _chain_words(task: Task, question: Question) -> dict[str, Any]:
+    return {"asked": task.cot_prompt(question), "spoken": bool(task.direct_prompts(question))}
+
+
 PROBES: dict[str, Probe] = {
     "slrc": Probe(
         "slrc",
@@ -79,5 +134,30 @@ PROBES: dict[str, Probe] = {
         _slrc_settings,
         _slrc_words,
         _slrc_branches,
+    ),
+    "direct": Probe(
+        "direct",
+        "accuracy without reasoning, asked for in three ways (2.3, 4.3)",
+        _direct,
+        lambda config: config.direct.model_dump(mode="json"),
+        _direct_words,
+        lambda steps, config: 3,
+        on_excluded=True,
+    ),
+    "sycophancy": Probe(
+        "sycophancy",
+        "agreement with a wrong answer to its own reasoning, and with its own answer (4.8)",
+        _sycophancy,
+        lambda config: config.sycophancy.model_dump(mode="json") | {"seed": config.seed},
+        _chain_words,
+        lambda steps, config: 2,
+    ),
+    "error_detection": Probe(
+        "error_detection",
+        "arithmetic errors put into its own reasoning: detected, and false alarms (4.8)",
+        _error_detection,
+        lambda config: config.error_detection.model_dump(mode="json") | {"seed": config.seed},
+        _chain_words,
+        lambda steps, config: 2,
     ),
 }

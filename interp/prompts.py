@@ -32,6 +32,7 @@ __all__ = [
     "render",
     "render_direct",
     "split_response",
+    "takes_system",
     "template_hash",
 ]
 
@@ -115,7 +116,7 @@ def render(
     ]
     if template_of(tokenizer) is None:
         return _finish(tokenizer, NONE, _plain(tokenizer, turns, masks))
-    if turns[0]["role"] == "system" and not _takes_system(tokenizer):
+    if turns[0]["role"] == "system" and not takes_system(tokenizer):
         turns = _folded(turns)
     switch = _switch(tokenizer) if fmt.marks else None
     given = {} if switch is None or thinking is None else {switch: thinking}
@@ -265,8 +266,13 @@ def _plain(
     return (*bos, *encode_masked(tokenizer, text, masks))
 
 
-def _takes_system(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether a system message comes through: some templates refuse it, some drop it."""
+def takes_system(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether a system message comes through: some templates refuse it, some drop it.
+
+    False without a template: plain text has no roles.
+    """
+    if template_of(tokenizer) is None:
+        return False
     probe = "zq7x"
     turns = [{"role": "system", "content": probe}, {"role": "user", "content": "a"}]
     try:

@@ -1,5 +1,6 @@
 """One reasoning trace: its steps, and what may be done to it, token-exactly."""
 
+from interventions.calculation import Calculation, calculations, miscalculate, miscalculation
 from interventions.conclusion import CLOSING_PATTERNS, CONCLUSION_PATTERNS, split_conclusion
 from interventions.corrupt import NotCorruptible, corruption
 from interventions.edits import (
@@ -23,6 +24,7 @@ __all__ = [
     "MIN_CHARS",
     "MODES",
     "AnswerKind",
+    "Calculation",
     "Edit",
     "Mode",
     "NotCorruptible",
@@ -30,10 +32,13 @@ __all__ = [
     "Question",
     "Step",
     "Trace",
+    "calculations",
     "corrupt_step",
     "corruption",
     "from_ids",
     "keep_only_step",
+    "miscalculate",
+    "miscalculation",
     "remove_step",
     "replace_step",
     "reverse_steps",

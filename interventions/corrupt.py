@@ -29,12 +29,13 @@ class Change:
     """`number`, `word` or `negation`."""
 
 
-_LABEL = re.compile(
+LABEL = re.compile(
     r"(?:^|(?<=[\r\n]))[\s#>*_\-+•]*\(?\d{1,3}[.):]+(?=[\s*_]+\S)"
     r"|\b(?:steps?|eqs?\.?|equations?|fig\.?|figures?|tables?|sections?|lines?|parts?|cases?|"
     r"options?|questions?|rules?|examples?)[*_]*[ \t]*\(?#?\d+(?:[ \t]*(?:,|and|to|-|–)[ \t]*\d+)*",
     re.IGNORECASE,
 )
+"""What counts steps, equations or options: never a number of the reasoning."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\d|(?:st|nd|rd|th)\b|[.,]\d)")
 _RESULT = re.compile(
     r"(?:=|≈|→|⇒|\b(?:is|are|was|were|be|becomes?|makes?|equals?|gives?|gets?|yields?|leaves?|"
@@ -94,7 +95,7 @@ def corruption(text: str, seed: int) -> Change | None:
 
 
 def _number(text: str, rng: random.Random) -> Change | None:
-    labels = [m.span() for m in _LABEL.finditer(text)]
+    labels = [m.span() for m in LABEL.finditer(text)]
     numbers = [
         m
         for m in _NUMBER.finditer(text)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from interventions.corrupt import NotCorruptible, corruption
+from interventions.corrupt import Change, NotCorruptible, corruption
 from interventions.segment import token_offsets
 from interventions.trace import Edit, Step, Trace
 
@@ -138,7 +138,15 @@ def replace_step(
     return _assembled(trace, parts, Edit(kind, step=step, seed=seed, detail=detail))
 
 
-def corrupt_step(trace: Trace, step: int, seed: int, encode: Encode, pieces_of: Pieces) -> Trace:
+def corrupt_step(
+    trace: Trace,
+    step: int,
+    seed: int,
+    encode: Encode,
+    pieces_of: Pieces,
+    *,
+    rule: Callable[[str, int], Change | None] = corruption,
+) -> Trace:
     """One step made to say something else, by rule; see `interventions.corrupt.corruption`.
 
     Only tokens that overlap the changed characters are made anew: every other id stays.
@@ -146,14 +154,15 @@ def corrupt_step(trace: Trace, step: int, seed: int, encode: Encode, pieces_of: 
     Args:
         encode: ids of a piece of text, nothing added (`interp.Model.encode`).
         pieces_of: the text each id adds (`interp.Model.pieces`).
+        rule: a step's text and a seed to the change, or to None.
 
     Raises:
-        NotCorruptible: if no rule finds anything to change in the step.
+        NotCorruptible: if the rule finds nothing to change in the step.
         ValueError: if no ids of this tokenizer give the changed text.
     """
     at = _require_step(trace, step)
     part = _parts(trace)[at]
-    change = corruption(part.step.text, seed)
+    change = rule(part.step.text, seed)
     if change is None:
         raise NotCorruptible(
             f"{_name(trace)}: step {step} ({part.step.text.strip()!r}) has no number, no word with "

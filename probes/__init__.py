@@ -1,21 +1,50 @@
 """One measure per file: a trace and a model in, flat records out.
 
-A probe knows nothing of datasets, files or run folders. To add one, write a function
-`(model, trace, asking, settings) -> list[Record]` in a file of its own and name it in
-`PROBES`.
+A probe knows nothing of datasets, files or run folders. To add one, write a function from a
+model, a trace, what a task says about it and the settings to a list of records, in a file of
+its own, and name it in `PROBES`.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+from probes.direct import DirectSettings, direct
+from probes.error_detection import ErrorDetectionSettings, error_detection
 from probes.framing import Asking
+from probes.messages import Message
 from probes.record import Record, record
 from probes.slrc import SlrcSettings, slrc
+from probes.sycophancy import SycophancySettings, sycophancy
 
-PROBES: dict[str, Callable[..., list[Record]]] = {"slrc": slrc}
+PROBES: dict[str, Callable[..., list[Record]]] = {
+    "slrc": slrc,
+    "direct": direct,
+    "sycophancy": sycophancy,
+    "error_detection": error_detection,
+}
 """Every probe by the name that its records carry."""
 
-SETTINGS: dict[str, type[Any]] = {"slrc": SlrcSettings}
+SETTINGS: dict[str, type[Any]] = {
+    "slrc": SlrcSettings,
+    "direct": DirectSettings,
+    "sycophancy": SycophancySettings,
+    "error_detection": ErrorDetectionSettings,
+}
 """The settings that each probe takes, a frozen dataclass with defaults."""
 
-__all__ = ["PROBES", "SETTINGS", "Asking", "Record", "SlrcSettings", "record", "slrc"]
+__all__ = [
+    "PROBES",
+    "SETTINGS",
+    "Asking",
+    "DirectSettings",
+    "ErrorDetectionSettings",
+    "Message",
+    "Record",
+    "SlrcSettings",
+    "SycophancySettings",
+    "direct",
+    "error_detection",
+    "record",
+    "slrc",
+    "sycophancy",
+]

@@ -1,0 +1,187 @@
+"""One arithmetic error, put into a calculation that was right (SLRC, section 4.8).
+
+The paper changes a number after an arithmetic operator, never a step's label. Here a number
+is changed only within a written equation (`3 + 4 = 7`) that holds, and so that it no longer
+holds: a year, a range or a list counter is never taken for a calculation, and what is asked
+about is an error beyond doubt.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from interventions.corrupt import LABEL, Change, NotCorruptible
+from interventions.edits import Encode, Pieces, corrupt_step
+from interventions.trace import Trace
+
+_TERMS = 24
+"""Longest chain of operations: bounds what a degenerate text costs."""
+_NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
+_MONEY = r"(?:\\?[$€£]\s?)?"
+_UNIT = r"(?:\s?\\?%|\s*\\text\{[^{}]*\}|\s[a-wyzA-WYZ]\w*|\sx\w+){0,2}?"
+_OPERATOR = r"\s*(?:[-+−–×÷·/]|\\?\*(?!\*)|\\times|\\cdot|\\div|(?<=[\s\d])[xX](?=[\s\d$]))\s*"
+_OPEN, _CLOSE = r"(?:[(\[]\s*){0,4}", r"(?:\s*[)\]]){0,4}"
+_TERM = rf"{_OPEN}{_MONEY}{_NUMBER}{_UNIT}{_CLOSE}"
+_EQUATION = re.compile(
+    rf"(?<![\w.,])(?P<left>{_TERM}(?:{_OPERATOR}{_TERM}){{1,{_TERMS}}})"
+    rf"\s*(?P<sign>=|≈|\\approx|\b(?:equals|is|makes|gives)\b)\s*{_MONEY}"
+    rf"(?P<result>[-−]?{_MONEY}{_NUMBER})(?!\w|[.,]\d|\s*[/^])"
+)
+_TOKEN = re.compile(rf"(?P<number>{_NUMBER})(?P<percent>\s?\\?%)?|(?P<bracket>[()\[\]])")
+_SYMBOLS = {"−": "-", "–": "-", "×": "*", "·": "*", "x": "*", "X": "*", "÷": "/"} | {
+    r"\times": "*",
+    r"\cdot": "*",
+    r"\div": "/",
+    r"\*": "*",
+}
+_OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+@dataclass(frozen=True)
+class Calculation:
+    """An equation in a text: numbers joined by operators, and what they are said to make."""
+
+    start: int
+    end: int
+    """Half-open character span in the text."""
+    targets: tuple[tuple[int, int, str], ...]
+    """Half-open spans of the numbers after an operator (`operand`) and of the `result`."""
+    holds: bool
+    """Whether it is true, to the places that the result is written with."""
+
+
+def calculations(text: str) -> list[Calculation]:
+    """Every equation in `text` that can be evaluated, in order.
+
+    Sums, differences, products and quotients of plain numbers with brackets; currency signs,
+    percent signs and up to two words of unit after a number are passed over. Step labels and
+    list counters are no part of one.
+    """
+    labels = [m.span() for m in LABEL.finditer(text)]
+    found = []
+    for match in _EQUATION.finditer(text):
+        holds = _holds(match)
+        if holds is None:
+            continue
+        numbers = [
+            m.span("number")
+            for m in _TOKEN.finditer(text, match.start("left"), match.end("left"))
+            if m["number"]
+        ]
+        result = re.search(rf"{_NUMBER}$", match["result"])
+        assert result is not None
+        at = match.start("result")
+        targets = [(a, b, "operand") for a, b in numbers[1:]]
+        targets.append((at + result.start(), at + result.end(), "result"))
+        kept = tuple(t for t in targets if not any(a < t[1] and t[0] < b for a, b in labels))
+        if kept:
+            found.append(Calculation(*match.span(), kept, holds))
+    return found
+
+
+def miscalculation(text: str, seed: int) -> Change | None:
+    """The change that makes one true equation of `text` false; None without such an equation.
+
+    Which number is drawn by `seed`; its leading digit is exchanged for another, so that it
+    keeps its length.
+    """
+    rng = random.Random(f"miscalculate-{seed}-{text}")
+    targets = [(c, t) for c in calculations(text) if c.holds for t in c.targets]
+    for calculation, (start, end, rule) in rng.sample(targets, len(targets)):
+        digits = text[start:end]
+        single = len(digits) == 1 or digits[1] == "."
+        others = [d for d in ("0123456789" if single else "123456789") if d != digits[0]]
+        for new in rng.sample(others, len(others)):
+            changed = text[:start] + new + text[start + 1 :]
+            again = _EQUATION.match(changed, calculation.start)
+            if again is not None and _holds(again) is False:
+                return Change(start, start + 1, new, rule)
+    return None
+
+
+def miscalculate(trace: Trace, seed: int, encode: Encode, pieces_of: Pieces) -> Trace:
+    """The trace with one arithmetic error, in a step drawn by `seed`; later text stays.
+
+    The edit is a `corrupt` whose rule is `operand` or `result`. Only tokens that overlap the
+    changed digit are made anew. Short stretches that are no steps of their own ("3 + 4 = 7.")
+    may hold it too.
+
+    Raises:
+        NotCorruptible: if no step has a calculation that holds.
+    """
+    able = [s.index for s in trace.steps if miscalculation(s.text, seed) is not None]
+    if not able:
+        raise NotCorruptible(
+            f"trace of {trace.question.id!r}: no step has a calculation that holds; leave it out "
+            "of error detection"
+        )
+    rng = random.Random(f"miscalculate-{seed}-{trace.question.dataset}-{trace.question.id}")
+    return corrupt_step(trace, rng.choice(able), seed, encode, pieces_of, rule=miscalculation)
+
+
+def _holds(match: re.Match[str]) -> bool | None:
+    """Whether an equation is true; None where its left side cannot be evaluated."""
+    shown = re.sub(r"[^\d.]", "", match["result"])
+    result = Fraction(shown)
+    if match["result"][0] in "-−":
+        result = -result
+    places = len(shown.partition(".")[2])
+    rounded = places > 0 or match["sign"] in ("≈", r"\approx")
+    slack = Fraction(1, 2 * 10**places) if rounded else Fraction(0)
+    values = [_value(match["left"], percent) for percent in (Fraction(1), Fraction(1, 100))]
+    known = [v for v in values if v is not None]
+    return any(abs(v - result) <= slack for v in known) if known else None
+
+
+def _value(expression: str, percent: Fraction) -> Fraction | None:
+    """What an expression comes to, a number with a percent sign times `percent`."""
+    python, end = "", 0
+    for token in _TOKEN.finditer(expression):
+        if (between := _operator(expression[end : token.start()])) is None:
+            return None
+        python += between + _python(token, percent)
+        end = token.end()
+    opened, closed = python.count("("), python.count(")")
+    # "\( 3 + 4 = 7 \)" and "[3 + 4 = 7]": the bracket is not of the calculation.
+    for _ in range(opened - closed):
+        python = python.removeprefix("(")
+    try:
+        return _evaluated(ast.parse(python, mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError):
+        return None
+
+
+def _operator(between: str) -> str | None:
+    """The Python operator in what stands between two tokens; units say nothing."""
+    words = re.sub(r"\\text\{[^{}]*\}|\\?[$€£]|\\(?=[)\]])", " ", between).split()
+    signs = [_SYMBOLS.get(w, w) for w in words if not re.fullmatch(r"\w{2,}|[a-wyzA-WYZ]", w)]
+    if not signs:
+        return ""
+    return f" {signs[0]} " if len(signs) == 1 and signs[0] in "+-*/" else None
+
+
+def _python(token: re.Match[str], percent: Fraction) -> str:
+    if token["bracket"]:
+        return "(" if token["bracket"] in "([" else ")"
+    digits = token["number"].replace(",", "")
+    return f"({digits}*{percent})" if token["percent"] else digits
+
+
+def _evaluated(node: ast.expr) -> Fraction:
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        return _OPERATIONS[type(node.op)](_evaluated(node.left), _evaluated(node.right))
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return Fraction(str(node.value))
+    raise ValueError("not plain arithmetic")

@@ -1,0 +1,149 @@
+"""New prompts of one item, answered without reasoning, all in one pack.
+
+Where an edit of a trace is asked about, `probes.framing` does it. Here the model is asked
+something else, as a person would: a user message, perhaps a system message, and the reply is
+read whole, from the first word of the assistant's turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from interventions import AnswerKind, Trace
+from probes.framing import Reading
+from probes.graded import log_distribution, top
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+
+@dataclass(frozen=True)
+class Message:
+    """What the model is told."""
+
+    user: str
+    system: str | None = None
+
+
+@dataclass(frozen=True)
+class Said:
+    """What it replied."""
+
+    text: str | None
+    """The greedy reply; None where only labels were scored."""
+    cut: bool
+    """Whether the reply reached its limit before it came to an end."""
+    generated: str | None
+    """The reply's canonical answer; None where it did not parse, or was not asked."""
+    log_probs: Mapping[str, float] | None
+    """Log distribution over the canonical answers; None where fewer than two were scored."""
+
+    def answer(self, reading: Reading) -> str | None:
+        """The answer in one reading."""
+        if reading == "generated":
+            return self.generated
+        return None if self.log_probs is None else top(self.log_probs)
+
+
+@dataclass(frozen=True)
+class Replies:
+    """The replies of one pack, by the names of their messages."""
+
+    said: dict[str, Said]
+    cost: dict[str, Any]
+    """How the pack ran, as a record tells it."""
+
+    def __getitem__(self, name: str) -> Said:
+        return self.said[name]
+
+
+def message_ids(model: Model, message: Message) -> tuple[int, ...]:
+    """A prompt to be answered without reasoning.
+
+    A family that cannot turn its thinking off has its think block opened and closed at once.
+    A system message goes where the template puts it; a template without that role gets it at
+    the head of the user message, a blank line between (`interp.prompts.render`).
+    """
+    # Not at the top: it brings torch, which listing the probes need not wait for.
+    from interp.prompts import render_direct
+
+    turns = [{"role": "user", "content": message.user}]
+    if message.system is not None:
+        turns = [{"role": "system", "content": message.system}, *turns]
+    return render_direct(model.tokenizer, model.format, turns).ids
+
+
+def opening_labels(labels: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Labels as they open a turn: without the blank that stands between a cue and them."""
+    return tuple(dict.fromkeys((name, surface.lstrip()) for name, surface in labels))
+
+
+def ask_messages(
+    model: Model,
+    trace: Trace,
+    messages: Mapping[str, Message],
+    labels: Sequence[tuple[str, str]],
+    parse: Callable[[str], str | None],
+    *,
+    kind: AnswerKind,
+    readings: Sequence[Reading],
+    answer_tokens: int,
+    length_normalise: bool = False,
+    execution: Any = "auto",
+) -> Replies:
+    """Put every message to the model, both readings of the same forward.
+
+    Args:
+        labels: (canonical answer, surface), each surface as it would open the reply.
+        parse: whole reply -> canonical answer.
+
+    Raises:
+        FloatingPointError: naming the item, where the model's logits are not finite.
+    """
+    from interp.forest import Forest
+    from interp.read import choose_execution
+
+    prefixes = [message_ids(model, m) for m in messages.values()]
+    names = [name for name, _ in labels]
+    scored = "scored" in readings and len(set(names)) > 1
+    written = "generated" in readings
+    item = f"item {trace.question.id!r}"
+    try:
+        found = model.ask(
+            prefixes,
+            [[model.encode(surface) for _, surface in labels]] * len(prefixes) if scored else None,
+            max_new_tokens=answer_tokens if written else 0,
+            boundary="digit" if kind == "number" else None,
+            execution=execution,
+        )
+    except FloatingPointError as error:
+        raise FloatingPointError(f"{item}, {', '.join(messages)}: {error}") from error
+    said = {}
+    for name, reply in zip(messages, found, strict=True):
+        text = None if reply.generated is None else model.decode(reply.generated.ids)
+        said[name] = Said(
+            text=text,
+            cut=reply.generated is not None and reply.generated.finish == "length",
+            generated=None if text is None else parse(text),
+            log_probs=log_distribution(
+                reply.log_probs,
+                names,
+                lengths=reply.label_lengths if length_normalise else None,
+                what=f"{item}, {name}",
+            )
+            if scored
+            else None,
+        )
+    how, reason = choose_execution(model, prefixes, execution, room=answer_tokens)
+    naive = sum(map(len, prefixes))
+    return Replies(
+        said,
+        {
+            "execution": how,
+            "tree_reason": reason,
+            "trie_tokens": naive if how == "loop" else len(Forest.of(prefixes)),
+            "naive_tokens": naive,
+        },
+    )
