@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.measures import PROBES
 from experiments.outcomes import FRAMINGS, READINGS, Record
 from experiments.store import Unit
 
@@ -16,8 +17,8 @@ def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -
     """Where every item went.
 
     Per model, task and stage a row `total`, a row per reason, a row `included`. The stage
-    `trace` starts from every item tried; each `slrc.<framing>.<reading>` from the items
-    that `trace` included.
+    `trace` starts from every item tried; each `<probe>.<variant>` from the items that `trace`
+    included, or for a probe of the question alone (`direct`) from all that have a trace.
 
     Raises:
         ValueError: a stage that does not add up: records that contradict each other.
@@ -28,35 +29,67 @@ def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -
     pairs = {(r["model"], r["dataset"]) for r in traces} | {
         (u.model, u.task) for u in failed_traces
     }
-    variants = sorted({r["variant"] for r in records if r["probe"] == "slrc"}, key=_variant_rank)
+    by_probe = {
+        name: [r for r in records if r["probe"] == name]
+        for name in PROBES
+        if any(r["probe"] == name for r in records) or any(u.stage == name for u in failures)
+    }
     rows = []
     for model, task in sorted(pairs):
         mine = [r for r in traces if (r["model"], r["dataset"]) == (model, task)]
         lost = [u for u in failed_traces if (u.model, u.task) == (model, task)]
         fates = [r.get("excluded") or "included" for r in mine] + ["failed"] * len(lost)
         rows += _waterfall(model, task, "trace", fates)
-        included = [r["item"] for r in mine if not r.get("excluded")]
-        failed = {u.item for u in failures if (u.stage, u.model, u.task) == ("slrc", model, task)}
-        for variant in variants if included else []:
-            fate_of = {
-                r["item"]: r.get("excluded") or "included"
-                for r in records
-                if r["probe"] == "slrc"
-                and (r["model"], r["dataset"], r["variant"]) == (model, task, variant)
-            }
-            if strangers := set(fate_of) - set(included):
-                raise ValueError(
-                    f"{model}, {task}: {variant} measured {len(strangers)} items without an "
-                    f"included trace (first: {min(map(str, strangers))!r}); the records of two "
-                    "runs are mixed: run again under another name"
-                )
-            fates = [
-                fate_of.get(item, "failed" if item in failed else "not_run") for item in included
+        for probe, of_probe in by_probe.items():
+            entered = [
+                r["item"] for r in mine if PROBES[probe].on_excluded or not r.get("excluded")
             ]
-            rows += _waterfall(model, task, f"slrc.{variant}", fates)
+            failed = {
+                u.item for u in failures if (u.stage, u.model, u.task) == (probe, model, task)
+            }
+            here = [r for r in of_probe if (r["model"], r["dataset"]) == (model, task)]
+            if entered or here:
+                everywhere = sorted({r["variant"] for r in of_probe}, key=_variant_rank)
+                rows += _stages(model, task, probe, here, everywhere, entered, failed)
     table = pd.DataFrame(rows, columns=["model", "task", "stage", "reason", "n"])
     check_adds_up(table)
     return table
+
+
+def _stages(
+    model: str,
+    task: str,
+    probe: str,
+    records: Sequence[Record],
+    everywhere: Sequence[str],
+    entered: Sequence[str],
+    failed: set[str],
+) -> list[dict[str, Any]]:
+    """The waterfalls of one probe, one for each of its variants that this task has.
+
+    A probe that has nothing to ask about an item says so once, under no variant: that is
+    its fate in every variant.
+    """
+    at_all = {r["item"]: r["excluded"] for r in records if not r["variant"]}
+    variants = [v for v in everywhere if v and any(r["variant"] == v for r in records)]
+    if not variants:
+        variants = [] if at_all else [v for v in everywhere if v]
+    rows = []
+    for variant in variants or [""]:
+        fate_of = at_all | {
+            r["item"]: r.get("excluded") or "included" for r in records if r["variant"] == variant
+        }
+        stage = f"{probe}.{variant}" if variant else probe
+        if strangers := set(fate_of) - set(entered):
+            raise ValueError(
+                f"{model}, {task}: {stage} measured {len(strangers)} items without "
+                f"{'a' if PROBES[probe].on_excluded else 'an included'} trace (first: "
+                f"{min(map(str, strangers))!r}); the records of two runs are mixed: run again "
+                "under another name"
+            )
+        fates = [fate_of.get(item, "failed" if item in failed else "not_run") for item in entered]
+        rows += _waterfall(model, task, stage, fates)
+    return rows
 
 
 def check_adds_up(exclusions: pd.DataFrame) -> None:
@@ -73,9 +106,11 @@ def check_adds_up(exclusions: pd.DataFrame) -> None:
             raise ValueError(f"{where}: {total} items, but {n} are accounted for")
 
 
-def _variant_rank(variant: str) -> tuple[int, int]:
-    framing, _, reading = variant.partition(".")
-    return FRAMINGS.index(framing), READINGS.index(reading)
+def _variant_rank(variant: str) -> tuple[int, str, int]:
+    """`prefix` before `reprompt`, other kinds by name, `generated` before `scored`."""
+    kind, _, reading = variant.rpartition(".")
+    place = FRAMINGS.index(kind) if kind in FRAMINGS else len(FRAMINGS)
+    return place, kind, READINGS.index(reading) if reading in READINGS else len(READINGS)
 
 
 def _waterfall(model: str, task: str, stage: str, fates: Sequence[str]) -> list[dict[str, Any]]:

@@ -61,8 +61,7 @@ def graded(record: Record, edit: str, measure: str) -> list[float | None]:
 
 def measured(records: Iterable[Record]) -> list[Record]:
     """The SLRC records that hold a measurement, in an order that no history changes."""
-    kept = [r for r in records if r["probe"] == "slrc" and not r.get("excluded")]
-    return sorted(kept, key=lambda r: (r["model"], r["dataset"], _rank(r), str(r["item"])))
+    return [r for r in _in_order(records) if not r.get("excluded")]
 
 
 def groups(records: Iterable[Record]) -> list[tuple[tuple[str, ...], list[Record]]]:
@@ -70,6 +69,16 @@ def groups(records: Iterable[Record]) -> list[tuple[tuple[str, ...], list[Record
     return [
         (key, list(of_group)) for key, of_group in itertools.groupby(measured(records), key=_group)
     ]
+
+
+def slrc_groups(records: Iterable[Record]) -> list[tuple[tuple[str, ...], list[Record]]]:
+    """All SLRC records, excluded ones too, by (model, task, framing, reading)."""
+    return [(key, list(group)) for key, group in itertools.groupby(_in_order(records), key=_group)]
+
+
+def _in_order(records: Iterable[Record]) -> list[Record]:
+    kept = [r for r in records if r["probe"] == "slrc"]
+    return sorted(kept, key=lambda r: (r["model"], r["dataset"], _rank(r), str(r["item"])))
 
 
 def _rank(record: Record) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -23,6 +23,8 @@ from probes.sycophancy import PROMPT as SYCOPHANCY_PROMPT
 Framing = Literal["prefix", "reprompt"]
 Reading = Literal["generated", "scored"]
 SlrcEdit = Literal["remove", "corrupt", "regenerate"]
+DirectPromptName = Literal["unformatted", "formatted", "system"]
+DIRECT_PROMPTS = get_args(DirectPromptName)
 
 
 def _template(*fields: str) -> AfterValidator:
@@ -125,7 +127,7 @@ class TaxonomyConfig(Section):
     """Steps matter from this necessity on."""
     gap: Share = 0.10
     """Reasoning helps from this gain in accuracy on."""
-    prompt: StrictStr = "unformatted"
+    prompt: DirectPromptName = "unformatted"
     """The direct prompt that the accuracy with reasoning is compared with."""
     sensitivity: Annotated[list[Share], BeforeValidator(_as_shares), Field(min_length=1)] = Field(
         default=[0.20, 0.25, 0.30, 0.35]

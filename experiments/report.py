@@ -66,6 +66,20 @@ LABELS = {
     "mean_step_chars": "characters per step",
     "mean_reasoning_tokens": "tokens of reasoning",
     "between": "compared",
+    "n_cut": "cut off",
+    "direct_accuracy": "accuracy, direct",
+    "cot_accuracy": "accuracy, reasoned",
+    "n_same": "same mode",
+    "own_agreement": "agrees with its own",
+    "sycophancy": "agrees with a wrong one",
+    "false_alarm": "false alarms",
+    "youden": "Youden's index",
+    "balanced_accuracy": "balanced accuracy",
+    "n_tasks": "tasks",
+    "n_sycophancy_tasks": "tasks (sycophancy)",
+    "n_error_tasks": "tasks (errors)",
+    "ris": "RIS",
+    "beyond_threshold": "beyond threshold",
 }
 REASONS = {
     "total": "all items",
@@ -78,6 +92,13 @@ REASONS = {
     "answer_unparsed": "no answer found",
     "baseline_unparsed": "no answer to the unedited reasoning",
     "fewer_than_2_labels": "fewer than 2 answers to score",
+    "no_direct_prompts": "task without direct prompts",
+    "no_words_for_it": "task in no natural language",
+    "no_gold_answer": "right answer not known",
+    "no_wrong_answer": "no answer that is neither right nor its own",
+    "reply_unparsed": "reply said neither yes nor no",
+    "no_calculation": "no calculation in the chain",
+    "no_calculation_holds": "no right calculation in the chain",
 }
 
 
@@ -122,9 +143,9 @@ def write_report(run_dir: str | Path) -> Path:
 
 def render(run_dir: Path) -> str:
     """The page as text."""
-    seed, settings = report_settings(run_dir)
+    seed, settings, taxonomy = report_settings(run_dir)
     records, failures = read_run(run_dir)
-    made = tables(records, failures, seed=seed, resamples=settings.bootstrap)
+    made = tables(records, failures, seed=seed, resamples=settings.bootstrap, taxonomy=taxonomy)
     checks = instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
     drawn = {p.name: _drawing(p) for p in pictures(made)}
     script = _asset("report.js")
@@ -157,6 +178,7 @@ def render(run_dir: Path) -> str:
         step_edits=STEP_EDITS,
         waterfalls=waterfalls(made["exclusions"]),
         reasons=REASONS,
+        taxonomy=taxonomy,
         failures=[
             {
                 "model": visible(u.model),
@@ -176,7 +198,9 @@ def render(run_dir: Path) -> str:
 
 def html_table(name: str, table: pd.DataFrame) -> HtmlTable:
     """A table for reading, planted models first, with the numbers in full kept for sorting."""
-    table = table.sort_values(by="model", key=lambda column: column.map(model_order), kind="stable")
+    if "model" in table:
+        by_model = {"by": "model", "key": lambda column: column.map(model_order)}
+        table = table.sort_values(**by_model, kind="stable")
     names, numeric, texts = readable(table)
     body = [
         [_cell(text, row[column]) for text, column in zip(line, names, strict=True)]

@@ -66,6 +66,41 @@ def share(outcomes: Sequence[bool]) -> Estimate:
     return wilson(sum(outcomes), len(outcomes))
 
 
+def paired_difference(
+    first: Sequence[bool], second: Sequence[bool], confidence: float = CONFIDENCE
+) -> Estimate:
+    """The share of `first` minus that of `second`, both of the same items, in [-1, 1].
+
+    With Newcombe's score interval for paired proportions (Statistics in Medicine 17, 1998,
+    2635-2650, method 10): the two Wilson intervals put together, and the correlation of the
+    two outcomes with them. It does not shrink to a point where all items agree.
+    """
+    pairs = list(zip(first, second, strict=True))
+    n = len(pairs)
+    if n == 0:
+        return NOTHING
+    both, neither = sum(a and b for a, b in pairs), sum(not a and not b for a, b in pairs)
+    only_first, only_second = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
+    one, other = (
+        wilson(both + only_first, n, confidence),
+        wilson(both + only_second, n, confidence),
+    )
+    product = both * neither - only_first * only_second
+    if product > 0:
+        product = max(product - n / 2, 0)
+    marginals = (both + only_first) * (only_second + neither)
+    marginals *= (both + only_second) * (only_first + neither)
+    phi = product / math.sqrt(marginals) if marginals else 0.0
+
+    def spread(left: float, right: float) -> float:
+        return math.sqrt(left * left - 2 * phi * left * right + right * right)
+
+    value = (only_first - only_second) / n
+    below = spread(one.value - one.low, other.high - other.value)
+    above = spread(one.high - one.value, other.value - other.low)
+    return Estimate(value, max(-1.0, value - below), min(1.0, value + above), n)
+
+
 def slrc(necessity: float, sufficiency: float) -> float:
     """Step-Level Reasoning Capacity, necessity × (1 − sufficiency), of the aggregates.
 

@@ -23,6 +23,7 @@ from experiments import stats
 from experiments.config import ReportConfig
 from experiments.exclusions import exclusions_table
 from experiments.folder import make_folder, read_environment
+from experiments.measures import PROBES
 from experiments.outcomes import (
     EDITS,
     FRAMINGS,
@@ -35,8 +36,11 @@ from experiments.outcomes import (
     measured,
 )
 from experiments.paper_tables import paper_tables
+from experiments.probe_config import TaxonomyConfig
+from experiments.probe_tables import probe_tables
 from experiments.store import Unit, existing_run, read_failures, read_records, write_atomically
 from experiments.textual import to_csv, to_latex, to_markdown
+from experiments.tidy import columns, with_interval
 
 
 def slrc_table(
@@ -47,11 +51,7 @@ def slrc_table(
         dict(zip(GROUP, key, strict=True)) | _slrc_row(of_group, seed, resamples)
         for key, of_group in groups(records)
     ]
-    measures = [
-        column
-        for name in ("accuracy", "necessity", "sufficiency", "order_sensitivity", "slrc")
-        for column in _with_interval(name)
-    ]
+    measures = with_interval("accuracy", "necessity", "sufficiency", "order_sensitivity", "slrc")
     rest = ["redundancy_bound", "n_steps", "mean_steps", "n_unparsed", "execution"]
     return pd.DataFrame(rows, columns=[*GROUP, "n", *measures, *rest])
 
@@ -127,7 +127,7 @@ def steps_table(records: Iterable[Record]) -> pd.DataFrame:
     lengths = ["mean_step_tokens", "mean_step_chars", "mean_reasoning_tokens"]
     return pd.DataFrame(
         rows,
-        columns=["model", "task", "n", *_with_interval("multi_step"), "n_steps", *counts, *lengths],
+        columns=["model", "task", "n", *with_interval("multi_step"), "n_steps", *counts, *lengths],
     )
 
 
@@ -137,8 +137,9 @@ def tables(
     *,
     seed: int = 0,
     resamples: int = stats.RESAMPLES,
+    taxonomy: TaxonomyConfig | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Every table by its file name."""
+    """Every table by its file name: those of SLRC, and of the other probes that were asked."""
     return {
         "slrc": slrc_table(records, seed=seed, resamples=resamples),
         "edits": edits_table(records),
@@ -146,29 +147,34 @@ def tables(
         "agreement": agreement_table(records),
         "exclusions": exclusions_table(records, failures),
         "steps": steps_table(records),
+        **probe_tables(records, seed, resamples, taxonomy or TaxonomyConfig()),
     }
 
 
 def read_run(run_dir: str | Path) -> tuple[list[dict[str, Any]], list[Unit]]:
     """All records that count, and the units that failed."""
-    return read_records(run_dir, "trace", "slrc"), read_failures(run_dir)
+    return read_records(run_dir, "trace", *PROBES), read_failures(run_dir)
 
 
-def report_settings(run_dir: str | Path) -> tuple[int, ReportConfig]:
-    """The seed and the report settings of a run.
+def report_settings(run_dir: str | Path) -> tuple[int, ReportConfig, TaxonomyConfig]:
+    """The seed, and the settings of report and taxonomy, of a run.
 
     The rest of its config is not asked whether it holds on this machine: a run folder can
     be reported on far from the models and the data it was made with.
     """
     stored = yaml.safe_load((existing_run(run_dir) / "config.yaml").read_text("utf-8"))
-    return stored.get("seed", 0), ReportConfig.model_validate(stored.get("report") or {})
+    return (
+        stored.get("seed", 0),
+        ReportConfig.model_validate(stored.get("report") or {}),
+        TaxonomyConfig.model_validate(stored.get("taxonomy") or {}),
+    )
 
 
 def run_tables(run_dir: str | Path) -> dict[str, pd.DataFrame]:
     """The tables of a run, with the seed and resamples of its config."""
-    seed, settings = report_settings(run_dir)
+    seed, settings, taxonomy = report_settings(run_dir)
     records, failures = read_run(run_dir)
-    return tables(records, failures, seed=seed, resamples=settings.bootstrap)
+    return tables(records, failures, seed=seed, resamples=settings.bootstrap, taxonomy=taxonomy)
 
 
 def write_tables(run_dir: str | Path) -> dict[str, pd.DataFrame]:
@@ -198,22 +204,13 @@ _PAIRS = [
 ]
 
 
-def _with_interval(name: str) -> list[str]:
-    return [name, f"{name}_low", f"{name}_high"]
-
-
 _EDIT_COLUMNS = [
     "n_items",
     "n_edits",
-    *_with_interval("flip_rate"),
+    *with_interval("flip_rate"),
     "total_variation",
     "log_odds_drop",
 ]
-
-
-def _columns(name: str, estimate: stats.Estimate) -> dict[str, float]:
-    values = (estimate.value, estimate.low, estimate.high)
-    return dict(zip(_with_interval(name), values, strict=True))
 
 
 def _made(values: Iterable[Any]) -> list[Any]:
@@ -243,11 +240,11 @@ def _slrc_row(same: list[Record], seed: int, resamples: int) -> dict[str, Any]:
     n_steps = sum(r["n_steps"] for r in same)
     return {
         "n": len(same),
-        **_columns("accuracy", accuracy),
-        **_columns("necessity", necessity),
-        **_columns("sufficiency", sufficiency),
-        **_columns("order_sensitivity", order),
-        **_columns("slrc", stats.Estimate(slrc, low, high, len(same))),
+        **columns("accuracy", accuracy),
+        **columns("necessity", necessity),
+        **columns("sufficiency", sufficiency),
+        **columns("order_sensitivity", order),
+        **columns("slrc", stats.Estimate(slrc, low, high, len(same))),
         "redundancy_bound": stats.redundancy(necessity.value),
         "n_steps": n_steps,
         "mean_steps": n_steps / len(same),
@@ -274,7 +271,7 @@ def _edit_row(branches: Iterable[tuple[Record, str, int | None]]) -> dict[str, A
     return {
         "n_items": n_items,
         "n_edits": len(outcomes),
-        **_columns("flip_rate", stats.share(outcomes)),
+        **columns("flip_rate", stats.share(outcomes)),
         "total_variation": _mean(variations),
         "log_odds_drop": _mean(drops),
     }
@@ -294,7 +291,7 @@ def _steps_row(traces: list[Record]) -> dict[str, Any]:
     some = len(numbers) > 0
     return {
         "n": len(traces),
-        **_columns("multi_step", stats.share([len(of_trace) >= 2 for of_trace in counted])),
+        **columns("multi_step", stats.share([len(of_trace) >= 2 for of_trace in counted])),
         "n_steps": len(every),
         "mean_steps": numbers.mean() if some else math.nan,
         "sd_steps": numbers.std(ddof=1) if len(numbers) > 1 else math.nan,

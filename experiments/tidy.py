@@ -1,10 +1,12 @@
-"""Two things that are done to tidy tables everywhere: pick rows, and go through them."""
+"""What is done to tidy tables everywhere: pick rows, go through them, put in an estimate."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pandas as pd
+
+from experiments.stats import Estimate
 
 
 def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
@@ -21,3 +23,20 @@ def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Every row as a mapping from column to value."""
     names = [str(name) for name in table.columns]
     return [dict(zip(names, values, strict=True)) for values in table.itertuples(index=False)]
+
+
+def distinct(table: pd.DataFrame, *names: str) -> list[dict[str, Any]]:
+    """Every combination of values in the named columns, in the order of the table."""
+    values = table[list(names)].itertuples(index=False)
+    return [dict(zip(names, found, strict=True)) for found in dict.fromkeys(map(tuple, values))]
+
+
+def with_interval(*names: str) -> list[str]:
+    """The columns of estimates: `x`, `x_low`, `x_high` of each name."""
+    return [column for x in names for column in (x, f"{x}_low", f"{x}_high")]
+
+
+def columns(name: str, estimate: Estimate) -> dict[str, float]:
+    """An estimate as the columns of `with_interval`."""
+    values = (estimate.value, estimate.low, estimate.high)
+    return dict(zip(with_interval(name), values, strict=True))
