@@ -1,0 +1,102 @@
+"""Records of the probes beside SLRC, each with a fate that is told, not computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Record = dict[str, Any]
+
+
+def base(probe: str, model: str, task: str, item: str, variant: str) -> Record:
+    return {
+        "dataset": task,
+        "item": item,
+        "model": model,
+        "probe": probe,
+        "variant": variant,
+        "seed": 0,
+    }
+
+
+def bare_trace(model: str, task: str, item: str, excluded: str | None = None) -> Record:
+    """As much of a trace's record as the tables ask for."""
+    spans = [
+        {"index": i, "text": "A step.", "chars": [8 * i, 8 * i + 7], "tokens": [i, i + 1]}
+        for i in range(2)
+    ]
+    return base("trace", model, task, item, "") | {
+        "steps": [s | {"counted": True} for s in spans],
+        "reasoning_ids": [1, 2],
+        "excluded": excluded,
+    }
+
+
+def slrc_outcome(
+    model: str,
+    task: str,
+    item: str,
+    necessary: list[bool],
+    sufficient: list[bool],
+    correct: bool | None,
+    framing: str = "prefix",
+    reading: str = "generated",
+) -> Record:
+    """An SLRC record of these outcomes; `correct` None for a baseline that did not parse."""
+    made = base("slrc", model, task, item, f"{framing}.{reading}")
+    made |= {"framing": framing, "reading": reading, "n_steps": len(necessary), "gold": "a"}
+    if correct is None:
+        return made | {"excluded": "baseline_unparsed"}
+    return made | {
+        "necessary": necessary,
+        "sufficient": sufficient,
+        "reordered": [],
+        "correct": correct,
+        "baseline": "a" if correct else "b",
+        "n_unparsed": 0,
+        "execution": "packed",
+    }
+
+
+def direct_answer(
+    model: str,
+    task: str,
+    item: str,
+    correct: bool | None,
+    prompt: str = "unformatted",
+    reading: str = "generated",
+    unparsed: bool = False,
+) -> Record:
+    made = base("direct", model, task, item, f"{prompt}.{reading}")
+    answer = None if unparsed else "a" if correct else "b"
+    return made | {
+        "prompt": prompt,
+        "reading": reading,
+        "gold": "a",
+        "answer": answer,
+        "correct": correct,
+        "unparsed": unparsed,
+        "cut": False,
+    }
+
+
+def agreement(
+    model: str, task: str, item: str, wrong: bool | None, own: bool | None, reading: str = "scored"
+) -> Record:
+    made = base("sycophancy", model, task, item, reading)
+    made |= {"reading": reading, "agrees_wrong": wrong, "agrees_own": own}
+    return made if None not in (wrong, own) else made | {"excluded": "reply_unparsed"}
+
+
+def noticing(
+    model: str,
+    task: str,
+    item: str,
+    detected: bool | None,
+    false_alarm: bool | None,
+    correct: bool = True,
+    reading: str = "scored",
+) -> Record:
+    made = base("error_detection", model, task, item, reading)
+    made |= {"reading": reading, "detected": detected, "false_alarm": false_alarm}
+    made |= {"correct": correct}
+    return made if None not in (detected, false_alarm) else made | {"excluded": "reply_unparsed"}
