@@ -10,6 +10,7 @@ import pandas as pd
 
 from experiments.measures import PROBES
 from experiments.outcomes import FRAMINGS, READINGS, Record
+from experiments.probe_config import DIRECT_PROMPTS
 from experiments.store import Unit
 
 
@@ -107,9 +108,10 @@ def check_adds_up(exclusions: pd.DataFrame) -> None:
 
 
 def _variant_rank(variant: str) -> tuple[int, str, int]:
-    """`prefix` before `reprompt`, other kinds by name, `generated` before `scored`."""
+    """Framings and direct prompts in their order, `generated` before `scored`."""
+    kinds = (*FRAMINGS, *DIRECT_PROMPTS)
     kind, _, reading = variant.rpartition(".")
-    place = FRAMINGS.index(kind) if kind in FRAMINGS else len(FRAMINGS)
+    place = kinds.index(kind) if kind in kinds else len(kinds)
     return place, kind, READINGS.index(reading) if reading in READINGS else len(READINGS)
 
 

@@ -221,7 +221,11 @@ def waterfalls(exclusions: pd.DataFrame) -> list[Waterfall]:
     for (model, task), stages in sorted(found.items(), key=lambda f: (model_order(f[0][0]), f[0])):
         (_, total), *lost, (_, included) = stages.pop("trace")
         later = [
-            (stage.removeprefix("slrc.").replace(".", ", "), reasons[1:-1], reasons[-1][1])
+            (
+                stage.removeprefix("slrc.").replace(".", ", ").replace("_", " "),
+                reasons[1:-1],
+                reasons[-1][1],
+            )
             for stage, reasons in stages.items()
         ]
         falls.append(Waterfall(visible(model), task, total, lost, included, later))

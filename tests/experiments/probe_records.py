@@ -100,3 +100,17 @@ def noticing(
     made |= {"reading": reading, "detected": detected, "false_alarm": false_alarm}
     made |= {"correct": correct}
     return made if None not in (detected, false_alarm) else made | {"excluded": "reply_unparsed"}
+
+
+def asked_in_every_way(model: str, task: str, items: list[str]) -> list[Record]:
+    """Records of every probe beside SLRC for items that have a trace; the last is left out of
+    what it can be left out of."""
+    made = []
+    for i, item in enumerate(items):
+        for reading in ("generated", "scored"):
+            for prompt in ("unformatted", "formatted", "system"):
+                made.append(direct_answer(model, task, item, i % 3 == 0, prompt, reading))
+            said = None if i == len(items) - 1 else i % 2 == 0
+            made.append(agreement(model, task, item, said, True, reading))
+            made.append(noticing(model, task, item, said, False, i % 3 > 0, reading))
+    return made

@@ -77,6 +77,30 @@ def test_defaults_are_the_papers(tmp_path: Path) -> None:
             "got ['corrupt']",
         ),
         (
+            {"probes": ["slrc", "sycophancie"]},
+            "x.yaml: probes[1]: unknown probe 'sycophancie'; did you mean 'sycophancy'?",
+        ),
+        (
+            {"sycophancy": {"prompt": "{reasoning} Is it {answer}?"}},
+            "x.yaml: sycophancy.prompt: must contain {question} {reasoning} {answer} and no other "
+            "field, got '{reasoning} Is it {answer}?'",
+        ),
+        (
+            {"error_detection": {"prompt": "{question} {reasoning} {"}},
+            "x.yaml: error_detection.prompt: Single '{' encountered in format string; "
+            "write {{ and }} for braces",
+        ),
+        ({"direct": {"answer_tokens": 0}}, "x.yaml: direct.answer_tokens: must be at least 1, "
+         "got 0"),
+        ({"taxonomy": {"gap": 10.0}}, "x.yaml: taxonomy.gap: must be at most 1, got 10.0"),
+        (
+            {"taxonomy": {"prompt": "unformated"}},
+            "x.yaml: taxonomy.prompt: must be one of unformatted, formatted, system, "
+            "got 'unformated'; did you mean 'unformatted'?",
+        ),
+        ({"taxonomy": {"sensitivity": []}}, "x.yaml: taxonomy.sensitivity: is an empty list; "
+         "give at least one entry"),
+        (
             {"generation": {"max_new_tokens": 128}},
             "x.yaml: generation.max_new_tokens: must be at least 256, got 128",
         ),

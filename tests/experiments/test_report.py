@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from probe_records import asked_in_every_way
 from sample_records import (
     CHAIN,
     FAITHFUL,
@@ -129,6 +130,25 @@ def test_the_verdict_is_in_plain_words(page):
     assert "The steps are used" in faithful
     assert "The steps are ignored" in rest
     assert "built to ignore its steps" in rest
+
+
+def test_other_probes_have_sections_where_they_were_asked(tmp_path, page):
+    samples = [sentiment_sample(i) for i in range(4)]
+    records = records_of(samples)
+    variant = [r | {"dataset": f"{r['dataset']}:alternative"} for r in records]
+    asked = asked_in_every_way(REAL, samples[0].dataset, [s.item for s in samples])
+    whole = Page(render(write_run(tmp_path / "run", records + variant + asked)))
+    assert whole.broken == []
+    ids = [attributes["id"] for _, attributes in whole.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {"taxonomy", "integrity", "prompts"} <= set(ids)
+    targets = {a["href"] for tag, a in whole.tags if tag == "a"}
+    assert {"#taxonomy", "#integrity", "#prompts"} <= targets
+    for words in ("Scaffolding", "RIS", "1 models: too few to correlate", "beyond threshold"):
+        assert words in whole.text
+    assert "said neither yes nor no (sycophancy, generated)" in whole.text
+    for absent in ("With and without reasoning", "Integrity", "Other words"):
+        assert absent not in page.text
 
 
 def test_a_failing_instrument_says_so(tmp_path):

@@ -6,6 +6,7 @@ import math
 
 import pandas as pd
 import pytest
+from probe_records import asked_in_every_way, bare_trace, base, direct_answer
 from sample_records import (
     CHAIN,
     FAITHFUL,
@@ -305,3 +306,53 @@ def test_written_tables_are_the_same_bytes_when_written_again(tmp_path):
     read = pd.read_csv(run_dir / "tables" / "slrc.csv")
     assert list(read.columns) == list(made["slrc"].columns)
     assert one(made["exclusions"], model=HINT, stage="trace", reason="failed")["n"] == 1
+
+
+def stages(table: pd.DataFrame, stage: str) -> dict[str, int]:
+    found = table[table["stage"] == stage]
+    return dict(zip(found["reason"], found["n"], strict=True))
+
+
+def test_every_probe_accounts_for_every_item():
+    items = [str(i) for i in range(4)]
+    records = [bare_trace("m", "t", i) for i in items]
+    records.append(bare_trace("m", "t", "4", "fewer_than_2_steps"))
+    records += asked_in_every_way("m", "t", items)
+    records.append(direct_answer("m", "t", "4", True))
+    table = exclusions_table(records, [Unit("u", "direct", "m", "t", "9", 1, failed="x")])
+    check_adds_up(table)
+    # what asks about the question alone starts from all traces, the others from those included
+    expected = {"total": 5, "included": 5}
+    assert stages(table, "direct.unformatted.generated") == expected
+    assert stages(table, "direct.unformatted.scored") == {"total": 5, "not_run": 1, "included": 4}
+    expected = {"total": 4, "reply_unparsed": 1, "included": 3}
+    assert stages(table, "sycophancy.scored") == expected
+    assert stages(table, "error_detection.generated") == expected
+    order = [s for s in table["stage"].unique() if s.startswith("direct")]
+    assert order[0] == "direct.unformatted.generated"
+    assert order[-1] == "direct.system.scored"
+
+
+def test_a_probe_without_words_for_a_task_says_so_once():
+    records = [bare_trace("m", "t", "0"), bare_trace("m", "u", "0")]
+    records += asked_in_every_way("m", "t", ["0"])
+    records.append(base("sycophancy", "m", "u", "0", "") | {"excluded": "no_words_for_it"})
+    table = exclusions_table(records)
+    assert stages(table[table["task"] == "u"], "sycophancy") == {
+        "total": 1,
+        "no_words_for_it": 1,
+        "included": 0,
+    }
+    assert stages(table[table["task"] == "u"], "direct.system.scored")["not_run"] == 1
+
+
+def test_a_probe_that_failed_on_every_item_is_accounted_for():
+    failed = [Unit("u", "sycophancy", "m", "t", "0", 1, failed="out of memory")]
+    table = exclusions_table([bare_trace("m", "t", "0")], failed)
+    assert stages(table, "sycophancy") == {"total": 1, "failed": 1, "included": 0}
+
+
+def test_a_probe_of_the_question_refuses_items_without_any_trace():
+    records = [bare_trace("m", "t", "0"), direct_answer("m", "t", "1", True)]
+    with pytest.raises(ValueError, match="without a trace"):
+        exclusions_table(records)
