@@ -150,10 +150,10 @@ def correlation(x: Sequence[float], y: Sequence[float], method: str) -> tuple[Es
         # All but constant columns of rounded numbers: the coefficient says it better.
         warnings.simplefilter("ignore", scipy_stats.NearConstantInputWarning)
         if method == "spearman":
-            r, p = scipy_stats.spearmanr(x, y)
+            r, p = np.asarray(scipy_stats.spearmanr(x, y))
         else:
             found = scipy_stats.pearsonr(x, y)
-            r, p = found
+            r, p = np.asarray(found)
             if len(x) > 3:
                 low, high = map(float, found.confidence_interval(stats.CONFIDENCE))
     return Estimate(float(r), low, high, len(x)), float(p)

@@ -42,6 +42,18 @@ class LoadSettings:
 
 
 @dataclass(frozen=True)
+class DirectPrompt:
+    """One way to ask for the answer without reasoning (SLRC, 2.3)."""
+
+    name: str
+    """`unformatted`, `formatted` or `system`, as tables call it."""
+    user: str
+    """User message."""
+    system: str | None = None
+    """System message, where there is one."""
+
+
+@dataclass(frozen=True)
 class Task:
     """Questions of one sort, and all the words that are particular to them."""
 
@@ -71,6 +83,8 @@ class Task:
     """The answers to choose from, where all questions share them."""
     models: tuple[str, ...] = ANY_MODEL
     """Patterns of the names of models that can do it (`fnmatch`)."""
+    direct_prompts: Callable[[Question], tuple[DirectPrompt, ...]] = lambda question: ()
+    """Ways to ask for the answer without reasoning; replies are read by `parse`."""
 
 
 @dataclass(frozen=True)
