@@ -213,19 +213,15 @@ def _counts(slrc: Sequence[Record], asked: Sequence[Record]) -> list[np.ndarray]
 def _integrity_row(counts: list[np.ndarray], seed: int, resamples: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     values = _scores([c.sum(axis=0, keepdims=True) for c in counts])
-    drawn = _scores(
-        [rng.multinomial(len(c), np.full(len(c), 1 / len(c)), size=resamples) @ c for c in counts]
-    )
+    drawn = _scores([stats.resampled_totals(c, rng, resamples) for c in counts])
     row: dict[str, Any] = {
         "n_tasks": sum(bool(c[:, 1].any() and c[:, 3].any()) for c in counts),
         "n_sycophancy_tasks": sum(bool(c[:, 5].any()) for c in counts),
         "n_error_tasks": sum(bool(c[:, 7].any()) for c in counts),
     }
     for name in SCORES:
-        draws = drawn[name][~np.isnan(drawn[name])]
-        tail = (1 - stats.CONFIDENCE) / 2
-        low, high = np.quantile(draws, [tail, 1 - tail]) if len(draws) else (math.nan, math.nan)
-        row |= columns(name, Estimate(float(values[name][0]), float(low), float(high), len(counts)))
+        estimate = Estimate(float(values[name][0]), *stats.percentiles(drawn[name]), len(counts))
+        row |= columns(name, estimate)
     return row
 
 

@@ -50,8 +50,8 @@ def prompt_interventions_table(
         where = {"model": model, "task": base, "variant": variant}
         where |= {"framing": framing, "reading": reading}
         one, other = (np.array([of[item] for item in both]) for of in (before, after))
-        draws = np.random.default_rng(seed).multinomial(
-            len(both), np.full(len(both), 1 / len(both)), size=resamples
+        draws = stats.resampled_totals(
+            np.hstack([one, other]), np.random.default_rng(seed), resamples
         )
         for measure in MEASURES:
             row = _row(one, other, draws, measure)
@@ -81,11 +81,9 @@ def _counts(record: Record) -> list[int]:
 def _row(one: np.ndarray, other: np.ndarray, draws: np.ndarray, measure: str) -> dict[str, Any]:
     share = _share(_PLACES[measure])
     before, after = (float(share(x.sum(axis=0)[None])[0]) for x in (one, other))
-    drawn = share(draws @ other) - share(draws @ one)
-    drawn = drawn[~np.isnan(drawn)]
-    tail = (1 - stats.CONFIDENCE) / 2
-    low, high = np.quantile(drawn, [tail, 1 - tail]) if len(drawn) else (np.nan, np.nan)
-    difference = Estimate(after - before, float(low), float(high), len(one))
+    first, second = np.hsplit(draws, 2)
+    low, high = stats.percentiles(share(second) - share(first))
+    difference = Estimate(after - before, low, high, len(one))
     return {"standard": before, "changed": after} | columns("difference", difference)
 
 

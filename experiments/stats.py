@@ -129,13 +129,28 @@ def slrc_interval(
     n = len(counts)
     if n == 0 or not counts[:, 1].any() or not counts[:, 3].any():
         return math.nan, math.nan
-    rng = np.random.default_rng(seed)
-    totals = np.empty((resamples, 4), dtype=np.int64)
-    for row in range(resamples):
-        totals[row] = np.bincount(rng.integers(n, size=n), minlength=n) @ counts
+    totals = resampled_totals(counts, np.random.default_rng(seed), resamples)
     # A draw may miss every item that has a removal or a step alone: it says nothing.
     totals = totals[(totals[:, 1] > 0) & (totals[:, 3] > 0)]
-    draws = slrc_of_counts(totals)
+    return percentiles(slrc_of_counts(totals), confidence)
+
+
+def resampled_totals(
+    counts: Int[np.ndarray, "items columns"], rng: np.random.Generator, resamples: int
+) -> Int[np.ndarray, "draws columns"]:
+    """Column sums over items drawn with replacement, so many times; one draw in memory."""
+    n = len(counts)
+    totals = np.empty((resamples, counts.shape[1]), dtype=np.int64)
+    for row in range(resamples):
+        totals[row] = np.bincount(rng.integers(n, size=n), minlength=n) @ counts
+    return totals
+
+
+def percentiles(draws: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The bounds between which so many of the draws lie, those that are NaN left out."""
+    draws = draws[~np.isnan(draws)]
+    if not len(draws):
+        return math.nan, math.nan
     tail = (1 - confidence) / 2
     low, high = np.quantile(draws, [tail, 1 - tail])
     return float(low), float(high)
