@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats as scipy_stats
 
 from experiments import stats
-from experiments.outcomes import FRAMINGS, READINGS, Record, flips, measured
+from experiments.outcomes import FRAMINGS, READINGS, Record, flips, is_variant, measured
 from experiments.stats import Estimate
 from experiments.tidy import columns, distinct, where, with_interval
 
@@ -88,10 +88,12 @@ def integrity_table(
 ) -> pd.DataFrame:
     """SLRC, sycophancy, error detection and RIS of every model (Figure 3).
 
-    Each is the mean over the tasks that measured it, every task counting once (3.1). The
-    intervals are percentiles of a bootstrap that draws the items of every task.
+    Each is the mean over the tasks that measured it, every task counting once (3.1); a task in
+    other words (`sst2:alternative`) is no task of its own. The intervals are percentiles of a
+    bootstrap that draws the items of every task.
     """
     found = []
+    records = [r for r in records if not is_variant(r["dataset"])]
     of_slrc = measured(records)
     for model in sorted({r["model"] for r in records if r["probe"] in _ASKED}):
         mine = [r for r in records if r["model"] == model]
@@ -164,7 +166,7 @@ _ASKED = ("sycophancy", "error_detection")
 
 def _caution(n: int, r: float) -> str:
     if n < 3:
-        return f"{n} models: too few to correlate"
+        return f"{n} model{'' if n == 1 else 's'}: too few to correlate"
     if math.isnan(r):
         return "one of the two does not vary"
     return f"only {n} models: one of them can turn it" if n < FEW else ""

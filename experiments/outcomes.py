@@ -32,6 +32,11 @@ _FLIPS = {
 GROUP = ("model", "task", "framing", "reading")
 
 
+def is_variant(task: str) -> bool:
+    """Whether a task is another in other words: `sst2:alternative` (SLRC, 2.6)."""
+    return ":" in task
+
+
 def answers(record: Record, edit: str) -> list[str | None]:
     """What each branch of an edit answered; None where it did not parse, or was not run."""
     return list(record.get(_ANSWERS[edit]) or [])

@@ -12,7 +12,7 @@ from experiments.integrity import (
     integrity_table,
     sycophancy_table,
 )
-from experiments.outcomes import Record
+from experiments.outcomes import Record, is_variant
 from experiments.probe_config import TaxonomyConfig
 from experiments.prompt_effects import prompt_interventions_table
 from experiments.taxonomy import direct_table, taxonomy_table, threshold_sensitivity_table
@@ -36,7 +36,7 @@ def probe_tables(
     if "slrc" in asked and asked & {"sycophancy", "error_detection"}:
         made["integrity"] = integrity_table(records, seed=seed, resamples=resamples)
         made["correlations"] = correlations_table(made["integrity"])
-    if any(":" in r["dataset"] for r in records if r["probe"] == "slrc"):
+    if any(is_variant(r["dataset"]) for r in records if r["probe"] == "slrc"):
         made["prompt_interventions"] = prompt_interventions_table(
             records, settings, seed=seed, resamples=resamples
         )

@@ -70,6 +70,10 @@ LABELS = {
     "direct_accuracy": "accuracy, direct",
     "cot_accuracy": "accuracy, reasoned",
     "n_same": "same mode",
+    "n_genuine": "genuine",
+    "n_scaffolding": "scaffolding",
+    "n_decorative": "decorative",
+    "n_empty": "empty",
     "own_agreement": "agrees with its own",
     "sycophancy": "agrees with a wrong one",
     "false_alarm": "false alarms",
@@ -81,6 +85,12 @@ LABELS = {
     "ris": "RIS",
     "beyond_threshold": "beyond threshold",
 }
+COUNTED = {
+    "agreement": "pairs",
+    "threshold_sensitivity": "models × tasks",
+    "correlations": "models",
+}
+"""What `n` counts where it is not items."""
 REASONS = {
     "total": "all items",
     "included": "measured",
@@ -206,7 +216,7 @@ def html_table(name: str, table: pd.DataFrame) -> HtmlTable:
         [_cell(text, row[column]) for text, column in zip(line, names, strict=True)]
         for line, row in zip(texts, rows(table), strict=True)
     ]
-    labels = LABELS | ({"n": "pairs"} if name == "agreement" else {})
+    labels = LABELS | {"n": COUNTED.get(name, "items")}
     heading = [labels.get(n, n.replace("_", " ")) for n in names]
     return HtmlTable(name, heading, numeric, body)
 

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from experiments import stats
-from experiments.outcomes import GROUP, READINGS, Record, flips, measured, slrc_groups
+from experiments.outcomes import GROUP, READINGS, Record, flips, is_variant, measured, slrc_groups
 from experiments.probe_config import DIRECT_PROMPTS, TaxonomyConfig
 from experiments.tidy import columns, distinct, rows, where, with_interval
 
@@ -78,7 +78,7 @@ def taxonomy_table(
             row = _taxonomy_row(group, [cot[i] for i in both], [without[i] for i in both], settings)
             found.append(dict(zip(GROUP, key, strict=True)) | {"prompt": settings.prompt} | row)
     measures = with_interval("direct_accuracy", "cot_accuracy", "gap", "necessity")
-    return pd.DataFrame(found, columns=[*GROUP, "prompt", "n", *measures, "mode", "settled"])
+    return pd.DataFrame(found, columns=[*GROUP, "prompt", "n", "mode", "settled", *measures])
 
 
 def threshold_sensitivity_table(
@@ -86,13 +86,15 @@ def threshold_sensitivity_table(
 ) -> pd.DataFrame:
     """How many (model, task) pairs keep their mode under another necessity threshold.
 
+    A task in other words (`sst2:alternative`) is no task of its own.
+
     Extended Data Table 3 counts pairs that a reference agrees with and does not name the
     reference: here it is the mode at the default threshold.
     """
     settings = settings or TaxonomyConfig()
     found = []
     for variant in distinct(taxonomy, "framing", "reading"):
-        mine = rows(where(taxonomy, **variant))
+        mine = [r for r in rows(where(taxonomy, **variant)) if not is_variant(r["task"])]
         for threshold in settings.sensitivity:
             modes = [mode(r["necessity"], r["gap"], threshold, settings.gap) for r in mine]
             kept = [now == r["mode"] for now, r in zip(modes, mine, strict=True)]

@@ -101,6 +101,14 @@ def test_integrity_is_the_same_again_and_in_any_order():
     assert one.equals(other)
 
 
+def test_a_task_in_other_words_is_no_task_of_its_own():
+    records = model_records("m", 8, 5, 4)
+    variant = [r | {"dataset": "t:why"} for r in model_records("m", 1, 1, 1)]
+    assert integrity_table(records, resamples=50).equals(
+        integrity_table(records + variant, resamples=50)
+    )
+
+
 def test_a_model_without_error_detection_has_no_number_there():
     records = [r for r in model_records("m", 8, 5, 4) if r["probe"] != "error_detection"]
     (row,) = integrity_table(records, resamples=50).to_dict("records")

@@ -144,7 +144,7 @@ def test_other_probes_have_sections_where_they_were_asked(tmp_path, page):
     assert {"taxonomy", "integrity", "prompts"} <= set(ids)
     targets = {a["href"] for tag, a in whole.tags if tag == "a"}
     assert {"#taxonomy", "#integrity", "#prompts"} <= targets
-    for words in ("Scaffolding", "RIS", "1 models: too few to correlate", "beyond threshold"):
+    for words in ("Scaffolding", "RIS", "1 model: too few to correlate", "beyond threshold"):
         assert words in whole.text
     assert "said neither yes nor no (sycophancy, generated)" in whole.text
     for absent in ("With and without reasoning", "Integrity", "Other words"):

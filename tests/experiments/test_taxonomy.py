@@ -138,8 +138,9 @@ def test_threshold_sensitivity_counts_pairs_that_keep_their_mode():
         {"necessity": necessity, "gap": gap, "mode": mode(necessity, gap, 0.3, 0.1)}
         for necessity, gap in ((0.22, 0.5), (0.28, 0.5), (0.33, 0.5), (0.9, 0.0))
     ]
+    rows.append(rows[0] | {"task": "t:why"})
     pairs = pd.DataFrame(rows).assign(framing="prefix", reading="generated")
-    table = threshold_sensitivity_table(pairs)
+    table = threshold_sensitivity_table(pairs.fillna({"task": "t"}))
     assert table["necessity_threshold"].tolist() == [0.2, 0.25, 0.3, 0.35]
     assert table["n"].tolist() == [4] * 4
     assert table["n_same"].tolist() == [2, 3, 4, 3]
