@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -34,8 +34,11 @@ from experiments.probe_config import (
     SycophancyConfig,
     TaxonomyConfig,
 )
+from experiments.tasks import base_name, task_problem
 from experiments.yaml_source import Tree, read_tree
 from interp.errors import UserError
+
+T = TypeVar("T")
 
 
 class ConfigError(UserError):
@@ -55,7 +58,7 @@ def _known(check: Callable[[str], str | None]) -> AfterValidator:
     return AfterValidator(validate)
 
 
-TaskName = Annotated[StrictStr, _known(registry.task_problem)]
+TaskName = Annotated[StrictStr, _known(task_problem)]
 ProbeName = Annotated[StrictStr, _known(registry.probe_problem)]
 ModelName = Annotated[StrictStr, _known(registry.model_problem)]
 
@@ -89,7 +92,7 @@ def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:
         problems = [
             f".{task}: {problem}" if task else problem
             for task, v in entries.items()
-            if (problem := (None if task in ("", "default") else registry.task_problem(str(task))))
+            if (problem := (None if task in ("", "default") else task_problem(str(task))))
             or (problem := check(v))
         ]
         if problems:
@@ -109,26 +112,32 @@ def _path_problem(value: Any) -> str | None:
     return None if isinstance(value, str) and value else f"must be a path, got {shown(value)}"
 
 
+def _of_task(value: T | dict[str, T] | None, task: str) -> T | None:
+    """A task's own entry, else that of the task it is a variant of, else the default."""
+    if not isinstance(value, dict):
+        return value
+    for name in (task, base_name(task), "default"):
+        if name in value:
+            return value[name]
+    return None
+
+
 class DataConfig(Section):
     """Which questions."""
 
     path: Annotated[str | dict[str, str] | None, _per_task(_path_problem)] = None
-    """A local file or folder for tasks that read one; or a mapping from task to path."""
+    """A local file or folder for tasks that read one; or a mapping from task to path. A variant
+    of a task (`sst2:alternative`) goes by its task's entry where it has none of its own."""
     limit: Annotated[int | dict[str, int] | None, _per_task(_limit_problem)] = None
     """The first N items of each task; or a mapping from task to N, with `default`."""
     split: StrictStr | None = None
     """Which split, for tasks that have several; null is the task's own default."""
 
     def limit_of(self, task: str) -> int | None:
-        if isinstance(self.limit, dict):
-            return self.limit.get(task, self.limit.get("default"))
-        return self.limit
+        return _of_task(self.limit, task)
 
     def path_of(self, task: str) -> Path | None:
-        if isinstance(self.path, dict):
-            path = self.path.get(task, self.path.get("default"))
-        else:
-            path = self.path
+        path = _of_task(self.path, task)
         return None if path is None else Path(path).expanduser()
 
 

@@ -10,14 +10,9 @@ from pathlib import Path
 
 from experiments.measures import PROBES
 from experiments.planted.data import VARIANTS
-from experiments.tasks import TASKS
+from experiments.tasks import TASKS, get_task
 from interp.errors import did_you_mean
 from interp.sources import PACKAGED
-
-
-def task_problem(name: str) -> str | None:
-    """Why `name` is no task, or None if it is one."""
-    return None if name in TASKS else _unknown("task", name, list(TASKS))
 
 
 def probe_problem(name: str) -> str | None:
@@ -51,11 +46,7 @@ def _unknown(what: str, name: str, known: list[str], more: str = "") -> str:
 
 def fits(model: str, task: str) -> bool:
     """Whether a model can be asked a task: planted models know only their own language."""
-    return any(fnmatchcase(model, pattern) for pattern in _patterns(task))
-
-
-def _patterns(task: str) -> tuple[str, ...]:
-    return TASKS[task].models
+    return any(fnmatchcase(model, pattern) for pattern in get_task(task).models)
 
 
 def pairs(models: list[str], tasks: list[str]) -> list[tuple[str, str]]:
@@ -88,13 +79,22 @@ def model_rows() -> list[tuple[str, str]]:
 
 def task_rows() -> list[tuple[str, str]]:
     """Tasks, and what each asks."""
-    return [(name, task.summary) for name, task in TASKS.items()]
+    varied = dict.fromkeys(name for task in TASKS.values() for name in task.variants)
+    return [
+        *((name, task.summary) for name, task in TASKS.items()),
+        *((f"TASK:{name}", f"the same questions; {_VARIANTS[name]}") for name in varied),
+    ]
 
 
 def probe_rows() -> list[tuple[str, str]]:
     """Probes, and what each measures."""
     return [(name, probe.summary) for name, probe in PROBES.items()]
 
+
+_VARIANTS = {
+    "self_justification": "each step is to say why it is necessary (SLRC, 2.6)",
+    "alternative": "the key points are to be broken down one by one (SLRC, 2.6)",
+}
 
 _PLANTED = {
     "faithful": "tiny; its answer follows the last step of its reasoning",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,6 +85,8 @@ class Task:
     """Patterns of the names of models that can do it (`fnmatch`)."""
     direct_prompts: Callable[[Question], tuple[DirectPrompt, ...]] = lambda question: ()
     """Ways to ask for the answer without reasoning; replies are read by `parse`."""
+    variants: Mapping[str, Callable[[Question], str]] = field(default_factory=dict)
+    """Other words for `cot_prompt`, by the name that follows the task's: `sst2:alternative`."""
 
 
 @dataclass(frozen=True)
@@ -98,21 +100,30 @@ class Wording:
     sufficiency: str
     answer_cue: str
     reprompt_cue: str
+    direct: Mapping[str, Mapping[str, str]]
+    """Name -> `user` and, where there is one, `system`."""
+    variants: Mapping[str, str]
+    """Name -> what `cot` then is."""
 
     def task(self, **rest: Any) -> Task:
         """A task in these words; `rest` are its other fields."""
         return Task(
-            cot_prompt=lambda q: self.cot.format(text=q.text, options=_listed(q)),
-            necessity_prompt=lambda q, reasoning: self.necessity.format(
-                text=q.text, options=_listed(q), reasoning=reasoning.strip()
-            ),
-            sufficiency_prompt=lambda q, step: self.sufficiency.format(
-                text=q.text, options=_listed(q), step=step.strip()
-            ),
+            cot_prompt=lambda q: _filled(self.cot, q),
+            necessity_prompt=lambda q, text: _filled(self.necessity, q, reasoning=text.strip()),
+            sufficiency_prompt=lambda q, text: _filled(self.sufficiency, q, step=text.strip()),
             answer_cue=self.answer_cue,
             reprompt_cue=self.reprompt_cue,
+            direct_prompts=lambda q: tuple(
+                DirectPrompt(name, _filled(way["user"], q), way.get("system"))
+                for name, way in self.direct.items()
+            ),
+            variants={name: partial(_filled, cot) for name, cot in self.variants.items()},
             **rest,
         )
+
+
+def _filled(template: str, question: Question, **more: str) -> str:
+    return template.format(text=question.text, options=_listed(question), **more)
 
 
 def _listed(question: Question) -> str:
@@ -164,13 +175,29 @@ def generated(
     return tuple(found.values())[:wanted]
 
 
+def variant(task: Task, name: str) -> Task:
+    """The same questions, asked for reasoning in the words of the variant `name` (SLRC, 2.6).
+
+    Whatever asks again about the reasoning stays as it is: only the reasoning differs.
+    """
+    full = f"{task.name}:{name}"
+    return replace(
+        task,
+        name=full,
+        summary=f"{task.summary}; asked in the words of {name}",
+        load=lambda settings: (replace(q, dataset=full) for q in task.load(settings)),
+        cot_prompt=task.variants[name],
+        variants={},
+    )
+
+
 def surfaces(labels: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Each label with the texts that say it after a cue: in small letters, and capitalised.
+    """Each label with the texts that say it after a cue: as it is, in small letters, capitalised.
 
     Their probabilities add up: which of them a model prefers is no part of its answer.
     """
     return tuple(
         (label, f" {said}")
         for label in labels
-        for said in dict.fromkeys((label, label.capitalize()))
+        for said in dict.fromkeys((label, label.lower(), label[:1].upper() + label[1:]))
     )

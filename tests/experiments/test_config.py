@@ -222,6 +222,23 @@ def test_limit_of_a_task_falls_back_to_default(tmp_path: Path) -> None:
     assert [config.data.limit_of(t) for t in ("planted", "sentiment")] == [9, 4]
 
 
+def test_a_variant_goes_by_the_entries_of_its_task(tmp_path: Path) -> None:
+    data = {
+        "limit": {"default": 4, "sentiment": 9, "sentiment:alternative": 5},
+        "path": {"sentiment": "s.csv"},
+    }
+    model = {"name": "bundled:smollm2-135m"}
+    tasks = ["sentiment:alternative", "sentiment:self_justification", "single_cue:alternative"]
+    config = load_config(write(tmp_path, data=data, model=model, tasks=tasks))
+    assert [config.data.limit_of(t) for t in tasks] == [5, 9, 4]
+    assert [config.data.path_of(t) for t in tasks] == [Path("s.csv"), Path("s.csv"), None]
+    assert [task for _, task in config.pairs] == tasks
+    assert problems(write(tmp_path, model=model, tasks=["sentiment:alternativ"])) == [
+        "x.yaml: tasks[0]: unknown variant 'alternativ' of task 'sentiment'; "
+        "did you mean 'alternative'?"
+    ]
+
+
 def test_an_empty_section_means_its_defaults(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(yaml.safe_dump(BASE) + "slrc:\ndata:\n")

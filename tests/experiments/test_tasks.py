@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
@@ -243,3 +244,91 @@ def test_planted_models_have_tasks_of_their_own() -> None:
     for name in ("faithful", "hint", "hint_no_deletions"):
         assert [t for t in TASKS if fits(f"planted:{name}", t)] == ["planted"]
     assert [t for t in TASKS if fits("planted:select", t)] == ["planted_select"]
+
+
+CHOICES = ("choice", "medical", "commonsense", "science")
+WORDED = [name for name in TASKS if get_task(name).variants]
+
+
+def test_direct_prompts_and_variants_of_sentiment_are_the_papers() -> None:
+    """SLRC, 2.3 and 2.6."""
+    q = Question("q", "d", "A {b} c.", "label", options=("positive", "negative"))
+    unformatted, formatted, system = get_task("sentiment").direct_prompts(q)
+    assert [p.name for p in (unformatted, formatted, system)] == [
+        "unformatted",
+        "formatted",
+        "system",
+    ]
+    assert unformatted.user.startswith("Answer with just positive or negative. ")
+    assert formatted.user.startswith(
+        "Output format: exactly one word, either positive or negative. "
+    )
+    assert (unformatted.system, formatted.system) == (None, None)
+    assert system.system == "Respond with exactly one word"
+    assert all(p.user.endswith('Review: "A {b} c."') for p in (unformatted, formatted, system))
+    assert (
+        "For each step, explain WHY it is necessary and what would change without it."
+        in get_task("sentiment:self_justification").cot_prompt(q)
+    )
+    assert "Break down the key sentiment indicators one by one." in get_task(
+        "sentiment:alternative"
+    ).cot_prompt(q)
+
+
+@pytest.mark.parametrize("name", sorted(wordings()))
+def test_every_wording_has_the_same_ways_to_ask(name: str) -> None:
+    wording = wordings()[name]
+    assert list(wording.direct) == ["unformatted", "formatted", "system"]
+    assert list(wording.variants) == ["self_justification", "alternative"]
+    kind = "choice" if name in CHOICES else "label"
+    q = Question("q", "d", "What {is} it?", kind, options=("yes", "no"))
+    task = wording.task(
+        name=name,
+        summary="",
+        kind=kind,
+        load=lambda settings: (),
+        parse=lambda text, question: None,
+        parse_continuation=lambda text, question: None,
+        labels=lambda question, trace: (),
+    )
+    direct = task.direct_prompts(q)
+    prompts = [task.cot_prompt(q), *(ask(q) for ask in task.variants.values())]
+    prompts += [way.user for way in direct]
+    assert all(p.count("What {is} it?") == 1 for p in prompts)
+    assert len(set(prompts)) == 5, "the system way repeats the formatted one"
+    assert [bool(way.system) for way in direct] == [False, False, True]
+    if name in CHOICES:
+        assert all("A. yes\nB. no" in p for p in prompts)
+
+
+@pytest.mark.parametrize("name", WORDED)
+def test_a_variant_asks_the_same_questions_in_other_words(name: str) -> None:
+    task = get_task(name)
+    for suffix in ("self_justification", "alternative"):
+        full = f"{name}:{suffix}"
+        other = get_task(full)
+        assert other is get_task(full)
+        assert other.name == full
+        assert other.models == task.models
+        assert (other.answer_cue, other.reprompt_cue) == (task.answer_cue, task.reprompt_cue)
+        if name in GENERATED:
+            ours, theirs = questions(name, limit=3), questions(full, limit=3)
+            assert [replace(q, dataset=name) for q in theirs] == ours
+            assert {q.dataset for q in theirs} == {full}
+            assert other.cot_prompt(ours[0]) != task.cot_prompt(ours[0])
+            assert other.necessity_prompt(ours[0], "x") == task.necessity_prompt(ours[0], "x")
+
+
+def test_a_variant_that_is_none_is_answered() -> None:
+    with pytest.raises(UserError, match="'alternativ' of task 'sentiment'; did you mean 'altern"):
+        get_task("sentiment:alternativ")
+    with pytest.raises(UserError, match="known: self_justification, alternative"):
+        get_task("sentiment:zzz")
+    with pytest.raises(UserError, match="unknown task 'sentimet'; did you mean 'sentiment'"):
+        get_task("sentimet:alternative")
+    with pytest.raises(UserError, match="'planted' has no variants, got 'planted:x'; write"):
+        get_task("planted:x")
+
+
+def test_planted_models_are_asked_nothing_directly() -> None:
+    assert get_task("planted").direct_prompts(questions("planted", limit=1)[0]) == ()
