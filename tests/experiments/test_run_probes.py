@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 from experiments.config import RunConfig
 from experiments.measures import PROBES
 from experiments.run import run
+from interp.model import Model
 
 
 def config(folder: Path, **changes: Any) -> RunConfig:
@@ -36,6 +38,16 @@ def stages(run_dir: Path, **where: Any) -> dict[str, dict[str, int]]:
     }
 
 
+def saved(model: Model, folder: Path, positions: int = 512) -> str:
+    """A tiny random model on disk: what it writes is no reasoning."""
+    path = folder / "model"
+    model.hf.save_pretrained(path)
+    model.tokenizer.save_pretrained(path)
+    stored = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(stored | {"max_position_embeddings": positions}))
+    return str(path)
+
+
 def test_planted_models_are_asked_nothing_in_words(tmp_path: Path) -> None:
     outcome = run(
         config(
@@ -52,3 +64,49 @@ def test_planted_models_are_asked_nothing_in_words(tmp_path: Path) -> None:
     for probe in ("sycophancy", "error_detection"):
         assert found[probe] == {"total": 2, "no_words_for_it": 2, "included": 0}
     assert (outcome.run_dir / "report.html").is_file()
+
+
+def test_direct_answers_are_asked_where_the_trace_is_excluded(llama: Model, tmp_path: Path) -> None:
+    settings = {
+        "model": {"name": saved(llama, tmp_path)},
+        "tasks": ["gsm8k"],
+        "data": {"path": str(tmp_path / "data.jsonl")},
+        # what a random model writes is no calculation, and one step in all
+        "slrc": {"framings": ["prefix"], "readings": ["scored"], "min_step_chars": 100_000},
+    }
+    rows = [f'{{"question": "What is 1 + {i}?", "answer": "#### {1 + i}"}}\n' for i in range(2)]
+    (tmp_path / "data.jsonl").write_text("".join(rows))
+    outcome = run(config(tmp_path, **settings))
+    assert outcome.failures == []
+    found = stages(outcome.run_dir)
+    assert found["trace"] == {"total": 2, "fewer_than_2_steps": 2, "included": 0}
+    for prompt in ("unformatted", "formatted", "system"):
+        assert found[f"direct.{prompt}.generated"] == {"total": 2, "included": 2}
+    assert {"slrc.prefix.scored", "sycophancy", "error_detection"}.isdisjoint(found)
+    kept = {p: p.read_bytes() for p in (outcome.run_dir / "records").iterdir()}
+    assert run(config(tmp_path, **settings)).failures == []
+    assert {p: p.read_bytes() for p in (outcome.run_dir / "records").iterdir()} == kept
+
+
+def test_every_probe_of_a_task_in_words(llama: Model, tmp_path: Path) -> None:
+    settings = {
+        "model": {"name": saved(llama, tmp_path, positions=4096)},
+        "tasks": ["gsm8k"],
+        "data": {"path": str(tmp_path / "data.jsonl")},
+        "slrc": {"framings": ["prefix"], "readings": ["scored"], "min_step_chars": 1},
+    }
+    rows = [f'{{"question": "{i} + 1?", "answer": "#### {1 + i}"}}\n' for i in range(3)]
+    (tmp_path / "data.jsonl").write_text("".join(rows))
+    outcome = run(config(tmp_path, **settings))
+    assert outcome.failures == []
+    found = stages(outcome.run_dir)
+    assert found["trace"] == {"total": 3, "included": 3}
+    for stage in ("sycophancy.scored", "error_detection.generated", "direct.system.scored"):
+        assert found[stage]["total"] == 3
+    for name in ("direct", "taxonomy", "sycophancy", "error_detection", "integrity"):
+        for suffix in (".csv", ".md", ".tex"):
+            assert (outcome.run_dir / f"tables/{name}{suffix}").is_file()
+    direct = pd.read_csv(outcome.run_dir / "tables/direct.csv")
+    assert direct["prompt"].unique().tolist() == ["unformatted", "formatted", "system"]
+    assert (direct["n"] == 3).all()
+    assert (direct.query("reading == 'generated'")["n_cut"] == 3).all()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from conftest import Coder
 
 from interventions import (
     NotCorruptible,
@@ -79,12 +78,12 @@ def test_the_error_makes_the_equation_false_and_touches_nothing_else(seed: int) 
     assert targets[change.start] == change.rule
 
 
-def trace_of(coder: Coder, text: str) -> Trace:
+def trace_of(coder, text: str) -> Trace:
     ids = coder.encode(text)
     return from_ids(Question("q", "made", "?", "number"), (1, 2), ids, coder.pieces(ids))
 
 
-def test_every_other_token_keeps_its_id(coder: Coder) -> None:
+def test_every_other_token_keeps_its_id(coder) -> None:
     text = "He has 12 eggs in 2020. So 3 + 4 = 7. Then 7 - 2 = 5 are left for him."
     trace = trace_of(coder, text)
     edited = miscalculate(trace, 0, coder.encode, coder.pieces)
@@ -102,13 +101,13 @@ def test_every_other_token_keeps_its_id(coder: Coder) -> None:
     assert len(changed) == 1
 
 
-def test_a_short_stretch_may_hold_the_error(coder: Coder) -> None:
+def test_a_short_stretch_may_hold_the_error(coder) -> None:
     trace = trace_of(coder, "Let me add these up for you now.\n3 + 4 = 7\nThat was a sum of two.")
     assert not all(s.counted for s in trace.steps)
     assert "3 + 4 = 7" not in miscalculate(trace, 0, coder.encode, coder.pieces).reasoning_text
 
 
-def test_a_chain_without_a_calculation_is_refused(coder: Coder) -> None:
+def test_a_chain_without_a_calculation_is_refused(coder) -> None:
     with pytest.raises(NotCorruptible, match="no step has a calculation that holds"):
         miscalculate(
             trace_of(coder, "The acting was superb in 2019."), 0, coder.encode, coder.pieces
