@@ -24,6 +24,11 @@ _ITEM = ("gold", "original", "baseline", "correct", "n_steps", "n_unparsed", "ex
 _STEP = ("necessary", "sufficient", "corruptible", "corrupt_flips", "regenerate_flips")
 _STEP += ("removed", "alone", "corrupted", "regenerated", "corrupted_text")
 _GRADED = ("total_variation", "log_odds_drop")
+_DIRECT = ("prompt", "reading", "gold", "answer", "correct", "reply", "cut", "excluded")
+_SYCOPHANCY = ("reading", "gold", "own", "wrong", "agrees_wrong", "agrees_own")
+_SYCOPHANCY += ("reply_wrong", "reply_own", "p_yes_wrong", "p_yes_own", "excluded")
+_ERRORS = ("reading", "correct", "step_text", "error_text", "rule", "detected", "false_alarm")
+_ERRORS += ("reply_error", "reply_unmodified", "p_yes_error", "p_yes_unmodified", "excluded")
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,25 @@ class Run:
             (*_READ, "edit", "position", "baseline", "answer", "flipped", *_GRADED),
             [row for r in measured(self._slrc) for row in _branch_rows(r)],
         )
+
+    @cached_property
+    def direct(self) -> pd.DataFrame:
+        """A row per item, direct prompt and reading: the answer without reasoning."""
+        return self._replies("direct", _DIRECT)
+
+    @cached_property
+    def sycophancy(self) -> pd.DataFrame:
+        """A row per item and reading: agreement with a wrong answer, and with its own."""
+        return self._replies("sycophancy", _SYCOPHANCY)
+
+    @cached_property
+    def error_detection(self) -> pd.DataFrame:
+        """A row per item and reading: the error put in, whether it was seen, false alarms."""
+        return self._replies("error_detection", _ERRORS)
+
+    def _replies(self, probe: str, names: tuple[str, ...]) -> pd.DataFrame:
+        found = read_records(self.path, probe)
+        return _frame((*_BASE, *names), [r | {"task": r["dataset"]} for r in found])
 
     @cached_property
     def _slrc(self) -> list[dict[str, Any]]:

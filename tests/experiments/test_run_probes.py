@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments import load_run
 from experiments.config import RunConfig
 from experiments.measures import PROBES
 from experiments.run import run
@@ -110,3 +111,10 @@ def test_every_probe_of_a_task_in_words(llama: Model, tmp_path: Path) -> None:
     assert direct["prompt"].unique().tolist() == ["unformatted", "formatted", "system"]
     assert (direct["n"] == 3).all()
     assert (direct.query("reading == 'generated'")["n_cut"] == 3).all()
+    opened = load_run(outcome.run_dir)
+    assert len(opened.direct) == 3 * 3 * 2
+    assert opened.direct["task"].unique().tolist() == ["gsm8k"]
+    assert opened.direct.query("reading == 'generated'")["reply"].str.len().gt(0).all()
+    for frame in (opened.sycophancy, opened.error_detection):
+        assert len(frame) == 3 * 2
+    assert opened.error_detection["excluded"].tolist() == ["no_calculation"] * 6
