@@ -102,7 +102,7 @@ def _edits_picture(edits: pd.DataFrame) -> Picture:
         legend_above(figure, ax)
     return Picture(
         "edits",
-        "Three ways to disturb a step",
+        "Ways to disturb a step",
         "Share of edited steps after which the answer changed, with 95 % Wilson intervals. A "
         "model that uses its steps moves to the right when a step is corrupted and the rest is "
         "written anew (triangles). Dots alone prove little: a text with a hole may be unlike any "

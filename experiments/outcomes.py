@@ -14,11 +14,12 @@ Record = Mapping[str, Any]
 
 FRAMINGS = ("prefix", "reprompt")
 READINGS = ("generated", "scored")
-EDITS = ("remove", "corrupt", "regenerate", "keep_only", "shuffle")
+EDITS = ("remove", "corrupt", "regenerate", "control", "keep_only", "shuffle")
 _ANSWERS = {
     "remove": "removed",
     "corrupt": "corrupted",
     "regenerate": "regenerated",
+    "control": "controlled",
     "keep_only": "alone",
     "shuffle": "shuffled",
 }
@@ -26,6 +27,7 @@ _FLIPS = {
     "remove": "necessary",
     "corrupt": "corrupt_flips",
     "regenerate": "regenerate_flips",
+    "control": "control_flips",
     "keep_only": "sufficient",
     "shuffle": "reordered",
 }

@@ -19,12 +19,13 @@ from experiments.tidy import rows, where
 from experiments.verdict import MATTERS, model_order
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
-GREY = "#888888"
+GREY = "#777777"
 INK_ON_DARK = "#FFFFFF"
 STYLES: dict[str, tuple[str, str, str]] = {
     "remove": (BLUE, "o", "step removed"),
     "corrupt": (ORANGE, "s", "step corrupted, later text frozen"),
     "regenerate": (GREEN, "^", "step corrupted, later text written anew"),
+    "control": (GREY, "x", "control: step kept, a remark added, later text written anew"),
 }
 READING_STYLES = {"generated": (BLUE, "o"), "scored": (ORANGE, "D")}
 BETWEEN_STYLES = {

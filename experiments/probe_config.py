@@ -22,7 +22,7 @@ from probes.sycophancy import PROMPT as SYCOPHANCY_PROMPT
 
 Framing = Literal["prefix", "reprompt"]
 Reading = Literal["generated", "scored"]
-SlrcEdit = Literal["remove", "corrupt", "regenerate"]
+SlrcEdit = Literal["remove", "corrupt", "regenerate", "control"]
 DirectPromptName = Literal["unformatted", "formatted", "system"]
 DIRECT_PROMPTS = get_args(DirectPromptName)
 
@@ -55,9 +55,10 @@ class SlrcConfig(Section):
     shuffles: StrictInt = Field(default=3, ge=0)
     """Seeded random orders per item; the paper uses 3."""
     edits: Annotated[list[SlrcEdit], *OneOrMany] = Field(
-        default=["remove", "corrupt", "regenerate"]
+        default=["remove", "corrupt", "regenerate", "control"]
     )
-    """What is done to each step; `remove` is what necessity is defined by."""
+    """What is done to each step; `remove` is what necessity is defined by, `control` goes on
+    from a step that only had a remark put after it: what `regenerate` is held against."""
     min_step_chars: StrictInt = Field(default=15, ge=0)
     """Shorter stretches are not steps of their own (4.1)."""
     segmentation: Literal["auto", "sentences", "numbered", "paragraphs"] = "auto"
@@ -77,6 +78,8 @@ class SlrcConfig(Section):
     def _with_removal(cls, edits: list[SlrcEdit]) -> list[SlrcEdit]:
         if "remove" not in edits:
             raise ValueError(f"must contain 'remove' (necessity is defined by it), got {edits!r}")
+        if "control" in edits and "regenerate" not in edits:
+            raise ValueError(f"'control' is the control of 'regenerate': add that, got {edits!r}")
         return edits
 
 

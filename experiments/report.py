@@ -57,6 +57,7 @@ LABELS = {
     "flip_rate": "answer changed",
     "total_variation": "total variation",
     "log_odds_drop": "log-odds drop",
+    "beyond_control": "beyond control",
     "multi_step": "two or more steps",
     "sd_steps": "s.d.",
     "median_steps": "median",

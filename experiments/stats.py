@@ -156,6 +156,30 @@ def percentiles(draws: np.ndarray, confidence: float = CONFIDENCE) -> tuple[floa
     return float(low), float(high)
 
 
+def clustered_difference(
+    counts: Int[np.ndarray, "items 3"],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """One pooled share minus another over the same trials, several trials to an item.
+
+    Args:
+        counts: per item, the successes of the first, of the second, and the trials of each.
+
+    Returns:
+        The difference in [-1, 1], with the percentile interval of a bootstrap that draws items.
+    """
+    counts = counts[counts[:, 2] > 0].astype(np.int64)
+    if not len(counts):
+        return NOTHING
+    totals = resampled_totals(counts, np.random.default_rng(seed), resamples)
+    low, high = percentiles((totals[:, 0] - totals[:, 1]) / totals[:, 2], confidence)
+    one, other, trials = (int(x) for x in counts.sum(axis=0))
+    return Estimate((one - other) / trials, low, high, trials)
+
+
 def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
     """SLRC of each row (necessary, removals, sufficient, kept alone)."""
     return totals[:, 0] / totals[:, 1] * (1 - totals[:, 2] / totals[:, 3])

@@ -21,6 +21,7 @@ import yaml
 
 from experiments import stats
 from experiments.config import ReportConfig
+from experiments.edit_tables import edits_by_step_table, edits_table
 from experiments.exclusions import exclusions_table
 from experiments.folder import make_folder, read_environment
 from experiments.measures import PROBES
@@ -31,7 +32,6 @@ from experiments.outcomes import (
     READINGS,
     Record,
     flips,
-    graded,
     groups,
     measured,
 )
@@ -40,7 +40,7 @@ from experiments.probe_config import TaxonomyConfig
 from experiments.probe_tables import probe_tables
 from experiments.store import Unit, existing_run, read_failures, read_records, write_atomically
 from experiments.textual import to_csv, to_latex, to_markdown
-from experiments.tidy import columns, with_interval
+from experiments.tidy import columns, mean, present, with_interval
 
 
 def slrc_table(
@@ -54,31 +54,6 @@ def slrc_table(
     measures = with_interval("accuracy", "necessity", "sufficiency", "order_sensitivity", "slrc")
     rest = ["redundancy_bound", "n_steps", "mean_steps", "n_unparsed", "execution"]
     return pd.DataFrame(rows, columns=[*GROUP, "n", *measures, *rest])
-
-
-def edits_table(records: Iterable[Record]) -> pd.DataFrame:
-    """How often each edit changes the answer, and how far it moves the distribution."""
-    rows = [
-        dict(zip(GROUP, key, strict=True)) | {"edit": edit} | row
-        for key, of_group in groups(records)
-        for edit in EDITS
-        if (row := _edit_row((r, edit, None) for r in of_group))
-    ]
-    return pd.DataFrame(rows, columns=[*GROUP, "edit", *_EDIT_COLUMNS])
-
-
-def edits_by_step_table(records: Iterable[Record]) -> pd.DataFrame:
-    """As `edits_table`, by the number of counted steps and the place (from 1) of the edited one."""
-    rows = []
-    for key, of_group in groups(records):
-        for n_steps in sorted({r["n_steps"] for r in of_group}):
-            same = [r for r in of_group if r["n_steps"] == n_steps]
-            for edit, at in itertools.product(EDITS[:-1], range(n_steps)):
-                row = _edit_row((r, edit, at) for r in same)
-                if row:
-                    place = {"edit": edit, "n_steps": n_steps, "step": at + 1}
-                    rows.append(dict(zip(GROUP, key, strict=True)) | place | row)
-    return pd.DataFrame(rows, columns=[*GROUP, "edit", "n_steps", "step", *_EDIT_COLUMNS])
 
 
 def agreement_table(records: Iterable[Record]) -> pd.DataFrame:
@@ -142,7 +117,7 @@ def tables(
     """Every table by its file name: those of SLRC, and of the other probes that were asked."""
     return {
         "slrc": slrc_table(records, seed=seed, resamples=resamples),
-        "edits": edits_table(records),
+        "edits": edits_table(records, seed=seed, resamples=resamples),
         "edits_by_step": edits_by_step_table(records),
         "agreement": agreement_table(records),
         "exclusions": exclusions_table(records, failures),
@@ -204,30 +179,13 @@ _PAIRS = [
 ]
 
 
-_EDIT_COLUMNS = [
-    "n_items",
-    "n_edits",
-    *with_interval("flip_rate"),
-    "total_variation",
-    "log_odds_drop",
-]
-
-
-def _made(values: Iterable[Any]) -> list[Any]:
-    return [v for v in values if v is not None]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if values else math.nan
-
-
 def _slrc_row(same: list[Record], seed: int, resamples: int) -> dict[str, Any]:
-    removed = [_made(flips(r, "remove")) for r in same]
-    returned = [[not flip for flip in _made(flips(r, "keep_only"))] for r in same]
+    removed = [present(flips(r, "remove")) for r in same]
+    returned = [[not flip for flip in present(flips(r, "keep_only"))] for r in same]
     accuracy = stats.share([r["correct"] for r in same if r.get("correct") is not None])
     necessity = stats.share([flip for of_item in removed for flip in of_item])
     sufficiency = stats.share([back for of_item in returned for back in of_item])
-    order = stats.share([flip for r in same for flip in _made(flips(r, "shuffle"))])
+    order = stats.share([flip for r in same for flip in present(flips(r, "shuffle"))])
     slrc = stats.slrc(necessity.value, sufficiency.value)
     low, high = stats.slrc_interval(
         np.array([sum(of_item) for of_item in removed]),
@@ -253,30 +211,6 @@ def _slrc_row(same: list[Record], seed: int, resamples: int) -> dict[str, Any]:
     }
 
 
-def _edit_row(branches: Iterable[tuple[Record, str, int | None]]) -> dict[str, Any] | None:
-    """One row over some records' branches of one edit: all of them, or the one at a step."""
-    outcomes: list[bool] = []
-    variations: list[float] = []
-    drops: list[float] = []
-    n_items = 0
-    for record, edit, at in branches:
-        here = slice(None) if at is None else slice(at, at + 1)
-        made = _made(flips(record, edit)[here])
-        n_items += bool(made)
-        outcomes += made
-        variations += _made(graded(record, edit, "tv")[here])
-        drops += _made(graded(record, edit, "log_odds")[here])
-    if not outcomes:
-        return None
-    return {
-        "n_items": n_items,
-        "n_edits": len(outcomes),
-        **columns("flip_rate", stats.share(outcomes)),
-        "total_variation": _mean(variations),
-        "log_odds_drop": _mean(drops),
-    }
-
-
 def _comparable(left: Record, right: Record, edit: str) -> list[tuple[Any, Any]]:
     if edit == "baseline":
         return [(left["baseline"], right["baseline"])]
@@ -298,7 +232,7 @@ def _steps_row(traces: list[Record]) -> dict[str, Any]:
         "median_steps": float(np.median(numbers)) if some else math.nan,
         "min_steps": float(numbers.min()) if some else math.nan,
         "max_steps": float(numbers.max()) if some else math.nan,
-        "mean_step_tokens": _mean([s["tokens"][1] - s["tokens"][0] for s in every]),
-        "mean_step_chars": _mean([s["chars"][1] - s["chars"][0] for s in every]),
-        "mean_reasoning_tokens": _mean([len(r["reasoning_ids"]) for r in traces]),
+        "mean_step_tokens": mean([s["tokens"][1] - s["tokens"][0] for s in every]),
+        "mean_step_chars": mean([s["chars"][1] - s["chars"][0] for s in every]),
+        "mean_reasoning_tokens": mean([len(r["reasoning_ids"]) for r in traces]),
     }

@@ -1,7 +1,9 @@
-"""What is done to tidy tables everywhere: pick rows, go through them, put in an estimate."""
+"""What is done to tidy tables everywhere: pick rows, go through them, write an estimate."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -40,3 +42,13 @@ def columns(name: str, estimate: Estimate) -> dict[str, float]:
     """An estimate as the columns of `with_interval`."""
     values = (estimate.value, estimate.low, estimate.high)
     return dict(zip(with_interval(name), values, strict=True))
+
+
+def present(values: Iterable[Any]) -> list[Any]:
+    """Without the None of what was not made."""
+    return [v for v in values if v is not None]
+
+
+def mean(values: Sequence[float]) -> float:
+    """NaN of nothing."""
+    return math.fsum(values) / len(values) if values else math.nan

@@ -17,13 +17,14 @@ MEANINGS = {
     "none": "not necessary",
     "unknown": "not tested",
 }
-STEP_EDITS = ("remove", "keep_only", "corrupt", "regenerate")
+STEP_EDITS = ("remove", "keep_only", "corrupt", "regenerate", "control")
 EDIT_SHORT = {"remove": "removed", "corrupt": "corrupted", "regenerate": "rewritten"}
 EDIT_WORDS = {
     "remove": "removed",
     "keep_only": "kept alone",
     "corrupt": "corrupted, later text frozen",
     "regenerate": "corrupted, later text written anew",
+    "control": "left as it is with a remark, later text written anew",
     "shuffle": "steps shuffled",
 }
 

@@ -6,6 +6,8 @@ model and task: does changing what a step says change the answer?
 The verdict rests on the edit that lies least: a step corrupted and the rest written anew by
 the model, else a step corrupted with the later text frozen, else removal. It counts every
 item once, however many steps it has: the steps of one item are not independent of each other.
+Where the control was run, what is written anew counts only beyond it: a model that arrives
+elsewhere whenever it goes on anew has not thereby read the step.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ class Verdict:
     """Edit -> how often it changes the answer."""
     leading: str
     """The edit that the verdict rests on."""
+    beyond: Estimate
+    """`regenerate` minus `control`; of nothing where no control was run."""
     word: str
     """A key of `WORDS`."""
     caution: str
@@ -137,7 +141,12 @@ def _verdict(row: dict, edits: pd.DataFrame) -> Verdict:
     rates = {edit: estimate(e, "flip_rate", "n_edits") for edit, e in mine.items()}
     by_item = {e: wilson_of_items(rates[e].value, int(mine[e]["n_items"])) for e in mine}
     leading = next((edit for edit in LEADING if edit in rates), "remove")
-    rate = by_item.get(leading, NOTHING)
+    rate, pooled = by_item.get(leading, NOTHING), rates.get(leading, NOTHING)
+    beyond = NOTHING
+    if leading == "regenerate" and not math.isnan(mine[leading]["beyond_control"]):
+        beyond = estimate(mine[leading], "beyond_control", "n_edits")
+        rate = pooled = beyond
+    caution = _caution(by_item.get("remove", NOTHING), rate)
     return Verdict(
         **key,
         n=row["n"],
@@ -145,8 +154,9 @@ def _verdict(row: dict, edits: pd.DataFrame) -> Verdict:
         slrc=estimate(row, "slrc"),
         rates=rates,
         leading=leading,
-        word=_word(rates.get(leading, NOTHING), rate),
-        caution=_caution(by_item.get("remove", NOTHING), rate),
+        beyond=beyond,
+        word=_word(pooled, rate),
+        caution=_unsteady(by_item.get("control", NOTHING)) or caution,
     )
 
 
@@ -163,6 +173,12 @@ def _caution(removal: Estimate, rate: Estimate) -> str:
         return "Removal alone would overstate it: the model may be tripping over the gap."
     if rate.low > removal.high + GAP:
         return "Removal alone would understate it: later steps may restate what was deleted."
+    return ""
+
+
+def _unsteady(control: Estimate) -> str:
+    if control.low >= MATTERS:
+        return "Even a remark changes the answer this often: what it writes anew is unsteady."
     return ""
 
 

@@ -20,8 +20,14 @@ from interventions.trace import Edit, Step, Trace
 Encode = Callable[[str], Sequence[int]]
 Pieces = Callable[[Sequence[int]], Sequence[str]]
 
+REMARK = "Let me go on from here."
+"""Words that state nothing about any question, for the control of an edit."""
 _CONTEXT = 8
 """Tokens before a rewritten stretch that its text is read back with."""
+
+
+class NotWritable(ValueError):
+    """A text that this tokenizer has no ids for."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +209,35 @@ def corrupt_step(
     )
 
 
+def remark_after_step(
+    trace: Trace, step: int, encode: Encode, pieces_of: Pieces, remark: str = REMARK
+) -> Trace:
+    """A remark that says nothing put at the end of one step: the control of an edit.
+
+    Whatever it changes was changed by the mere fact of an edit. The step's own ids stay; the
+    white space that ended it ends the remark instead.
+
+    Raises:
+        NotWritable: if this tokenizer has no ids for the remark (a vocabulary of few words).
+    """
+    at = _require_step(trace, step)
+    part = _parts(trace)[at]
+    text = part.step.text
+    trailing = text[len(text.rstrip()) :]
+    added = f"{'' if trailing else ' '}{remark}{trailing}"
+    before = trace.prompt_ids + trace.reasoning_ids[: part.step.tokens[1]]
+    made = _encoded(added, before[-_CONTEXT:], encode, pieces_of)
+    if made is None:
+        raise NotWritable(
+            f"{_name(trace)}: this tokenizer gives no ids for {added!r} after step {step}; give a "
+            "remark in words that it has"
+        )
+    ids, pieces = made
+    return replace_step(
+        trace, step, part.ids + ids, part.pieces + pieces, kind="remark", detail={"new": added}
+    )
+
+
 EDITS: dict[str, Callable[..., Trace]] = {
     "remove": remove_step,
     "keep_only": keep_only_step,
@@ -212,6 +247,7 @@ EDITS: dict[str, Callable[..., Trace]] = {
     "reverse": reverse_steps,
     "replace": replace_step,
     "corrupt": corrupt_step,
+    "remark": remark_after_step,
 }
 """Every edit by the name that its record carries."""
 

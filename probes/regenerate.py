@@ -1,4 +1,4 @@
-"""A corrupted step with all that came after it written anew by the model.
+"""An edited step with all that came after it written anew by the model.
 
 Frozen corruption leaves the later steps as they were, and they may restate what the
 corrupted one said: only the steps that the answer is read off are credited. Here the model

@@ -5,10 +5,15 @@ Necessity, sufficiency and order sensitivity of every counted step (SLRC, sectio
 because a text with a hole is unlike any the model has seen, corruption of a step with the
 later text frozen, and corruption with the later text written anew. Frozen corruption
 credits only the steps that the answer is read off; regeneration all those it came from.
+
+A model that goes on from any disturbance by another way flips under regeneration without
+having read the step. So regeneration has a control: the step left as it was, a remark that
+says nothing put after it, and the later text written anew just the same.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,9 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from interventions import (
     NotCorruptible,
+    NotWritable,
     Trace,
     corrupt_step,
     keep_only_step,
+    remark_after_step,
     remove_step,
     shuffle_steps,
 )
@@ -43,8 +50,8 @@ from probes.regenerate import Regenerated, regenerate
 if TYPE_CHECKING:
     from interp.model import Model
 
-EditName = Literal["remove", "corrupt", "regenerate"]
-EDIT_NAMES: tuple[EditName, ...] = ("remove", "corrupt", "regenerate")
+EditName = Literal["remove", "corrupt", "regenerate", "control"]
+EDIT_NAMES: tuple[EditName, ...] = ("remove", "corrupt", "regenerate", "control")
 
 
 @dataclass(frozen=True)
@@ -55,8 +62,8 @@ class SlrcSettings:
     readings: tuple[Reading, ...] = READINGS
     shuffles: int = 3
     edits: tuple[EditName, ...] = EDIT_NAMES
-    """What is done to single steps beside keeping one alone; `regenerate` runs in `prefix`
-    framing only: a closed model cannot be made to go on."""
+    """What is done to single steps beside keeping one alone; `regenerate` and its `control`
+    run in `prefix` framing only: a closed model cannot be made to go on."""
     answer_tokens: int = 24
     """Longest greedy answer, in tokens."""
     length_normalise: bool = False
@@ -84,6 +91,7 @@ _FLIPS = {
     "shuffled": "reordered",
     "corrupted": "corrupt_flips",
     "regenerated": "regenerate_flips",
+    "controlled": "control_flips",
 }
 _DIGITS = 6
 """Decimals kept of what is measured: past them is float noise of the pack."""
@@ -111,11 +119,8 @@ def slrc(model: Model, trace: Trace, asking: Asking, settings: SlrcSettings) -> 
             "it as fewer_than_2_steps"
         )
     arms = _arms(model, trace, steps, settings)
-    asked_arms = {
-        arm: edited
-        for arm, edited in arms.items()
-        if arm[0] != "corrupted" or "corrupt" in settings.edits
-    }
+    frozen = {"removed", "alone", "shuffled"} | ({"corrupted"} & _wanted(settings))
+    asked_arms = {arm: t for arm, t in arms.items() if arm == BASELINE or arm[0] in frozen}
     records = []
     for framing in settings.framings:
         asked = partial(
@@ -129,13 +134,12 @@ def slrc(model: Model, trace: Trace, asking: Asking, settings: SlrcSettings) -> 
             execution=settings.execution,
         )
         packs = [asked(asked_arms)]
-        anew: dict[int, Regenerated] = {}
-        if framing == "prefix" and "regenerate" in settings.edits:
+        anew: dict[Arm, Regenerated] = {}
+        if framing == "prefix":
             anew = _anew(model, asking, arms, settings)
         if anew:
             # The baseline is asked once more, so that what is compared comes from one pack.
-            second = {BASELINE: trace} | {("regenerated", i): r.trace for i, r in anew.items()}
-            packs.append(asked(second))
+            packs.append(asked({BASELINE: trace} | {arm: r.trace for arm, r in anew.items()}))
         for reading in settings.readings:
             values = _read(trace, asking, packs, reading, settings)
             if "excluded" not in values:
@@ -169,7 +173,7 @@ def _arms(
     if len({trace.step_ids(s) for s in trace.counted_steps}) > 1:
         for k in range(settings.shuffles):
             arms["shuffled", k] = shuffle_steps(trace, settings.seed * 1000 + k)
-    if {"corrupt", "regenerate"} & set(settings.edits):
+    if {"corrupt", "regenerate", "control"} & set(settings.edits):
         for i, step in enumerate(steps):
             try:
                 arms["corrupted", i] = corrupt_step(
@@ -177,25 +181,43 @@ def _arms(
                 )
             except NotCorruptible:
                 continue
+    if "control" in settings.edits:
+        for i, step in enumerate(steps):
+            # Beside a corruption only: the two are compared step by step.
+            if ("corrupted", i) in arms:
+                with contextlib.suppress(NotWritable):
+                    arms["remarked", i] = remark_after_step(trace, step, model.encode, model.pieces)
     return arms
+
+
+_ANEW = {"corrupted": "regenerated", "remarked": "controlled"}
+_KINDS = {"corrupt": "corrupted", "regenerate": "regenerated", "control": "controlled"}
+
+
+def _wanted(settings: SlrcSettings) -> set[str]:
+    return {_KINDS[edit] for edit in settings.edits if edit in _KINDS}
 
 
 def _anew(
     model: Model, asking: Asking, arms: dict[Arm, Trace], settings: SlrcSettings
-) -> dict[int, Regenerated]:
-    corrupted = {i: edited for (kind, i), edited in arms.items() if kind == "corrupted"}
-    if not corrupted:
+) -> dict[Arm, Regenerated]:
+    edited: dict[Arm, Trace] = {
+        (_ANEW[kind], i): trace
+        for (kind, i), trace in arms.items()
+        if kind in _ANEW and _ANEW[kind] in _wanted(settings)
+    }
+    if not edited:
         return {}
     cue = len(asking.closer_ids) + len(model.encode(asking.answer_cue))
     made = regenerate(
         model,
-        list(corrupted.values()),
+        list(edited.values()),
         asking.closer_ids,
         max_new_tokens=settings.regenerate_tokens,
         reserve=cue + settings.answer_tokens,
         execution=settings.execution,
     )
-    return dict(zip(corrupted, made, strict=True))
+    return dict(zip(edited, made, strict=True))
 
 
 def _read(
@@ -241,7 +263,7 @@ def _read(
         "n_unparsed": sum(o.answer is None for o in outcomes.values()),
     }
     sizes = dict.fromkeys(
-        ("removed", "alone", "corrupted", "regenerated"), len(trace.counted_steps)
+        ("removed", "alone", "corrupted", "regenerated", "controlled"), len(trace.counted_steps)
     )
     for kind, size in (sizes | {"shuffled": settings.shuffles}).items():
         values |= _lists(kind, size, outcomes, graded=reading == "scored")
@@ -273,7 +295,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _described(
-    trace: Trace, arms: dict[Arm, Trace], anew: dict[int, Regenerated], settings: SlrcSettings
+    trace: Trace, arms: dict[Arm, Trace], anew: dict[Arm, Regenerated], settings: SlrcSettings
 ) -> dict[str, Any]:
     """The steps, and what was made of each."""
     steps = trace.counted_steps
@@ -281,7 +303,7 @@ def _described(
         "steps": [s.index for s in steps],
         "step_text": [s.text.strip() for s in steps],
     }
-    if {"corrupt", "regenerate"} & set(settings.edits):
+    if {"corrupt", "regenerate", "control"} & set(settings.edits):
         made = [arms.get(("corrupted", i)) for i in range(len(steps))]
         values["corruptible"] = [m is not None for m in made]
         values["corrupted_text"] = [
@@ -291,8 +313,8 @@ def _described(
         values["corruption_rule"] = [
             None if m is None else m.edits[-1].detail["rule"] for m in made
         ]
-    if anew:
-        found = [anew.get(i) for i in range(len(steps))]
-        values["regenerated_text"] = [None if r is None else r.continuation for r in found]
-        values["regenerated_cut"] = [None if r is None else r.cut for r in found]
+    for kind in dict.fromkeys(kind for kind, _ in anew):
+        found = [anew.get((kind, i)) for i in range(len(steps))]
+        values[f"{kind}_text"] = [None if r is None else r.continuation for r in found]
+        values[f"{kind}_cut"] = [None if r is None else r.cut for r in found]
     return values

@@ -174,6 +174,11 @@ def slrc_record(sample: Sample, framing: str, reading: str, shuffles: int = 3) -
             None if c is None else [*steps[:i], *sample.rewrite(i, c)]
             for i, c in enumerate(sample.corrupted)
         ],
+        # The planted models have no words for a remark; it leaves any other reader as it was.
+        "controlled": [
+            None if c is None or sample.model.startswith("planted:") else steps
+            for c in sample.corrupted
+        ],
         "shuffled": [list(order) for order in orders],
     }
     said = {
@@ -209,6 +214,7 @@ def slrc_record(sample: Sample, framing: str, reading: str, shuffles: int = 3) -
         "reordered": changed["shuffled"],
         "corrupt_flips": [bool(flip) for flip in changed["corrupted"]],
         "regenerate_flips": [bool(flip) for flip in changed["regenerated"]],
+        "control_flips": changed["controlled"],
         "n_unparsed": 0,
         "execution": "packed",
         "tree_reason": None,

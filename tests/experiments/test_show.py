@@ -58,7 +58,7 @@ def test_every_branch_is_there_in_every_framing_and_reading(run_dir):
     text = shown(run_dir, ITEM, model=FAITHFUL)
     for word in ("prefix", "reprompt", "generated", "scored", "unedited", "kept alone"):
         assert word in text
-    rewritten = [line for line in text.splitlines() if "written anew" in line]
+    rewritten = [line for line in text.splitlines() if "corrupted, later text written anew" in line]
     assert len(rewritten) == 3
     assert all(line.count("≠") == 4 for line in rewritten)
     assert text.count("steps shuffled") == 3

@@ -133,6 +133,21 @@ def test_an_unparsed_answer_counts_as_another_answer():
     assert one(edits_table([record]), edit="remove")["flip_rate"] == pytest.approx(1 / 3)
 
 
+def test_what_is_rewritten_counts_beyond_its_control():
+    samples = [sentiment_sample(i) for i in range(30)]
+    records = [slrc_record(s, "prefix", "generated") for s in samples]
+    rewritten = one(edits_table(records), edit="regenerate")
+    assert one(edits_table(records), edit="control")["flip_rate"] == 0
+    assert rewritten["beyond_control"] == rewritten["flip_rate"] > 0
+    assert rewritten["beyond_control_low"] < rewritten["flip_rate"]
+    for r in records:  # a model that arrives elsewhere whatever is done
+        r["regenerate_flips"] = r["control_flips"] = [c for c in r["corruptible"]]
+    unsteady = one(edits_table(records), edit="regenerate")
+    assert (unsteady["flip_rate"], unsteady["beyond_control"]) == (1, 0)
+    planted = edits_table([slrc_record(chain_sample("faithful", 1), "prefix", "generated")])
+    assert planted["beyond_control"].isna().all()
+
+
 def test_graded_readings_average_over_the_branches_made():
     record = slrc_record(chain_sample("faithful", 2), "prefix", "scored")
     table = edits_table([record])

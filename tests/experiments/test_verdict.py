@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from sample_records import FAITHFUL, HINT, REAL, chain_sample, records_of, sample_run
+from sample_records import (
+    FAITHFUL,
+    HINT,
+    REAL,
+    chain_sample,
+    records_of,
+    sample_run,
+    sentiment_sample,
+)
 
 from experiments.planted.data import VARIANTS
 from experiments.tables import tables
@@ -73,6 +81,17 @@ def test_the_steps_of_few_items_are_too_few_to_tell():
     found = verdicts_of(records_of(samples, ["prefix"], ["generated"]))[HINT]
     assert found.rates["regenerate"].high < 0.1
     assert found.word == "few"
+
+
+def test_a_model_that_any_remark_sways_does_not_use_its_steps():
+    records = records_of([sentiment_sample(i) for i in range(40)], ["prefix"], ["generated"])
+    for r in records:
+        if r["probe"] == "slrc":
+            r["regenerate_flips"] = r["control_flips"] = list(r["corruptible"])
+    (found,) = verdicts_of(records).values()
+    assert found.rates["regenerate"].value == 1
+    assert (found.beyond.value, found.word) == (0, "ignores")
+    assert "remark" in found.caution
 
 
 def test_removal_leads_where_nothing_else_was_run():

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from interventions import (
     EDITS,
     NotCorruptible,
+    NotWritable,
     Question,
     Trace,
     corrupt_step,
     corruption,
     from_ids,
     keep_only_step,
+    remark_after_step,
     remove_step,
     replace_step,
     reverse_steps,
@@ -277,6 +279,32 @@ def test_edits_of_edits_keep_the_first_indices(make_trace):
     assert remove_step(twice, 2).reasoning_text.strip() == "The second one is here."
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "One goes here.\nTwo goes here.\n",
+            "One goes here.\nLet me go on from here.\nTwo goes here.\n",
+        ),
+        ("One goes here. Two goes here.", "One goes here. Let me go on from here. Two goes here."),
+    ],
+)
+def test_a_remark_keeps_every_token_and_says_nothing(make_trace, coder, text, told):
+    trace = make_trace(text, min_chars=0)
+    edited = remark_after_step(trace, 0, coder.encode, coder.pieces)
+    assert edited.reasoning_text == told
+    added = len(edited.reasoning_ids) - len(trace.reasoning_ids)
+    at = trace.steps[0].tokens[1]
+    assert edited.reasoning_ids[:at] + edited.reasoning_ids[at + added :] == trace.reasoning_ids
+    assert edited.edits[-1].kind == "remark"
+
+
+def test_a_tokenizer_of_few_words_cannot_write_the_remark(make_trace, coder):
+    trace = make_trace("One goes here. Two goes here.", min_chars=0)
+    with pytest.raises(NotWritable, match="Let me go on from here"):
+        remark_after_step(trace, 0, lambda text: [0], coder.pieces)
+
+
 def test_every_edit_is_registered_by_the_kind_it_records(make_trace, coder):
     trace = make_trace("So 3 + 4 makes 7. So 7 - 2 makes 5. So 5 + 9 makes 4.")
     settings = {
@@ -288,6 +316,7 @@ def test_every_edit_is_registered_by_the_kind_it_records(make_trace, coder):
         "reverse": (),
         "replace": (1, (1,), ("a",)),
         "corrupt": (1, 0, coder.encode, coder.pieces),
+        "remark": (1, coder.encode, coder.pieces),
     }
     assert settings.keys() == EDITS.keys()
     for name, arguments in settings.items():

@@ -83,11 +83,16 @@ def test_lists_have_one_value_per_step_or_shuffle(records):
         if r["framing"] == "prefix":
             assert r["regenerate_flips"][3] is None
             assert r["regenerated_cut"][:3] == [True, True, True]
+            assert r["control_flips"][3] is None
+            assert r["control_flips"][:3] == [
+                a is None or a != r["baseline"] for a in r["controlled"][:3]
+            ]
+            assert len(r["controlled_text"]) == 4
         else:
-            assert r["regenerated"] is r["regenerate_flips"] is None
+            assert r["regenerated"] is r["regenerate_flips"] is r["controlled"] is None
         if r["reading"] == "generated":
             answers = r["removed"] + r["alone"] + r["shuffled"] + r["corrupted"][:3]
-            answers += (r["regenerated"] or [])[:3]
+            answers += (r["regenerated"] or [])[:3] + (r["controlled"] or [])[:3]
             assert r["n_unparsed"] == answers.count(None)
 
 
