@@ -138,12 +138,16 @@ def by_task(ax: Axes, slrc: pd.DataFrame) -> Axes:
                     fontsize=8.5,
                 )
     across = [x + 0.5 for x in range(len(tasks))]
-    ax.set_xticks(across, [visible(t) for t in tasks], rotation=20, ha="right")
-    ax.set_yticks([y + 0.5 for y in range(len(models))], [short(m) for m in models])
+    ax.set_xticks(across, [_cut(visible(t)) for t in tasks], rotation=20, ha="right")
+    ax.set_yticks([y + 0.5 for y in range(len(models))], [_cut(short(m)) for m in models])
     ax.tick_params(length=0)
     for side in ax.spines.values():
         side.set_visible(False)
     return ax
+
+
+def _cut(name: str, longest: int = 40) -> str:
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def by_task_picture(slrc: pd.DataFrame) -> Picture:

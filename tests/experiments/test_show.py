@@ -58,7 +58,7 @@ def test_every_branch_is_there_in_every_framing_and_reading(run_dir):
     text = shown(run_dir, ITEM, model=FAITHFUL)
     for word in ("prefix", "reprompt", "generated", "scored", "unedited", "kept alone"):
         assert word in text
-    rewritten = [line for line in text.splitlines() if "corrupted, later text written anew" in line]
+    rewritten = [line for line in text.splitlines() if "written anew" in line]
     assert len(rewritten) == 3
     assert all(line.count("≠") == 4 for line in rewritten)
     assert text.count("steps shuffled") == 3
@@ -112,7 +112,7 @@ def test_an_answer_that_did_not_parse_and_an_edit_that_was_not_run(tmp_path):
     text = shown(run_dir, sample.item)
     assert "≠ no answer" in text
     whole = sum(record["corruptible"])
-    assert sum("written anew" in line for line in text.splitlines()) == whole
+    assert sum("corrupted, later text written anew" in line for line in text.splitlines()) == whole
 
 
 def test_model_text_cannot_steer_the_terminal(tmp_path):
