@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from experiments.numbers import find_numbers
 
@@ -64,13 +64,17 @@ def last_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> 
     return last if last in labels else None
 
 
-def first_category(text: str, labels: Sequence[str]) -> str | None:
-    """The first category asserted in the first line of a continuation."""
-    found = _labels(_first_line(text), labels, (), plural=True)
+def first_category(
+    text: str, labels: Sequence[str], also: Mapping[str, str] | None = None
+) -> str | None:
+    """The first category asserted in the first line of a continuation; see `last_category`."""
+    found = _labels(_first_line(text), labels, (), plural=True, also=also)
     return found[0][1] if found else None
 
 
-def last_category(text: str, labels: Sequence[str]) -> str | None:
+def last_category(
+    text: str, labels: Sequence[str], also: Mapping[str, str] | None = None
+) -> str | None:
     """The category that a text concludes with ("last category, final three lines first").
 
     In the last three lines that are not blank: the last label stated as the category, else
@@ -78,10 +82,13 @@ def last_category(text: str, labels: Sequence[str]) -> str | None:
     ("birds") counts. The order
     in which the labels are listed plays no part: a parser that tried "World" first made
     every aside about the world an answer (Extended Data 2).
+
+    Args:
+        also: other words, in small letters, for labels.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     for end in ("\n".join(lines[-3:]), text):
-        found = _labels(end, labels, (), plural=True)
+        found = _labels(end, labels, (), plural=True, also=also)
         plain = _MARKUP.sub("", end)
         stated = [label for at, label in found if _STATES.search(plain[max(0, at - 80) : at])]
         if stated or found:
@@ -164,17 +171,22 @@ def first_choice(text: str, n_options: int) -> str | None:
 
 
 def _labels(
-    text: str, labels: Sequence[str], others: Sequence[str], *, plural: bool = False
+    text: str,
+    labels: Sequence[str],
+    others: Sequence[str],
+    *,
+    plural: bool = False,
+    also: Mapping[str, str] | None = None,
 ) -> list[tuple[int, str]]:
     """(offset without markup, label) of every asserted label, in order."""
     plain = _MARKUP.sub("", text)
-    by_lower = {label.lower(): label for label in (*others, *labels)}
+    by_lower = {label.lower(): label for label in (*others, *labels)} | dict(also or {})
     names = "|".join(re.escape(name) for name in sorted(by_lower, key=len, reverse=True))
     ending = "(?:s|es)?" if plural else ""
     found = list(re.finditer(rf"(?<!\w)({names}){ending}(?!\w)", plain, re.IGNORECASE))
     offered: set[int] = set()
     for one, other in itertools.pairwise(found):
-        differ = one[1].lower() != other[1].lower()
+        differ = by_lower[one[1].lower()] != by_lower[other[1].lower()]
         if differ and _BETWEEN_OFFERED.fullmatch(plain[one.end() : other.start()]):
             offered |= {one.start(), other.start()}
     return [

@@ -80,7 +80,13 @@ def _direct(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[R
     settings = DirectSettings(tuple(c.readings), c.answer_tokens, c.length_normalise)
     labels = task.labels(question, trace)
     return direct(
-        model, trace, prompts, labels, lambda text: task.parse(text, question), task.kind, settings
+        model,
+        trace,
+        prompts,
+        labels,
+        lambda text: task.parse(text, question),
+        question.kind,
+        settings,
     )
 
 

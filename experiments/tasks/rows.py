@@ -1,0 +1,98 @@
+"""One row of data, and reading its cells: what is missing or unusable is named with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from interp.errors import UserError
+
+MAX_CHARS = 1_000_000
+"""Most characters of a question or an option: far beyond any model's context. What is longer is
+a file that went into one cell."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row and where it stands."""
+
+    id: str
+    """The file's stem (or the split) and the row's number from 0."""
+    values: dict[str, Any]
+    where: str
+    """`mine.jsonl, line 3`: for messages."""
+
+
+def has(row: Row, name: str) -> bool:
+    """Whether the row has a value there: null, NaN and an empty text are none."""
+    value = row.values.get(name)
+    return value is not None and value == value and str(value).strip() != ""
+
+
+def column(row: Row, names: Sequence[str]) -> Any:
+    """The value of the first of `names` that the row has.
+
+    Raises:
+        UserError: it has none of them.
+    """
+    for name in names:
+        if has(row, name):
+            return row.values[name]
+    for name in names:
+        if isinstance(row.values.get(name), str):
+            raise UserError(f"{row.where}: {name!r} is empty; fill it, or take the row out")
+    raise UserError(
+        f"{row.where}: no column {' or '.join(map(repr, names))}; it has "
+        f"{', '.join(map(str, row.values)) or 'none'}"
+    )
+
+
+def text_of(row: Row, names: Sequence[str]) -> str:
+    """The text in the first of `names` that the row has, without white space around it.
+
+    Raises:
+        UserError: none is there, or it is none that a model can be asked (see `usable`).
+    """
+    name = next((n for n in names if has(row, n)), names[0])
+    return usable(column(row, names), repr(name), row)
+
+
+def usable(value: Any, what: str, row: Row) -> str:
+    """`value` as a text that can be put into a prompt.
+
+    Raises:
+        UserError: it is a list or an object, is empty or longer than `MAX_CHARS`, or holds
+            characters that no text has (NUL, half of a surrogate pair).
+    """
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise UserError(f"{row.where}: {what} is a {type(value).__name__}; give a text")
+    text = str(value).strip()
+    if not text:
+        raise UserError(f"{row.where}: {what} is empty; fill it, or take the row out")
+    if len(text) > MAX_CHARS:
+        raise UserError(
+            f"{row.where}: {what} has {len(text):,} characters, the limit is {MAX_CHARS:,}; "
+            "shorten it, or take the row out"
+        )
+    if bad := next((c for c in text if c == "\0" or "\ud800" <= c <= "\udfff"), None):
+        raise UserError(f"{row.where}: {what} holds the character {bad!r}; take it out")
+    return text
+
+
+def with_ids(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows under the ids of their own column `id`; without one they keep theirs.
+
+    Raises:
+        UserError: two have the same id.
+    """
+    seen: dict[str, str] = {}
+    for row in rows:
+        own = usable(row.values["id"], "'id'", row) if has(row, "id") else row.id
+        if own in seen:
+            raise UserError(
+                f"{row.where}: id {own!r} is that of {seen[own]}; give each row an id of its own, "
+                "or none"
+            )
+        seen[own] = row.where
+        yield Row(own, row.values, row.where)
