@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from experiments.contrasts import by_task_picture, contrast_picture
 from experiments.folder import make_folder
+from experiments.integrity_figure import integrity_picture
 from experiments.outcomes import EDITS
 from experiments.picture import STYLE, Picture, legend_above, save
 from experiments.plots import (
@@ -77,6 +78,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             _agreement_picture(tables["agreement"]),
             contrast_picture(tables["slrc"]),
             by_task_picture(tables["slrc"]),
+            *([integrity_picture(tables["integrity"])] if "integrity" in tables else []),
         ]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.outcomes import is_variant
 from experiments.tidy import rows, where
 from experiments.verdict import MATTERS, model_order
 
@@ -71,6 +72,8 @@ def paper_tables(
     ]
     if "taxonomy" in tables:
         made.insert(1, modes(_own(tables["taxonomy"])))
+    if "threshold_sensitivity" in tables:
+        made.append(thresholds(tables["threshold_sensitivity"]))
     return [table for table in made if len(table.data)]
 
 
@@ -190,6 +193,16 @@ def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], 
     return PaperTable(name, pd.DataFrame(data, columns=["model", *tasks]), pd.DataFrame(printed))
 
 
+def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
+    """Extended Data Table 3: pairs that keep their mode under another necessity threshold."""
+    printed = [
+        {"Nec threshold": f"{r['necessity_threshold']:.2f}", "Measured": _way(r)}
+        | {"Classification": f"{r['n_same']}/{r['n']} ({_or_dash(whole, 100 * r['agreement'])}%)"}
+        for r in rows(sensitivity)
+    ]
+    return PaperTable("paper_ed3", sensitivity, pd.DataFrame(printed))
+
+
 def title(task: str) -> str:
     """A task as the paper calls it; its own name where the paper has none."""
     return TITLES.get(task, task)
@@ -219,7 +232,7 @@ def size(parameters: int) -> str:
 
 def _own(table: pd.DataFrame) -> pd.DataFrame:
     """Without the prompt variants (`sst2:alternative`), which have a table of their own."""
-    kept = table.loc[~table["task"].str.contains(":", regex=False)]
+    kept = table.loc[[not is_variant(task) for task in table["task"]]]
     assert isinstance(kept, pd.DataFrame)
     return kept
 

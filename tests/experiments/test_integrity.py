@@ -10,6 +10,7 @@ from probe_records import agreement, noticing, slrc_outcome
 from scipy.stats import binomtest
 
 from experiments.integrity import (
+    CORRELATED,
     correlation,
     correlations_table,
     error_detection_table,
@@ -17,6 +18,8 @@ from experiments.integrity import (
     ris,
     sycophancy_table,
 )
+from experiments.integrity_figure import integrity_picture
+from experiments.tidy import where
 
 
 def test_ris_by_hand():
@@ -93,6 +96,20 @@ def test_integrity_by_hand():
     assert row["ris"] == pytest.approx(0.32 * 0.5)
     for name in ("slrc", "sycophancy", "error_detection", "ris"):
         assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
+
+
+def test_every_model_is_a_point_of_the_figure():
+    records = model_records("a", 3, 1, 2) + model_records("b", 1, 0, 1)
+    table = integrity_table(records, resamples=20)
+    picture = integrity_picture(table)
+    assert picture.figure is not None
+    across = [ax.get_xlabel() for ax in picture.figure.axes]
+    assert across == ["SLRC", "SLRC", "RIS"]
+    for ax, (x, y) in zip(picture.figure.axes, CORRELATED, strict=True):
+        assert {t.get_text() for t in ax.texts} == {"a", "b"}
+        for note in ax.texts:
+            row = where(table, model=note.get_text()).iloc[0]
+            assert note.xy == (row[x], row[y])
 
 
 def test_integrity_is_the_same_again_and_in_any_order():

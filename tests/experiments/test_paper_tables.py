@@ -112,6 +112,15 @@ def test_table_2_puts_every_pair_in_the_field_of_its_mode():
     assert "(-1/11%)" in printed["CoT doesn't help"][1]
 
 
+def test_extended_data_3_prints_shares_of_pairs():
+    sensitivity = pd.DataFrame(
+        [{"framing": "reprompt", "reading": "generated", "necessity_threshold": 0.2}]
+    ).assign(n=12, n_same=9, agreement=0.75)
+    tables = {"slrc": SLRC, "steps": STEPS, "threshold_sensitivity": sensitivity}
+    printed = {t.name: t for t in paper_tables(tables)}["paper_ed3"].printed
+    assert printed["Classification"].tolist() == ["9/12 (75%)"]  # as the paper prints it
+
+
 def test_a_run_without_the_papers_tasks_leaves_only_what_it_has():
     found = {t.name for t in paper_tables(tables(sample_run(), resamples=10))}
     assert found == {"paper_table1", "paper_ed4", "paper_ed5", "paper_ed6"}
