@@ -63,22 +63,21 @@ def options_of(row: Row) -> Options:
 
 
 def right_letter(options: Options, gold: Any, row: Row) -> str:
-    """The letter of the right option, which `gold` calls by its name or quotes.
+    """The letter of the option that `gold` calls by name, by text, or by both (`B: otter`).
 
     Raises:
         UserError: it is neither, or both of different options.
     """
     said = usable(gold, "the answer", row)
-    by_name = [
-        i for i, n in enumerate(options.names) if n.casefold() == said.strip("().").casefold()
-    ]
-    by_text = [i for i, t in enumerate(options.texts) if t.casefold() == said.casefold()]
-    found = by_name if options.named and by_name else sorted({*by_name, *by_text})
+    pairs = list(zip(options.names, options.texts, strict=True))
+    bare, folded = said.strip("().").casefold(), said.casefold()
+    by_name = [i for i, (name, _) in enumerate(pairs) if name.casefold() == bare]
+    by_text = [i for i, (_, text) in enumerate(pairs) if text.casefold() == folded]
+    by_both = [i for i, (n, t) in enumerate(pairs) if _is_both(folded, n.casefold(), t.casefold())]
+    found = by_name if options.named and by_name else sorted({*by_name, *by_text, *by_both})
     if len(found) == 1:
         return LETTERS[found[0]]
-    shown = ", ".join(
-        f"{n} ({_short(t)})" for n, t in zip(options.names, options.texts, strict=True)
-    )
+    shown = ", ".join(f"{name} ({_short(text)})" for name, text in pairs)
     if found:
         raise UserError(
             f"{row.where}: answer {_short(said)!r} could be any of "
@@ -90,6 +89,11 @@ def right_letter(options: Options, gold: Any, row: Row) -> str:
     )
 
 
+def _is_both(said: str, name: str, text: str) -> bool:
+    """`B: otter`, `(B) otter` or `B. otter`."""
+    return any(said == f"{name}{mark} {text}" for mark in ":.)") or said == f"({name}) {text}"
+
+
 def _given(row: Row, name: str) -> bool:
     return has(row, name) and row.values[name] not in ([], {})
 
@@ -99,9 +103,13 @@ def _pairs(value: Any, row: Row, where: str) -> list[tuple[str | None, Any]]:
     if isinstance(value, str):
         value = _parsed(value)
     if isinstance(value, dict) and {"text", "label"} <= set(value):
-        if len(value["text"]) != len(value["label"]):
-            raise UserError(f"{row.where}: {where!r} has more labels or texts; give one per option")
-        return [(str(n), t) for n, t in zip(value["label"], value["text"], strict=True)]
+        texts, labels = value["text"], value["label"]
+        if len(texts) != len(labels):
+            raise UserError(
+                f"{row.where}: {where!r} has {len(labels)} labels and {len(texts)} texts; "
+                "give one of each per option"
+            )
+        return [(str(n), t) for n, t in zip(labels, texts, strict=True)]
     if isinstance(value, dict):
         return sorted((str(name), text) for name, text in value.items() if text is not None)
     if not isinstance(value, list | tuple):

@@ -13,6 +13,8 @@ import pytest
 
 from experiments.tasks import LoadSettings, get_task
 from experiments.tasks.exams import ARC_CHALLENGE
+from experiments.tasks.files import read_rows
+from experiments.tasks.hub import HubData
 from interp.errors import UserError
 from interventions.trace import Question
 
@@ -198,6 +200,24 @@ def test_the_hub_out_of_reach_names_the_set_and_the_remedy(
     assert f"--set data.path.{task}=FILE_OR_FOLDER" in message
     assert "/" in message.split("hub")[0]
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("task", LAYOUTS)
+def test_the_hubs_loader_gives_the_same_questions(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`datasets` reads a folder by the same rules as a repository of the hub."""
+    datasets = pytest.importorskip("datasets", reason="datasets comes with the data extra")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    stem, rows = LAYOUTS[task]
+    folder = tmp_path / "repository"
+    write(folder / f"{Path(stem).name}.jsonl", rows)
+    data = HubData(task, str(folder), "validation" if "validation" in stem else "test")
+    ours = read_rows(folder, data.split)
+    theirs = data.rows(LoadSettings())
+    assert [row.values for row in theirs] == [row.values for row in ours]
+    assert [row.id for row in theirs] == [f"{data.split}-{i}" for i in range(len(rows))]
+    assert data.rows(LoadSettings(limit=1)) == theirs[:1]
 
 
 def test_the_old_error_of_the_ag_news_parser_is_gone() -> None:
