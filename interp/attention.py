@@ -26,6 +26,10 @@ from interp.forest import Forest, Run
 
 Kernel = Callable[..., tuple[Tensor, Tensor | None]]
 
+_BLOCK = 128
+"""Queries of one masked call on a CPU: under a mask the kernel computes keys beyond a query
+all the same, so a long run is cut where its keys end."""
+
 
 class Session(Protocol):
     """Decides what the queries of a packed forward attend to."""
@@ -82,6 +86,32 @@ def kernel(module: nn.Module) -> Kernel:
     if name in ("faithscope_eager", "eager"):
         return eager(module)
     return ALL_ATTENTION_FUNCTIONS[name.removeprefix("faithscope_")]
+
+
+def _masked_on_cpu(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor,
+    *,
+    scaling: float | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """What transformers' sdpa does under a mask, without a copy of the keys for every query
+    head: its way is right for CUDA, whose masked kernels want the copy, and costs a short run
+    on a CPU half of its time."""
+    if kwargs.get("dropout") or kwargs.get("position_bias") is not None:
+        return kernel(module)(module, query, key, value, mask, scaling=scaling, **kwargs)  # pyright: ignore
+    out = nn.functional.scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        attn_mask=mask,
+        scale=scaling,
+        enable_gqa=query.shape[1] != key.shape[1],
+    )
+    return out.transpose(1, 2).contiguous(), None
 
 
 def eager(module: nn.Module) -> Kernel:
@@ -193,9 +223,25 @@ class Prefill:
         n, p, window = q.shape[2], k.shape[2], kwargs.get("sliding_window")
         if window is not None and p <= window:
             window = None
-        plain = window is None and (n == 1 or (n == p and not _is_eager(module)))
-        mask = None if plain else self._mask(module, n, p, window, q)
-        return kernel(module)(module, q, k, v, mask, **kwargs)[0]
+        if window is None and (n == 1 or (n == p and not _is_eager(module))):
+            return kernel(module)(module, q, k, v, None, **kwargs)[0]
+        mask = self._mask(module, n, p, window, q)
+        if q.device.type != "cpu":
+            return kernel(module)(module, q, k, v, mask, **kwargs)[0]
+        masked = kernel(module) if _is_eager(module) else _masked_on_cpu
+        outs = [
+            masked(
+                module,
+                q[:, :, at : at + _BLOCK],
+                k[:, :, :upto],
+                v[:, :, :upto],
+                mask[:, :, at : at + _BLOCK, :upto],
+                **kwargs,
+            )[0]
+            for at in range(0, n, _BLOCK)
+            for upto in [min(p, p - n + at + _BLOCK)]
+        ]
+        return outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)
 
     def _mask(self, module: nn.Module, n: int, p: int, window: int | None, q: Tensor) -> Tensor:
         name = (n, p, window, q.device, _is_eager(module))

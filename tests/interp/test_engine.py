@@ -6,7 +6,7 @@ import pytest
 import torch
 from conftest import CONFIGS, tiny
 
-from interp import execute
+from interp import attention, execute
 from interp.errors import UserError
 from interp.forest import Branch
 from interp.model import Model
@@ -45,6 +45,14 @@ def test_small_chunks_and_budgets_change_nothing(tree_model: Model):
     split = model.run(branches)
     assert split.trie_tokens > whole.trie_tokens
     for p, q in zip(whole.branches, split.branches, strict=True):
+        assert gap(p.logits, q.logits) < 1e-4
+
+
+def test_runs_cut_into_blocks_of_queries_change_nothing(tree_model: Model, monkeypatch):
+    branches = [Branch(s, ask=(-1, 0)) for s in bushy(3)]
+    loop = tree_model.run(branches, execution="loop")
+    monkeypatch.setattr(attention, "_BLOCK", 4)
+    for p, q in zip(tree_model.run(branches).branches, loop.branches, strict=True):
         assert gap(p.logits, q.logits) < 1e-4
 
 
