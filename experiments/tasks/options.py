@@ -135,7 +135,23 @@ def _parsed(text: str) -> Any:
     if isinstance(value, list | dict):
         return value
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines if len(lines) > 1 else text.split("|")
+    return _joined(lines) if len(lines) > 1 else text.split("|")
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Lines that go on with a lettered option are part of it."""
+    if not _LETTERED.fullmatch(lines[0].strip()):
+        return lines
+    found: list[str] = []
+    for line in lines:
+        lettered = _LETTERED.fullmatch(line.strip())
+        if lettered and lettered["letter"] == LETTERS[len(found) % len(LETTERS)]:
+            found.append(line)
+        elif found:
+            found[-1] += f"\n{line}"
+        else:
+            return lines
+    return found
 
 
 def _short(text: str) -> str:

@@ -29,9 +29,11 @@ def files_of_split(folder: Path, split: str, config: str | None = None) -> list[
 
     Raises:
         UserError: none, several, or not every shard of it.
+        OSError: the folder may not be read.
     """
     if not folder.is_dir():
         raise UserError(f"data.path: no such file or folder: {str(folder)!r}; check the path")
+    next(folder.iterdir(), None)  # raises where the folder is closed; rglob passes over it
     files = sorted(f for f in folder.rglob("*") if f.suffix in SUFFIXES and f.is_file())
     inside = [(f, f.relative_to(folder)) for f in files]
     for word in dict.fromkeys((split, *_ALSO.get(split, ()))):

@@ -162,6 +162,9 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, capsys: pytest.CaptureFixtu
     path.chmod(0)
     said = complaint(tmp_path, capsys, path)
     assert f"{path}: cannot be read (Permission denied); check its permissions" in said
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0)
+    assert f"{folder}: cannot be read (Permission denied)" in complaint(tmp_path, capsys, folder)
 
 
 def test_own_questions_that_nobody_gave(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,6 +49,14 @@ def test_options_in_every_form(tmp_path: Path, options: Any, answer: str) -> Non
     assert (found.kind, found.options, found.gold) == ("choice", FISH, "B")
 
 
+def test_an_option_of_several_lines(tmp_path: Path) -> None:
+    found = one(
+        tmp_path, options="A: def f():\n    return 1\nB: def f():\n    return 2", answer="B"
+    )
+    assert found.options == ("def f():\n    return 1", "def f():\n    return 2")
+    assert one(tmp_path, options="trout\notter", answer="B").options == FISH
+
+
 def test_options_in_columns(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("question,A,B,C,answer\nWhich?,trout,otter,,B\nAnd?,x,y,z,z\nSum?,,,,12\n")
