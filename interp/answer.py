@@ -204,10 +204,7 @@ def _scored(
     model: Model, node: int, logits: Tensor, tokens: set[int]
 ) -> dict[tuple[int, int], float]:
     """Log-probs of `tokens` after `node`."""
-    if torch.isnan(logits).any() or torch.isposinf(logits).any():
-        raise FloatingPointError(
-            f"{model.name}: NaN or infinite logits in {model.dtype}; load it in bfloat16 or float32"
-        )
+    execute.check_finite(model, logits)
     total = torch.logsumexp(logits, -1)
     out = {}
     for token in tokens:

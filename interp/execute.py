@@ -135,6 +135,25 @@ def greedy(logits: Tensor) -> Tensor:
     return logits.argmax(-1)
 
 
+def check_finite(model: Model, logits: Tensor) -> None:
+    """Of (..., V) logits; argmax would take a NaN for the greatest of all and go on.
+
+    Raises:
+        FloatingPointError: a NaN or plus infinity, with what to do about it.
+    """
+    # the greatest of each row is NaN where any of it is
+    worst = logits.amax(-1)
+    if bool((worst < torch.inf).all()):
+        return
+    value = "NaN" if bool(worst.isnan().any()) else "infinite"
+    remedy = (
+        "its weights, or what it makes of this text, are broken: check the checkpoint"
+        if model.dtype in ("float32", "float64")
+        else f"{model.dtype} may not hold its numbers: set model.dtype to float32"
+    )
+    raise FloatingPointError(f"{model.name}: {value} logits in {model.dtype}; {remedy}")
+
+
 @torch.inference_mode()
 def decode(
     model: Model,
@@ -193,6 +212,7 @@ def _decode_group(
     logits = first[rows]
     written: dict[int, list[int]] = {r: [] for r in rows}
     while True:
+        check_finite(model, logits)
         tokens = (choose(logits, rows) if choose else greedy(logits)).tolist()
         alive: list[int] = []
         for i, (row, token) in enumerate(zip(rows, tokens, strict=True)):
@@ -254,7 +274,9 @@ def continue_one_by_one(
     while True:
         out = model.hf(input_ids=tokens, past_key_values=past, use_cache=True, logits_to_keep=1)
         past = out.past_key_values
-        token = int((choose or greedy)(out.logits[0, -1:].float()))
+        logits = out.logits[0, -1:].float()
+        check_finite(model, logits)
+        token = int((choose or greedy)(logits))
         if token in model.end_ids:
             return Generation(tuple(written), "stop")
         written.append(token)

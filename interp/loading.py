@@ -18,6 +18,7 @@ from transformers import (
 
 from interp import attention, prompts, sources, verify
 from interp.errors import UserError
+from interp.memory import is_out_of_memory
 from interp.model import Model
 from interp.structure import Structure, probe
 
@@ -53,7 +54,7 @@ def load(
     source = sources.resolve(name, revision)
     where = str(source.location)
     at = _device(device)
-    with _reading(name):
+    with _reading(name, where):
         config = AutoConfig.from_pretrained(
             where, revision=source.revision, trust_remote_code=trust_remote_code
         )
@@ -67,10 +68,18 @@ def load(
         options |= {"quantization_config": _quantization(quantize), "device_map": device_map or at}
     elif device_map is not None:
         options["device_map"] = device_map
-    with _reading(name):
-        hf = AutoModelForCausalLM.from_pretrained(where, config=config, **options)
+    with _reading(name, where):
+        hf, found = AutoModelForCausalLM.from_pretrained(  # pyright: ignore
+            where, config=config, output_loading_info=True, **options
+        )
         tokenizer = AutoTokenizer.from_pretrained(
             where, revision=source.revision, trust_remote_code=trust_remote_code
+        )
+    if missing := sorted(found["missing_keys"]):
+        # transformers would draw them at random and only warn
+        raise UserError(
+            f"model {name!r}: {where} lacks {len(missing)} weights that {type(hf).__name__} has "
+            f"(first: {missing[0]}); get its files again"
         )
     if quantize is None and device_map is None:
         hf = hf.to(torch.device(at))  # pyright: ignore
@@ -78,16 +87,26 @@ def load(
 
 
 @contextmanager
-def _reading(name: str) -> Iterator[None]:
-    """What transformers says where weights cannot be had, as one line with the model's name."""
+def _reading(name: str, where: str) -> Iterator[None]:
+    """Whatever reading damaged or absent files raises, as one line with the model's name.
+
+    Each library has errors of its own here (safetensors, tokenizers, json, torch), some of
+    them plain `Exception`.
+    """
     try:
         yield
     except UserError:
         raise
-    except (OSError, ValueError, ImportError) as error:
-        raise UserError(
-            f"model {name!r} cannot be read: {' '.join(str(error).split())[:400]}"
-        ) from error
+    except Exception as error:
+        reason = " ".join(str(error).split())[:400]
+        if is_out_of_memory(error):
+            raise UserError(
+                f"model {name!r} does not fit into memory ({reason}); take dtype bfloat16, "
+                "quantize, or device_map: auto"
+            ) from error
+        kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
+        again = f"; are the files in {where} whole? get them again" if Path(where).exists() else ""
+        raise UserError(f"model {name!r} cannot be read: {kind}{reason}{again}") from error
 
 
 def wrap(
