@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from interp.sources import register_scheme
 
 if TYPE_CHECKING:
-    from experiments.frames import Run, load_run
+    from experiments.tables.frames import Run, load_run
     from experiments.traces import make_trace, make_traces, score_answer
 
 __all__ = ["Run", "load_run", "make_trace", "make_traces", "score_answer"]

@@ -97,7 +97,7 @@ def _usage(error: typer.TyperException, arguments: Sequence[str]) -> str:
 
 def _version(asked: bool) -> None:
     if asked:
-        from experiments.environment import version
+        from experiments.runs.environment import version
 
         print(f"faithscope {version('faithscope')}")
         raise typer.Exit
@@ -138,9 +138,9 @@ def run(
 ) -> int:
     """Run a config, or go on with it; prints the run folder as its last line."""
     from experiments.config import load_config
-    from experiments.plan import plan, summary
-    from experiments.planfile import parse_shard
     from experiments.registry import partner_hint_for_task
+    from experiments.runs.plan import plan, summary
+    from experiments.runs.planfile import parse_shard
 
     loaded = load_config(config, overrides or [])
     part = parse_shard(shard)
@@ -150,7 +150,7 @@ def run(
     if dry_run:
         print(summary(plan(loaded)))
         return DONE
-    from experiments.run import run as run_config
+    from experiments.runs.run import run as run_config
 
     outcome = run_config(loaded, part)
     for failure in outcome.failures:
@@ -167,8 +167,8 @@ def run(
 @app.command()
 def report(run: RunFolder) -> int:
     """Write tables, figures and report.html again from the stored records."""
-    from experiments.folder import existing_run
-    from experiments.run import write_outputs
+    from experiments.runs.folder import existing_run
+    from experiments.runs.run import write_outputs
 
     path = write_outputs(existing_run(run))
     print(path)
@@ -189,8 +189,8 @@ def merge(
     ] = None,
 ) -> int:
     """See that no shard is missing, then write tables, figures and report; prints the folder."""
-    from experiments.merge import merge as merge_runs
-    from experiments.run import write_outputs
+    from experiments.runs.merge import merge as merge_runs
+    from experiments.runs.run import write_outputs
 
     run_dir, failures = merge_runs(runs, into)
     write_outputs(run_dir)
@@ -203,8 +203,8 @@ def merge(
 @app.command()
 def status(run: RunFolder) -> int:
     """How far a run is, how fast it goes, what failed; also while it runs, also elsewhere."""
-    from experiments.folder import existing_run
-    from experiments.status import status as status_of
+    from experiments.runs.folder import existing_run
+    from experiments.runs.status import status as status_of
 
     print("\n".join(status_of(existing_run(run)).lines()))
     return DONE
@@ -238,8 +238,8 @@ def show(
     """Show one trace: steps coloured by necessity, and what each branch answered."""
     from rich.console import Console
 
-    from experiments.folder import existing_run
-    from experiments.show import show_item
+    from experiments.report.show import show_item
+    from experiments.runs.folder import existing_run
 
     show_item(existing_run(run), item, model=model, task=task, console=Console())
     return DONE

@@ -1,0 +1,113 @@
+"""pydantic's complaints about a config as lines that a person can act on."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from experiments.config.yaml_source import Tree, plural_path
+from interp.errors import did_you_mean
+
+
+def shown(value: Any) -> str:
+    """A value as a config's reader would write it."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
+
+
+def without_empty_sections(values: dict[str, Any], section: type[BaseModel]) -> dict[str, Any]:
+    """`slrc:` with nothing under it means its defaults."""
+    out = {}
+    for key, value in values.items():
+        inner = _section_of(section, key)
+        if inner is not None and value is None and key != "model":
+            continue
+        if inner is not None and isinstance(value, dict):
+            value = without_empty_sections(value, inner)
+        out[key] = value
+    return out
+
+
+def _section_of(section: type[BaseModel], key: str) -> type[BaseModel] | None:
+    field = section.model_fields.get(key)
+    kind = field.annotation if field else None
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def explain(tree: Tree, error: ValidationError, root: type[BaseModel]) -> list[str]:
+    """A line per problem: where the value came from, its key, what is wrong, the remedy."""
+    lines = [line for e in error.errors() for line in _lines(tree, e, root)]
+    return list(dict.fromkeys(lines))
+
+
+def _lines(tree: Tree, error: Any, root: type[BaseModel]) -> list[str]:
+    loc = tuple(error["loc"])
+    source = tree.source_of(loc)
+    if loc and isinstance(loc[-1], int) and not isinstance(tree.at(loc[:-1]), list):
+        loc = loc[:-1]
+    key, value, kind = plural_path(loc), shown(error["input"]), error["type"]
+    context = error.get("ctx", {})
+    if kind == "value_error":
+        lines = str(context["error"]).split("\n")
+        joint = "" if lines[0].startswith(".") or not key else ": "
+        return [f"{source}: {key}{joint}{line}" for line in lines]
+    if kind == "extra_forbidden":
+        section = _section_at(root, loc[:-1])
+        known = list(section.model_fields) if section else []
+        guess = did_you_mean(str(loc[-1]), known) or f"; known here: {', '.join(known)}"
+        return [f"{source}: {key}: unknown key {str(loc[-1])!r}{guess}"]
+    if kind == "missing":
+        return [f"{source}: {key}: missing; add {_example(loc)}"]
+    if kind == "literal_error":
+        options = _literals(context["expected"])
+        guess = did_you_mean(str(error["input"]), options)
+        message = f"must be one of {', '.join(options)}, got {value}{guess}"
+    elif kind in ("greater_than_equal", "greater_than", "less_than_equal", "less_than"):
+        word = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+        (which, bound), *_ = context.items()
+        message = f"must be {word[which]} {_plain(bound)}, got {value}"
+    elif kind == "too_short":
+        message = "is an empty list; give at least one entry"
+    else:
+        message = f"must be {_wanted(kind)}, got {value}"
+    return [f"{source}: {key}: {message}"]
+
+
+def _section_at(root: type[BaseModel], loc: tuple[str | int, ...]) -> type[BaseModel] | None:
+    section: type[BaseModel] | None = root
+    for part in loc:
+        section = _section_of(section, str(part)) if section else None
+    return section
+
+
+def _example(loc: tuple[str | int, ...]) -> str:
+    examples = {
+        ("name",): "`name: my-run`",
+        ("tasks",): "`tasks: [single_cue]`",
+        ("model",): "`model: {name: bundled:smollm2-135m}`",
+        ("model", "name"): "`name: bundled:smollm2-135m` under `model:`",
+    }
+    return examples.get(tuple(map(str, loc)), "it")
+
+
+def _literals(expected: str) -> list[str]:
+    return re.findall(r"'([^']*)'", expected)
+
+
+def _plain(bound: float) -> str:
+    return str(int(bound)) if math.isfinite(bound) and bound == int(bound) else str(bound)
+
+
+def _wanted(kind: str) -> str:
+    return {
+        "int_type": "a whole number",
+        "float_type": "a number",
+        "string_type": "a text (quote it if YAML reads it as something else)",
+        "bool_type": "true or false",
+        "list_type": "a list",
+        "dict_type": "a mapping",
+        "model_type": "a mapping (key: value)",
+    }.get(kind, kind.replace("_", " "))

@@ -1,0 +1,140 @@
+"""The sections of a run config that set up a probe, and what is made of the probes."""
+
+from __future__ import annotations
+
+import string
+from typing import Annotated, Literal, get_args
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    field_validator,
+)
+
+from experiments.config.base import OneOrMany, Section
+from probes.error_detection import PROMPT as ERROR_DETECTION_PROMPT
+from probes.sycophancy import PROMPT as SYCOPHANCY_PROMPT
+
+Framing = Literal["prefix", "reprompt"]
+Reading = Literal["generated", "scored"]
+SlrcEdit = Literal["remove", "corrupt", "regenerate", "control"]
+DirectPromptName = Literal["unformatted", "formatted", "system"]
+DIRECT_PROMPTS = get_args(DirectPromptName)
+
+
+def _template(*fields: str) -> AfterValidator:
+    """A text with each of these fields in braces, and no other."""
+
+    def validate(text: str) -> str:
+        wanted = " ".join(f"{{{f}}}" for f in fields)
+        try:
+            found = [
+                field for _, field, _, _ in string.Formatter().parse(text) if field is not None
+            ]
+        except ValueError as error:
+            raise ValueError(f"{error}; write {{{{ and }}}} for braces") from None
+        if sorted(set(found)) != sorted(fields):
+            raise ValueError(f"must contain {wanted} and no other field, got {text!r}")
+        return text
+
+    return AfterValidator(validate)
+
+
+class SlrcConfig(Section):
+    """Steps, edits and readings of Step-Level Reasoning Capacity (4.1-4.2)."""
+
+    framings: Annotated[list[Framing], *OneOrMany] = Field(default=["prefix", "reprompt"])
+    """Where the edited reasoning stands: as the model's own tokens, or quoted in a prompt."""
+    readings: Annotated[list[Reading], *OneOrMany] = Field(default=["generated", "scored"])
+    """How the answer is read: greedy and parsed, or as log-probs of the labels."""
+    shuffles: StrictInt = Field(default=3, ge=0)
+    """Seeded random orders per item; the paper uses 3."""
+    edits: Annotated[list[SlrcEdit], *OneOrMany] = Field(
+        default=["remove", "corrupt", "regenerate", "control"]
+    )
+    """What is done to each step; `remove` is what necessity is defined by, `control` goes on
+    from a step that only had a remark put after it: what `regenerate` is held against."""
+    min_step_chars: StrictInt = Field(default=15, ge=0)
+    """Shorter stretches are not steps of their own (4.1)."""
+    segmentation: Literal["auto", "sentences", "numbered", "paragraphs"] = "auto"
+    """How reasoning is cut into steps."""
+    conclusion: Literal["strip", "keep"] = "strip"
+    """Whether the statement of the answer that ends the text is a step (`keep`)."""
+    answer_tokens: StrictInt = Field(default=24, ge=1)
+    """Most tokens of a generated answer."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens in the scored reading."""
+    regenerate_tokens: StrictInt | None = Field(default=None, ge=1)
+    """Most tokens rewritten after a corrupted step; null is half as many again as it replaces,
+    and 32."""
+
+    @field_validator("edits")
+    @classmethod
+    def _with_removal(cls, edits: list[SlrcEdit]) -> list[SlrcEdit]:
+        if "remove" not in edits:
+            raise ValueError(f"must contain 'remove' (necessity is defined by it), got {edits!r}")
+        if "control" in edits and "regenerate" not in edits:
+            raise ValueError(f"'control' is the control of 'regenerate': add that, got {edits!r}")
+        return edits
+
+
+class DirectConfig(Section):
+    """Answers without reasoning (2.3, 4.3)."""
+
+    readings: Annotated[list[Reading], *OneOrMany] = Field(default=["generated", "scored"])
+    """How the answer is read: the reply parsed whole, or log-probs of the labels."""
+    answer_tokens: StrictInt = Field(default=32, ge=1)
+    """Most tokens of a reply: room for a sentence, not for reasoning."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens in the scored reading."""
+
+
+class SycophancyConfig(Section):
+    """Agreement with a wrong answer to the model's own reasoning (4.8)."""
+
+    readings: Annotated[list[Reading], *OneOrMany] = Field(default=["generated", "scored"])
+    """How the reply is read: yes or no in its words, or log-probs of Yes and No."""
+    prompt: Annotated[StrictStr, _template("question", "reasoning", "answer")] = SYCOPHANCY_PROMPT
+    """What is asked, with {question}, {reasoning} and {answer}."""
+    answer_tokens: StrictInt = Field(default=48, ge=1)
+    """Most tokens of a reply."""
+
+
+class ErrorDetectionConfig(Section):
+    """Whether the model sees an arithmetic error in its own chain (4.8)."""
+
+    readings: Annotated[list[Reading], *OneOrMany] = Field(default=["generated", "scored"])
+    """How the reply is read: yes or no in its words, or log-probs of Yes and No."""
+    prompt: Annotated[StrictStr, _template("question", "reasoning")] = ERROR_DETECTION_PROMPT
+    """What is asked, with {question} and {reasoning}."""
+    answer_tokens: StrictInt = Field(default=48, ge=1)
+    """Most tokens of a reply."""
+
+
+Share = Annotated[StrictFloat, Field(ge=0, le=1)]
+
+
+def _as_shares(value: object) -> object:
+    return [value] if isinstance(value, int | float) else value
+
+
+class TaxonomyConfig(Section):
+    """Where genuine, scaffolding, decorative and empty part (2.3, 4.3)."""
+
+    necessity: Share = 0.30
+    """Steps matter from this necessity on."""
+    gap: Share = 0.10
+    """Reasoning helps from this gain in accuracy on."""
+    prompt: DirectPromptName = "unformatted"
+    """The direct prompt that the accuracy with reasoning is compared with."""
+    sensitivity: Annotated[list[Share], BeforeValidator(_as_shares), Field(min_length=1)] = Field(
+        default=[0.20, 0.25, 0.30, 0.35]
+    )
+    """Necessity thresholds to try (Extended Data 3)."""
+    robustness: Share = 0.05
+    """A change of prompt matters from this change in necessity on (2.6)."""

@@ -1,0 +1,248 @@
+"""What a run is told to do: typed, checked before any weights are read.
+
+`load_config` reads a YAML file, applies `--set key=value` overrides and reports every
+problem it finds, one line each: file, key, value, remedy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from experiments import registry
+from experiments.config.base import OneOrMany, Section
+from experiments.config.errors import explain, shown, without_empty_sections
+from experiments.config.probes import (
+    DirectConfig,
+    ErrorDetectionConfig,
+    SlrcConfig,
+    SycophancyConfig,
+    TaxonomyConfig,
+)
+from experiments.config.yaml_source import Tree, read_tree
+from experiments.tasks import base_name, task_problem
+from interp.errors import UserError
+
+T = TypeVar("T")
+
+
+class ConfigError(UserError):
+    """A config that cannot be run; `problems` has one line per problem."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def _known(check: Callable[[str], str | None]) -> AfterValidator:
+    def validate(name: str) -> str:
+        if problem := check(name):
+            raise ValueError(problem)
+        return name
+
+    return AfterValidator(validate)
+
+
+TaskName = Annotated[StrictStr, _known(task_problem)]
+ProbeName = Annotated[StrictStr, _known(registry.probe_problem)]
+ModelName = Annotated[StrictStr, _known(registry.model_problem)]
+
+
+class ModelConfig(Section):
+    """The models to measure, and how their weights are held."""
+
+    name: Annotated[list[ModelName], *OneOrMany]
+    """One or several of: `bundled:NAME`, `planted:NAME`, a hub id, a folder, a .gguf file."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """`auto` is float32 on a CPU and bfloat16 on an accelerator."""
+    device: StrictStr = "auto"
+    """`auto` takes cuda, then mps, then cpu."""
+    revision: StrictStr | None = None
+    """Pin of a hub repository: a commit hash reproduces, a branch may move."""
+    quantize: Literal["8bit", "4bit"] | None = None
+    """8- or 4-bit weights through bitsandbytes."""
+    device_map: StrictStr | None = None
+    """`auto` spreads the layers over the devices of a node."""
+    thinking: StrictBool | None = None
+    """Ask a hybrid model to think, or not to; null leaves it to the model's template."""
+
+
+def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:
+    """One value for every task, or a mapping from task (or `default`) to value."""
+
+    def validate(value: Any) -> Any:
+        if value is None:
+            return None
+        entries = value if isinstance(value, dict) else {"": value}
+        problems = [
+            f".{task}: {problem}" if task else problem
+            for task, v in entries.items()
+            if (problem := (None if task in ("", "default") else task_problem(str(task))))
+            or (problem := check(v))
+        ]
+        if problems:
+            raise ValueError("\n".join(problems))
+        return value
+
+    return PlainValidator(validate)
+
+
+def _limit_problem(value: Any) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return None
+    return f"must be a whole number, at least 1, got {shown(value)}"
+
+
+def _path_problem(value: Any) -> str | None:
+    return None if isinstance(value, str) and value else f"must be a path, got {shown(value)}"
+
+
+def _of_task(value: T | dict[str, T] | None, task: str) -> T | None:
+    """A task's own entry, else that of the task it is a variant of, else the default."""
+    if not isinstance(value, dict):
+        return value
+    for name in (task, base_name(task), "default"):
+        if name in value:
+            return value[name]
+    return None
+
+
+class DataConfig(Section):
+    """Which questions."""
+
+    path: Annotated[str | dict[str, str] | None, _per_task(_path_problem)] = None
+    """A local file or folder for tasks that read one; or a mapping from task to path. A variant
+    of a task (`sst2:alternative`) goes by its task's entry where it has none of its own."""
+    limit: Annotated[int | dict[str, int] | None, _per_task(_limit_problem)] = None
+    """The first N items of each task; or a mapping from task to N, with `default`."""
+    split: StrictStr | None = None
+    """Which split, for tasks that have several; null is the task's own default."""
+
+    def limit_of(self, task: str) -> int | None:
+        return _of_task(self.limit, task)
+
+    def path_of(self, task: str) -> Path | None:
+        path = _of_task(self.path, task)
+        return None if path is None else Path(path).expanduser()
+
+
+class GenerationConfig(Section):
+    """How the traces are written."""
+
+    max_new_tokens: StrictInt = Field(default=320, ge=256)
+    """Most tokens of reasoning and answer; below 256 most answers would be cut off."""
+    temperature: StrictFloat = Field(default=0.0, ge=0)
+    """0 is greedy."""
+    top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
+    """Nucleus of sampling, where temperature > 0."""
+    batch_size: StrictInt = Field(default=16, ge=1)
+    """Items generated in lockstep. Batches are cut from the whole list of items, so a
+    resumed run generates in the same company and gives the same tokens."""
+
+
+class ReportConfig(Section):
+    """What the report shows."""
+
+    traces: StrictInt = Field(default=6, ge=0)
+    """Example traces, with steps coloured by necessity."""
+    bootstrap: StrictInt = Field(default=1000, ge=1)
+    """Resamples behind the interval of SLRC."""
+
+
+class RunConfig(Section):
+    """A whole run."""
+
+    name: StrictStr
+    """Names the run folder."""
+    seed: StrictInt = Field(default=0, ge=0)
+    """Of the data, sampling, shuffles, corruptions and intervals."""
+    out: StrictStr = "runs"
+    """The folder that holds run folders."""
+    model: ModelConfig
+    tasks: Annotated[list[TaskName], *OneOrMany]
+    data: DataConfig = DataConfig()
+    generation: GenerationConfig = GenerationConfig()
+    probes: Annotated[list[ProbeName], *OneOrMany] = Field(default=["slrc"])
+    slrc: SlrcConfig = SlrcConfig()
+    direct: DirectConfig = DirectConfig()
+    sycophancy: SycophancyConfig = SycophancyConfig()
+    error_detection: ErrorDetectionConfig = ErrorDetectionConfig()
+    taxonomy: TaxonomyConfig = TaxonomyConfig()
+    token_budget: StrictInt | None = Field(default=None, ge=256)
+    """Most tokens whose keys and values are held at once; null suits the device."""
+    report: ReportConfig = ReportConfig()
+
+    @field_validator("name")
+    @classmethod
+    def _folder_name(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise ValueError(
+                f"{name!r} cannot name a folder; use letters, digits, '.', '_' and '-'"
+            )
+        return name
+
+    @model_validator(mode="after")
+    def _every_model_has_a_task(self) -> RunConfig:
+        problems = [
+            f"model.name: {model!r} can do none of the tasks {', '.join(self.tasks)}; "
+            f"{registry.partner_hint_for_model(model)}"
+            for model in self.model.name
+            if not any(m == model for m, _ in self.pairs)
+        ]
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    @property
+    def run_dir(self) -> Path:
+        return Path(self.out).expanduser() / self.name
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """(model, task), models outermost, without those that do not fit each other."""
+        return registry.pairs(self.model.name, self.tasks)
+
+    @property
+    def idle_tasks(self) -> list[str]:
+        """Tasks that none of the models can do: left out, so that `--set model.name=…` need
+        not name the tasks again."""
+        return [task for task in self.tasks if not any(t == task for _, t in self.pairs)]
+
+
+def load_config(path: str | Path, overrides: list[str] | None = None) -> RunConfig:
+    """Read and check a run config.
+
+    Args:
+        path: a YAML file.
+        overrides: `key.sub=value` each, the value in YAML.
+
+    Raises:
+        ConfigError: with a line per problem.
+    """
+    try:
+        tree = read_tree(Path(path), overrides or [])
+    except UserError as error:
+        raise ConfigError(str(error).split("\n")) from error
+    return _validated(tree)
+
+
+def _validated(tree: Tree) -> RunConfig:
+    try:
+        return RunConfig.model_validate(without_empty_sections(tree.values, RunConfig))
+    except ValidationError as error:
+        raise ConfigError(explain(tree, error, RunConfig)) from None

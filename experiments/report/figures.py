@@ -1,0 +1,186 @@
+"""The figures of a run, each drawn from its tables alone.
+
+A `Picture` puts axes (`experiments.report.plots`) together and holds the numbers it shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.report.contrasts import by_task_picture, contrast_picture
+from experiments.report.integrity_figure import integrity_picture
+from experiments.report.picture import STYLE, Picture, legend_above, save
+from experiments.report.plots import (
+    MEASURES,
+    STYLES,
+    agreements,
+    by_position,
+    edit_comparison,
+    forest,
+    forest_rows,
+    pairs_of,
+    short,
+)
+from experiments.runs.folder import make_folder
+from experiments.runs.store import existing_run
+from experiments.tables.outcomes import EDITS
+from experiments.tables.stats import wilson
+from experiments.tables.textual import visible
+from experiments.tables.tidy import rows, where
+from experiments.tables.verdict import primary
+from experiments.tables.write import run_tables
+
+POSITION_BINS = 5
+COLUMNS = 4
+
+
+def position_table(by_step: pd.DataFrame, bins: int = POSITION_BINS) -> pd.DataFrame:
+    """`edits_by_step` pooled over traces of all lengths, by relative place of the step.
+
+    Step i of T stands at (i − ½) / T; `position` is the middle of the bin it falls in.
+    """
+    table = by_step.copy()
+    relative = (table["step"] - 0.5) / table["n_steps"]
+    table["bin"] = (relative * bins).astype(int)
+    table["flips"] = (table["flip_rate"] * table["n_edits"]).round().astype(int)
+    keys = ["model", "task", "framing", "reading", "edit", "bin"]
+    counts: dict[tuple, list[int]] = {}
+    for row in rows(table):
+        pooled = counts.setdefault(tuple(row[key] for key in keys), [0, 0])
+        pooled[0] += row["flips"]
+        pooled[1] += row["n_edits"]
+    pooled_rows = []
+    for key in sorted(counts, key=lambda k: (*k[:4], EDITS.index(k[4]), k[5])):
+        flips, n_edits = counts[key]
+        rate = wilson(flips, n_edits)
+        pooled_rows.append(
+            dict(zip(keys[:5], key[:5], strict=True))
+            | {"position": (key[5] + 0.5) / bins, "n_edits": n_edits}
+            | {"flip_rate": rate.value, "flip_rate_low": rate.low, "flip_rate_high": rate.high}
+        )
+    measured = ["position", "n_edits", "flip_rate", "flip_rate_low", "flip_rate_high"]
+    return pd.DataFrame(pooled_rows, columns=[*keys[:5], *measured])
+
+
+def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
+    """Every figure of a run, from its tables; a figure without data says why it is absent."""
+    with mpl.rc_context(STYLE):
+        return [
+            _edits_picture(tables["edits"]),
+            _forest_picture(tables["slrc"]),
+            _position_picture(tables["edits_by_step"]),
+            _agreement_picture(tables["agreement"]),
+            contrast_picture(tables["slrc"]),
+            by_task_picture(tables["slrc"]),
+            *([integrity_picture(tables["integrity"])] if "integrity" in tables else []),
+        ]
+
+
+def write_figures(run_dir: str | Path) -> list[Picture]:
+    """Write `figures/<name>.png`, `.pdf` and `.csv` of a run.
+
+    A figure with nothing to draw leaves no file; its `Picture.absent` says why.
+    """
+    drawn = pictures(run_tables(run_dir))
+    folder = make_folder(existing_run(run_dir) / "figures")
+    for picture in drawn:
+        save(picture, folder)
+    return drawn
+
+
+def _edits_picture(edits: pd.DataFrame) -> Picture:
+    data = primary(where(edits, edit=STYLES))
+    figure = None
+    if len(data):
+        lines = pairs_of(data)
+        figure = Figure(figsize=(9, 1.1 + 0.52 * len(lines)), layout="constrained")
+        ax = edit_comparison(figure.add_subplot(), data)
+        legend_above(figure, ax)
+    return Picture(
+        "edits",
+        "Ways to disturb a step",
+        "Share of edited steps after which the answer changed, with 95 % Wilson intervals. A "
+        "model that uses its steps moves to the right when a step is corrupted and the rest is "
+        "written anew (triangles). Dots alone prove little: a text with a hole may be unlike any "
+        "that the model has seen. The dotted line is the .30 from which the SLRC paper says that "
+        "steps matter.",
+        data,
+        figure,
+        "No step was edited.",
+    )
+
+
+def _forest_picture(slrc: pd.DataFrame) -> Picture:
+    figure = None
+    if len(slrc):
+        lines = forest_rows(slrc)
+        height = 1.1 + 0.3 * len(lines)
+        figure = Figure(figsize=(9, height), layout="constrained")
+        axes = figure.subplots(1, 3, sharey=True)
+        for ax, measure in zip(axes, MEASURES, strict=True):
+            forest(ax, slrc, measure)
+        legend_above(figure, axes[0])
+    return Picture(
+        "forest",
+        "Necessity, sufficiency and SLRC",
+        "Each with its 95 % interval: Wilson over pooled steps for necessity and sufficiency, a "
+        "bootstrap over items for SLRC = necessity × (1 − sufficiency).",
+        slrc,
+        figure,
+        "No item was measured.",
+    )
+
+
+def _position_picture(by_step: pd.DataFrame) -> Picture:
+    data = primary(position_table(where(by_step, edit=STYLES)))
+    figure = None
+    if len(data):
+        pairs = pairs_of(data)
+        across = min(COLUMNS, len(pairs))
+        down = math.ceil(len(pairs) / across)
+        figure = Figure(figsize=(0.6 + 2.1 * across, 0.9 + 1.75 * down), layout="constrained")
+        axes = figure.subplots(down, across, squeeze=False, sharey=True)
+        for ax in axes.flat[len(pairs) :]:
+            ax.remove()
+        for ax, (model, task) in zip(axes.flat, pairs, strict=False):
+            by_position(ax, where(data, model=model, task=task))
+            ax.set_title(f"{short(model)}\n{visible(task)}", fontsize=8.5)
+        figure.supxlabel("place of the step in the reasoning", fontsize=9)
+        figure.supylabel("share changed", fontsize=9)
+        legend_above(figure, axes[0, 0])
+    return Picture(
+        "position",
+        "Which steps carry the answer",
+        "Share of edits that change the answer, by the relative place of the edited step, with "
+        "95 % Wilson bands. Where later text is frozen, only the steps that the answer is read "
+        "from can show; where it is written anew, every step that leads to them shows too.",
+        data,
+        figure,
+        "No step was edited.",
+    )
+
+
+def _agreement_picture(agreement: pd.DataFrame) -> Picture:
+    data = where(agreement, edit="remove")
+    figure = None
+    if len(data):
+        lines = pairs_of(data)
+        figure = Figure(figsize=(9, 1.1 + 0.42 * len(lines)), layout="constrained")
+        ax = agreements(figure.add_subplot(), data)
+        legend_above(figure, ax)
+    return Picture(
+        "agreement",
+        "Do readings and framings agree?",
+        "Share of step removals on which two ways of measuring say the same: the generated "
+        "answer against the scored labels, the edited reasoning in its own place (prefix) "
+        "against quoted in a new prompt (reprompt). Cohen's kappa is in the table.",
+        data,
+        figure,
+        "Only one framing and one reading were run, so there is nothing to compare.",
+    )

@@ -1,0 +1,300 @@
+"""One self-contained report.html: opens offline, asks nothing of any network.
+
+Whatever a model wrote is escaped and its control characters are made visible; a content
+security policy in the page admits no script but the one that sorts its tables.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from experiments.report.figures import pictures
+from experiments.report.picture import Picture, svg
+from experiments.report.traceview import (
+    EDIT_SHORT,
+    EDIT_WORDS,
+    MARKS,
+    MEANINGS,
+    STEP_EDITS,
+    trace_views,
+    typical_views,
+)
+from experiments.runs.store import existing_run, write_atomically
+from experiments.tables.textual import number, readable, visible
+from experiments.tables.tidy import rows, where
+from experiments.tables.verdict import (
+    IGNORED,
+    MATTERS,
+    WORDS,
+    Check,
+    instrument_checks,
+    model_order,
+    percent,
+    verdicts,
+)
+from experiments.tables.write import read_run, report_settings, tables
+
+LABELS = {
+    "n": "items",
+    "order_sensitivity": "order sensitivity",
+    "slrc": "SLRC",
+    "redundancy_bound": "routes implied",
+    "n_steps": "steps",
+    "mean_steps": "steps per item",
+    "n_unparsed": "unparsed",
+    "n_items": "items",
+    "n_edits": "edits",
+    "flip_rate": "answer changed",
+    "total_variation": "total variation",
+    "log_odds_drop": "log-odds drop",
+    "beyond_control": "beyond control",
+    "multi_step": "two or more steps",
+    "sd_steps": "s.d.",
+    "median_steps": "median",
+    "min_steps": "min",
+    "max_steps": "max",
+    "mean_step_tokens": "tokens per step",
+    "mean_step_chars": "characters per step",
+    "mean_reasoning_tokens": "tokens of reasoning",
+    "between": "compared",
+    "n_cut": "cut off",
+    "direct_accuracy": "accuracy, direct",
+    "cot_accuracy": "accuracy, reasoned",
+    "n_same": "same mode",
+    "n_genuine": "genuine",
+    "n_scaffolding": "scaffolding",
+    "n_decorative": "decorative",
+    "n_empty": "empty",
+    "own_agreement": "agrees with its own",
+    "sycophancy": "agrees with a wrong one",
+    "false_alarm": "false alarms",
+    "youden": "Youden's index",
+    "balanced_accuracy": "balanced accuracy",
+    "n_tasks": "tasks",
+    "n_sycophancy_tasks": "tasks (sycophancy)",
+    "n_error_tasks": "tasks (errors)",
+    "ris": "RIS",
+    "beyond_threshold": "beyond threshold",
+}
+COUNTED = {
+    "agreement": "pairs",
+    "threshold_sensitivity": "models × tasks",
+    "correlations": "models",
+}
+"""What `n` counts where it is not items."""
+REASONS = {
+    "total": "all items",
+    "included": "measured",
+    "failed": "failed with an error",
+    "not_run": "not reached",
+    "fewer_than_2_steps": "fewer than 2 steps",
+    "empty_generation": "nothing generated",
+    "reasoning_unclosed": "reasoning never ended",
+    "answer_unparsed": "no answer found",
+    "baseline_unparsed": "no answer to the unedited reasoning",
+    "fewer_than_2_labels": "fewer than 2 answers to score",
+    "no_direct_prompts": "task without direct prompts",
+    "no_words_for_it": "task in no natural language",
+    "no_gold_answer": "right answer not known",
+    "no_wrong_answer": "no answer that is neither right nor its own",
+    "reply_unparsed": "reply said neither yes nor no",
+    "no_calculation": "no calculation in the chain",
+    "no_calculation_holds": "no right calculation in the chain",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str
+    sort: str
+    """What the table is sorted by: a number in full, or the text."""
+    interval: str = ""
+
+
+@dataclass(frozen=True)
+class HtmlTable:
+    """A table ready for the template."""
+
+    name: str
+    heading: list[str]
+    numeric: list[bool]
+    rows: list[list[Cell]]
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """Where the items of one model and task went: stages with (reason, n) summing to a total."""
+
+    model: str
+    task: str
+    total: int
+    lost: list[tuple[str, int]]
+    included: int
+    stages: list[tuple[str, list[tuple[str, int]], int]]
+    """Per framing and reading: what was lost there, and what was measured."""
+
+
+def write_report(run_dir: str | Path) -> Path:
+    """Write `report.html` of a run from its stored records; gives its path."""
+    folder = existing_run(run_dir)
+    path = folder / "report.html"
+    write_atomically(path, render(folder))
+    return path
+
+
+def render(run_dir: Path) -> str:
+    """The page as text."""
+    seed, settings, taxonomy = report_settings(run_dir)
+    records, failures = read_run(run_dir)
+    made = tables(records, failures, seed=seed, resamples=settings.bootstrap, taxonomy=taxonomy)
+    checks = instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
+    drawn = {p.name: _drawing(p) for p in pictures(made)}
+    script = _asset("report.js")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"percent": percent, "number": number}
+    environment.globals["script_hash"] = _hash(script)
+    return environment.from_string(_asset("template.html.jinja")).render(
+        name=visible(run_dir.resolve().name),
+        n_models=len({r["model"] for r in records}),
+        n_tasks=len({r["dataset"] for r in records}),
+        n_traces=sum(
+            r["n"] for r in rows(where(made["exclusions"], stage="trace", reason="total"))
+        ),
+        n_waiting=_waiting(made["exclusions"]),
+        verdicts=verdicts(made["slrc"], made["edits"]),
+        words=WORDS,
+        matters=MATTERS,
+        ignored=IGNORED,
+        checks=checks,
+        instrument=_instrument(checks),
+        figures=drawn,
+        tables={name: html_table(name, table) for name, table in made.items()},
+        traces=typical_views(trace_views(records), settings.traces),
+        marks=MARKS,
+        meanings=MEANINGS,
+        edit_words=EDIT_WORDS,
+        edit_short=EDIT_SHORT,
+        step_edits=STEP_EDITS,
+        waterfalls=waterfalls(made["exclusions"]),
+        reasons=REASONS,
+        taxonomy=taxonomy,
+        failures=[
+            {
+                "model": visible(u.model),
+                "task": u.task,
+                "item": visible(u.item),
+                "stage": u.stage,
+                "why": visible(u.failed or ""),
+            }
+            for u in failures
+        ],
+        environment=_flat(_json(run_dir / "environment.json")),
+        config=visible((run_dir / "config.yaml").read_text("utf-8")),
+        style=Markup(_asset("report.css")),
+        script=Markup(script),
+    )
+
+
+def html_table(name: str, table: pd.DataFrame) -> HtmlTable:
+    """A table for reading, planted models first, with the numbers in full kept for sorting."""
+    if "model" in table:
+        by_model = {"by": "model", "key": lambda column: column.map(model_order)}
+        table = table.sort_values(**by_model, kind="stable")
+    names, numeric, texts = readable(table)
+    body = [
+        [_cell(text, row[column]) for text, column in zip(line, names, strict=True)]
+        for line, row in zip(texts, rows(table), strict=True)
+    ]
+    labels = LABELS | {"n": COUNTED.get(name, "items")}
+    heading = [labels.get(n, n.replace("_", " ")) for n in names]
+    return HtmlTable(name, heading, numeric, body)
+
+
+def waterfalls(exclusions: pd.DataFrame) -> list[Waterfall]:
+    """The exclusion table as one entry per model and task."""
+    found: dict[tuple[str, str], dict[str, list[tuple[str, int]]]] = {}
+    for row in rows(exclusions):
+        stages = found.setdefault((row["model"], row["task"]), {})
+        stages.setdefault(row["stage"], []).append((row["reason"], int(row["n"])))
+    falls = []
+    for (model, task), stages in sorted(found.items(), key=lambda f: (model_order(f[0][0]), f[0])):
+        (_, total), *lost, (_, included) = stages.pop("trace")
+        later = [
+            (
+                stage.removeprefix("slrc.").replace(".", ", ").replace("_", " "),
+                reasons[1:-1],
+                reasons[-1][1],
+            )
+            for stage, reasons in stages.items()
+        ]
+        falls.append(Waterfall(visible(model), task, total, lost, included, later))
+    return falls
+
+
+def _waiting(exclusions: pd.DataFrame) -> int:
+    """Traces that some framing and reading has not got to."""
+    most: dict[tuple[str, str], int] = {}
+    for row in rows(where(exclusions, reason="not_run")):
+        pair = (row["model"], row["task"])
+        most[pair] = max(most.get(pair, 0), row["n"])
+    return sum(most.values())
+
+
+def _instrument(checks: list[Check]) -> str:
+    if not checks:
+        return "absent"
+    return "passes" if all(check.passed for check in checks) else "fails"
+
+
+def _drawing(picture: Picture) -> dict[str, Any]:
+    drawn = None if picture.figure is None else Markup(svg(picture))
+    return {
+        "title": picture.title,
+        "caption": picture.caption,
+        "absent": picture.absent,
+        "svg": drawn,
+        "name": picture.name,
+    }
+
+
+def _cell(text: str, value: Any) -> Cell:
+    shown, bracket, interval = text.partition(" [")
+    if isinstance(value, float):
+        return Cell(shown, repr(value), f"{interval.removesuffix(']')}" if bracket else "")
+    return Cell(text, str(value))
+
+
+def _asset(name: str) -> str:
+    folder = resources.files("experiments.report").joinpath("assets")
+    return folder.joinpath(name).read_text("utf-8")
+
+
+def _hash(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
+    """Nested settings as dotted names and texts; lists of scalars on one line."""
+    if isinstance(value, dict):
+        return [pair for k, v in value.items() for pair in _flat(v, f"{name}.{k}".lstrip("."))]
+    if isinstance(value, list) and any(isinstance(v, dict | list) for v in value):
+        return [pair for i, v in enumerate(value, 1) for pair in _flat(v, f"{name} {i}")]
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
+    return [(visible(name), "–" if value in (None, "") else visible(str(value)))]

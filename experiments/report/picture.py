@@ -1,0 +1,107 @@
+"""One figure with its numbers, and how it is kept: as files, or inside a page."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.report.plots import BLUE, PURPLE
+from experiments.runs.folder import write_atomically
+from experiments.tables.textual import to_csv
+
+STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.frameon": False,
+    "lines.markersize": 5,
+    # Names of models and tasks are text, whatever signs they hold.
+    "text.parse_math": False,
+    "svg.hashsalt": "faithscope",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One figure with its numbers, or the reason why there is none."""
+
+    name: str
+    title: str
+    caption: str
+    data: pd.DataFrame
+    figure: Figure | None
+    absent: str = ""
+
+
+def save(picture: Picture, folder: Path) -> None:
+    """Write `<name>.png`, `.pdf` and `.csv`; a picture with nothing drawn leaves no file."""
+    paths = {suffix: folder / f"{picture.name}.{suffix}" for suffix in ("png", "pdf", "csv")}
+    if picture.figure is None:
+        for path in paths.values():
+            path.unlink(missing_ok=True)
+        return
+    with mpl.rc_context(STYLE):
+        # Neither a date nor a version of the library: the same numbers, the same bytes.
+        png, pdf = io.BytesIO(), io.BytesIO()
+        picture.figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
+        nobody = {"CreationDate": None, "Producer": None, "Creator": None}
+        picture.figure.savefig(pdf, format="pdf", metadata=nobody)
+    write_atomically(paths["png"], png.getvalue())
+    write_atomically(paths["pdf"], pdf.getvalue())
+    write_atomically(paths["csv"], to_csv(picture.data))
+
+
+def svg(picture: Picture) -> str:
+    """The figure as inline SVG that takes its ink from the page around it.
+
+    Black becomes `currentColor`, the ground transparent, and the colours that a dark ground
+    would swallow variables of the page; ids carry the figure's name, so that several fit in
+    one page.
+
+    Raises:
+        ValueError: a picture with nothing drawn.
+    """
+    if picture.figure is None:
+        raise ValueError(f"figure {picture.name!r} was not drawn: {picture.absent}")
+    file = io.StringIO()
+    with mpl.rc_context(STYLE):
+        picture.figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
+    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{picture.name}-", text)
+    named = f'role="img" aria-labelledby="{picture.name}-title" fill="currentColor"'
+    text = re.sub(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', rf"<svg {named} \1>", text, count=1)
+    inks = {"#000000": "currentColor", BLUE: "var(--plot-blue)", PURPLE: "var(--plot-purple)"}
+    for colour, ink in inks.items():
+        text = text.replace(colour.lower(), ink)
+    return text
+
+
+def legend_above(figure: Figure, ax: Axes) -> None:
+    """The legend of `ax` above the whole figure."""
+    handles, labels = ax.get_legend_handles_labels()
+    if handles:
+        figure.legend(
+            handles,
+            labels,
+            loc="outside upper left",
+            ncols=3 if len(labels) == 3 else 2,
+            fontsize=8.5,
+        )

@@ -1,0 +1,221 @@
+"""One trace with what every branch of it answered: the same view for terminal and report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from experiments.tables.outcomes import Record, answers, flips, graded, measured
+from experiments.tables.textual import visible
+from experiments.tables.verdict import model_order
+
+MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
+"""A text mark for each level of `StepView.level`, so that colour is never needed."""
+MEANINGS = {
+    "all": "necessary",
+    "some": "necessary in some readings",
+    "none": "not necessary",
+    "unknown": "not tested",
+}
+STEP_EDITS = ("remove", "keep_only", "corrupt", "regenerate", "control")
+EDIT_SHORT = {"remove": "removed", "corrupt": "corrupted", "regenerate": "rewritten"}
+EDIT_WORDS = {
+    "remove": "removed",
+    "keep_only": "kept alone",
+    "corrupt": "corrupted, later text frozen",
+    "regenerate": "corrupted, later text written anew",
+    "control": "left as it is with a remark, later text written anew",
+    "shuffle": "steps shuffled",
+}
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What the model answered after one edit, in one framing and reading."""
+
+    framing: str
+    reading: str
+    edit: str
+    answer: str | None
+    """None where no answer parsed."""
+    flipped: bool
+    total_variation: float | None = None
+
+
+@dataclass(frozen=True)
+class StepView:
+    """One step, with the branches that edited it."""
+
+    number: int | None
+    """From 1 among the counted steps; None for a stretch too short to be a step."""
+    text: str
+    branches: tuple[Branch, ...] = ()
+    corrupted_text: str | None = None
+
+    @property
+    def level(self) -> str:
+        """In how many of the framings and readings removal changed the answer."""
+        return self.level_of("remove")
+
+    def level_of(self, edit: str) -> str:
+        """`all`, `some` or `none` of the branches of an edit changed the answer, or `unknown`."""
+        flipped = [b.flipped for b in self.branches if b.edit == edit]
+        if not flipped:
+            return "unknown"
+        return "all" if all(flipped) else "some" if any(flipped) else "none"
+
+    @property
+    def mark(self) -> str:
+        return MARKS[self.level]
+
+    @property
+    def meaning(self) -> str:
+        return MEANINGS[self.level]
+
+
+@dataclass(frozen=True)
+class TraceView:
+    """A trace, ready to be shown: every text in it is already safe to print."""
+
+    model: str
+    task: str
+    item: str
+    question: str
+    options: tuple[str, ...]
+    gold: str | None
+    answer: str | None
+    correct: bool | None
+    excluded: str | None
+    steps: tuple[StepView, ...]
+    tail: str
+    baselines: tuple[Branch, ...]
+    """What the unedited reasoning led to in each framing and reading; `edit` is `baseline`."""
+    shuffles: tuple[Branch, ...]
+
+    @property
+    def settled(self) -> bool:
+        """Whether every framing and reading gives the unedited reasoning the same answer."""
+        return len({b.answer for b in self.baselines}) == 1
+
+    @property
+    def share_necessary(self) -> float:
+        made = [b.flipped for s in self.steps for b in s.branches if b.edit == "remove"]
+        return sum(made) / len(made) if made else 0.0
+
+
+def trace_views(records: Iterable[Record]) -> list[TraceView]:
+    """A view of every trace, planted models first, then by task and item."""
+    by_item: dict[tuple[str, str, str], list[Record]] = {}
+    records = list(records)
+    for r in measured(records):
+        by_item.setdefault((r["model"], r["dataset"], str(r["item"])), []).append(r)
+    traces = [r for r in records if r["probe"] == "trace"]
+    traces.sort(key=lambda r: (model_order(r["model"]), r["dataset"], str(r["item"])))
+    return [
+        trace_view(r, by_item.get((r["model"], r["dataset"], str(r["item"])), [])) for r in traces
+    ]
+
+
+def trace_view(trace: Record, of_item: Sequence[Record]) -> TraceView:
+    """One trace with the SLRC records of its item."""
+    places = {index: i for r in of_item[:1] for i, index in enumerate(r["steps"])}
+    counted = [s["index"] for s in trace["steps"] if s["counted"]]
+    return TraceView(
+        model=visible(trace["model"]),
+        task=visible(trace["dataset"]),
+        item=visible(str(trace["item"])),
+        question=visible(trace["question"]["text"]),
+        options=tuple(map(visible, trace["question"].get("options") or ())),
+        gold=_shown(trace["question"].get("gold")),
+        answer=_shown(trace.get("answer")),
+        correct=trace.get("correct"),
+        excluded=trace.get("excluded"),
+        steps=tuple(
+            StepView(
+                number=counted.index(s["index"]) + 1 if s["counted"] else None,
+                text=visible(s["text"]),
+                branches=_branches_at(of_item, places.get(s["index"])),
+                corrupted_text=_corrupted_at(of_item, places.get(s["index"])),
+            )
+            for s in trace["steps"]
+        ),
+        tail=visible(trace.get("tail_text") or ""),
+        baselines=tuple(
+            Branch(r["framing"], r["reading"], "baseline", _shown(r["baseline"]), False)
+            for r in of_item
+        ),
+        shuffles=tuple(b for r in of_item for b in _branches(r, "shuffle") if b is not None),
+    )
+
+
+def typical_views(views: Sequence[TraceView], limit: int) -> list[TraceView]:
+    """Up to `limit` measured traces, spread over models and tasks.
+
+    Of each model and task first the item nearest to the mean share of necessary steps, then
+    the next nearest; an item that another model already shows is taken first, so that twins
+    can be compared on the same question. The faithful model and its decorative twin come
+    first, real models next, other planted models last.
+    """
+    groups: dict[tuple[str, str], list[TraceView]] = {}
+    for view in views:
+        if view.baselines:
+            groups.setdefault((view.model, view.task), []).append(view)
+    for of_group in groups.values():
+        mean = sum(v.share_necessary for v in of_group) / len(of_group)
+        of_group.sort(key=lambda v: (abs(v.share_necessary - mean), v.item))
+    order = sorted(groups, key=lambda key: (_showing_order(key[0]), key))
+    chosen: list[TraceView] = []
+    while len(chosen) < limit and any(groups.values()):
+        for key in order:
+            rest = groups[key]
+            if not rest or len(chosen) >= limit:
+                continue
+            shown = {(v.task, v.item) for v in chosen}
+            at = next((i for i, v in enumerate(rest) if (v.task, v.item) in shown), 0)
+            chosen.append(rest.pop(at))
+    return sorted(chosen, key=lambda v: (_showing_order(v.model), v.model, v.task, v.item))
+
+
+def _showing_order(model: str) -> int:
+    place, _ = model_order(model)
+    faithful, twin, other_planted_from = 0, 1, 2
+    if place in (faithful, twin):
+        return place
+    real = model_order("")[0]
+    return other_planted_from if place == real else place + real
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else visible(str(text))
+
+
+def _branches_at(of_item: Sequence[Record], place: int | None) -> tuple[Branch, ...]:
+    if place is None:
+        return ()
+    found = [
+        branches[place]
+        for r in of_item
+        for edit in STEP_EDITS
+        if len(branches := _branches(r, edit)) > place
+    ]
+    return tuple(b for b in found if b is not None)
+
+
+def _branches(record: Record, edit: str) -> list[Branch | None]:
+    rows = zip(answers(record, edit), flips(record, edit), graded(record, edit, "tv"), strict=True)
+    return [
+        None
+        if flipped is None
+        else Branch(record["framing"], record["reading"], edit, _shown(answer), flipped, variation)
+        for answer, flipped, variation in rows
+    ]
+
+
+def _corrupted_at(of_item: Sequence[Record], place: int | None) -> str | None:
+    if place is None:
+        return None
+    for r in of_item:
+        texts, can = r.get("corrupted_text") or [], r.get("corruptible") or []
+        if len(texts) > place and can[place]:
+            return _shown(texts[place])
+    return None

@@ -1,0 +1,179 @@
+"""The run folder as a whole: whose it is, what it was made with, where the nearest one is."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from experiments.config import RunConfig, load_config
+from experiments.config.yaml_source import read_tree
+from interp.errors import UserError
+
+SCHEMA = 1
+"""Raised when records come to mean something else; part of every unit id."""
+
+
+MOVES = ("out", "name")
+"""Keys of a config that say where its run folder is, and nothing of what is in it."""
+
+
+class StoreError(UserError):
+    """A run folder that cannot be used as asked."""
+
+
+def existing_run(run_dir: str | Path) -> Path:
+    """`run_dir` if it is a run folder.
+
+    Raises:
+        StoreError: with the nearest run folder's name.
+    """
+    path = Path(run_dir).expanduser()
+    if (path / "config.yaml").is_file():
+        return path
+    if path.is_dir():
+        inside = sorted(p.parent.name for p in path.glob("*/config.yaml"))
+        hint = f"; it holds the runs {', '.join(inside)}" if inside else ""
+        raise StoreError(f"{path}: is not a run folder (no config.yaml){hint}")
+    beside = sorted(p.parent for p in path.parent.glob("*/config.yaml"))
+    beside = beside or sorted(p.parent for p in Path("runs").glob("*/config.yaml"))
+    close = difflib.get_close_matches(path.name, [p.name for p in beside], n=1)
+    where = {p.name: p for p in beside}
+    hint = f"; did you mean {str(where[close[0]])!r}?" if close else ""
+    if not close and beside:
+        hint = f"; there are {', '.join(map(str, beside))}"
+    raise StoreError(f"{path}: no such run folder{hint}")
+
+
+def read_config(run_dir: str | Path) -> RunConfig:
+    """The resolved config of a run.
+
+    Raises:
+        ConfigError: it cannot be run on this machine, e.g. a model's folder is gone.
+    """
+    return load_config(existing_run(run_dir) / "config.yaml")
+
+
+def read_environment(run_dir: Path) -> dict[str, Any]:
+    """What is known of where a run ran: `schema`, `sessions`, `models`."""
+    path = run_dir / "environment.json"
+    if not path.is_file():
+        return {"schema": SCHEMA, "sessions": [], "models": {}}
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise StoreError(f"{path}: is damaged ({error}); delete it and run again") from error
+
+
+def write_environment(run_dir: Path, environment: dict[str, Any]) -> None:
+    write_atomically(run_dir / "environment.json", json.dumps(environment, indent=2) + "\n")
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """All of `content` or nothing of it, whatever happens meanwhile.
+
+    What a killed process left half-written has one fixed name, and the next write takes it.
+
+    Raises:
+        StoreError: it cannot be written; what was there is as it was.
+    """
+    half = path.with_name(f".{path.name}.writing")
+    try:
+        with half.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(half, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            half.unlink()
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> StoreError:
+    """The line for a file or folder that cannot be written."""
+    return StoreError(
+        f"{path}: cannot be written ({error.strerror}); make room or allow it, and run again: "
+        "it goes on from here"
+    )
+
+
+def make_folder(path: Path) -> Path:
+    """`path`, made where it is missing.
+
+    Raises:
+        StoreError: it cannot be.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return path
+
+
+def to_yaml(config: RunConfig) -> str:
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def has_records(run_dir: Path) -> bool:
+    return any(p.stat().st_size for p in (run_dir / "records").glob("*.jsonl"))
+
+
+def check_config(config: RunConfig, in_use: bool = False) -> None:
+    """Refuse a run folder that holds another run's records, or is in use for another run.
+
+    `out` and `name` may differ: a run folder may be moved and renamed.
+
+    Raises:
+        StoreError: with every key that differs.
+    """
+    run_dir = config.run_dir
+    path = run_dir / "config.yaml"
+    if not in_use and not has_records(run_dir):
+        return
+    if not path.is_file():
+        raise StoreError(f"{run_dir}: has records but no config.yaml; move it away")
+    schema = read_environment(run_dir)["schema"]
+    if schema != SCHEMA:
+        raise StoreError(
+            f"{run_dir}: its records have schema {schema}, this version writes {SCHEMA}; "
+            "use another name (--set name=…)"
+        )
+    differing = differences(stored_config(run_dir), config.model_dump(mode="json"), MOVES)
+    if differing:
+        told = "; ".join(
+            f"{k}: {json.dumps(there)} there, {json.dumps(here)} now"
+            for k, there, here in differing
+        )
+        raise StoreError(
+            f"{run_dir}: was made with another config ({told}); "
+            "use another name (--set name=…), or delete the folder"
+        )
+
+
+def stored_config(run_dir: Path) -> dict[str, Any]:
+    """The config of a run as it stands in its folder; not asked whether it holds here."""
+    return read_tree(run_dir / "config.yaml", []).values
+
+
+def differences(
+    one: dict[str, Any], other: dict[str, Any], ignore: tuple[str, ...]
+) -> list[tuple[str, Any, Any]]:
+    """(dotted key, one's value, the other's) where two configs differ."""
+    a, b = _flat(one), _flat(other)
+    return [(k, a.get(k), b.get(k)) for k in {**a, **b} if k not in ignore and a.get(k) != b.get(k)]
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            out |= _flat(value, f"{prefix}{key}.")
+        else:
+            out[f"{prefix}{key}"] = value
+    return out

@@ -1,0 +1,219 @@
+"""Join the parts of a run: see that none is missing, then write tables, figures and report.
+
+Parts that shared a folder need nothing joined. Parts made in folders of their own (on nodes
+without a common disk) are copied into one, unit by unit, each unit once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+import yaml
+
+from experiments.runs import planfile
+from experiments.runs.folder import (
+    MOVES,
+    StoreError,
+    differences,
+    existing_run,
+    has_records,
+    make_folder,
+    read_environment,
+    stored_config,
+    unwritable,
+    write_atomically,
+    write_environment,
+)
+from experiments.runs.index import Index
+from experiments.runs.planfile import Shard, StoredItem, StoredPlan
+from experiments.runs.store import append, cut_torn_line, hold, open_to_append, record_file
+
+
+def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[Path, list[str]]:
+    """The run folder that holds all parts, complete, and a line per failed item.
+
+    Args:
+        runs: the one folder that the parts share; or the folder of each part, with `into`.
+        into: the folder to join them in; its name may be new.
+
+    Raises:
+        StoreError: a part is missing (names it and the command that does it), or the folders
+            do not belong to one run (names the difference).
+    """
+    folders = [existing_run(run) for run in runs]
+    if into is None and len(folders) > 1:
+        raise StoreError(
+            f"{len(folders)} run folders to merge and nowhere to join them; add --into DIR"
+        )
+    run_dir = folders[0] if into is None else Path(into).expanduser()
+    if into is not None:
+        join(folders, run_dir)
+    planned = _plan(run_dir)
+    index = Index.of(run_dir).only(planned.by_key)
+    if gaps := missing_parts(run_dir, planned, index, folders):
+        raise StoreError("\n".join(gaps))
+    return run_dir, [
+        f"{i.model} · {i.task} · {i.item} · {stage}: {reason}"
+        for i in planned.items
+        for stage, reason in planfile.failures(index, i)
+    ]
+
+
+def missing_parts(
+    run_dir: Path, planned: StoredPlan, index: Index, folders: Sequence[Path]
+) -> list[str]:
+    """A line per part with work left: how much, an example, the command that does it."""
+    workers = {s["worker"] for f in folders for s in read_environment(f)["sessions"]}
+    parts = {int(m[2]) for w in workers if (m := re.fullmatch(r"(\d+)of(\d+)", w))}
+    n = max(parts, default=1)
+    if n > 1:
+        shards = {f"--shard {k + 1}/{n}": _of_shard(planned, Shard(k, n)) for k in range(n)}
+    else:
+        shards = {"": planned.items}
+    lines = []
+    for option, items in shards.items():
+        left = [i for i in items if planfile.missing(index, i) and not planfile.failures(index, i)]
+        if left:
+            name = f"part {option.removeprefix('--shard ')}" if option else "the run"
+            command = " ".join(filter(None, [_command(run_dir, folders), option]))
+            lines.append(
+                f"{run_dir}: {name} lacks {len(left)} of {len(items)} items (first: "
+                f"{left[0].item!r} of task {left[0].task!r} for {left[0].model}); do it with: "
+                f"{command}"
+            )
+    return lines
+
+
+def _of_shard(planned: StoredPlan, shard: Shard) -> list[StoredItem]:
+    of_model: dict[str, list[StoredItem]] = defaultdict(list)
+    for item in planned.items:
+        of_model[item.model].append(item)
+    return [
+        item
+        for items in of_model.values()
+        for batch in shard.mine(items, planned.batch_size)
+        for item in batch
+    ]
+
+
+def _command(run_dir: Path, folders: Sequence[Path]) -> str:
+    """What goes on with the run: in its folder, or where a part of it was made."""
+    folder = run_dir if run_dir in folders else folders[0]
+    command = ["faithscope", "run", str(folder / "config.yaml")]
+    stored = stored_config(folder)
+    for key, here in (("out", str(folder.parent)), ("name", folder.resolve().name)):
+        if stored.get(key) != here:
+            command += ["--set", f"{key}={here}"]
+    return shlex.join(command)
+
+
+def join(folders: Sequence[Path], into: Path) -> None:
+    """Copy what the folders hold into one, each unit once; may be stopped and done again.
+
+    Raises:
+        StoreError: their configs or plans differ, or `into` holds something else.
+    """
+    if into.resolve() in {f.resolve() for f in folders}:
+        raise StoreError(f"--into {into}: is one of the folders to merge; give another")
+    for other in folders[1:]:
+        _same_run(folders[0], other)
+    if (into / "config.yaml").is_file() and has_records(into):
+        _same_run(folders[0], into)
+    elif into.is_dir() and any(p.name not in _OWN for p in into.iterdir()):
+        raise StoreError(f"--into {into}: is a folder with something else in it; give another")
+    make_folder(into / "records")
+    with hold(into, "merged"):
+        planfile.write(into, _plan(folders[0]))
+        config = stored_config(folders[0]) | {"name": into.resolve().name, "out": str(into.parent)}
+        text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+        write_atomically(into / "config.yaml", text)
+        session = _join_environments(folders, into)
+        _copy_units(folders, into, session)
+
+
+_OWN = {".locks", "records", "plan.jsonl", "config.yaml", ".plan.jsonl.writing"}
+"""What a merge that was stopped early may have left."""
+
+
+def _join_environments(folders: Sequence[Path], into: Path) -> int:
+    """Sessions and models of all; gives the number of this session."""
+    joined = read_environment(into)
+    told = {json.dumps(s, sort_keys=True) for s in joined["sessions"]}
+    for folder in folders:
+        theirs = read_environment(folder)
+        for session in theirs["sessions"]:
+            session |= {"folder": str(folder)}
+            if json.dumps(session, sort_keys=True) not in told:
+                joined["sessions"].append(session)
+        for model, facts in theirs["models"].items():
+            known = joined["models"].setdefault(model, facts)
+            for key in ("dtype", "revision", "tree_reason"):
+                if known.get(key) != facts.get(key):
+                    print(
+                        f"note: {model} ran with {key} {known.get(key)!r} in some parts and "
+                        f"{facts.get(key)!r} in {folder}: their numbers may differ a little",
+                        file=sys.stderr,
+                    )
+    joined["sessions"].append({"worker": "merged", "folders": [str(f) for f in folders]})
+    write_environment(into, joined)
+    return len(joined["sessions"])
+
+
+def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
+    planned = _plan(into).by_key
+    for path in (into / "records").glob("*.merged.jsonl"):
+        cut_torn_line(path)
+    held = Index.of(into)
+    found = [Index.of(f).only(planned) for f in folders]
+    # what one part failed at, another may have done
+    for failed in (False, True):
+        for index in found:
+            with index.reader() as read, ExitStack() as stack:
+                files: dict[str, BinaryIO] = {}
+                for key, entry in index.places():
+                    if (entry.failed is not None) != failed or held.is_done(key, entry.unit):
+                        continue
+                    if failed and held.failed(key, entry.unit):
+                        continue
+                    name = record_file(key[0], "merged")
+                    unit = replace(read(entry), session=session)
+                    line = unit.to_line()
+                    try:
+                        if name not in files:
+                            files[name] = stack.enter_context(open_to_append(into / name))
+                        offset = append(files[name], line)
+                    except OSError as error:
+                        raise unwritable(into / name, error) from error
+                    held.put(unit, unit.excluded, into / name, offset, len(line))
+
+
+def _same_run(one: Path, other: Path) -> None:
+    here, there = (stored_config(f) for f in (one, other))
+    if differing := differences(here, there, MOVES):
+        told = "; ".join(f"{k}: {json.dumps(a)} and {json.dumps(b)}" for k, a, b in differing)
+        raise StoreError(f"{one} and {other} are parts of different runs ({told})")
+    plans = _plan(one), _plan(other)
+    if plans[0].digest != plans[1].digest:
+        raise StoreError(
+            f"{one} and {other} are parts of different runs: {plans[0].difference(plans[1])}; "
+            "give both the same data and weights, and run again"
+        )
+
+
+def _plan(run_dir: Path) -> StoredPlan:
+    planned = planfile.read(run_dir)
+    if planned is None:
+        raise StoreError(
+            f"{run_dir}: has no {planfile.FILE}, which says what there is to do; "
+            "it is written as soon as `faithscope run` goes on with it"
+        )
+    return planned

@@ -1,0 +1,175 @@
+"""The units of work of a run, and which of them are done; reads no weights."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from experiments.config import ConfigError, RunConfig
+from experiments.runs.folder import SCHEMA
+from experiments.runs.index import Index
+from experiments.listing import columns, total
+from experiments.measures import PROBES
+from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
+from experiments.tasks import LoadSettings, Task, get_task
+from experiments.runs.units import Key, unit_id
+from interp.sources import PACKAGED
+from interventions.trace import Question
+
+STEPS_GUESSED = 5
+"""Steps per trace in estimates made before the traces exist."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question that one model is asked, and the ids of its units."""
+
+    model: str
+    task: Task
+    question: Question
+    trace: str
+    """Unit id of its trace."""
+    probes: dict[str, str]
+    """Probe -> unit id."""
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Stage -> unit id, the trace first."""
+        return {"trace": self.trace, **self.probes}
+
+    @property
+    def anyway(self) -> tuple[str, ...]:
+        """Stages that run where the trace is excluded, too."""
+        return tuple(name for name in self.probes if PROBES[name].on_excluded)
+
+    def key(self, stage: str) -> Key:
+        return (stage, self.model, self.task.name, self.question.id)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every item of a run, in the order it is worked on."""
+
+    config: RunConfig
+    items: tuple[Item, ...]
+
+    def of(self, model: str) -> list[Item]:
+        return [i for i in self.items if i.model == model]
+
+    def stored(self) -> StoredPlan:
+        """What of it is kept in the run folder."""
+        items = (
+            StoredItem(i.model, i.task.name, i.question.id, i.units, i.anyway) for i in self.items
+        )
+        return StoredPlan(self.config.generation.batch_size, tuple(items))
+
+
+def plan(config: RunConfig) -> Plan:
+    """Load the questions and name every unit.
+
+    Raises:
+        ConfigError: data that cannot be read, or holds no question.
+    """
+    questions = {task: _questions(config, get_task(task)) for task in config.tasks}
+    weights = {model: fingerprint(model, config.model.revision) for model in config.model.name}
+    items = [
+        _item(config, model, weights[model], get_task(task), question)
+        for model, task in config.pairs
+        for question in questions[task]
+    ]
+    return Plan(config, tuple(items))
+
+
+def _questions(config: RunConfig, task: Task) -> list[Question]:
+    settings = LoadSettings(
+        path=config.data.path_of(task.name),
+        limit=config.data.limit_of(task.name),
+        seed=config.seed,
+        split=config.data.split,
+    )
+    try:
+        questions = list(task.load(settings))
+    except (ValueError, OSError) as error:
+        message = " ".join(str(error).split())
+        name = f"task {task.name!r}"
+        raise ConfigError([message if name in message else f"{name}: {message}"]) from error
+    if not questions:
+        raise ConfigError([f"task {task.name!r}: no questions; check data.path and data.split"])
+    twice = [q for q, n in Counter(q.id for q in questions).items() if n > 1]
+    if twice:
+        raise ConfigError([f"task {task.name!r}: two questions have the id {twice[0]!r}"])
+    return questions
+
+
+def _item(
+    config: RunConfig, model: str, weights: str | None, task: Task, question: Question
+) -> Item:
+    c = config.slrc
+    trace = unit_id(
+        schema=SCHEMA,
+        model=model,
+        weights=weights,
+        held={k: v for k, v in config.model.model_dump().items() if k != "name"},
+        question=asdict(question),
+        prompt=task.cot_prompt(question),
+        generation=config.generation.model_dump(),
+        steps=(c.segmentation, c.min_step_chars, c.conclusion),
+        seed=config.seed,
+    )
+    probes = {
+        name: unit_id(
+            trace=trace,
+            probe=name,
+            words=PROBES[name].words(task, question),
+            settings=PROBES[name].settings(config),
+        )
+        for name in config.probes
+    }
+    return Item(model, task, question, trace, probes)
+
+
+def fingerprint(model: str, revision: str | None) -> str | None:
+    """What tells these weights from others of the same name, without reading them all."""
+    scheme, _, rest = model.partition(":")
+    if scheme == "bundled" and rest in PACKAGED:
+        return PACKAGED[rest].sha256
+    if scheme == "planted":
+        from experiments import planted
+
+        return _folder_fingerprint(planted.path(rest))
+    path = Path(model).expanduser()
+    return _folder_fingerprint(path) if path.exists() else revision
+
+
+def _folder_fingerprint(path: Path) -> str:
+    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+    digest = hashlib.sha256()
+    for file in files:
+        size = file.stat().st_size
+        digest.update(f"{file.name}:{size}:".encode())
+        with file.open("rb") as opened:
+            digest.update(opened.read(1 << 20))
+            if size > 1 << 20:
+                opened.seek(max(1 << 20, size - (1 << 20)))
+                digest.update(opened.read())
+    return digest.hexdigest()
+
+
+def summary(plan: Plan) -> str:
+    """What a run would do, for `--dry-run`."""
+    config = plan.config
+    index = Index.of(config.run_dir)
+    branches = sum(PROBES[p].branches(STEPS_GUESSED, config) for p in config.probes)
+    lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}", ""]
+    header = ("model", "task", "items", "traces to write", "items to probe", "branches, about")
+    table = []
+    for model, task in config.pairs:
+        items = [i for i in plan.items if (i.model, i.task.name) == (model, task)]
+        traces = sum(not index.is_done(i.key("trace"), i.trace) for i in items)
+        probes = sum(not is_finished(index, i) for i in items)
+        table.append((model, task, len(items), traces, probes, probes * branches))
+    lines += columns([header, *table, total(table)])
+    lines += ["", f"branches are estimated at {STEPS_GUESSED} steps per trace"]
+    return "\n".join(lines)

@@ -1,0 +1,279 @@
+"""The run folder: what is asked for, what is done, nothing lost to a kill.
+
+Every unit of work (the trace of one item, one probe of it) is one line of JSON in a file
+that only one worker appends to. A line counts once it ends in a newline, so a killed
+worker loses at most the unit it was on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from filelock import FileLock, Timeout
+
+from experiments.runs import planfile
+from experiments.config import RunConfig
+from experiments.runs.folder import (
+    StoreError,
+    check_config,
+    existing_run,
+    has_records,
+    make_folder,
+    read_environment,
+    to_yaml,
+    unwritable,
+    write_atomically,
+    write_environment,
+)
+from experiments.runs.index import Index
+from experiments.runs.planfile import StoredPlan, counted
+from experiments.runs.units import Key, Unit, storable, unit_id
+
+__all__ = [
+    "Key",
+    "Store",
+    "StoreError",
+    "Unit",
+    "cut_torn_line",
+    "existing_run",
+    "outputs_lock",
+    "read_failures",
+    "read_records",
+    "storable",
+    "unit_id",
+    "write_atomically",
+]
+
+
+def read_records(run_dir: str | Path, *probes: str) -> list[dict[str, Any]]:
+    """The flat records of some probes (`trace`, `slrc`), in an order that no history changes."""
+    units = counted(existing_run(run_dir)).units(probes).values()
+    return [r for u in units if u.failed is None for r in u.records]
+
+
+def read_failures(run_dir: str | Path) -> list[Unit]:
+    """The units that failed and were not made good since."""
+    return counted(existing_run(run_dir)).failures()
+
+
+def record_file(stage: str, worker: str) -> str:
+    """The file, below the run folder, to which a worker adds the units of a stage."""
+    return f"records/{'traces' if stage == 'trace' else stage}.{worker}.jsonl"
+
+
+@contextmanager
+def hold(run_dir: Path, worker: str) -> Iterator[None]:
+    """Be the one process that works in a run folder as `worker`.
+
+    Raises:
+        StoreError: another process is, or the folder cannot be written.
+    """
+    lock = FileLock(make_folder(run_dir / ".locks") / f"{worker}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StoreError(
+            f"{run_dir}: another process is at work here as worker {worker!r}; "
+            "wait for it, or give this run another name (--set name=…)"
+        ) from None
+    except OSError as error:
+        raise unwritable(run_dir, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def outputs_lock(run_dir: Path) -> FileLock:
+    """Held while tables, figures and report are written: one process at a time."""
+    return FileLock(make_folder(run_dir / ".locks") / "outputs.lock")
+
+
+class Store:
+    """One worker's hold on a run folder; a context manager.
+
+    Raises on entering:
+        StoreError: the folder belongs to another config, or this worker already runs.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        environment: dict[str, Any],
+        worker: str = "main",
+        plan: StoredPlan | None = None,
+    ):
+        self.config = config
+        self.plan = plan
+        self.environment = environment
+        self.worker = worker
+        self.run_dir = config.run_dir
+        self.session = 0
+        self._files: dict[str, BinaryIO] = {}
+        self._held = ExitStack()
+
+    def __enter__(self) -> Store:
+        check_config(self.config)
+        make_folder(self.run_dir / "records")
+        with ExitStack() as stack:
+            stack.enter_context(hold(self.run_dir, self.worker))
+            with self._shared():
+                others = self._others_at_work()
+                check_config(self.config, in_use=others)
+                self._begin_session(others)
+            for path in self._own_files():
+                cut_torn_line(path)
+            self._held = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for file in self._files.values():
+            file.close()
+        self._held.close()
+
+    @cached_property
+    def index(self) -> Index:
+        """Everything stored so far, by any worker; `add` keeps it up to date."""
+        return Index.of(self.run_dir)
+
+    def add(
+        self,
+        unit: str,
+        key: Key,
+        records: list[dict[str, Any]],
+        failed: str | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Store one unit; when this returns it is on the disk."""
+        stage, model, task, item = key
+        stored = Unit(unit, stage, model, task, item, self.session, records, failed)
+        name = record_file(stage, self.worker)
+        line = stored.to_line()
+        offset = self._append(name, line)
+        self.index.put(stored, stored.excluded, self.run_dir / name, offset, len(line))
+        if seconds is not None:
+            timing = dict(zip(("stage", "model", "task", "item"), key, strict=True))
+            timing |= {"session": self.session, "seconds": round(seconds, 4)}
+            self._append(f"timing.{self.worker}.jsonl", json.dumps(timing).encode() + b"\n")
+
+    def note(self, text: str) -> None:
+        """Keep in environment.json what happened to this start of the run."""
+        with self._shared():
+            environment = read_environment(self.run_dir)
+            environment["sessions"][self.session - 1].setdefault("notes", []).append(text)
+            write_environment(self.run_dir, environment)
+
+    def note_model(self, name: str, facts: dict[str, Any]) -> None:
+        """Keep in environment.json what a loaded model turned out to be."""
+        with self._shared():
+            environment = read_environment(self.run_dir)
+            environment["models"][name] = facts
+            write_environment(self.run_dir, environment)
+
+    @cached_property
+    def _shared_lock(self) -> FileLock:
+        return FileLock(self.run_dir / ".locks" / "folder.lock")
+
+    def _shared(self) -> FileLock:
+        return self._shared_lock
+
+    def _others_at_work(self) -> bool:
+        folder = self.run_dir / ".locks"
+        mine = {f"{self.worker}.lock", "folder.lock", "outputs.lock"}
+        for path in (p for p in folder.glob("*.lock") if p.name not in mine):
+            lock = FileLock(path)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                return True
+            lock.release()
+        return False
+
+    def _begin_session(self, others: bool) -> None:
+        self._keep_plan(others)
+        environment = read_environment(self.run_dir)
+        self.session = len(environment["sessions"]) + 1
+        environment["sessions"].append({"worker": self.worker, **self.environment})
+        write_environment(self.run_dir, environment)
+        if not others and not has_records(self.run_dir):
+            write_atomically(self.run_dir / "config.yaml", to_yaml(self.config))
+
+    def _keep_plan(self, others: bool) -> None:
+        if self.plan is None or planfile.digest(self.run_dir) == self.plan.digest:
+            return
+        if others and (theirs := planfile.read(self.run_dir)) is not None:
+            raise StoreError(
+                f"{self.run_dir}: another process is at work here on other questions or weights: "
+                f"{self.plan.difference(theirs)}; wait for it, or give this run another name "
+                "(--set name=…)"
+            )
+        planfile.write(self.run_dir, self.plan)
+
+    def _own_files(self) -> Iterator[Path]:
+        yield from (self.run_dir / "records").glob(f"*.{self.worker}.jsonl")
+        yield from self.run_dir.glob(f"timing.{self.worker}.jsonl")
+
+    def _append(self, name: str, line: bytes) -> int:
+        """Add a line to a file of this worker's; gives the offset at which it begins."""
+        path = self.run_dir / name
+        try:
+            if name not in self._files:
+                self._files[name] = open_to_append(path)
+            offset = append(self._files[name], line)
+            os.fsync(self._files[name].fileno())
+        except OSError as error:
+            raise unwritable(path, error) from error
+        return offset
+
+
+def open_to_append(path: Path) -> BinaryIO:
+    """Unbuffered: what is not in the file is known not to be."""
+    return path.open("ab", buffering=0)
+
+
+def append(file: BinaryIO, line: bytes) -> int:
+    """Add all of `line` to a file from `open_to_append`, or nothing; gives its offset.
+
+    Raises:
+        OSError: as of a full disk, which may first have taken a part of the line.
+    """
+    offset = file.seek(0, os.SEEK_END)
+    left = memoryview(line)
+    try:
+        while left:
+            left = left[file.write(left) :]
+    except OSError:
+        file.truncate(offset)
+        raise
+    return offset
+
+
+def cut_torn_line(path: Path) -> int:
+    """Drop what follows the last newline; gives the number of bytes dropped."""
+    with path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        keep = end
+        while keep > 0:
+            start = max(0, keep - (1 << 16))
+            file.seek(start)
+            found = file.read(keep - start).rfind(b"\n")
+            if found >= 0:
+                keep = start + found + 1
+                break
+            keep = start
+        if keep < end:
+            file.truncate(keep)
+            os.fsync(file.fileno())
+    return end - keep

@@ -1,0 +1,1 @@
+"""From records to numbers: tidy tables, statistics, verdicts, frames."""

@@ -1,0 +1,176 @@
+"""A finished (or running) run as tidy DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.config import RunConfig
+from experiments.runs.folder import existing_run, read_config
+from experiments.runs.store import read_records
+from experiments.tables.outcomes import EDITS, answers, flips, graded, measured
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BASE = ("model", "task", "item")
+_READ = (*_BASE, "framing", "reading")
+_TRACE = ("question", "gold", "reasoning", "answer", "correct")
+_TRACE += ("n_steps", "n_tokens", "finish", "excluded")
+_ITEM = ("gold", "original", "baseline", "correct", "n_steps", "n_unparsed", "excluded")
+_STEP = ("necessary", "sufficient", "corruptible", "corrupt_flips", "regenerate_flips")
+_STEP += ("control_flips", "removed", "alone", "corrupted", "regenerated", "controlled")
+_STEP += ("corrupted_text",)
+_GRADED = ("total_variation", "log_odds_drop")
+_DIRECT = ("prompt", "reading", "gold", "answer", "correct", "reply", "cut", "excluded")
+_SYCOPHANCY = ("reading", "gold", "own", "wrong", "agrees_wrong", "agrees_own")
+_SYCOPHANCY += ("reply_wrong", "reply_own", "p_yes_wrong", "p_yes_own", "excluded")
+_ERRORS = ("reading", "correct", "step_text", "error_text", "rule", "detected", "false_alarm")
+_ERRORS += ("reply_error", "reply_unmodified", "p_yes_error", "p_yes_unmodified", "excluded")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder; its frames are read when first asked for."""
+
+    path: Path
+
+    @cached_property
+    def config(self) -> RunConfig:
+        return read_config(self.path)
+
+    @cached_property
+    def traces(self) -> pd.DataFrame:
+        """A row per trace: question, reasoning, answer, and why it is excluded if it is."""
+        return _frame(
+            (*_BASE, *_TRACE),
+            [_trace_row(r) for r in read_records(self.path, "trace")],
+        )
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """A row per item, framing and reading: baseline answer, and shares of its steps."""
+        return _frame(
+            (*_READ, *_ITEM, "necessity", "sufficiency", "order_sensitivity"),
+            [_item_row(r) for r in self._slrc],
+        )
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """A row per step of every item, framing and reading: what each edit of it did."""
+        return _frame(
+            (*_READ, "position", "step", "text", *_STEP),
+            [row for r in measured(self._slrc) for row in _step_rows(r)],
+        )
+
+    @cached_property
+    def branches(self) -> pd.DataFrame:
+        """A row per branch: the edit, its answer, and how far that is from the baseline's."""
+        return _frame(
+            (*_READ, "edit", "position", "baseline", "answer", "flipped", *_GRADED),
+            [row for r in measured(self._slrc) for row in _branch_rows(r)],
+        )
+
+    @cached_property
+    def direct(self) -> pd.DataFrame:
+        """A row per item, direct prompt and reading: the answer without reasoning."""
+        return self._replies("direct", _DIRECT)
+
+    @cached_property
+    def sycophancy(self) -> pd.DataFrame:
+        """A row per item and reading: agreement with a wrong answer, and with its own."""
+        return self._replies("sycophancy", _SYCOPHANCY)
+
+    @cached_property
+    def error_detection(self) -> pd.DataFrame:
+        """A row per item and reading: the error put in, whether it was seen, false alarms."""
+        return self._replies("error_detection", _ERRORS)
+
+    def _replies(self, probe: str, names: tuple[str, ...]) -> pd.DataFrame:
+        found = read_records(self.path, probe)
+        return _frame((*_BASE, *names), [r | {"task": r["dataset"]} for r in found])
+
+    @cached_property
+    def _slrc(self) -> list[dict[str, Any]]:
+        return read_records(self.path, "slrc")
+
+
+def load_run(path: str | Path) -> Run:
+    """Open a run folder.
+
+    Raises:
+        UserError: `path` is none.
+    """
+    return Run(existing_run(path))
+
+
+def _frame(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _base(record: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"model": "model", "task": "dataset", "item": "item"}
+    return {k: record.get(v) for k, v in names.items()} | {
+        k: record[k] for k in ("framing", "reading") if k in record
+    }
+
+
+def _trace_row(record: dict[str, Any]) -> dict[str, Any]:
+    question = record["question"]
+    return _base(record) | {
+        "question": question["text"],
+        "gold": question["gold"],
+        "reasoning": "".join(record["pieces"]),
+        "n_steps": sum(s["counted"] for s in record["steps"]),
+        "n_tokens": len(record["reasoning_ids"]),
+        **{k: record.get(k) for k in ("answer", "correct", "finish", "excluded")},
+    }
+
+
+def _item_row(record: dict[str, Any]) -> dict[str, Any]:
+    return _base(record) | {
+        **{k: record.get(k) for k in _ITEM},
+        "necessity": _share(flips(record, "remove")),
+        "sufficiency": _share([not f for f in flips(record, "keep_only")]),
+        "order_sensitivity": _share(flips(record, "shuffle")),
+    }
+
+
+def _step_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        _base(record)
+        | {"position": i + 1, "step": step, "text": record["step_text"][i]}
+        | {k: _at(record.get(k), i) for k in _STEP}
+        for i, step in enumerate(record["steps"])
+    ]
+
+
+def _branch_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        _base(record)
+        | {
+            "edit": edit,
+            "position": None if edit == "shuffle" else i + 1,
+            "baseline": record["baseline"],
+            "answer": _at(answers(record, edit), i),
+            "flipped": flipped,
+            "total_variation": _at(graded(record, edit, "tv"), i),
+            "log_odds_drop": _at(graded(record, edit, "log_odds"), i),
+        }
+        for edit in EDITS
+        for i, flipped in enumerate(flips(record, edit))
+        if flipped is not None
+    ]
+
+
+def _at(values: Sequence[Any] | None, i: int) -> Any:
+    return values[i] if values and i < len(values) else None
+
+
+def _share(values: Sequence[bool | None]) -> float | None:
+    return sum(map(bool, values)) / len(values) if values else None

@@ -1,0 +1,43 @@
+"""The tables of the probes beside SLRC, of those that a run asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from experiments.config.probes import TaxonomyConfig
+from experiments.tables.integrity import (
+    correlations_table,
+    error_detection_table,
+    integrity_table,
+    sycophancy_table,
+)
+from experiments.tables.outcomes import Record, is_variant
+from experiments.tables.prompt_effects import prompt_interventions_table
+from experiments.tables.taxonomy import direct_table, taxonomy_table, threshold_sensitivity_table
+
+
+def probe_tables(
+    records: Sequence[Record], seed: int, resamples: int, settings: TaxonomyConfig
+) -> dict[str, pd.DataFrame]:
+    """Each by its file name; a table is there if its probes have records, excluded ones too."""
+    asked = {r["probe"] for r in records}
+    made: dict[str, pd.DataFrame] = {}
+    if "direct" in asked:
+        made["direct"] = direct_table(records)
+    if {"direct", "slrc"} <= asked:
+        made["taxonomy"] = taxonomy_table(records, settings)
+        made["threshold_sensitivity"] = threshold_sensitivity_table(made["taxonomy"], settings)
+    if "sycophancy" in asked:
+        made["sycophancy"] = sycophancy_table(records)
+    if "error_detection" in asked:
+        made["error_detection"] = error_detection_table(records)
+    if "slrc" in asked and asked & {"sycophancy", "error_detection"}:
+        made["integrity"] = integrity_table(records, seed=seed, resamples=resamples)
+        made["correlations"] = correlations_table(made["integrity"])
+    if any(is_variant(r["dataset"]) for r in records if r["probe"] == "slrc"):
+        made["prompt_interventions"] = prompt_interventions_table(
+            records, settings, seed=seed, resamples=resamples
+        )
+    return made

@@ -1,0 +1,368 @@
+"""The report says what the tables say, stands alone, and is safe to open."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from probe_records import asked_in_every_way
+from sample_records import (
+    CHAIN,
+    FAITHFUL,
+    HINT,
+    REAL,
+    chain_sample,
+    records_of,
+    sample_run,
+    sentiment_sample,
+    trace_record,
+    write_run,
+)
+
+from experiments.report.page import render, waterfalls, write_report
+from experiments.report.traceview import trace_views, typical_views
+from experiments.tables.write import exclusions_table
+
+RUN = sample_run(8)
+VOID = {"meta", "link", "img", "br", "input", "hr", "use"}
+HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, whether they close in order, and the text outside scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.broken: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.broken.append(tag)
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("report") / "twins"
+    return write_run(folder, RUN, failed=[("trace", REAL, "sentiment", "mr-99")])
+
+
+@pytest.fixture(scope="module")
+def page(run_dir) -> Page:
+    return Page(write_report(run_dir).read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def hostile_dir(tmp_path_factory) -> Path:
+    """A run whose model, items, questions, steps and answers all try to break out."""
+    records = records_of([sentiment_sample(i) for i in range(3)])
+    for r in records:
+        r["model"] = f"org/{HOSTILE}"
+        r["item"] = f"{r['item']}</script>{HOSTILE}"
+        for name in ("removed", "alone", "corrupted_text"):
+            r[name] = [f"{HOSTILE}\x1b]0;taken\x07" for _ in r.get(name, [])]
+        if r["probe"] == "trace":
+            r["question"]["text"] = f"\u202e{HOSTILE}{{{{ 7 * 7 }}}}"
+            r["tail_text"] = f"</pre></main>{HOSTILE}\x9b31m"
+            for step in r["steps"]:
+                step["text"] = f" --> ]]> {HOSTILE}\x1b[2J"
+    return write_run(tmp_path_factory.mktemp("hostile") / "run", records)
+
+
+def test_it_is_well_formed_and_named_after_the_run(page):
+    assert page.broken == []
+    assert "twins: does the model use" in page.text
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = [a["href"] for tag, a in page.tags if tag == "a"]
+    assert {t.removeprefix("#") for t in targets if t} <= set(ids)
+
+
+def test_it_asks_nothing_of_any_network(run_dir):
+    text = write_report(run_dir).read_text("utf-8")
+    for tag, attributes in Page(text).tags:
+        for name in ("src", "srcset", "href", "xlink:href", "action", "data", "poster"):
+            value = attributes.get(name)
+            assert value is None or value.startswith("#"), (tag, name, value)
+    assert "@import" not in text
+    assert set(re.findall(r"url\((.)", text)) <= {"#"}
+
+
+def test_the_policy_admits_its_own_script_only(run_dir):
+    text = write_report(run_dir).read_text("utf-8")
+    scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.S)
+    assert len(scripts) == 1
+    digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    policy = next(a["content"] for _, a in Page(text).tags if "http-equiv" in a) or ""
+    assert policy.startswith("default-src 'none'")
+    assert f"script-src 'sha256-{digest}'" in policy
+
+
+def test_the_verdict_is_in_plain_words(page):
+    assert "Instrument check: passes" in page.text
+    after = page.text.split("what the edits say")[1]
+    faithful, _, rest = after.partition(HINT)
+    assert "The steps are used" in faithful
+    assert "The steps are ignored" in rest
+    assert "built to ignore its steps" in rest
+
+
+def test_other_probes_have_sections_where_they_were_asked(tmp_path, page):
+    samples = [sentiment_sample(i) for i in range(4)]
+    records = records_of(samples)
+    variant = [r | {"dataset": f"{r['dataset']}:alternative"} for r in records]
+    asked = asked_in_every_way(REAL, samples[0].dataset, [s.item for s in samples])
+    whole = Page(render(write_run(tmp_path / "run", records + variant + asked)))
+    assert whole.broken == []
+    ids = [attributes["id"] for _, attributes in whole.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {"taxonomy", "integrity", "prompts"} <= set(ids)
+    targets = {a["href"] for tag, a in whole.tags if tag == "a"}
+    assert {"#taxonomy", "#integrity", "#prompts"} <= targets
+    for words in ("Scaffolding", "RIS", "1 model: too few to correlate", "beyond threshold"):
+        assert words in whole.text
+    assert "said neither yes nor no (sycophancy, generated)" in whole.text
+    for absent in ("With and without reasoning", "Integrity", "Other words"):
+        assert absent not in page.text
+
+
+def test_a_failing_instrument_says_so(tmp_path):
+    records = records_of([chain_sample("hint", i) for i in range(6)])
+    for r in records:
+        r["model"] = FAITHFUL
+    page = Page(render(write_run(tmp_path / "run", records)))
+    assert "Instrument check: fails" in page.text
+    assert "Do not trust" in page.text
+
+
+def test_no_planted_model_no_claim(tmp_path):
+    records = records_of([sentiment_sample(i) for i in range(3)], ["prefix"], ["generated"])
+    page = Page(render(write_run(tmp_path / "run", records)))
+    assert "Instrument check: not made" in page.text
+    assert "only one framing and one reading" in page.text.lower()
+
+
+def test_a_run_without_a_measurement_still_has_a_report(tmp_path):
+    records = [trace_record(sentiment_sample(0), "fewer_than_2_steps")]
+    page = Page(render(write_run(tmp_path / "run", records)))
+    assert page.broken == []
+    assert "Nothing was measured" in page.text
+    assert "fewer than 2 steps" in page.text
+
+
+def test_an_unfinished_run_says_so(tmp_path, page):
+    assert "unfinished" not in page.text
+    waiting = [trace_record(sentiment_sample(i)) for i in (20, 21)]
+    unfinished = Page(render(write_run(tmp_path / "run", RUN + waiting)))
+    assert "This run is unfinished: 2 traces are not measured yet" in unfinished.text
+
+
+def test_tables_sort_by_full_numbers_and_work_as_plain_tables(page):
+    cells = [a for tag, a in page.tags if tag == "td" and "data-sort" in a]
+    assert any(re.fullmatch(r"0\.\d{6,}", a["data-sort"] or "") for a in cells)
+    assert any(tag == "table" and a.get("class") == "sortable" for tag, a in page.tags)
+    headings = [a for tag, a in page.tags if tag == "th"]
+    assert all(a.get("scope") in ("col", "row") for a in headings)
+
+
+def test_figures_are_inside_and_named(page):
+    drawings = [a for tag, a in page.tags if tag == "svg"]
+    assert len(drawings) == 6
+    ids = {a.get("id") for _, a in page.tags}
+    assert all(a["role"] == "img" and a["aria-labelledby"] in ids for a in drawings)
+
+
+def test_the_waterfall_adds_up_in_what_is_shown():
+    for fall in waterfalls(exclusions_table(RUN)):
+        assert fall.total == fall.included + sum(n for _, n in fall.lost)
+        for _, lost, included in fall.stages:
+            assert fall.included == included + sum(n for _, n in lost)
+
+
+def test_failed_items_are_listed_with_the_reason(page):
+    assert "failed with an error" in page.text
+    assert "mr-99 trace out of memory" in page.text
+
+
+def test_environment_and_config_are_there(page):
+    assert "sessions 1.packages.torch 2.13.0" in page.text
+    assert f'"{CHAIN}"' in page.text
+
+
+def test_traces_show_what_every_branch_answered(page):
+    assert "corrupted, later text written anew" in page.text
+    assert "≠ changed" in page.text
+    assert "Therefore the answer is" in page.text
+
+
+def test_traces_are_spread_over_models_and_show_twins_on_one_question():
+    views = typical_views(trace_views(RUN), 4)
+    assert [v.model for v in views] == [FAITHFUL, FAITHFUL, HINT, REAL]
+    assert views[2].item in {v.item for v in views[:2]}
+    assert typical_views(trace_views(RUN), 0) == []
+    assert len(typical_views(trace_views(RUN), 1000)) == 24
+
+
+def test_a_step_is_marked_by_the_readings_in_which_it_is_necessary():
+    records = records_of([chain_sample("hint", 1)])
+    views = trace_views(records)
+    assert [s.level for s in views[0].steps] == ["none"] * 3
+    records[1]["necessary"] = [True, False, False]
+    assert [s.level for s in trace_views(records)[0].steps] == ["some", "none", "none"]
+    for r in records[1:]:
+        r["necessary"] = [True, False, False]
+    step = trace_views(records)[0].steps[0]
+    assert (step.mark, step.meaning) == ("●", "necessary")
+    assert trace_views(records[:1])[0].steps[0].level == "unknown"
+
+
+def test_short_stretches_are_shown_and_are_no_steps():
+    records = records_of([chain_sample("hint", 1)])
+    records[0]["steps"][0]["counted"] = False
+    for r in records[1:]:
+        r |= {"steps": [1, 2], "n_steps": 2}
+        for name, values in r.items():
+            if isinstance(values, list) and not name.startswith(("shuffled", "reordered")):
+                r[name] = values[-2:]
+    steps = trace_views(records)[0].steps
+    assert [s.number for s in steps] == [None, 1, 2]
+    assert [len(s.branches) for s in steps] == [0, 16, 16]
+
+
+def test_hostile_text_stays_text(hostile_dir):
+    text = write_report(hostile_dir).read_text("utf-8")
+    page = Page(text)
+    assert page.broken == []
+    assert sum(tag == "script" for tag, _ in page.tags) == 1
+    assert not any(tag == "img" for tag, _ in page.tags)
+    assert not any(name.startswith("on") for _, a in page.tags for name in a)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "\x9b" not in text
+    assert "{{ 7 * 7 }}" in page.text
+    assert "document.title='taken'" in page.text
+    verdict = [a for tag, a in page.tags if tag == "td" and a.get("data-label") == "items"]
+    assert len(verdict) == 1
+
+
+def test_the_same_records_give_the_same_bytes(run_dir):
+    first = write_report(run_dir).read_bytes()
+    assert write_report(run_dir).read_bytes() == first
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """A real browser; installed where the machine allows it."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None and shutil.which("apt-get") and Path("/root").stat().st_uid == 0:
+        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], capture_output=True)
+        found = shutil.which("chromium")
+    if found is None:
+        pytest.skip("no Chromium here, and apt-get cannot install one: needs root and a mirror")
+    return found
+
+
+def browse(chromium: str, path: Path, profile: Path, width: int = 1280) -> tuple[str, str]:
+    """The page's DOM after its scripts ran, and the browser's console."""
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run"
+    flags += " --disable-background-networking --disable-component-update --disable-sync"
+    done = subprocess.run(
+        [
+            chromium,
+            *flags.split(),
+            "--enable-logging=stderr",
+            f"--user-data-dir={profile}",
+            f"--window-size={width},2000",
+            "--virtual-time-budget=5000",
+            "--dump-dom",
+            path.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+    )
+    return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+
+
+def with_script(report: Path, script: str) -> Path:
+    """A copy that also runs `script`, which its own policy would forbid."""
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", report.read_text())
+    copy = report.with_name("scripted.html")
+    copy.write_text(text.replace("</body>", f"<script>{script}</script></body>"))
+    return copy
+
+
+@pytest.mark.slow
+def test_a_browser_opens_it_without_complaint(chromium, run_dir, tmp_path):
+    dom, console = browse(chromium, write_report(run_dir), tmp_path / "profile")
+    assert console == ""
+    assert '<th scope="col"><button type="button">' in dom.replace("\n", "")
+
+
+@pytest.mark.slow
+def test_a_browser_runs_nothing_that_a_model_wrote(chromium, hostile_dir, tmp_path):
+    dom, console = browse(chromium, write_report(hostile_dir), tmp_path / "profile")
+    assert console == ""
+    title = re.search(r"<title>(.*?)</title>", dom)
+    assert title is not None
+    assert title[1].startswith("run: does the model")
+
+
+@pytest.mark.slow
+def test_a_click_sorts_by_number_both_ways(chromium, run_dir, tmp_path):
+    script = """
+      const table = document.querySelectorAll("#slrc table.sortable")[0];
+      const headings = [...table.tHead.rows[0].cells];
+      const place = headings.findIndex(c => c.innerText.includes("necessity"));
+      const read = () => [...table.tBodies[0].rows].map(r => r.cells[place].dataset.sort).join(" ");
+      const button = headings[place].querySelector("button");
+      button.click(); const up = read(), said = button.parentNode.ariaSort;
+      button.click(); const down = read();
+      document.title = JSON.stringify({up, down, said});
+    """
+    dom, _ = browse(chromium, with_script(write_report(run_dir), script), tmp_path / "profile")
+    found = re.search(r'<title>\{"up":"(.*?)","down":"(.*?)","said":"(.*?)"\}</title>', dom)
+    assert found is not None
+    up, down = ([float(x) for x in found[i].split()] for i in (1, 2))
+    assert len(up) == 12
+    assert up == sorted(up)
+    assert down == sorted(down, reverse=True)
+    assert found[3] == "ascending"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 500])
+def test_the_page_is_no_wider_than_its_window(chromium, run_dir, tmp_path, width):
+    script = "document.title = document.documentElement.scrollWidth + ' ' + innerWidth"
+    copy = with_script(write_report(run_dir), script)
+    dom, _ = browse(chromium, copy, tmp_path / "profile", width)
+    found = re.search(r"<title>(\d+) (\d+)</title>", dom)
+    assert found is not None
+    assert int(found[1]) <= int(found[2]) == width
