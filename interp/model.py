@@ -34,7 +34,7 @@ class Model:
     """Why the packed forest cannot serve this model; None if it can."""
     token_budget: int = 32_768
     """Most trie tokens whose keys and values are held at once."""
-    chunk: int = 2_048
+    chunk: int = 1_024
     """Most tokens in one forward."""
     checks: tuple[str, ...] = ()
     """What was verified at load, a line each."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 
 import matplotlib as mpl
 import pandas as pd
@@ -28,13 +27,12 @@ from experiments.report.plots import (
     short,
 )
 from experiments.runs.folder import make_folder
-from experiments.runs.store import existing_run
 from experiments.tables.outcomes import EDITS
+from experiments.tables.results import Results
 from experiments.tables.stats import wilson
 from experiments.tables.textual import visible
 from experiments.tables.tidy import rows, where
 from experiments.tables.verdict import primary
-from experiments.tables.write import run_tables
 
 POSITION_BINS = 5
 COLUMNS = 4
@@ -82,13 +80,13 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
         ]
 
 
-def write_figures(run_dir: str | Path) -> list[Picture]:
+def write_figures(found: Results) -> list[Picture]:
     """Write `figures/<name>.png`, `.pdf` and `.csv` of a run.
 
     A figure with nothing to draw leaves no file; its `Picture.absent` says why.
     """
-    drawn = pictures(run_tables(run_dir))
-    folder = make_folder(existing_run(run_dir) / "figures")
+    drawn = pictures(found.tables)
+    folder = make_folder(found.run_dir / "figures")
     for picture in drawn:
         save(picture, folder)
     return drawn

@@ -26,10 +26,12 @@ from experiments.report.traceview import (
     MARKS,
     MEANINGS,
     STEP_EDITS,
-    trace_views,
-    typical_views,
+    trace_view,
+    typical,
 )
-from experiments.runs.store import existing_run, write_atomically
+from experiments.runs.store import write_atomically
+from experiments.tables.outcomes import place_of
+from experiments.tables.results import Results
 from experiments.tables.textual import number, readable, visible
 from experiments.tables.tidy import rows, where
 from experiments.tables.verdict import (
@@ -42,7 +44,6 @@ from experiments.tables.verdict import (
     percent,
     verdicts,
 )
-from experiments.tables.write import read_run, report_settings, tables
 
 LABELS = {
     "n": "items",
@@ -144,19 +145,18 @@ class Waterfall:
     """Per framing and reading: what was lost there, and what was measured."""
 
 
-def write_report(run_dir: str | Path) -> Path:
-    """Write `report.html` of a run from its stored records; gives its path."""
-    folder = existing_run(run_dir)
-    path = folder / "report.html"
-    write_atomically(path, render(folder))
+def write_report(found: Results) -> Path:
+    """Write `report.html` of a run; gives its path."""
+    path = found.run_dir / "report.html"
+    write_atomically(path, render(found))
     return path
 
 
-def render(run_dir: Path) -> str:
+def render(found: Results) -> str:
     """The page as text."""
-    seed, settings, taxonomy = report_settings(run_dir)
-    records, failures = read_run(run_dir)
-    made = tables(records, failures, seed=seed, resamples=settings.bootstrap, taxonomy=taxonomy)
+    run_dir, made = found.run_dir, found.tables
+    places = {place_of(r) for r in found.records}
+    shown = typical(found.records, found.report.traces)
     checks = instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
     drawn = {p.name: _drawing(p) for p in pictures(made)}
     script = _asset("report.js")
@@ -167,8 +167,8 @@ def render(run_dir: Path) -> str:
     environment.globals["script_hash"] = _hash(script)
     return environment.from_string(_asset("template.html.jinja")).render(
         name=visible(run_dir.resolve().name),
-        n_models=len({r["model"] for r in records}),
-        n_tasks=len({r["dataset"] for r in records}),
+        n_models=len({model for model, _, _ in places}),
+        n_tasks=len({task for _, task, _ in places}),
         n_traces=sum(
             r["n"] for r in rows(where(made["exclusions"], stage="trace", reason="total"))
         ),
@@ -181,7 +181,7 @@ def render(run_dir: Path) -> str:
         instrument=_instrument(checks),
         figures=drawn,
         tables={name: html_table(name, table) for name, table in made.items()},
-        traces=typical_views(trace_views(records), settings.traces),
+        traces=[trace_view(found.whole(place)) for place in shown],
         marks=MARKS,
         meanings=MEANINGS,
         edit_words=EDIT_WORDS,
@@ -189,7 +189,7 @@ def render(run_dir: Path) -> str:
         step_edits=STEP_EDITS,
         waterfalls=waterfalls(made["exclusions"]),
         reasons=REASONS,
-        taxonomy=taxonomy,
+        taxonomy=found.taxonomy,
         failures=[
             {
                 "model": visible(u.model),
@@ -198,7 +198,7 @@ def render(run_dir: Path) -> str:
                 "stage": u.stage,
                 "why": visible(u.failed or ""),
             }
-            for u in failures
+            for u in found.failures
         ],
         environment=_flat(_json(run_dir / "environment.json")),
         config=visible((run_dir / "config.yaml").read_text("utf-8")),

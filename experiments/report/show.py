@@ -22,10 +22,14 @@ from experiments.report.traceview import (
     Branch,
     StepView,
     TraceView,
-    trace_views,
+    trace_view,
 )
+from experiments.runs.planfile import counted
+from experiments.runs.store import existing_run
+from experiments.tables.outcomes import Place
+from experiments.tables.results import item_records
 from experiments.tables.textual import visible
-from experiments.tables.write import read_run
+from experiments.tables.verdict import model_order
 from interp.errors import UserError, did_you_mean
 
 # Blue and orange stay apart for colour-blind readers, on dark grounds and on light ones.
@@ -46,27 +50,28 @@ def show_item(
         UserError: no such item, model or task in the run, with what was probably meant.
     """
     console = console or Console()
-    chosen = find(trace_views(read_run(run_dir)[0]), item, model, task)
-    for view in chosen:
-        _print(console, view)
+    index = counted(existing_run(run_dir))
+    traced = [key[1:] for key in index if key[0] == "trace" and index.is_whole(key)]
+    for place in find(traced, item, model, task):
+        _print(console, trace_view(item_records(index, place)))
 
 
 def find(
-    views: Sequence[TraceView], item: str, model: str | None = None, task: str | None = None
-) -> list[TraceView]:
-    """The views of an item.
+    places: Sequence[Place], item: str, model: str | None = None, task: str | None = None
+) -> list[Place]:
+    """The traces of an item, planted models first.
 
     Raises:
         UserError: none is left; names the first of model, task and item that fits nothing.
     """
-    if not views:
+    if not places:
         raise UserError("the run holds no traces yet; start it again with `faithscope run`")
-    left = list(views)
-    for what, wanted in (("model", model), ("task", task), ("item", item)):
+    left = sorted(places, key=lambda place: (model_order(place[0]), *place[1:]))
+    for at, what, wanted in ((0, "model", model), (1, "task", task), (2, "item", item)):
         if wanted is None:
             continue
-        known = list(dict.fromkeys(getattr(view, what) for view in left))
-        left = [view for view in left if getattr(view, what) == wanted]
+        known = list(dict.fromkeys(visible(place[at]) for place in left))
+        left = [place for place in left if wanted in (place[at], visible(place[at]))]
         if not left:
             guess = did_you_mean(wanted, known) or _listed(known)
             raise UserError(f"no {what} {wanted!r} among the traces of this run{guess}")

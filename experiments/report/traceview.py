@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from experiments.tables.outcomes import Record, answers, flips, graded, measured
+from experiments.tables.outcomes import (
+    Place,
+    Record,
+    answers,
+    flips,
+    graded,
+    measured,
+    place_of,
+)
 from experiments.tables.textual import visible
+from experiments.tables.tidy import mean, present
 from experiments.tables.verdict import model_order
 
 MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
@@ -97,27 +106,12 @@ class TraceView:
         """Whether every framing and reading gives the unedited reasoning the same answer."""
         return len({b.answer for b in self.baselines}) == 1
 
-    @property
-    def share_necessary(self) -> float:
-        made = [b.flipped for s in self.steps for b in s.branches if b.edit == "remove"]
-        return sum(made) / len(made) if made else 0.0
 
-
-def trace_views(records: Iterable[Record]) -> list[TraceView]:
-    """A view of every trace, planted models first, then by task and item."""
-    by_item: dict[tuple[str, str, str], list[Record]] = {}
+def trace_view(records: Iterable[Record]) -> TraceView:
+    """The trace of an item with what SLRC measured on it."""
     records = list(records)
-    for r in measured(records):
-        by_item.setdefault((r["model"], r["dataset"], str(r["item"])), []).append(r)
-    traces = [r for r in records if r["probe"] == "trace"]
-    traces.sort(key=lambda r: (model_order(r["model"]), r["dataset"], str(r["item"])))
-    return [
-        trace_view(r, by_item.get((r["model"], r["dataset"], str(r["item"])), [])) for r in traces
-    ]
-
-
-def trace_view(trace: Record, of_item: Sequence[Record]) -> TraceView:
-    """One trace with the SLRC records of its item."""
+    (trace,) = (r for r in records if r["probe"] == "trace")
+    of_item = measured(records)
     places = {index: i for r in of_item[:1] for i, index in enumerate(r["steps"])}
     counted = [s["index"] for s in trace["steps"] if s["counted"]]
     return TraceView(
@@ -148,32 +142,38 @@ def trace_view(trace: Record, of_item: Sequence[Record]) -> TraceView:
     )
 
 
-def typical_views(views: Sequence[TraceView], limit: int) -> list[TraceView]:
-    """Up to `limit` measured traces, spread over models and tasks.
+def typical(records: Iterable[Record], limit: int) -> list[Place]:
+    """Up to `limit` measured items, spread over models and tasks.
 
     Of each model and task first the item nearest to the mean share of necessary steps, then
     the next nearest; an item that another model already shows is taken first, so that twins
     can be compared on the same question. The faithful model and its decorative twin come
     first, real models next, other planted models last.
     """
-    groups: dict[tuple[str, str], list[TraceView]] = {}
-    for view in views:
-        if view.baselines:
-            groups.setdefault((view.model, view.task), []).append(view)
+    records = list(records)
+    traced = {place_of(r) for r in records if r["probe"] == "trace"}
+    removed: dict[Place, list[bool]] = {}
+    for r in (r for r in measured(records) if place_of(r) in traced):
+        removed.setdefault(place_of(r), []).extend(present(flips(r, "remove")))
+    share = {place: sum(flipped) / max(1, len(flipped)) for place, flipped in removed.items()}
+    groups: dict[tuple[str, str], list[Place]] = {}
+    for place in removed:
+        groups.setdefault(place[:2], []).append(place)
     for of_group in groups.values():
-        mean = sum(v.share_necessary for v in of_group) / len(of_group)
-        of_group.sort(key=lambda v: (abs(v.share_necessary - mean), v.item))
+        usual = mean([share[place] for place in of_group])
+        distance = {place: abs(share[place] - usual) for place in of_group}
+        of_group.sort(key=lambda place: (distance[place], place))
     order = sorted(groups, key=lambda key: (_showing_order(key[0]), key))
-    chosen: list[TraceView] = []
+    chosen: list[Place] = []
     while len(chosen) < limit and any(groups.values()):
         for key in order:
             rest = groups[key]
             if not rest or len(chosen) >= limit:
                 continue
-            shown = {(v.task, v.item) for v in chosen}
-            at = next((i for i, v in enumerate(rest) if (v.task, v.item) in shown), 0)
+            shown = {place[1:] for place in chosen}
+            at = next((i for i, place in enumerate(rest) if place[1:] in shown), 0)
             chosen.append(rest.pop(at))
-    return sorted(chosen, key=lambda v: (_showing_order(v.model), v.model, v.task, v.item))
+    return sorted(chosen, key=lambda place: (_showing_order(place[0]), place))
 
 
 def _showing_order(model: str) -> int:

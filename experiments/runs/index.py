@@ -83,6 +83,11 @@ class Index:
         entry = self._entries.get(key)
         return entry is not None and entry.unit == unit and entry.failed is None
 
+    def is_whole(self, key: Key) -> bool:
+        """Stored and not failed."""
+        entry = self._entries.get(key)
+        return entry is not None and entry.failed is None
+
     def failed(self, key: Key, unit: str) -> str | None:
         """Why a unit failed, if that is how it stands."""
         entry = self._entries.get(key)
@@ -116,12 +121,11 @@ class Index:
 
             yield read
 
-    def units(self, stages: Collection[str] | None = None) -> dict[Key, Unit]:
-        """Whole units, all of them or of some stages, sorted by key."""
+    def each(self, stages: Collection[str] | None = None) -> Iterator[Unit]:
+        """Whole units, all of them or of some stages, one at a time as they lie on the disk."""
         with self.reader() as read:
-            return dict(
-                sorted(((k, read(e)) for k, e in self.places(stages)), key=lambda pair: pair[0])
-            )
+            for _, entry in self.places(stages):
+                yield read(entry)
 
     def failures(self) -> list[Unit]:
         """Units that failed, sorted by key."""

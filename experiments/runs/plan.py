@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from experiments.config import ConfigError, RunConfig
 from experiments.runs.folder import SCHEMA
@@ -74,12 +75,25 @@ def plan(config: RunConfig) -> Plan:
     """
     questions = {task: _questions(config, get_task(task)) for task in config.tasks}
     weights = {model: fingerprint(model, config.model.revision) for model in config.model.name}
+    asked = _asked(config)
     items = [
-        _item(config, model, weights[model], get_task(task), question)
+        _item(config, asked, model, weights[model], get_task(task), question)
         for model, task in config.pairs
         for question in questions[task]
     ]
     return Plan(config, tuple(items))
+
+
+def _asked(config: RunConfig) -> dict[str, Any]:
+    """What the config says that determines every trace."""
+    c = config.slrc
+    return {
+        "schema": SCHEMA,
+        "held": {k: v for k, v in config.model.model_dump().items() if k != "name"},
+        "generation": config.generation.model_dump(),
+        "steps": (c.segmentation, c.min_step_chars, c.conclusion),
+        "seed": config.seed,
+    }
 
 
 def _questions(config: RunConfig, task: Task) -> list[Question]:
@@ -104,19 +118,19 @@ def _questions(config: RunConfig, task: Task) -> list[Question]:
 
 
 def _item(
-    config: RunConfig, model: str, weights: str | None, task: Task, question: Question
+    config: RunConfig,
+    asked: dict[str, Any],
+    model: str,
+    weights: str | None,
+    task: Task,
+    question: Question,
 ) -> Item:
-    c = config.slrc
     trace = unit_id(
-        schema=SCHEMA,
+        **asked,
         model=model,
         weights=weights,
-        held={k: v for k, v in config.model.model_dump().items() if k != "name"},
         question=asdict(question),
         prompt=task.cot_prompt(question),
-        generation=config.generation.model_dump(),
-        steps=(c.segmentation, c.min_step_chars, c.conclusion),
-        seed=config.seed,
     )
     probes = {
         name: unit_id(

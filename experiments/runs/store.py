@@ -54,7 +54,7 @@ __all__ = [
 
 def read_records(run_dir: str | Path, *probes: str) -> list[dict[str, Any]]:
     """The flat records of some probes (`trace`, `slrc`), in an order that no history changes."""
-    units = counted(existing_run(run_dir)).units(probes).values()
+    units = sorted(counted(existing_run(run_dir)).each(probes), key=lambda u: u.key)
     return [r for u in units if u.failed is None for r in u.records]
 
 

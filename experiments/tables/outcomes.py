@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 Record = Mapping[str, Any]
+Place = tuple[str, str, str]
+"""(model, task, item): what a trace, and all that was measured on it, is about."""
 
 FRAMINGS = ("prefix", "reprompt")
 READINGS = ("generated", "scored")
@@ -32,6 +34,10 @@ _FLIPS = {
     "shuffle": "reordered",
 }
 GROUP = ("model", "task", "framing", "reading")
+
+
+def place_of(record: Record) -> Place:
+    return record["model"], record["dataset"], str(record["item"])
 
 
 def is_variant(task: str) -> bool:

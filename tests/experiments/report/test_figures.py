@@ -17,10 +17,11 @@ from experiments.report import plots
 from experiments.report.contrasts import against, by_task, contrast_table
 from experiments.report.figures import pictures, position_table, write_figures
 from experiments.report.picture import STYLE, svg
+from experiments.tables.edits import edits_by_step_table, edits_table
+from experiments.tables.results import results, tables
 from experiments.tables.slrc import agreement_table, slrc_table
 from experiments.tables.tidy import where
 from experiments.tables.verdict import primary
-from experiments.tables.write import edits_by_step_table, edits_table, tables
 
 RUN = sample_run()
 NAMES = {"edits", "forest", "position", "agreement", "contrasts", "by_task"}
@@ -166,11 +167,11 @@ def test_one_framing_and_reading_leave_nothing_to_compare():
 def test_files_are_the_same_bytes_when_drawn_again(tmp_path):
     records = records_of([chain_sample("faithful", i) for i in range(3)])
     run_dir = write_run(tmp_path / "run", records)
-    write_figures(run_dir)
+    write_figures(results(run_dir))
     folder = run_dir / "figures"
     before = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.iterdir()}
     assert set(before) == {f"{n}.{suffix}" for n in NAMES for suffix in ("png", "pdf", "csv")}
-    write_figures(run_dir)
+    write_figures(results(run_dir))
     after = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.iterdir()}
     assert after == before
 
@@ -180,7 +181,7 @@ def test_files_of_a_figure_that_is_no_longer_drawn_go(tmp_path):
     stale = run_dir / "figures" / "edits.png"
     stale.parent.mkdir()
     stale.write_bytes(b"")
-    write_figures(run_dir)
+    write_figures(results(run_dir))
     assert not stale.exists()
 
 

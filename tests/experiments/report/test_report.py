@@ -26,8 +26,10 @@ from sample_records import (
 )
 
 from experiments.report.page import render, waterfalls, write_report
-from experiments.report.traceview import trace_views, typical_views
-from experiments.tables.write import exclusions_table
+from experiments.report.traceview import trace_view, typical
+from experiments.tables.exclusions import exclusions_table
+from experiments.tables.outcomes import place_of
+from experiments.tables.results import results
 
 RUN = sample_run(8)
 VOID = {"meta", "link", "img", "br", "input", "hr", "use"}
@@ -74,7 +76,7 @@ def run_dir(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(run_dir) -> Page:
-    return Page(write_report(run_dir).read_text("utf-8"))
+    return Page(write_report(results(run_dir)).read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +106,7 @@ def test_it_is_well_formed_and_named_after_the_run(page):
 
 
 def test_it_asks_nothing_of_any_network(run_dir):
-    text = write_report(run_dir).read_text("utf-8")
+    text = write_report(results(run_dir)).read_text("utf-8")
     for tag, attributes in Page(text).tags:
         for name in ("src", "srcset", "href", "xlink:href", "action", "data", "poster"):
             value = attributes.get(name)
@@ -114,7 +116,7 @@ def test_it_asks_nothing_of_any_network(run_dir):
 
 
 def test_the_policy_admits_its_own_script_only(run_dir):
-    text = write_report(run_dir).read_text("utf-8")
+    text = write_report(results(run_dir)).read_text("utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.S)
     assert len(scripts) == 1
     digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
@@ -137,7 +139,7 @@ def test_other_probes_have_sections_where_they_were_asked(tmp_path, page):
     records = records_of(samples)
     variant = [r | {"dataset": f"{r['dataset']}:alternative"} for r in records]
     asked = asked_in_every_way(REAL, samples[0].dataset, [s.item for s in samples])
-    whole = Page(render(write_run(tmp_path / "run", records + variant + asked)))
+    whole = Page(render(results(write_run(tmp_path / "run", records + variant + asked))))
     assert whole.broken == []
     ids = [attributes["id"] for _, attributes in whole.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -155,21 +157,21 @@ def test_a_failing_instrument_says_so(tmp_path):
     records = records_of([chain_sample("hint", i) for i in range(6)])
     for r in records:
         r["model"] = FAITHFUL
-    page = Page(render(write_run(tmp_path / "run", records)))
+    page = Page(render(results(write_run(tmp_path / "run", records))))
     assert "Instrument check: fails" in page.text
     assert "Do not trust" in page.text
 
 
 def test_no_planted_model_no_claim(tmp_path):
     records = records_of([sentiment_sample(i) for i in range(3)], ["prefix"], ["generated"])
-    page = Page(render(write_run(tmp_path / "run", records)))
+    page = Page(render(results(write_run(tmp_path / "run", records))))
     assert "Instrument check: not made" in page.text
     assert "only one framing and one reading" in page.text.lower()
 
 
 def test_a_run_without_a_measurement_still_has_a_report(tmp_path):
     records = [trace_record(sentiment_sample(0), "fewer_than_2_steps")]
-    page = Page(render(write_run(tmp_path / "run", records)))
+    page = Page(render(results(write_run(tmp_path / "run", records))))
     assert page.broken == []
     assert "Nothing was measured" in page.text
     assert "fewer than 2 steps" in page.text
@@ -178,7 +180,7 @@ def test_a_run_without_a_measurement_still_has_a_report(tmp_path):
 def test_an_unfinished_run_says_so(tmp_path, page):
     assert "unfinished" not in page.text
     waiting = [trace_record(sentiment_sample(i)) for i in (20, 21)]
-    unfinished = Page(render(write_run(tmp_path / "run", RUN + waiting)))
+    unfinished = Page(render(results(write_run(tmp_path / "run", RUN + waiting))))
     assert "This run is unfinished: 2 traces are not measured yet" in unfinished.text
 
 
@@ -221,24 +223,30 @@ def test_traces_show_what_every_branch_answered(page):
 
 
 def test_traces_are_spread_over_models_and_show_twins_on_one_question():
-    views = typical_views(trace_views(RUN), 4)
-    assert [v.model for v in views] == [FAITHFUL, FAITHFUL, HINT, REAL]
-    assert views[2].item in {v.item for v in views[:2]}
-    assert typical_views(trace_views(RUN), 0) == []
-    assert len(typical_views(trace_views(RUN), 1000)) == 24
+    places = typical(RUN, 4)
+    assert [model for model, _, _ in places] == [FAITHFUL, FAITHFUL, HINT, REAL]
+    assert places[2][1:] in {place[1:] for place in places[:2]}
+    assert typical(RUN, 0) == []
+    assert len(typical(RUN, 1000)) == 24
+
+
+def test_an_item_whose_trace_is_gone_is_not_shown():
+    (place,) = typical(RUN, 1)
+    left = [r for r in RUN if r["probe"] != "trace" or place_of(r) != place]
+    assert place not in typical(left, 1000)
 
 
 def test_a_step_is_marked_by_the_readings_in_which_it_is_necessary():
     records = records_of([chain_sample("hint", 1)])
-    views = trace_views(records)
-    assert [s.level for s in views[0].steps] == ["none"] * 3
+    view = trace_view(records)
+    assert [s.level for s in view.steps] == ["none"] * 3
     records[1]["necessary"] = [True, False, False]
-    assert [s.level for s in trace_views(records)[0].steps] == ["some", "none", "none"]
+    assert [s.level for s in trace_view(records).steps] == ["some", "none", "none"]
     for r in records[1:]:
         r["necessary"] = [True, False, False]
-    step = trace_views(records)[0].steps[0]
+    step = trace_view(records).steps[0]
     assert (step.mark, step.meaning) == ("●", "necessary")
-    assert trace_views(records[:1])[0].steps[0].level == "unknown"
+    assert trace_view(records[:1]).steps[0].level == "unknown"
 
 
 def test_short_stretches_are_shown_and_are_no_steps():
@@ -249,13 +257,13 @@ def test_short_stretches_are_shown_and_are_no_steps():
         for name, values in r.items():
             if isinstance(values, list) and not name.startswith(("shuffled", "reordered")):
                 r[name] = values[-2:]
-    steps = trace_views(records)[0].steps
+    steps = trace_view(records).steps
     assert [s.number for s in steps] == [None, 1, 2]
     assert [len(s.branches) for s in steps] == [0, 16, 16]
 
 
 def test_hostile_text_stays_text(hostile_dir):
-    text = write_report(hostile_dir).read_text("utf-8")
+    text = write_report(results(hostile_dir)).read_text("utf-8")
     page = Page(text)
     assert page.broken == []
     assert sum(tag == "script" for tag, _ in page.tags) == 1
@@ -271,8 +279,8 @@ def test_hostile_text_stays_text(hostile_dir):
 
 
 def test_the_same_records_give_the_same_bytes(run_dir):
-    first = write_report(run_dir).read_bytes()
-    assert write_report(run_dir).read_bytes() == first
+    first = write_report(results(run_dir)).read_bytes()
+    assert write_report(results(run_dir)).read_bytes() == first
 
 
 @pytest.fixture(scope="session")
@@ -321,14 +329,14 @@ def with_script(report: Path, script: str) -> Path:
 
 @pytest.mark.slow
 def test_a_browser_opens_it_without_complaint(chromium, run_dir, tmp_path):
-    dom, console = browse(chromium, write_report(run_dir), tmp_path / "profile")
+    dom, console = browse(chromium, write_report(results(run_dir)), tmp_path / "profile")
     assert console == ""
     assert '<th scope="col"><button type="button">' in dom.replace("\n", "")
 
 
 @pytest.mark.slow
 def test_a_browser_runs_nothing_that_a_model_wrote(chromium, hostile_dir, tmp_path):
-    dom, console = browse(chromium, write_report(hostile_dir), tmp_path / "profile")
+    dom, console = browse(chromium, write_report(results(hostile_dir)), tmp_path / "profile")
     assert console == ""
     title = re.search(r"<title>(.*?)</title>", dom)
     assert title is not None
@@ -347,7 +355,9 @@ def test_a_click_sorts_by_number_both_ways(chromium, run_dir, tmp_path):
       button.click(); const down = read();
       document.title = JSON.stringify({up, down, said});
     """
-    dom, _ = browse(chromium, with_script(write_report(run_dir), script), tmp_path / "profile")
+    dom, _ = browse(
+        chromium, with_script(write_report(results(run_dir)), script), tmp_path / "profile"
+    )
     found = re.search(r'<title>\{"up":"(.*?)","down":"(.*?)","said":"(.*?)"\}</title>', dom)
     assert found is not None
     up, down = ([float(x) for x in found[i].split()] for i in (1, 2))
@@ -361,7 +371,7 @@ def test_a_click_sorts_by_number_both_ways(chromium, run_dir, tmp_path):
 @pytest.mark.parametrize("width", [1280, 500])
 def test_the_page_is_no_wider_than_its_window(chromium, run_dir, tmp_path, width):
     script = "document.title = document.documentElement.scrollWidth + ' ' + innerWidth"
-    copy = with_script(write_report(run_dir), script)
+    copy = with_script(write_report(results(run_dir)), script)
     dom, _ = browse(chromium, copy, tmp_path / "profile", width)
     found = re.search(r"<title>(\d+) (\d+)</title>", dom)
     assert found is not None

@@ -6,7 +6,7 @@ import pytest
 from probe_records import slrc_outcome
 
 from experiments.tables.prompt_effects import prompt_interventions_table
-from experiments.tables.write import tables
+from experiments.tables.results import tables
 
 
 def records(changed: int) -> list[dict]:

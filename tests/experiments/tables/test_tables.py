@@ -24,11 +24,13 @@ from sample_records import (
 )
 
 from experiments.runs.store import Unit
+from experiments.tables.edits import edits_by_step_table, edits_table
 from experiments.tables.exclusions import check_adds_up, exclusions_table
 from experiments.tables.outcomes import answers, flips
+from experiments.tables.results import results, tables
 from experiments.tables.slrc import agreement_table, slrc_table, steps_table
 from experiments.tables.textual import to_csv, to_latex, to_markdown, visible
-from experiments.tables.write import edits_by_step_table, edits_table, tables, write_tables
+from experiments.tables.write import write_tables
 
 RUN = sample_run()
 
@@ -304,12 +306,14 @@ def test_visible_shows_what_steers_a_terminal_and_keeps_what_is_text():
 
 def test_written_tables_are_the_same_bytes_when_written_again(tmp_path):
     run_dir = write_run(tmp_path / "run", RUN, failed=[("trace", HINT, CHAIN, "chain-999")])
-    made = write_tables(run_dir)
+    found = results(run_dir)
+    write_tables(found)
+    made = found.tables
     files = sorted((run_dir / "tables").iterdir())
     assert {f.stem for f in files if not f.stem.startswith("paper_")} == set(made)
     assert {f.suffix for f in files} == {".csv", ".md", ".tex"}
     before = {f.name: f.read_bytes() for f in files}
-    write_tables(run_dir)
+    write_tables(results(run_dir))
     assert {f.name: f.read_bytes() for f in files} == before
     read = pd.read_csv(run_dir / "tables" / "slrc.csv")
     assert list(read.columns) == list(made["slrc"].columns)

@@ -14,6 +14,7 @@ from sample_records import (
 )
 
 from experiments.planted.data import VARIANTS
+from experiments.tables.results import tables
 from experiments.tables.verdict import (
     Check,
     Verdict,
@@ -22,7 +23,6 @@ from experiments.tables.verdict import (
     planted_variant,
     verdicts,
 )
-from experiments.tables.write import tables
 
 
 def checks_of(records: list[dict]) -> list[Check]:

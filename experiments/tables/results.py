@@ -1,0 +1,146 @@
+"""What a run's records say: read once, for tables, figures and report alike.
+
+Texts and token ids are nine tenths of a record and no table counts them, so they are left
+on the disk, where `Results.whole` finds those of one item.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from experiments.config import ReportConfig
+from experiments.config.probes import TaxonomyConfig
+from experiments.measures import PROBES
+from experiments.runs.folder import existing_run
+from experiments.runs.index import Index
+from experiments.runs.planfile import counted
+from experiments.runs.store import Unit
+from experiments.tables import stats
+from experiments.tables.edits import edits_by_step_table, edits_table
+from experiments.tables.exclusions import exclusions_table
+from experiments.tables.outcomes import Place, Record
+from experiments.tables.probes import probe_tables
+from experiments.tables.slrc import agreement_table, slrc_table, steps_table
+
+TEXTS = frozenset(
+    [
+        "question",
+        "prompt_ids",
+        "pieces",
+        "tail_ids",
+        "tail_text",
+        "origin",
+        "step_text",
+        "corrupted_text",
+        "corruption_rule",
+        "error_text",
+        "reply",
+        "reply_wrong",
+        "reply_own",
+        "reply_error",
+        "reply_unmodified",
+    ]
+)
+"""Fields of a record that no table counts."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The records that count in a run, without their texts, and the units that failed."""
+
+    run_dir: Path
+    index: Index
+    records: list[Record]
+    failures: list[Unit]
+    seed: int
+    report: ReportConfig
+    taxonomy: TaxonomyConfig
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Every table by its file name."""
+        return tables(
+            self.records,
+            self.failures,
+            seed=self.seed,
+            resamples=self.report.bootstrap,
+            taxonomy=self.taxonomy,
+        )
+
+    def whole(self, place: Place) -> list[Record]:
+        """The trace of an item and its SLRC records, texts included."""
+        return item_records(self.index, place)
+
+
+def results(run_dir: str | Path) -> Results:
+    """Read a run once.
+
+    The settings of report and taxonomy are the stored ones; the rest of the config is not
+    asked whether it holds on this machine: a run folder can be reported on far from the
+    models and the data it was made with.
+    """
+    folder = existing_run(run_dir)
+    stored = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
+    index = counted(folder)
+    units = ((u.key, [_counts(r) for r in u.records]) for u in index.each(("trace", *PROBES)))
+    return Results(
+        folder,
+        index,
+        [r for _, of_unit in sorted(units, key=lambda unit: unit[0]) for r in of_unit],
+        index.failures(),
+        stored.get("seed", 0),
+        ReportConfig.model_validate(stored.get("report") or {}),
+        TaxonomyConfig.model_validate(stored.get("taxonomy") or {}),
+    )
+
+
+def tables(
+    records: Sequence[Record],
+    failures: Iterable[Unit] = (),
+    *,
+    seed: int = 0,
+    resamples: int = stats.RESAMPLES,
+    taxonomy: TaxonomyConfig | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Every table by its file name: those of SLRC, and of the other probes that were asked."""
+    return {
+        "slrc": slrc_table(records, seed=seed, resamples=resamples),
+        "edits": edits_table(records, seed=seed, resamples=resamples),
+        "edits_by_step": edits_by_step_table(records),
+        "agreement": agreement_table(records),
+        "exclusions": exclusions_table(records, failures),
+        "steps": steps_table(records),
+        **probe_tables(records, seed, resamples, taxonomy or TaxonomyConfig()),
+    }
+
+
+def item_records(index: Index, place: Place) -> list[Record]:
+    """The trace of an item and its SLRC records, as stored."""
+    keys = [(stage, *place) for stage in ("trace", "slrc")]
+    return [r for key in keys if index.get(key) is not None for r in index.records(key)]
+
+
+def _counts(record: dict[str, Any]) -> Record:
+    """A record without its texts, in less memory: equal words are one object."""
+    kept = {name: _packed(value) for name, value in record.items() if name not in TEXTS}
+    if record["probe"] == "trace":
+        kept["reasoning_ids"] = array("q", record["reasoning_ids"])
+        kept["steps"] = [{k: v for k, v in s.items() if k != "text"} for s in record["steps"]]
+    return kept
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, str):
+        return sys.intern(value)
+    if isinstance(value, list):
+        return tuple(sys.intern(v) if isinstance(v, str) else v for v in value)
+    return value
