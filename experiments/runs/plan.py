@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from experiments.config import ConfigError, RunConfig
-from experiments.runs.folder import SCHEMA
-from experiments.runs.index import Index
 from experiments.listing import columns, total
 from experiments.measures import PROBES
+from experiments.runs.folder import SCHEMA
+from experiments.runs.index import Index
 from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
-from experiments.tasks import LoadSettings, Task, get_task
 from experiments.runs.units import Key, unit_id
+from experiments.tasks import LoadSettings, Task, get_task
 from interp.sources import PACKAGED
 from interventions.trace import Question
 

@@ -19,8 +19,8 @@ from transformers.utils import logging as transformers_logging
 
 import interp
 from experiments.config import RunConfig
-from experiments.runs.environment import environment
 from experiments.measures import PROBES
+from experiments.runs.environment import environment
 from experiments.runs.plan import Item, Plan, plan
 from experiments.runs.planfile import Shard, failures, is_finished, missing
 from experiments.runs.progress import Meter

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.listing import columns, total
 from experiments.runs import planfile
 from experiments.runs.folder import StoreError
 from experiments.runs.index import Index
-from experiments.listing import columns, total
 from experiments.runs.planfile import StoredItem, StoredPlan
 from experiments.runs.progress import duration
 

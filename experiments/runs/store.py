@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
-from experiments.runs import planfile
 from experiments.config import RunConfig
+from experiments.runs import planfile
 from experiments.runs.folder import (
     StoreError,
     check_config,

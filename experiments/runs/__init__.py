@@ -1,0 +1,1 @@
+"""A run: its plan, its folder, the work, and how far it is."""
