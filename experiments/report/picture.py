@@ -67,6 +67,12 @@ def save(picture: Picture, folder: Path) -> None:
     write_atomically(paths["csv"], to_csv(picture.data))
 
 
+REM_PER_INCH = 6.9
+"""At which letters in a figure are as large as those of the tables around it."""
+LEAST_REM = 36
+"""A figure in a narrower window is scrolled, not shrunk; a small one needs less."""
+
+
 def svg(picture: Picture) -> str:
     """The figure as inline SVG that takes its ink from the page around it.
 
@@ -86,7 +92,9 @@ def svg(picture: Picture) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{picture.name}-", text)
-    named = f'role="img" aria-labelledby="{picture.name}-title" fill="currentColor"'
+    width = round(picture.figure.get_figwidth() * REM_PER_INCH, 2)
+    size = f"max-width: {width}rem; min-width: {min(width, LEAST_REM)}rem"
+    named = f'role="img" aria-labelledby="{picture.name}-title" fill="currentColor" style="{size}"'
     text = re.sub(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', rf"<svg {named} \1>", text, count=1)
     inks = {"#000000": "currentColor", BLUE: "var(--plot-blue)", PURPLE: "var(--plot-purple)"}
     for colour, ink in inks.items():

@@ -91,6 +91,8 @@ def disturb(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
+        # a shell's background job is born deaf to Ctrl-C, and so are its children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + PATIENCE
     while process.poll() is None and not now():
