@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from interventions import Trace
 
 Record = dict[str, Any]
-"""Flat and JSON-serialisable: scalars, or lists of scalars."""
+"""Flat and JSON-serialisable: scalars, or lists of scalars. What is longer than a list (per
+layer, head or token) stands under `ARRAYS` and is kept beside the records."""
+
+ARRAYS = "arrays"
 
 _SCALARS = (str, int, float, bool, type(None))
 
 
-def record(trace: Trace, probe: str, variant: str, seed: int | None, **values: Any) -> Record:
+def record(
+    trace: Trace,
+    probe: str,
+    variant: str,
+    seed: int | None,
+    *,
+    arrays: Mapping[str, np.ndarray] | None = None,
+    **values: Any,
+) -> Record:
     """A record of `trace` with its join keys filled in.
 
     Args:
         probe: the probe's name in `probes.PROBES`.
         variant: which form of the measure, "" where there is one only.
+        arrays: raw numbers by name, of any shape; NaN stands for what there is not.
         values: what was measured; tuples become lists.
 
     Raises:
@@ -36,6 +51,8 @@ def record(trace: Trace, probe: str, variant: str, seed: int | None, **values: A
         if name in made:
             raise ValueError(f"{probe} record: {name!r} is a join key; name the value otherwise")
         made[name] = _flat(f"{probe} record of {trace.question.id!r}: {name}", value)
+    if arrays:
+        made[ARRAYS] = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
     return made
 
 

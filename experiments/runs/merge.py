@@ -12,14 +12,14 @@ import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
 
 import yaml
 
 from experiments.runs import planfile
+from experiments.runs.append import Appender, cut_torn_line
+from experiments.runs.arrays import beside, read_blob
 from experiments.runs.folder import (
     MOVES,
     StoreError,
@@ -29,13 +29,12 @@ from experiments.runs.folder import (
     make_folder,
     read_environment,
     stored_config,
-    unwritable,
     write_atomically,
     write_environment,
 )
 from experiments.runs.index import Index
 from experiments.runs.planfile import Shard, StoredItem, StoredPlan
-from experiments.runs.store import append, cut_torn_line, hold, open_to_append, record_file
+from experiments.runs.store import hold, record_file
 
 
 def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[Path, list[str]]:
@@ -177,23 +176,21 @@ def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
     # what one part failed at, another may have done
     for failed in (False, True):
         for index in found:
-            with index.reader() as read, ExitStack() as stack:
-                files: dict[str, BinaryIO] = {}
+            with index.reader() as read, Appender() as files:
                 for key, entry in index.places():
                     if (entry.failed is not None) != failed or held.is_done(key, entry.unit):
                         continue
                     if failed and held.failed(key, entry.unit):
                         continue
-                    name = record_file(key[0], "merged")
+                    path = into / record_file(key[0], "merged")
                     unit = replace(read(entry), session=session)
+                    if unit.arrays is not None:
+                        with beside(entry.path).open("rb") as file:
+                            blob = read_blob(file, unit.arrays, beside(entry.path))
+                        offset = files.add(beside(path), blob)
+                        unit = replace(unit, arrays=(offset, *unit.arrays[1:]))
                     line = unit.to_line()
-                    try:
-                        if name not in files:
-                            files[name] = stack.enter_context(open_to_append(into / name))
-                        offset = append(files[name], line)
-                    except OSError as error:
-                        raise unwritable(into / name, error) from error
-                    held.put(unit, unit.excluded, into / name, offset, len(line))
+                    held.put(unit, unit.excluded, path, files.add(path, line), len(line))
 
 
 def _same_run(one: Path, other: Path) -> None:

@@ -73,11 +73,14 @@ def write_outputs(run_dir: Path) -> Path:
     """Tables, figures and report from the stored records; gives the report's path."""
     from experiments.report.figures import write_figures
     from experiments.report.page import write_report
+    from experiments.runs.arrays import pack
     from experiments.tables.results import results
     from experiments.tables.write import write_tables
 
     with _standard_output_kept_clean(), outputs_lock(run_dir):
         found = results(run_dir)
+        for probe in PROBES:
+            pack(run_dir, found.index, probe)
         write_tables(found)
         write_figures(found)
         return write_report(found)

@@ -8,18 +8,20 @@ worker loses at most the unit it was on.
 from __future__ import annotations
 
 import json
-import os
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from experiments.config import RunConfig
 from experiments.runs import planfile
+from experiments.runs.append import Appender, cut_torn_line
+from experiments.runs.arrays import SUFFIX, take_arrays, to_blob
 from experiments.runs.folder import (
     StoreError,
     check_config,
@@ -41,7 +43,6 @@ __all__ = [
     "Store",
     "StoreError",
     "Unit",
-    "cut_torn_line",
     "existing_run",
     "outputs_lock",
     "read_failures",
@@ -116,7 +117,7 @@ class Store:
         self.worker = worker
         self.run_dir = config.run_dir
         self.session = 0
-        self._files: dict[str, BinaryIO] = {}
+        self._files = Appender(sync=True)
         self._held = ExitStack()
 
     def __enter__(self) -> Store:
@@ -139,8 +140,7 @@ class Store:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for file in self._files.values():
-            file.close()
+        self._files.close()
         self._held.close()
 
     @cached_property
@@ -156,17 +156,22 @@ class Store:
         failed: str | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Store one unit; when this returns it is on the disk."""
+        """Store one unit, the arrays of its records beside them; then it is on the disk."""
         stage, model, task, item = key
-        stored = Unit(unit, stage, model, task, item, self.session, records, failed)
-        name = record_file(stage, self.worker)
+        path = self.run_dir / record_file(stage, self.worker)
+        records, arrays = take_arrays(records)
+        place = None
+        if arrays:
+            blob = to_blob(arrays)
+            place = (self._files.add(path.with_suffix(SUFFIX), blob), len(blob), zlib.crc32(blob))
+        stored = Unit(unit, stage, model, task, item, self.session, records, failed, place)
         line = stored.to_line()
-        offset = self._append(name, line)
-        self.index.put(stored, stored.excluded, self.run_dir / name, offset, len(line))
+        self.index.put(stored, stored.excluded, path, self._files.add(path, line), len(line))
         if seconds is not None:
             timing = dict(zip(("stage", "model", "task", "item"), key, strict=True))
             timing |= {"session": self.session, "seconds": round(seconds, 4)}
-            self._append(f"timing.{self.worker}.jsonl", json.dumps(timing).encode() + b"\n")
+            line = json.dumps(timing).encode() + b"\n"
+            self._files.add(self.run_dir / f"timing.{self.worker}.jsonl", line)
 
     def note(self, text: str) -> None:
         """Keep in environment.json what happened to this start of the run."""
@@ -224,56 +229,3 @@ class Store:
     def _own_files(self) -> Iterator[Path]:
         yield from (self.run_dir / "records").glob(f"*.{self.worker}.jsonl")
         yield from self.run_dir.glob(f"timing.{self.worker}.jsonl")
-
-    def _append(self, name: str, line: bytes) -> int:
-        """Add a line to a file of this worker's; gives the offset at which it begins."""
-        path = self.run_dir / name
-        try:
-            if name not in self._files:
-                self._files[name] = open_to_append(path)
-            offset = append(self._files[name], line)
-            os.fsync(self._files[name].fileno())
-        except OSError as error:
-            raise unwritable(path, error) from error
-        return offset
-
-
-def open_to_append(path: Path) -> BinaryIO:
-    """Unbuffered: what is not in the file is known not to be."""
-    return path.open("ab", buffering=0)
-
-
-def append(file: BinaryIO, line: bytes) -> int:
-    """Add all of `line` to a file from `open_to_append`, or nothing; gives its offset.
-
-    Raises:
-        OSError: as of a full disk, which may first have taken a part of the line.
-    """
-    offset = file.seek(0, os.SEEK_END)
-    left = memoryview(line)
-    try:
-        while left:
-            left = left[file.write(left) :]
-    except OSError:
-        file.truncate(offset)
-        raise
-    return offset
-
-
-def cut_torn_line(path: Path) -> int:
-    """Drop what follows the last newline; gives the number of bytes dropped."""
-    with path.open("r+b") as file:
-        end = file.seek(0, os.SEEK_END)
-        keep = end
-        while keep > 0:
-            start = max(0, keep - (1 << 16))
-            file.seek(start)
-            found = file.read(keep - start).rfind(b"\n")
-            if found >= 0:
-                keep = start + found + 1
-                break
-            keep = start
-        if keep < end:
-            file.truncate(keep)
-            os.fsync(file.fileno())
-    return end - keep

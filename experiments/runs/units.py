@@ -12,6 +12,8 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
+from probes.record import ARRAYS
+
 Key = tuple[str, str, str, str]
 """(stage, model, task, item): what a unit is about, whatever settings made it."""
 
@@ -41,6 +43,8 @@ class Unit:
     records: list[dict[str, Any]] = field(default_factory=list)
     failed: str | None = None
     """Why there are no records."""
+    arrays: tuple[int, int, int] | None = None
+    """Where its arrays lie in the file of them: offset, size and CRC-32."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.records, list) or not isinstance(self.session, int):
@@ -64,7 +68,8 @@ class Unit:
             ValueError: a NaN or an infinity among the records.
         """
         named = {name: getattr(self, name) for name in _NAMED}
-        head = json.dumps({**named, "excluded": self.excluded, "failed": self.failed})
+        told = {**named, "excluded": self.excluded, "failed": self.failed}
+        head = json.dumps(told if self.arrays is None else told | {"arrays": self.arrays})
         records = json.dumps(self.records, allow_nan=False)
         body = head[1:-1].encode() + _RECORDS + records.encode() + b"}"
         return _CRC + b'%08x", ' % zlib.crc32(body) + body + b"\n"
@@ -96,6 +101,8 @@ def read_unit(line: bytes) -> Unit:
     if not isinstance(values, dict):
         raise TypeError("not a unit of work")
     values.pop("excluded", None)
+    if values.get("arrays") is not None:
+        values["arrays"] = tuple(values["arrays"])
     return Unit(**values)
 
 
@@ -119,6 +126,8 @@ def storable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     for record in records:
         for name, value in record.items():
+            if name == ARRAYS:
+                continue
             try:
                 json.dumps(value, allow_nan=False)
             except (TypeError, ValueError) as error:

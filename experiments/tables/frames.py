@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.config import RunConfig
 from experiments.runs.folder import existing_run, read_config
+from experiments.runs.planfile import counted
 from experiments.runs.store import read_records
-from experiments.tables.outcomes import EDITS, answers, flips, graded, measured
+from experiments.tables.outcomes import EDITS, Place, answers, flips, graded, measured
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 _BASE = ("model", "task", "item")
@@ -88,6 +90,17 @@ class Run:
     def error_detection(self) -> pd.DataFrame:
         """A row per item and reading: the error put in, whether it was seen, false alarms."""
         return self._replies("error_detection", _ERRORS)
+
+    def arrays(self, probe: str) -> Iterator[tuple[Place, dict[str, np.ndarray]]]:
+        """(model, task, item) and its raw numbers by name, of each item that the probe did.
+
+        One item is in memory at a time. `arrays/<probe>.safetensors` in the run folder, which
+        is written with the tables, holds the same in one file.
+        """
+        from experiments.runs.arrays import each
+
+        for (_, model, task, item), found in each(counted(self.path), probe):
+            yield (model, task, item), found
 
     def _replies(self, probe: str, names: tuple[str, ...]) -> pd.DataFrame:
         found = read_records(self.path, probe)

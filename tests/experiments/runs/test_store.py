@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.config import RunConfig
+from experiments.runs.append import cut_torn_line
 from experiments.runs.folder import StoreError, existing_run, read_config
 from experiments.runs.store import (
     Store,
-    cut_torn_line,
     read_failures,
     read_records,
     storable,
