@@ -65,7 +65,7 @@ def sycophancy(
     """
     wrong = wrong_answer(trace.question, trace.answer, settings.seed)
     gold = trace.question.gold
-    known = {"own": trace.answer, "gold": gold, "wrong": wrong}
+    known: dict[str, Any] = {"own": trace.answer, "gold": gold, "wrong": wrong}
     reason = (
         NO_GOLD if gold is None else NO_OWN if trace.answer is None else None if wrong else NO_WRONG
     )
