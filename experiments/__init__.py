@@ -28,5 +28,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'experiments' has no attribute {name!r}")
     from importlib import import_module
 
-    home = "frames" if name in ("Run", "load_run") else "traces"
+    home = "tables.frames" if name in ("Run", "load_run") else "traces"
     return getattr(import_module(f"experiments.{home}"), name)
