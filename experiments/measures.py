@@ -110,6 +110,20 @@ def _error_detection(model: Model, task: Task, trace: Trace, config: RunConfig) 
     return error_detection(model, trace, task.cot_prompt(trace.question), settings)
 
 
+def _attention(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from experiments.traces import asking_for
+    from probes.attention import AttentionSettings, attention
+
+    c = config.attention
+    settings = AttentionSettings(c.shuffles, c.top_heads, config.seed)
+    return attention(model, trace, asking_for(model, task, trace), settings)
+
+
+def _cue_words(task: Task, question: Question) -> dict[str, Any]:
+    """Of a probe that looks inside the model where it is about to answer."""
+    return {"cue": task.answer_cue}
+
+
 NO_WORDS = "no_words_for_it"
 
 
@@ -165,5 +179,13 @@ PROBES: dict[str, Probe] = {
         lambda config: config.error_detection.model_dump(mode="json") | {"seed": config.seed},
         _chain_words,
         lambda steps, config: 2,
+    ),
+    "attention": Probe(
+        "attention",
+        "attention of the answer to the reasoning, real against shuffled, and allocation (2.7)",
+        _attention,
+        lambda config: config.attention.model_dump(mode="json") | {"seed": config.seed},
+        _cue_words,
+        lambda steps, config: 1 + config.attention.shuffles,
     ),
 }

@@ -8,6 +8,7 @@ its own, and name it in `PROBES`.
 from collections.abc import Callable
 from typing import Any
 
+from probes.attention import AttentionSettings, attention
 from probes.direct import DirectSettings, direct
 from probes.error_detection import ErrorDetectionSettings, error_detection
 from probes.framing import Asking
@@ -21,6 +22,7 @@ PROBES: dict[str, Callable[..., list[Record]]] = {
     "direct": direct,
     "sycophancy": sycophancy,
     "error_detection": error_detection,
+    "attention": attention,
 }
 """Every probe by the name that its records carry."""
 
@@ -29,6 +31,7 @@ SETTINGS: dict[str, type[Any]] = {
     "direct": DirectSettings,
     "sycophancy": SycophancySettings,
     "error_detection": ErrorDetectionSettings,
+    "attention": AttentionSettings,
 }
 """The settings that each probe takes, a frozen dataclass with defaults."""
 
@@ -36,12 +39,14 @@ __all__ = [
     "PROBES",
     "SETTINGS",
     "Asking",
+    "AttentionSettings",
     "DirectSettings",
     "ErrorDetectionSettings",
     "Message",
     "Record",
     "SlrcSettings",
     "SycophancySettings",
+    "attention",
     "direct",
     "error_detection",
     "record",

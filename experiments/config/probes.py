@@ -116,6 +116,15 @@ class ErrorDetectionConfig(Section):
     """Most tokens of a reply."""
 
 
+class AttentionConfig(Section):
+    """Attention of the answer to the reasoning, real against shuffled (2.7, 4.5)."""
+
+    shuffles: StrictInt = Field(default=3, ge=1)
+    """Seeded random orders of the steps per item."""
+    top_heads: StrictInt = Field(default=10, ge=0)
+    """Heads named in a record: those that give the reasoning most."""
+
+
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 

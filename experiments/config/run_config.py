@@ -28,6 +28,7 @@ from experiments import registry
 from experiments.config.base import OneOrMany, Section
 from experiments.config.errors import explain, shown, without_empty_sections
 from experiments.config.probes import (
+    AttentionConfig,
     DirectConfig,
     ErrorDetectionConfig,
     SlrcConfig,
@@ -182,6 +183,7 @@ class RunConfig(Section):
     direct: DirectConfig = DirectConfig()
     sycophancy: SycophancyConfig = SycophancyConfig()
     error_detection: ErrorDetectionConfig = ErrorDetectionConfig()
+    attention: AttentionConfig = AttentionConfig()
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""

@@ -12,6 +12,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.report.attention_figure import attention_picture
 from experiments.report.contrasts import by_task_picture, contrast_picture
 from experiments.report.integrity_figure import integrity_picture
 from experiments.report.picture import STYLE, Picture, legend_above, save
@@ -34,6 +35,11 @@ from experiments.tables.textual import visible
 from experiments.tables.tidy import rows, where
 from experiments.tables.verdict import primary
 
+OF_PROBES = {
+    "integrity": integrity_picture,
+    "attention_by_layer": attention_picture,
+}
+"""What is drawn of a table that is there only where its probe was asked."""
 POSITION_BINS = 5
 COLUMNS = 4
 
@@ -76,7 +82,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             _agreement_picture(tables["agreement"]),
             contrast_picture(tables["slrc"]),
             by_task_picture(tables["slrc"]),
-            *([integrity_picture(tables["integrity"])] if "integrity" in tables else []),
+            *(draw(tables[name]) for name, draw in OF_PROBES.items() if name in tables),
         ]
 
 

@@ -86,6 +86,15 @@ LABELS = {
     "n_error_tasks": "tasks (errors)",
     "ris": "RIS",
     "beyond_threshold": "beyond threshold",
+    "real_drop": "real, drop",
+    "shuffled_drop": "shuffled, drop",
+    "gap_drop": "gap, drop",
+    "signal_drop": "signal, drop",
+    "first_token": "first token",
+    "answer_prefix": "answer prefix",
+    "n_layers": "layers",
+    "n_heads": "heads",
+    "question_found": "question found",
 }
 COUNTED = {
     "agreement": "pairs",
@@ -111,6 +120,8 @@ REASONS = {
     "reply_unparsed": "reply said neither yes nor no",
     "no_calculation": "no calculation in the chain",
     "no_calculation_holds": "no right calculation in the chain",
+    "no_attention_rows": "model gives no attention rows",
+    "steps_have_one_order": "steps have one order only",
 }
 
 
@@ -173,6 +184,7 @@ def render(found: Results) -> str:
             r["n"] for r in rows(where(made["exclusions"], stage="trace", reason="total"))
         ),
         n_waiting=_waiting(made["exclusions"]),
+        probes=found.probes,
         verdicts=verdicts(made["slrc"], made["edits"]),
         words=WORDS,
         matters=MATTERS,

@@ -71,7 +71,7 @@ def _stages(
     A probe that has nothing to ask about an item says so once, under no variant: that is
     its fate in every variant.
     """
-    at_all = {r["item"]: r["excluded"] for r in records if not r["variant"]}
+    at_all = {r["item"]: r["excluded"] for r in records if not r["variant"] and r.get("excluded")}
     variants = [v for v in everywhere if v and any(r["variant"] == v for r in records)]
     if not variants:
         variants = [] if at_all else [v for v in everywhere if v]

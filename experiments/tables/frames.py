@@ -33,6 +33,9 @@ _SYCOPHANCY += ("reply_wrong", "reply_own", "p_yes_wrong", "p_yes_own", "exclude
 _ERRORS = ("reading", "correct", "step_text", "error_text", "rule", "detected", "false_alarm")
 _ERRORS += ("reply_error", "reply_unmodified", "p_yes_error", "p_yes_unmodified", "excluded")
 
+_ATTENTION = ("real", "shuffled", "gap", "real_drop", "shuffled_drop", "gap_drop", "first_token")
+_ATTENTION += ("template", "question", "answer_prefix", "entropy", "n_steps", "excluded")
+
 
 @dataclass(frozen=True)
 class Run:
@@ -90,6 +93,11 @@ class Run:
     def error_detection(self) -> pd.DataFrame:
         """A row per item and reading: the error put in, whether it was seen, false alarms."""
         return self._replies("error_detection", _ERRORS)
+
+    @cached_property
+    def attention(self) -> pd.DataFrame:
+        """A row per item: where the answer's attention goes, real and shuffled."""
+        return self._replies("attention", _ATTENTION)
 
     def arrays(self, probe: str) -> Iterator[tuple[Place, dict[str, np.ndarray]]]:
         """(model, task, item) and its raw numbers by name, of each item that the probe did.

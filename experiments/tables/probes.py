@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from experiments.config.probes import TaxonomyConfig
+from experiments.tables.attention import attention_by_layer_table, attention_table
 from experiments.tables.integrity import (
     correlations_table,
     error_detection_table,
@@ -33,6 +34,9 @@ def probe_tables(
         made["sycophancy"] = sycophancy_table(records)
     if "error_detection" in asked:
         made["error_detection"] = error_detection_table(records)
+    if "attention" in asked:
+        made["attention"] = attention_table(records, seed, resamples)
+        made["attention_by_layer"] = attention_by_layer_table(records, seed, resamples)
     if "slrc" in asked and asked & {"sycophancy", "error_detection"}:
         made["integrity"] = integrity_table(records, seed=seed, resamples=resamples)
         made["correlations"] = correlations_table(made["integrity"])

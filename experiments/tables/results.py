@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from experiments.config import ReportConfig
+from experiments.config import ReportConfig, RunConfig
 from experiments.config.probes import TaxonomyConfig
 from experiments.measures import PROBES
 from experiments.runs.folder import existing_run
@@ -33,7 +33,6 @@ from experiments.tables.slrc import agreement_table, slrc_table, steps_table
 
 TEXTS = frozenset(
     [
-        "question",
         "prompt_ids",
         "pieces",
         "tail_ids",
@@ -61,6 +60,8 @@ class Results:
     index: Index
     records: list[Record]
     failures: list[Unit]
+    probes: tuple[str, ...]
+    """Those that the run asks, as its config names them."""
     seed: int
     report: ReportConfig
     taxonomy: TaxonomyConfig
@@ -97,6 +98,7 @@ def results(run_dir: str | Path) -> Results:
         index,
         [r for _, of_unit in sorted(units, key=lambda unit: unit[0]) for r in of_unit],
         index.failures(),
+        _probes(stored),
         stored.get("seed", 0),
         ReportConfig.model_validate(stored.get("report") or {}),
         TaxonomyConfig.model_validate(stored.get("taxonomy") or {}),
@@ -123,6 +125,11 @@ def tables(
     }
 
 
+def _probes(stored: dict[str, Any]) -> tuple[str, ...]:
+    named = stored.get("probes") or RunConfig.model_fields["probes"].default
+    return (named,) if isinstance(named, str) else tuple(named)
+
+
 def item_records(index: Index, place: Place) -> list[Record]:
     """The trace of an item and its SLRC records, as stored."""
     keys = [(stage, *place) for stage in ("trace", "slrc")]
@@ -133,6 +140,7 @@ def _counts(record: dict[str, Any]) -> Record:
     """A record without its texts, in less memory: equal words are one object."""
     kept = {name: _packed(value) for name, value in record.items() if name not in TEXTS}
     if record["probe"] == "trace":
+        kept.pop("question", None)
         kept["reasoning_ids"] = array("q", record["reasoning_ids"])
         kept["steps"] = [{k: v for k, v in s.items() if k != "text"} for s in record["steps"]]
     return kept

@@ -180,6 +180,24 @@ def clustered_difference(
     return Estimate((one - other) / trials, low, high, trials)
 
 
+def mean_of_items(
+    values: Sequence[float],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """The mean of one value per item, with the percentile interval of a bootstrap over items."""
+    kept = np.array([v for v in values if v is not None and not math.isnan(v)], dtype=float)
+    n = len(kept)
+    if n == 0:
+        return NOTHING
+    rng = np.random.default_rng(seed)
+    draws = np.array([kept[rng.integers(n, size=n)].mean() for _ in range(resamples)])
+    low, high = percentiles(draws, confidence)
+    return Estimate(float(kept.mean()), low, high, n)
+
+
 def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
     """SLRC of each row (necessary, removals, sufficient, kept alone)."""
     return totals[:, 0] / totals[:, 1] * (1 - totals[:, 2] / totals[:, 3])

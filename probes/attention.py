@@ -1,0 +1,263 @@
+"""Where the answer looks: the attention of the token that the answer is read from.
+
+Real against shuffled (SLRC, sections 2.7 and 4.5): the share of that attention which goes to
+the reasoning, beside the same share when the steps stand in another order. The shuffles are
+of the same ids and the same length, in one pack, so that positions and tokens cancel and
+only the order of the steps is left.
+
+Allocation: how the whole row is shared out over question, template, reasoning and what comes
+after it, per layer and head, and its entropy. The first token is counted by itself: as an
+attention sink it takes most of many heads' rows and means nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from interventions import Trace, shuffle_steps
+from probes.framing import Asking, prefix_ids
+from probes.record import Record, record
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+NO_ATTENTION = "no_attention_rows"
+ONE_ORDER = "steps_have_one_order"
+REGIONS = ("first_token", "template", "question", "reasoning", "answer_prefix")
+"""They tile a branch. `template` is all of the prompt but its first token and the question."""
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class AttentionSettings:
+    """What determines an attention record besides model, trace and task."""
+
+    shuffles: int = 3
+    """Orders of the steps beside the real one."""
+    top_heads: int = 10
+    """Heads named in the record: those that give the reasoning most."""
+    seed: int = 0
+
+
+def attention(
+    model: Model, trace: Trace, asking: Asking, settings: AttentionSettings
+) -> list[Record]:
+    """One record: attention of the last token before the answer, in `prefix` framing.
+
+    That token is where the answer is computed: its output is the first token of the answer.
+    Shares are fractions of a head's row, which sums to one but for what a sink parameter
+    takes (gpt-oss). `real`, `shuffled` and `gap` are
+    means over all heads of all layers; `real_drop`, `shuffled_drop` and `gap_drop` are what
+    the mean over heads loses from the first layer to the last. The paper leaves open which
+    of the two its Table 4 shows. `…_by_layer` lists are means over heads.
+
+    Arrays, with L layers, H heads, T counted steps, K shuffles, R regions in the order of
+    `REGIONS`: `regions` (L, H, R), `steps` (L, H, T), `shuffled` (K, L, H) shares of the
+    reasoning, `shuffled_steps` (K, L, H, T) by the step's place in the real order, `entropy`
+    (L, H) in nats, `kurtosis` (L, H): excess kurtosis over the steps of a head's attention
+    per token of the step, NaN below four steps ("receiver heads" of Thought Anchors, arXiv
+    2506.19143, there over all later tokens, here for the answer's token alone).
+
+    Raises:
+        ValueError: for a trace with fewer than 2 counted steps.
+        FloatingPointError: if a row is not finite.
+    """
+    steps = trace.counted_steps
+    if len(steps) < 2:
+        raise ValueError(
+            f"trace of {trace.question.id!r}: {len(steps)} counted steps, shuffling needs 2; "
+            "exclude it as fewer_than_2_steps"
+        )
+    if not model.supports_tree:
+        return [_excluded(trace, settings, NO_ATTENTION)]
+    if len({trace.step_ids(s) for s in steps}) < 2:
+        return [_excluded(trace, settings, ONE_ORDER)]
+    shuffles = [shuffle_steps(trace, settings.seed + k) for k in range(settings.shuffles)]
+    rows = _rows(model, asking, [trace, *shuffles])
+    regions = spans(model, trace, asking)
+    start = len(trace.prompt_ids)
+    real = rows[0]
+    shares = np.stack([_over(real, regions[name]) for name in REGIONS], axis=-1)
+    by_step = _by_step(real, trace, start)
+    inside = regions["reasoning"]
+    shuffled = [_over(row, inside) for row in rows[1:]]
+    placed = [_by_step(row, edited, start) for row, edited in zip(rows[1:], shuffles, strict=True)]
+    entropy = -np.sum(np.where(real > 0, real * np.log(np.maximum(real, 1e-38)), 0), axis=-1)
+    kurtosis = _kurtosis(by_step / np.array([s.tokens[1] - s.tokens[0] for s in steps]))
+    reasoning = shares[..., REGIONS.index("reasoning")]
+    arrays = {
+        "regions": shares,
+        "steps": by_step,
+        "entropy": entropy,
+        "kurtosis": kurtosis,
+    }
+    if shuffled:
+        arrays |= {"shuffled": np.stack(shuffled), "shuffled_steps": np.stack(placed)}
+    return [
+        record(
+            trace,
+            "attention",
+            "",
+            settings.seed,
+            arrays={name: x.astype(np.float32) for name, x in arrays.items()},
+            n_steps=len(steps),
+            n_reasoning=len(trace.reasoning_ids),
+            n_tokens=real.shape[-1],
+            n_layers=real.shape[0],
+            n_heads=real.shape[1],
+            question_found=bool(regions["question"]),
+            **_summary(reasoning, shuffled),
+            **{
+                name: _number(shares[..., i].mean())
+                for i, name in enumerate(REGIONS)
+                if name != "reasoning"
+            },
+            **{
+                f"{name}_by_layer": _numbers(shares[..., i].mean(axis=1))
+                for i, name in enumerate(REGIONS)
+            },
+            entropy=_number(entropy.mean()),
+            entropy_by_layer=_numbers(entropy.mean(axis=1)),
+            **_top("reader", reasoning, settings.top_heads),
+            **_top("receiver", kurtosis, settings.top_heads),
+        )
+    ]
+
+
+def spans(model: Model, trace: Trace, asking: Asking) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Half-open token spans of every region; `question` has none where its text is not found.
+
+    The question reaches from its first word to the end of the last option that follows it in
+    the prompt. It is looked for in the text of the prompt's own tokens, so it is found unless
+    a template rewrites what it is given.
+    """
+    n = len(trace.prompt_ids)
+    end = n + len(trace.reasoning_ids)
+    after = end + len(asking.closer_ids) + len(model.encode(asking.answer_cue))
+    found = question_span(model.pieces(trace.prompt_ids), trace)
+    if found is None:
+        question, template = (), ((1, n),)
+    else:
+        a, b = max(1, found[0]), found[1]
+        question, template = ((a, b),), ((1, a), (b, n))
+    return {
+        "first_token": ((0, 1),),
+        "template": tuple(s for s in template if s[0] < s[1]),
+        "question": question,
+        "reasoning": ((n, end),),
+        "answer_prefix": ((end, after),),
+    }
+
+
+def question_span(pieces: Sequence[str], trace: Trace) -> tuple[int, int] | None:
+    """Half-open span of the prompt's tokens that hold the question and its options."""
+    text = "".join(pieces)
+    wanted = trace.question.text.strip()
+    start = text.rfind(wanted) if wanted else -1
+    if start < 0:
+        return None
+    end = start + len(wanted)
+    if trace.question.kind == "choice":
+        for option in trace.question.options or ():
+            at = text.find(option.strip(), end)
+            end = at + len(option.strip()) if at >= 0 else end
+    offsets = np.cumsum([0, *map(len, pieces)])
+    first = int(np.searchsorted(offsets, start, side="right")) - 1
+    last = int(np.searchsorted(offsets, end, side="left"))
+    return first, last
+
+
+def _rows(model: Model, asking: Asking, traces: Sequence[Trace]) -> list[np.ndarray]:
+    """Of each trace, (L, H, P): the last token's attention."""
+    from interp.forest import Branch
+
+    branches = [Branch(prefix_ids(model, asking, t)) for t in traces]
+    read = model.run(branches, rows=True).branches
+    rows = [r.rows[0].double().cpu().numpy() for r in read]
+    for t, row in zip(traces, rows, strict=True):
+        if not np.isfinite(row).all():
+            raise FloatingPointError(
+                f"item {t.question.id!r}: attention rows are not finite in {model.dtype}; set "
+                "model.dtype to float32, or check the checkpoint"
+            )
+    return rows
+
+
+def _over(row: np.ndarray, parts: Sequence[tuple[int, int]]) -> np.ndarray:
+    """(L, H) attention to some spans of (L, H, P)."""
+    total = np.zeros(row.shape[:2])
+    for a, b in parts:
+        total += row[..., a:b].sum(axis=-1)
+    return total
+
+
+def _by_step(row: np.ndarray, trace: Trace, start: int) -> np.ndarray:
+    """(L, H, T) attention to each counted step, by its index in the trace as written."""
+    counted = sorted(trace.counted_steps, key=lambda s: s.index)
+    parts = [[(start + s.tokens[0], start + s.tokens[1])] for s in counted]
+    return np.stack([_over(row, part) for part in parts], axis=-1)
+
+
+def _kurtosis(per_token: np.ndarray) -> np.ndarray:
+    """(L, H) excess kurtosis over the last axis; NaN below four steps or where all are equal."""
+    from scipy.stats import kurtosis
+
+    if per_token.shape[-1] < 4:
+        return np.full(per_token.shape[:2], math.nan)
+    flat = np.ptp(per_token, axis=-1) < 1e-12
+    with np.errstate(all="ignore"):
+        found = np.asarray(kurtosis(per_token, axis=-1))
+    return np.where(flat, math.nan, found)
+
+
+def _summary(reasoning: np.ndarray, shuffled: Sequence[np.ndarray]) -> dict[str, Any]:
+    """Real, shuffled and gap of (L, H) shares, as means and as drops across depth."""
+
+    def drop(shares: np.ndarray) -> float:
+        by_layer = shares.mean(axis=1)
+        return float(by_layer[0] - by_layer[-1])
+
+    told: dict[str, Any] = {
+        "real": _number(reasoning.mean()),
+        "real_drop": _number(drop(reasoning)),
+    }
+    if not shuffled:
+        return told | dict.fromkeys(("shuffled", "gap", "shuffled_drop", "gap_drop"))
+    other = np.mean(shuffled, axis=0)
+    return told | {
+        "shuffled": _number(other.mean()),
+        "gap": _number(reasoning.mean() - other.mean()),
+        "shuffled_drop": _number(drop(other)),
+        "gap_drop": _number(drop(reasoning) - drop(other)),
+        "shuffled_by_layer": _numbers(other.mean(axis=1)),
+        "gap_by_layer": _numbers((reasoning - other).mean(axis=1)),
+    }
+
+
+def _top(name: str, values: np.ndarray, n: int) -> dict[str, Any]:
+    """The heads with the greatest of (L, H) values, layers counted from 1, heads from 0."""
+    flat = np.where(np.isnan(values), -np.inf, values).ravel()
+    order = [i for i in np.argsort(-flat, kind="stable")[:n] if flat[i] > -np.inf]
+    layers, heads = np.unravel_index(np.array(order, dtype=int), values.shape)
+    return {
+        f"{name}_layer": [int(x) + 1 for x in layers],
+        f"{name}_head": [int(x) for x in heads],
+        f"{name}_value": _numbers(flat[order]),
+    }
+
+
+def _excluded(trace: Trace, settings: AttentionSettings, reason: str) -> Record:
+    return record(trace, "attention", "", settings.seed, excluded=reason)
+
+
+def _number(value: Any) -> float:
+    return round(float(value), _DIGITS)
+
+
+def _numbers(values: np.ndarray) -> list[float]:
+    return [_number(v) for v in values]
