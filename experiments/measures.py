@@ -124,6 +124,21 @@ def _cue_words(task: Task, question: Question) -> dict[str, Any]:
     return {"cue": task.answer_cue}
 
 
+def _rigidity(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from experiments.traces import asking_for
+    from probes.rigidity import RigiditySettings, rigidity
+
+    settings = RigiditySettings(config.rigidity.tuned_lens_of(trace.origin.model))
+    return rigidity(model, trace, asking_for(model, task, trace), settings)
+
+
+def _flow(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from experiments.traces import asking_for
+    from probes.flow import FlowSettings, flow
+
+    return flow(model, trace, asking_for(model, task, trace), FlowSettings())
+
+
 NO_WORDS = "no_words_for_it"
 
 
@@ -140,6 +155,10 @@ def _direct_words(task: Task, question: Question) -> dict[str, Any]:
         "prompts": [(p.name, p.user, p.system) for p in task.direct_prompts(question)],
         "labels": task.labels(question, None),
     }
+
+
+def _prefix_words(task: Task, question: Question) -> dict[str, Any]:
+    return _cue_words(task, question) | {"labels": task.labels(question, None)}
 
 
 def _chain_words(task: Task, question: Question) -> dict[str, Any]:
@@ -187,5 +206,21 @@ PROBES: dict[str, Probe] = {
         lambda config: config.attention.model_dump(mode="json") | {"seed": config.seed},
         _cue_words,
         lambda steps, config: 1 + config.attention.shuffles,
+    ),
+    "rigidity": Probe(
+        "rigidity",
+        "the layer from which the lens already gives the model's own next token (2.7)",
+        _rigidity,
+        lambda config: config.rigidity.model_dump(mode="json"),
+        _prefix_words,
+        lambda steps, config: 1,
+    ),
+    "flow": Probe(
+        "flow",
+        "cosine between reasoning states and the answer token's, by layer (2.7)",
+        _flow,
+        lambda config: {},
+        _cue_words,
+        lambda steps, config: 1,
     ),
 }

@@ -247,16 +247,26 @@ def one_by_one(
     sequences: Sequence[Sequence[int]],
     ask: Sequence[Sequence[int]],
     on_logits: Callable[[int, Tensor], None],
+    on_residuals: Callable[[int, Tensor], None] | None = None,
+    unembed: bool = True,
 ) -> None:
-    """The oracle: each sequence in a plain forward; (index, (A, V) logits) handed over."""
+    """The oracle: each sequence in a plain forward; (index, (A, V) logits) handed over.
+
+    `on_residuals` is given (index, (A, L + 1, D) streams) of the same positions. Without
+    `unembed` no logits are handed over, nor made but those of one position.
+    """
     for i, (ids, positions) in enumerate(zip(sequences, ask, strict=True)):
-        keep = torch.as_tensor(list(positions), device=model.device) % len(ids)
-        logits = model.hf(
-            input_ids=torch.tensor([list(ids)], device=model.device),
-            use_cache=False,
-            logits_to_keep=keep,
-        ).logits[0]
-        on_logits(i, logits)
+        at = [p % len(ids) for p in positions]
+        with _residuals(model, at if on_residuals else []) as residuals:
+            logits = model.hf(
+                input_ids=torch.tensor([list(ids)], device=model.device),
+                use_cache=False,
+                logits_to_keep=torch.as_tensor(at if unembed else at[:1], device=model.device),
+            ).logits[0]
+        if on_residuals and at:
+            on_residuals(i, torch.stack(residuals, dim=1))
+        if unembed:
+            on_logits(i, logits)
 
 
 @torch.inference_mode()

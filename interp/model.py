@@ -97,10 +97,13 @@ class Model:
         *,
         rows: bool = False,
         residuals: bool = False,
+        logits: bool = True,
         execution: Execution = "auto",
     ) -> ForestRun:
         """Read branches at their asked positions; see `interp.read.read`."""
-        return read.read(self, branches, rows=rows, residuals=residuals, execution=execution)
+        return read.read(
+            self, branches, rows=rows, residuals=residuals, logits=logits, execution=execution
+        )
 
     def ask(
         self,

@@ -24,6 +24,7 @@ class Read:
     """What one branch showed at its asked positions, in the order asked."""
 
     logits: Float[Tensor, "A V"]
+    """(0, 0) where they were not wanted."""
     rows: tuple[Float[Tensor, "L H P"], ...] = ()
     """Per asked position: attention of every layer and head over the path to it."""
     residuals: Float[Tensor, "A L+1 D"] | None = None
@@ -48,6 +49,7 @@ def read(
     *,
     rows: bool = False,
     residuals: bool = False,
+    logits: bool = True,
     execution: Execution = "auto",
 ) -> ForestRun:
     """Read every branch at its asked positions, in one packed execution.
@@ -55,6 +57,7 @@ def read(
     Args:
         rows: also the attention rows of the asked tokens.
         residuals: also the residual streams at the asked tokens.
+        logits: the logits there; at thousands of positions they are the most of what is read.
         execution: `packed` (one trie), `dense` (one trie under an N x N mask), `loop`
             (one by one), or `auto`: packed where the model allows.
 
@@ -71,31 +74,33 @@ def read(
     for group in groups(model, ids, how):
         forest = Forest.of([ids[i] for i in group])
         trie += len(forest)
-        if how == "loop" and not (rows or residuals):
+        if how == "loop" and not rows:
+            # Not as a forest of one path: its chunks are joined by attention alone, which a
+            # model with a recurrent state, or with attention of its own, does not go through.
             (i,) = group
-            reads[i] = Read(logits=loop_logits(model, ids[i], branches[i].ask))
+            reads[i] = _loop_read(model, branches[i], residuals, logits)
             continue
         at = {
             i: [int(path[p]) for p in branches[i].ask]
             for i, path in zip(group, forest.paths, strict=True)
         }
         nodes = frozenset(n for asked in at.values() for n in asked)
-        logits: dict[int, Tensor] = {}
+        found: dict[int, Tensor] = {}
         taps = execute.Taps(
             rows=nodes if rows else frozenset(), hidden=nodes if residuals else frozenset()
         )
         execute.prefill(
             model,
             forest,
-            sorted(nodes),
-            lambda here, x, into=logits: into.update(zip(here, x.float(), strict=True)),
+            sorted(nodes) if logits else [],
+            lambda here, x, into=found: into.update(zip(here, x.float(), strict=True)),
             chunk=model.chunk,
             taps=taps,
             dense=how == "dense",
         )
         for i, asked in at.items():
             reads[i] = Read(
-                logits=torch.stack([logits[n] for n in asked]),
+                logits=torch.stack([found[n] for n in asked]) if logits else torch.empty(0, 0),
                 rows=tuple(torch.stack(taps.row_weights[n]) for n in asked) if rows else (),
                 residuals=torch.stack([taps.residuals[n] for n in asked]) if residuals else None,
             )
@@ -105,6 +110,24 @@ def read(
         reason=reason,
         trie_tokens=trie,
         naive_tokens=sum(map(len, ids)),
+    )
+
+
+def _loop_read(model: Model, branch: Branch, residuals: bool, wanted: bool) -> Read:
+    """One branch in a plain forward of its own."""
+    logits: list[Tensor] = []
+    streams: list[Tensor] = []
+    execute.one_by_one(
+        model,
+        [branch.ids],
+        [branch.ask],
+        lambda _, x: logits.append(x.float()),
+        (lambda _, x: streams.append(x)) if residuals else None,
+        unembed=wanted,
+    )
+    return Read(
+        logits=logits[0] if wanted else torch.empty(0, 0),
+        residuals=streams[0] if streams else None,
     )
 
 

@@ -11,9 +11,11 @@ from typing import Any
 from probes.attention import AttentionSettings, attention
 from probes.direct import DirectSettings, direct
 from probes.error_detection import ErrorDetectionSettings, error_detection
+from probes.flow import FlowSettings, flow
 from probes.framing import Asking
 from probes.messages import Message
 from probes.record import Record, record
+from probes.rigidity import RigiditySettings, rigidity
 from probes.slrc import SlrcSettings, slrc
 from probes.sycophancy import SycophancySettings, sycophancy
 
@@ -23,6 +25,8 @@ PROBES: dict[str, Callable[..., list[Record]]] = {
     "sycophancy": sycophancy,
     "error_detection": error_detection,
     "attention": attention,
+    "rigidity": rigidity,
+    "flow": flow,
 }
 """Every probe by the name that its records carry."""
 
@@ -32,6 +36,8 @@ SETTINGS: dict[str, type[Any]] = {
     "sycophancy": SycophancySettings,
     "error_detection": ErrorDetectionSettings,
     "attention": AttentionSettings,
+    "rigidity": RigiditySettings,
+    "flow": FlowSettings,
 }
 """The settings that each probe takes, a frozen dataclass with defaults."""
 
@@ -42,14 +48,18 @@ __all__ = [
     "AttentionSettings",
     "DirectSettings",
     "ErrorDetectionSettings",
+    "FlowSettings",
     "Message",
     "Record",
+    "RigiditySettings",
     "SlrcSettings",
     "SycophancySettings",
     "attention",
     "direct",
     "error_detection",
+    "flow",
     "record",
+    "rigidity",
     "slrc",
     "sycophancy",
 ]

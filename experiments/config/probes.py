@@ -125,6 +125,18 @@ class AttentionConfig(Section):
     """Heads named in a record: those that give the reasoning most."""
 
 
+class RigidityConfig(Section):
+    """From which layer the answer's first token is settled (2.7)."""
+
+    tuned_lens: StrictStr | dict[StrictStr, StrictStr] | None = None
+    """A folder with a tuned lens, or a mapping from model to folder; null, or a model without
+    an entry, is read by the plain logit lens."""
+
+    def tuned_lens_of(self, model: str) -> str | None:
+        given = self.tuned_lens
+        return given.get(model) if isinstance(given, dict) else given
+
+
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 

@@ -31,6 +31,7 @@ from experiments.config.probes import (
     AttentionConfig,
     DirectConfig,
     ErrorDetectionConfig,
+    RigidityConfig,
     SlrcConfig,
     SycophancyConfig,
     TaxonomyConfig,
@@ -184,6 +185,7 @@ class RunConfig(Section):
     sycophancy: SycophancyConfig = SycophancyConfig()
     error_detection: ErrorDetectionConfig = ErrorDetectionConfig()
     attention: AttentionConfig = AttentionConfig()
+    rigidity: RigidityConfig = RigidityConfig()
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
@@ -208,6 +210,17 @@ class RunConfig(Section):
         ]
         if problems:
             raise ValueError("\n".join(problems))
+        return self
+
+    @model_validator(mode="after")
+    def _tuned_lenses_have_their_models(self) -> RunConfig:
+        lenses = self.rigidity.tuned_lens
+        for model in lenses if isinstance(lenses, dict) else ():
+            if model not in self.model.name:
+                raise ValueError(
+                    f"rigidity.tuned_lens: {model!r} is no model of this run; it has "
+                    f"{', '.join(self.model.name)}"
+                )
         return self
 
     @property

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from experiments.report.attention_figure import attention_picture
 from experiments.report.contrasts import by_task_picture, contrast_picture
 from experiments.report.integrity_figure import integrity_picture
+from experiments.report.layer_figures import flow_picture, rigidity_picture
 from experiments.report.picture import STYLE, Picture, legend_above, save
 from experiments.report.plots import (
     MEASURES,
@@ -38,6 +39,8 @@ from experiments.tables.verdict import primary
 OF_PROBES = {
     "integrity": integrity_picture,
     "attention_by_layer": attention_picture,
+    "rigidity_by_layer": rigidity_picture,
+    "flow_by_layer": flow_picture,
 }
 """What is drawn of a table that is there only where its probe was asked."""
 POSITION_BINS = 5

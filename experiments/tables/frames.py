@@ -35,6 +35,10 @@ _ERRORS += ("reply_error", "reply_unmodified", "p_yes_error", "p_yes_unmodified"
 
 _ATTENTION = ("real", "shuffled", "gap", "real_drop", "shuffled_drop", "gap_drop", "first_token")
 _ATTENTION += ("template", "question", "answer_prefix", "entropy", "n_steps", "excluded")
+_RIGIDITY = ("lens", "n_layers", "stable_layer", "depth", "final_token", "top", "log_prob")
+_RIGIDITY += ("top_is_option", "no_options", "option_stable_layer", "option_depth", "option_top")
+_FLOW = ("n_layers", "n_tokens", "peak_layer", "peak_depth", "peak_value", "cosine")
+_FLOW += ("token_cosine", "steps", "step_peak_layers")
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,16 @@ class Run:
     def attention(self) -> pd.DataFrame:
         """A row per item: where the answer's attention goes, real and shuffled."""
         return self._replies("attention", _ATTENTION)
+
+    @cached_property
+    def rigidity(self) -> pd.DataFrame:
+        """A row per item: the layer from which the lens gives the model's own token."""
+        return self._replies("rigidity", _RIGIDITY)
+
+    @cached_property
+    def flow(self) -> pd.DataFrame:
+        """A row per item: cosines of reasoning and answer token by layer, and their peak."""
+        return self._replies("flow", _FLOW)
 
     def arrays(self, probe: str) -> Iterator[tuple[Place, dict[str, np.ndarray]]]:
         """(model, task, item) and its raw numbers by name, of each item that the probe did.

@@ -14,6 +14,12 @@ from experiments.tables.integrity import (
     integrity_table,
     sycophancy_table,
 )
+from experiments.tables.layerwise import (
+    flow_by_layer_table,
+    flow_table,
+    rigidity_by_layer_table,
+    rigidity_table,
+)
 from experiments.tables.outcomes import Record, is_variant
 from experiments.tables.prompt_effects import prompt_interventions_table
 from experiments.tables.taxonomy import direct_table, taxonomy_table, threshold_sensitivity_table
@@ -40,6 +46,12 @@ def probe_tables(
     if "slrc" in asked and asked & {"sycophancy", "error_detection"}:
         made["integrity"] = integrity_table(records, seed=seed, resamples=resamples)
         made["correlations"] = correlations_table(made["integrity"])
+    if "rigidity" in asked:
+        made["rigidity"] = rigidity_table(records, seed=seed, resamples=resamples)
+        made["rigidity_by_layer"] = rigidity_by_layer_table(records, seed=seed, resamples=resamples)
+    if "flow" in asked:
+        made["flow"] = flow_table(records, seed=seed, resamples=resamples)
+        made["flow_by_layer"] = flow_by_layer_table(records, seed=seed, resamples=resamples)
     if any(is_variant(r["dataset"]) for r in records if r["probe"] == "slrc"):
         made["prompt_interventions"] = prompt_interventions_table(
             records, settings, seed=seed, resamples=resamples

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from scipy.stats import binomtest, norm
 
 CONFIDENCE = 0.95
@@ -154,6 +154,33 @@ def percentiles(draws: np.ndarray, confidence: float = CONFIDENCE) -> tuple[floa
     tail = (1 - confidence) / 2
     low, high = np.quantile(draws, [tail, 1 - tail])
     return float(low), float(high)
+
+
+def bootstrapped(
+    values: Float[np.ndarray, "items columns"],
+    statistic: Callable[[np.ndarray], np.ndarray],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> list[Estimate]:
+    """What a statistic says of the items, with percentile intervals from drawing items.
+
+    Args:
+        statistic: (items, columns) to (k,) numbers.
+
+    Returns:
+        k estimates; none are made of no items.
+    """
+    n = len(values)
+    if n == 0:
+        return []
+    rng = np.random.default_rng(seed)
+    draws = np.stack([statistic(values[rng.integers(n, size=n)]) for _ in range(resamples)])
+    return [
+        Estimate(float(x), *percentiles(drawn, confidence), n)
+        for x, drawn in zip(statistic(values), draws.T, strict=True)
+    ]
 
 
 def clustered_difference(

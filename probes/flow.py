@@ -1,0 +1,124 @@
+"""Information flow: how alike the reasoning's hidden states and the answer token's are, by layer.
+
+SLRC paper, section 2.7. The reasoning stands as its own tokens, closed, then the cue; the
+answer token is the cue's last, whose logits give the answer's first token.
+
+Layers are counted as the residual streams are: 0 are the embeddings, l the stream after layer
+l of L, before the final norm. The peak is over 1..L, its depth is layer / L (the paper's layer
+26 of 28 is 93 %). A cosine is high wherever all states share a direction, which they do in
+most models: read the shape of the curve, not its height.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from interventions import Trace
+from probes.framing import Asking, prefix_ids
+from probes.record import Record, record
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class FlowSettings:
+    """What determines an information flow record besides model, trace and task."""
+
+    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+
+
+def flow(model: Model, trace: Trace, asking: Asking, settings: FlowSettings) -> list[Record]:
+    """Cosines between reasoning and answer token, and the layer of the greatest.
+
+    `cosine`, a value per layer 1..L: of the mean state over the reasoning and the answer
+    token's, at the same layer. `token_cosine`: the mean over the reasoning's tokens of their
+    own cosines, the other reading of the paper's words. `peak_layer`, `peak_depth` and
+    `peak_value` are those of `cosine`, the first of equals. `step_peak_layers`: per counted
+    step, the peak of its own mean state.
+
+    Arrays, embeddings first: `cosine` (L+1,), `steps` (L+1, counted steps) of the steps' mean
+    states, `tokens` (L+1, reasoning tokens).
+
+    The streams of the whole reasoning are held at once, tokens × (L+1) × D in the model's
+    dtype, twice while they are put together: 0.7 GB for 2,000 tokens at L = 28, D = 1536 in
+    float32.
+
+    Raises:
+        ValueError: a trace without reasoning.
+        FloatingPointError: a state is zero or not finite, naming the item.
+    """
+    # Not at the top: it brings torch, which listing the probes need not wait for.
+    from interp.forest import Branch
+
+    if not trace.reasoning_ids:
+        raise ValueError(
+            f"trace of {trace.question.id!r} has no reasoning; exclude it as empty_generation"
+        )
+    ids = prefix_ids(model, asking, trace)
+    start = len(trace.prompt_ids)
+    asked = (len(ids) - 1, *range(start, start + len(trace.reasoning_ids)))
+    branch = Branch(ids, ask=asked)
+    ran = model.run([branch], residuals=True, logits=False, execution=settings.execution)
+    (read,) = ran.branches
+    assert read.residuals is not None
+    answer = read.residuals[0].double().cpu().numpy()
+    n_layers = len(answer) - 1
+    n_tokens = len(trace.reasoning_ids)
+    tokens = np.empty((n_layers + 1, n_tokens))
+    steps = np.empty((n_layers + 1, len(trace.counted_steps)))
+    whole = np.empty(n_layers + 1)
+    for layer in range(n_layers + 1):
+        # One layer at a time: doubles of all layers would be more than the model itself.
+        states = read.residuals[1:, layer].double().cpu().numpy()
+        tokens[layer] = cosines(states, answer[layer])
+        whole[layer] = cosines(states.mean(0, keepdims=True), answer[layer])[0]
+        for i, step in enumerate(trace.counted_steps):
+            mean = states[slice(*step.tokens)].mean(0, keepdims=True)
+            steps[layer, i] = cosines(mean, answer[layer])[0]
+    if not all(np.isfinite(x).all() for x in (tokens, steps, whole)):
+        raise FloatingPointError(
+            f"item {trace.question.id!r}, flow: {model.name}: a hidden state is zero or not finite "
+            f"in {model.dtype}; set "
+            "model.dtype to float32, or check the checkpoint"
+        )
+    peak = 1 + int(whole[1:].argmax())
+    return [
+        record(
+            trace,
+            "flow",
+            "",
+            None,
+            arrays={
+                name: x.astype(np.float32)
+                for name, x in (("cosine", whole), ("steps", steps), ("tokens", tokens))
+            },
+            n_layers=n_layers,
+            n_tokens=n_tokens,
+            cosine=_rounded(whole[1:]),
+            token_cosine=_rounded(tokens[1:].mean(1)),
+            peak_layer=peak,
+            peak_depth=peak / n_layers,
+            peak_value=round(float(whole[peak]), _DIGITS),
+            steps=[s.index for s in trace.counted_steps],
+            step_peak_layers=[1 + int(i) for i in steps[1:].argmax(0)],
+            execution=ran.execution,
+            tree_reason=ran.reason,
+        )
+    ]
+
+
+def cosines(states: np.ndarray, answer: np.ndarray) -> np.ndarray:
+    """Of (n, D) states with one (D,) state: (n,) in [-1, 1]; NaN where either is zero."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        norms = np.linalg.norm(states, axis=-1) * np.linalg.norm(answer)
+        return np.clip(states @ answer / norms, -1, 1)
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    return [round(float(x), _DIGITS) for x in values]

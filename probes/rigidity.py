@@ -1,0 +1,149 @@
+"""Rigidity map: the layer from which the lens already says what the model is going to answer.
+
+SLRC paper, section 2.7. The reasoning stands as its own tokens, closed, then the cue; what is
+read is the cue's last token, whose logits give the answer's first token.
+
+Layers are counted as the residual streams are: 0 are the embeddings, l the stream after layer
+l of L, before the final norm. The stable layer is one of 1..L, its depth is layer / L (the
+paper's layer 7 of 28 is 25 %).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from interventions import Trace
+from probes.framing import Asking, prefix_ids
+from probes.record import Record, record
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class RigiditySettings:
+    """What determines a rigidity record besides model, trace and task."""
+
+    tuned_lens: str | None = None
+    """A folder with a tuned lens of this model (`interp.tuned_lens`); None: the logit lens."""
+    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+
+
+def stable_from(top: Sequence[int]) -> int:
+    """The first layer from which `top` stays what it is at the end.
+
+    Args:
+        top: what stands first after layers 1..L, in order.
+
+    Returns:
+        A layer in 1..L, counted from 1.
+    """
+    if not top:
+        raise ValueError("no layers; give what stands first after each of them")
+    layer = len(top)
+    while layer > 1 and top[layer - 2] == top[-1]:
+        layer -= 1
+    return layer
+
+
+def rigidity(
+    model: Model, trace: Trace, asking: Asking, settings: RigiditySettings
+) -> list[Record]:
+    """The stable layer of one trace, over the vocabulary and over the answers alone.
+
+    Lists have a value per layer 1..L: `top`, the lens' first token as text; `log_prob`, its
+    log-probability (nats) of the token the model itself puts first. The last layer is the
+    model's own logits. Over the answers (`option_*`), an answer weighs the sum of its labels'
+    first tokens; that is sound only where answers differ in their first token, so elsewhere
+    `no_options` says why not and the values are None. `top_is_option`: whether the model's
+    first token begins an answer at all.
+
+    Arrays, embeddings first: `top_ids` (L+1,), `log_prob` (L+1,), and where answers are read
+    `option_log_probs` (L+1, answers), in the order of `options`, unnormalised over them.
+
+    Raises:
+        FloatingPointError: the model's logits are not finite, naming the item.
+        UserError: a tuned lens that is none, or of another model.
+    """
+    # Not at the top: they bring torch, which listing the probes need not wait for.
+    import torch
+
+    from interp.execute import check_finite
+    from interp.forest import Branch
+    from interp.tuned_lens import load_tuned_lens
+
+    ids = prefix_ids(model, asking, trace)
+    ran = model.run([Branch(ids)], residuals=True, execution=settings.execution)
+    (read,) = ran.branches
+    assert read.residuals is not None
+    try:
+        check_finite(model, read.logits)
+    except FloatingPointError as error:
+        raise FloatingPointError(f"item {trace.question.id!r}, rigidity: {error}") from error
+    streams = read.residuals[0]
+    if settings.tuned_lens is not None:
+        streams = load_tuned_lens(settings.tuned_lens, model).translate(streams)
+    with torch.inference_mode():
+        # The last layer's lens is the model's logits, up to rounding that may break a tie.
+        logits = torch.cat([model.lens(streams[:-1]).to(read.logits.device), read.logits])
+        log_probs = logits.double().log_softmax(-1).cpu()
+    top_ids = log_probs.argmax(-1).tolist()
+    final = top_ids[-1]
+    of_final = log_probs[:, final].numpy()
+    layers = len(top_ids) - 1
+    stable = stable_from(top_ids[1:])
+    values: dict[str, Any] = {
+        "lens": "logit" if settings.tuned_lens is None else "tuned",
+        "n_layers": layers,
+        "stable_layer": stable,
+        "depth": stable / layers,
+        "final_token": model.decode([final]),
+        "top": [model.decode([i]) for i in top_ids[1:]],
+        "log_prob": _rounded(of_final[1:]),
+    }
+    arrays = {"top_ids": np.array(top_ids, np.int64), "log_prob": of_final.astype(np.float32)}
+    first = first_tokens(model, asking)
+    values["top_is_option"] = any(final in tokens for tokens in first.values()) if first else None
+    values["no_options"] = why_no_options(first)
+    values |= {"options": list(first), "option_stable_layer": None, "option_depth": None}
+    values |= {"option_top": None}
+    if values["no_options"] is None:
+        weighed = torch.stack(
+            [log_probs[:, sorted(tokens)].logsumexp(-1) for tokens in first.values()], dim=-1
+        ).numpy()
+        best = weighed.argmax(-1).tolist()
+        stable = stable_from(best[1:])
+        values |= {
+            "option_stable_layer": stable,
+            "option_depth": stable / layers,
+            "option_top": [list(first)[i] for i in best[1:]],
+        }
+        arrays["option_log_probs"] = weighed.astype(np.float32)
+    values |= {"execution": ran.execution, "tree_reason": ran.reason}
+    return [record(trace, "rigidity", "", None, arrays=arrays, **values)]
+
+
+def first_tokens(model: Model, asking: Asking) -> dict[str, set[int]]:
+    """The ids that each canonical answer may begin with, after the cue; in the task's order."""
+    found: dict[str, set[int]] = {}
+    for answer, surface in asking.labels:
+        found.setdefault(answer, set()).add(model.encode(surface)[0])
+    return found
+
+
+def why_no_options(first: Mapping[str, set[int]]) -> str | None:
+    """Why the answers cannot be told apart by their first token; None if they can."""
+    if len(first) < 2:
+        return "fewer_than_2_labels"
+    n = sum(map(len, first.values()))
+    return "shared_first_token" if len(set().union(*first.values())) < n else None
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    return [round(float(x), _DIGITS) for x in values]
