@@ -14,9 +14,8 @@ from safetensors.torch import save_file
 from test_slrc import asking, written
 
 import interp
-from experiments import make_trace
 from experiments.tasks import LoadSettings, get_task
-from experiments.traces import asking_for
+from experiments.traces import TraceSettings, asking_for, make_traces
 from interp.errors import UserError
 from interp.forest import Branch
 from interp.model import Model
@@ -148,14 +147,17 @@ def test_no_lens_and_a_damaged_one(llama: Model, tmp_path: Path) -> None:
         load_tuned_lens(tmp_path, llama)
 
 
-@pytest.mark.parametrize("name", ["planted:faithful", "planted:hint"])
-def test_planted_models_answer_with_the_token_that_is_mapped(name: str) -> None:
+@pytest.mark.parametrize(("name", "layer"), [("planted:faithful", 1), ("planted:hint", 2)])
+def test_on_planted_models_early_settling_is_not_rigidity(name: str, layer: int) -> None:
+    """The one that uses its steps settles first: its answer is copied from the last of them."""
     model = interp.load(name)
     task = get_task("planted")
-    trace = make_trace(model, next(iter(task.load(LoadSettings(limit=1)))), task)
-    (record,) = rigidity(model, trace, asking_for(model, task, trace), LOGIT)
-    assert record["top_is_option"] is True
-    assert record["option_top"][-1] == trace.answer == record["final_token"].strip()
+    asked = [(task, question) for question in task.load(LoadSettings(limit=3))]
+    for trace in make_traces(model, asked, TraceSettings(max_new_tokens=48)):
+        (record,) = rigidity(model, trace, asking_for(model, task, trace), LOGIT)
+        assert record["top_is_option"] is True
+        assert record["option_top"][-1] == trace.answer == record["final_token"].strip()
+        assert record["stable_layer"] == record["option_stable_layer"] == layer
 
 
 def test_the_plain_forward_reads_what_the_forest_reads(llama: Model) -> None:
