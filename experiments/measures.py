@@ -139,6 +139,17 @@ def _flow(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Rec
     return flow(model, trace, asking_for(model, task, trace), FlowSettings())
 
 
+def _tracing(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from experiments.traces import asking_for
+    from probes.tracing import TracingSettings, tracing
+
+    c = config.tracing
+    settings = TracingSettings(c.every, c.effect, c.length_normalise)
+    return tracing(model, trace, asking_for(model, task, trace), settings)
+
+
+TOKENS_GUESSED = 25
+"""Tokens per step in estimates made before the traces exist."""
 NO_WORDS = "no_words_for_it"
 
 
@@ -222,5 +233,13 @@ PROBES: dict[str, Probe] = {
         lambda config: {},
         _cue_words,
         lambda steps, config: 1,
+    ),
+    "tracing": Probe(
+        "tracing",
+        "probability of every answer after each token of the reasoning (FaithCoT-Bench, app. C)",
+        _tracing,
+        lambda config: config.tracing.model_dump(mode="json"),
+        _prefix_words,
+        lambda steps, config: steps * TOKENS_GUESSED // config.tracing.every,
     ),
 }

@@ -18,6 +18,7 @@ from probes.record import Record, record
 from probes.rigidity import RigiditySettings, rigidity
 from probes.slrc import SlrcSettings, slrc
 from probes.sycophancy import SycophancySettings, sycophancy
+from probes.tracing import TracingSettings, tracing
 
 PROBES: dict[str, Callable[..., list[Record]]] = {
     "slrc": slrc,
@@ -27,6 +28,7 @@ PROBES: dict[str, Callable[..., list[Record]]] = {
     "attention": attention,
     "rigidity": rigidity,
     "flow": flow,
+    "tracing": tracing,
 }
 """Every probe by the name that its records carry."""
 
@@ -38,6 +40,7 @@ SETTINGS: dict[str, type[Any]] = {
     "attention": AttentionSettings,
     "rigidity": RigiditySettings,
     "flow": FlowSettings,
+    "tracing": TracingSettings,
 }
 """The settings that each probe takes, a frozen dataclass with defaults."""
 
@@ -54,6 +57,7 @@ __all__ = [
     "RigiditySettings",
     "SlrcSettings",
     "SycophancySettings",
+    "TracingSettings",
     "attention",
     "direct",
     "error_detection",
@@ -62,4 +66,5 @@ __all__ = [
     "rigidity",
     "slrc",
     "sycophancy",
+    "tracing",
 ]

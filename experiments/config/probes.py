@@ -137,6 +137,17 @@ class RigidityConfig(Section):
         return given.get(model) if isinstance(given, dict) else given
 
 
+class TracingConfig(Section):
+    """Probability of the answer along the reasoning (FaithCoT-Bench, appendix C)."""
+
+    every: StrictInt = Field(default=1, ge=1)
+    """Cut after every so many tokens; at the ends of steps in any case."""
+    effect: Annotated[StrictFloat, Field(ge=0, le=1)] = 0.05
+    """A step has an effect if it moves the probability by this much."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+
+
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 

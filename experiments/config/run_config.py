@@ -35,6 +35,7 @@ from experiments.config.probes import (
     SlrcConfig,
     SycophancyConfig,
     TaxonomyConfig,
+    TracingConfig,
 )
 from experiments.config.yaml_source import Tree, read_tree
 from experiments.tasks import base_name, task_problem
@@ -186,6 +187,7 @@ class RunConfig(Section):
     error_detection: ErrorDetectionConfig = ErrorDetectionConfig()
     attention: AttentionConfig = AttentionConfig()
     rigidity: RigidityConfig = RigidityConfig()
+    tracing: TracingConfig = TracingConfig()
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""

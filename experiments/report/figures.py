@@ -28,6 +28,7 @@ from experiments.report.plots import (
     pairs_of,
     short,
 )
+from experiments.report.tracing_figure import tracing_picture
 from experiments.runs.folder import make_folder
 from experiments.tables.outcomes import EDITS
 from experiments.tables.results import Results
@@ -41,6 +42,7 @@ OF_PROBES = {
     "attention_by_layer": attention_picture,
     "rigidity_by_layer": rigidity_picture,
     "flow_by_layer": flow_picture,
+    "tracing_by_position": tracing_picture,
 }
 """What is drawn of a table that is there only where its probe was asked."""
 POSITION_BINS = 5

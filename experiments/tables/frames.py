@@ -113,6 +113,21 @@ class Run:
         """A row per item: cosines of reasoning and answer token by layer, and their peak."""
         return self._replies("flow", _FLOW)
 
+    @cached_property
+    def tracing(self) -> pd.DataFrame:
+        """A row per item and step: the answer's probability after it, and what it moved."""
+        found = [r for r in read_records(self.path, "tracing") if not r.get("excluded")]
+        return _frame(
+            (*_BASE, "position", "step", "answer", "p", "delta"),
+            [
+                _base(r)
+                | {"position": i + 1, "step": r["steps"][i], "answer": r["answer"]}
+                | {"p": r["p_steps"][i], "delta": r["delta"][i]}
+                for r in found
+                for i in range(r["n_steps"])
+            ],
+        )
+
     def arrays(self, probe: str) -> Iterator[tuple[Place, dict[str, np.ndarray]]]:
         """(model, task, item) and its raw numbers by name, of each item that the probe did.
 

@@ -23,6 +23,7 @@ from experiments.tables.layerwise import (
 from experiments.tables.outcomes import Record, is_variant
 from experiments.tables.prompt_effects import prompt_interventions_table
 from experiments.tables.taxonomy import direct_table, taxonomy_table, threshold_sensitivity_table
+from experiments.tables.tracing import tracing_by_position_table, tracing_table
 
 
 def probe_tables(
@@ -52,6 +53,9 @@ def probe_tables(
     if "flow" in asked:
         made["flow"] = flow_table(records, seed=seed, resamples=resamples)
         made["flow_by_layer"] = flow_by_layer_table(records, seed=seed, resamples=resamples)
+    if "tracing" in asked:
+        made["tracing"] = tracing_table(records, seed, resamples)
+        made["tracing_by_position"] = tracing_by_position_table(records, seed, resamples)
     if any(is_variant(r["dataset"]) for r in records if r["probe"] == "slrc"):
         made["prompt_interventions"] = prompt_interventions_table(
             records, settings, seed=seed, resamples=resamples
