@@ -77,7 +77,8 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
     at = cuts(trace, settings.every)
     p = _probabilities(model, trace, asking, at, settings)
     found = int(p[-1].argmax())
-    curve = p[:, found]
+    # what lies past these digits is noise of the pack, and would be ranked as a trend
+    curve = np.round(p[:, found], _DIGITS)
     after = {i: float(x) for i, x in zip(at, curve, strict=True)}
     steps = trace.counted_steps
     ends = [after[s.tokens[1]] for s in steps]

@@ -91,6 +91,12 @@ def test_the_faithful_answer_comes_with_the_last_step_the_twins_was_there_before
         assert r["horizon"] == 0
 
 
+def test_a_flat_curve_has_no_trend() -> None:
+    flat = [r for r in traced("hint") if len(set(r["curve"])) == 1 and set(r["delta"]) == {0.0}]
+    assert flat
+    assert all(r["largest"] is None for r in flat)
+
+
 def test_cuts_begin_before_and_end_after_the_reasoning() -> None:
     _, traces = planted("faithful")
     n = len(traces[0].reasoning_ids)
