@@ -14,8 +14,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
@@ -27,8 +29,8 @@ from interp.forest import Forest, Run
 Kernel = Callable[..., tuple[Tensor, Tensor | None]]
 
 _BLOCK = 128
-"""Queries of one masked call on a CPU: under a mask the kernel computes keys beyond a query
-all the same, so a long run is cut where its keys end."""
+"""Queries of one masked call. Under a mask a CPU's kernel computes keys beyond a query all the
+same, so a long run is cut where its keys end; and as many short runs share one call."""
 
 
 class Session(Protocol):
@@ -174,6 +176,37 @@ class KeyValues:
         return along(keys), along(values)
 
 
+@dataclass(frozen=True)
+class _Together:
+    """Several short runs that follow each other, and all that any of them sees."""
+
+    start: int
+    stop: int
+    nodes: Tensor
+    """(P,) what lies on the path to the first node, then all nodes from it on. What comes
+    before the first and is an ancestor of a later node is one of the first, too."""
+    end: Tensor
+    """(P,) of those nodes, where their descendants end."""
+    depth: Tensor
+    """(P,)"""
+
+    @classmethod
+    def of(cls, forest: Forest, start: int, stop: int) -> _Together:
+        path = forest.path(start)[:-1]
+        nodes = torch.from_numpy(np.concatenate([path, np.arange(start, stop)]))
+        of_nodes = (torch.from_numpy(x)[nodes] for x in (forest.end, forest.depth))
+        return cls(start, stop, nodes, *of_nodes)
+
+    def mask(self, window: int | None) -> Tensor:
+        """(stop - start, P) bool."""
+        q = torch.arange(self.start, self.stop)[:, None]
+        seen = (self.nodes[None] <= q) & (q < self.end[None])
+        if window is not None:
+            own = self.depth[-(self.stop - self.start) :, None]
+            seen &= self.depth[None] > own - window
+        return seen
+
+
 class Prefill:
     """One forward over nodes `start`..`stop` of a forest whose earlier nodes are cached."""
 
@@ -192,7 +225,10 @@ class Prefill:
         self.row_nodes = [n for n in row_nodes if start <= n < stop]
         self.rows: dict[int, dict[int, Tensor]] = {n: {} for n in self.row_nodes}
         """node -> layer -> (H, P) attention of that node over its path."""
-        self._runs = [] if dense else forest.runs(start, stop)
+        blocks = [] if dense else forest.blocks(start, stop, _BLOCK)
+        self._parts: list[Run | _Together] = [
+            forest.run(a, b) if one else _Together.of(forest, a, b) for a, b, one in blocks
+        ]
         self._masks: dict[tuple[Any, ...], Tensor] = {}
 
     def attend(
@@ -200,8 +236,13 @@ class Prefill:
     ) -> Tensor:
         layer = int(module.layer_idx)  # pyright: ignore
         keys, values = self.cache.write(layer, self.start, key, value)
-        if self._runs:
-            outs = [self._run(module, r, query, keys, values, kwargs) for r in self._runs]
+        if self._parts:
+            outs = [
+                self._run(module, part, query, keys, values, kwargs)
+                if isinstance(part, Run)
+                else self._together(module, part, query, keys, values, kwargs)
+                for part in self._parts
+            ]
             out = outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)
         else:
             out = self._dense(module, query, keys, values, kwargs)
@@ -242,6 +283,27 @@ class Prefill:
             for upto in [min(p, p - n + at + _BLOCK)]
         ]
         return outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)
+
+    def _together(
+        self,
+        module: nn.Module,
+        part: _Together,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        kwargs: dict[str, Any],
+    ) -> Tensor:
+        q = query[:, :, part.start - self.start : part.stop - self.start]
+        at = part.nodes.to(keys.device)
+        k, v = (x.index_select(2, at) for x in (keys, values))
+        window = kwargs.get("sliding_window")
+        name = ("together", part.start, window, q.device, _is_eager(module))
+        if name not in self._masks:
+            mask = part.mask(window).to(q.device)[None, None]
+            self._masks[name] = as_additive(mask, q.dtype) if _is_eager(module) else mask
+        plain = q.device.type != "cpu" or _is_eager(module)
+        masked = kernel(module) if plain else _masked_on_cpu
+        return masked(module, q, k, v, self._masks[name], **kwargs)[0]
 
     def _mask(self, module: nn.Module, n: int, p: int, window: int | None, q: Tensor) -> Tensor:
         name = (n, p, window, q.device, _is_eager(module))

@@ -133,13 +133,33 @@ class Forest:
 
     def runs(self, start: int, stop: int) -> list[Run]:
         """The runs that nodes `start`..`stop` fall into, in order."""
+        return [self.run(a, b) for a, b in self.bounds(start, stop)]
+
+    def run(self, start: int, stop: int) -> Run:
+        """The run of nodes `start`..`stop`, which `bounds` gave."""
+        return Run(start, stop, self._spans(int(self.parent[start])), int(self.depth[start]))
+
+    def bounds(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Where the runs that nodes `start`..`stop` fall into begin and end, in order."""
         breaks = self._breaks
-        first = int(np.searchsorted(breaks, start, side="right"))
-        bounds = [start, *(int(b) for b in breaks[first:] if b < stop), stop]
-        return [
-            Run(a, b, self._spans(int(self.parent[a])), int(self.depth[a]))
-            for a, b in itertools.pairwise(bounds)
-        ]
+        first, last = np.searchsorted(breaks, [start + 1, stop])
+        return list(itertools.pairwise([start, *breaks[first:last].tolist(), stop]))
+
+    def blocks(self, start: int, stop: int, most: int) -> list[tuple[int, int, bool]]:
+        """Nodes `start`..`stop` as spans of at most `most` nodes where they are of several runs.
+
+        Returns:
+            (first, last + 1, whether it is one run), in order. A run longer than `most` stands
+            alone; short ones that follow each other stand together, for a trie of many short
+            runs (a cue after every token) would else be computed a few tokens at a time.
+        """
+        found: list[tuple[int, int, bool]] = []
+        for a, b in self.bounds(start, stop):
+            if found and b - found[-1][0] <= most:
+                found[-1] = (found[-1][0], b, False)
+            else:
+                found.append((a, b, True))
+        return found
 
     @cached_property
     def _breaks(self) -> NDArray[np.int64]:

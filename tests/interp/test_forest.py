@@ -50,6 +50,22 @@ def test_runs_cover_every_chunk(given, chunk):
         assert at == stop
 
 
+@given(sequences, st.integers(1, 9), st.integers(1, 6))
+def test_blocks_are_runs_or_short_runs_together(given, chunk, most):
+    forest = Forest.of(given)
+    for start in range(0, len(forest), chunk):
+        stop = min(start + chunk, len(forest))
+        found = forest.blocks(start, stop, most)
+        assert [start, *(b for _, b, _ in found)] == [*(a for a, _, _ in found), stop]
+        bounds = forest.bounds(start, stop)
+        for a, b, one in found:
+            assert one == ((a, b) in bounds)
+            assert one or b - a <= most
+            # what any node of a block sees before the block, its first node sees too
+            before = {j for node in range(a, b) for j in forest.path(node).tolist() if j < a}
+            assert before == set(forest.path(a).tolist()) - {a}
+
+
 @given(sequences, st.integers(1, 30))
 def test_a_split_forest_keeps_the_budget(given, budget):
     groups = split_by_budget(given, budget)
