@@ -2,7 +2,9 @@
 
 `python benchmarks/forest.py` writes `benchmarks/results/forest_<machine>.csv`. All methods
 of one row group run in one process, in turn, so their ratios hold where absolute seconds
-drift. `seconds` is process CPU time (wall time on a GPU), the median of the repeats.
+drift. `seconds` is process CPU time (wall time on a GPU), the median of the repeats. Rows
+that are measured again replace their like and leave the others; `run` says which rows were
+measured together, each against the naive loop of its own run.
 
 Methods:
     naive       every probe a forward of its own, head at asked positions only
@@ -28,6 +30,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -38,6 +41,7 @@ import interp
 from interp.forest import Branch, Forest
 from interp.model import Model
 
+KEYS = ["model", "dtype", "T", "probes", "method"]
 QUESTION, STEP, SUFFIX = 100, 25, 10
 
 
@@ -233,8 +237,16 @@ def main() -> None:
     )
     table.insert(0, "model", args.model)
     table.insert(1, "dtype", model.dtype)
+    table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
     out = Path(__file__).parent / "results" / f"forest_{args.machine}.csv"
     out.parent.mkdir(exist_ok=True)
+    if out.is_file():
+        table = pd.concat([pd.read_csv(out), table])
+        table = table.drop_duplicates(KEYS, keep="last")
+    rank = {name: i for i, name in enumerate(("early_answers", "necessity", "full", *METHODS))}
+    table = table.sort_values(
+        KEYS, key=lambda c: c.map(rank) if c.name in ("probes", "method") else c
+    )
     table.to_csv(out, index=False)
     print(table.to_string(index=False))
 
