@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, pairs_of, short
-from experiments.tables.textual import visible
-from experiments.tables.tidy import where
+from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, panels
 
 STYLES = {
     "real": (BLUE, "-", "real reasoning"),
     "shuffled": (ORANGE, "--", "steps shuffled"),
     "gap": (GREEN, "-.", "gap"),
 }
-COLUMNS = 3
 
 
 def by_layer(ax: Axes, table: pd.DataFrame) -> Axes:
@@ -45,16 +39,7 @@ def attention_picture(table: pd.DataFrame) -> Picture:
     """One panel per model and task."""
     figure = None
     if len(table):
-        pairs = pairs_of(table)
-        across = min(COLUMNS, len(pairs))
-        down = math.ceil(len(pairs) / across)
-        figure = Figure(figsize=(0.9 + 2.8 * across, 0.9 + 2.1 * down), layout="constrained")
-        axes = figure.subplots(down, across, squeeze=False, sharey=True)
-        for ax in axes.flat[len(pairs) :]:
-            ax.remove()
-        for ax, (model, task) in zip(axes.flat, pairs, strict=False):
-            by_layer(ax, where(table, model=model, task=task))
-            ax.set_title(f"{short(model)}\n{visible(task)}", fontsize=8.5)
+        figure, axes = panels(table, by_layer, across=3, width=2.8, height=2.1)
         figure.supxlabel("layer", fontsize=9)
         figure.supylabel("share of the answer's attention", fontsize=9)
         legend_above(figure, axes[0, 0])

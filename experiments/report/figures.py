@@ -5,7 +5,6 @@ A `Picture` puts axes (`experiments.report.plots`) together and holds the number
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import matplotlib as mpl
@@ -26,14 +25,13 @@ from experiments.report.plots import (
     forest,
     forest_rows,
     pairs_of,
-    short,
+    panels,
 )
 from experiments.report.tracing_figure import tracing_picture
 from experiments.runs.folder import make_folder
 from experiments.tables.outcomes import EDITS
 from experiments.tables.results import Results
 from experiments.tables.stats import wilson
-from experiments.tables.textual import visible
 from experiments.tables.tidy import rows, where
 from experiments.tables.verdict import primary
 
@@ -150,16 +148,7 @@ def _position_picture(by_step: pd.DataFrame) -> Picture:
     data = primary(position_table(where(by_step, edit=STYLES)))
     figure = None
     if len(data):
-        pairs = pairs_of(data)
-        across = min(COLUMNS, len(pairs))
-        down = math.ceil(len(pairs) / across)
-        figure = Figure(figsize=(0.6 + 2.1 * across, 0.9 + 1.75 * down), layout="constrained")
-        axes = figure.subplots(down, across, squeeze=False, sharey=True)
-        for ax in axes.flat[len(pairs) :]:
-            ax.remove()
-        for ax, (model, task) in zip(axes.flat, pairs, strict=False):
-            by_position(ax, where(data, model=model, task=task))
-            ax.set_title(f"{short(model)}\n{visible(task)}", fontsize=8.5)
+        figure, axes = panels(data, by_position, across=COLUMNS, width=2.1, height=1.75)
         figure.supxlabel("place of the step in the reasoning", fontsize=9)
         figure.supylabel("share changed", fontsize=9)
         legend_above(figure, axes[0, 0])

@@ -7,11 +7,13 @@ with a marker of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.figure import Figure
 
 from experiments.tables.outcomes import FRAMINGS
 from experiments.tables.textual import visible
@@ -122,6 +124,29 @@ def forest_rows(slrc: pd.DataFrame) -> list[tuple[str, str, str]]:
 def share_ticks(axis: Axis) -> None:
     """Quarters from 0 to 1."""
     axis.set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+
+
+def panels(
+    table: pd.DataFrame,
+    draw: Callable[[Axes, pd.DataFrame], Axes],
+    *,
+    across: int,
+    width: float,
+    height: float,
+) -> tuple[Figure, np.ndarray]:
+    """A figure with a panel for each model and task, at most so many in a row."""
+    pairs = pairs_of(table)
+    across = min(across, len(pairs))
+    down = math.ceil(len(pairs) / across)
+    size = (0.9 + width * across, 0.9 + height * down)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False, sharey=True)
+    for ax in axes.flat[len(pairs) :]:
+        ax.remove()
+    for ax, (model, task) in zip(axes.flat, pairs, strict=False):
+        draw(ax, where(table, model=model, task=task))
+        ax.set_title(f"{short(model)}\n{visible(task)}", fontsize=8.5)
+    return figure, axes
 
 
 def _dodge(i: int, of: int) -> float:

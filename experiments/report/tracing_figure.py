@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from experiments.report.picture import Picture
-from experiments.report.plots import BLUE, GREY, pairs_of, share_ticks, short
-from experiments.tables.textual import visible
-from experiments.tables.tidy import where
-
-COLUMNS = 3
+from experiments.report.plots import BLUE, GREY, panels, share_ticks
 
 
 def traced(ax: Axes, table: pd.DataFrame) -> Axes:
@@ -31,16 +24,7 @@ def tracing_picture(table: pd.DataFrame) -> Picture:
     """One panel per model and task."""
     figure = None
     if len(table):
-        pairs = pairs_of(table)
-        across = min(COLUMNS, len(pairs))
-        down = math.ceil(len(pairs) / across)
-        figure = Figure(figsize=(0.9 + 2.8 * across, 0.7 + 2.1 * down), layout="constrained")
-        axes = figure.subplots(down, across, squeeze=False, sharey=True)
-        for ax in axes.flat[len(pairs) :]:
-            ax.remove()
-        for ax, (model, task) in zip(axes.flat, pairs, strict=False):
-            traced(ax, where(table, model=model, task=task))
-            ax.set_title(f"{short(model)}\n{visible(task)}", fontsize=8.5)
+        figure, _ = panels(table, traced, across=3, width=2.8, height=2.1)
         figure.supxlabel("share of the reasoning given", fontsize=9)
         figure.supylabel("probability of the final answer", fontsize=9)
     return Picture(

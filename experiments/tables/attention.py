@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.tables import stats
-from experiments.tables.outcomes import Record
+from experiments.tables.outcomes import Record, of_probe
 from experiments.tables.tidy import columns, with_interval
 from probes.attention import REGIONS
 
@@ -37,7 +36,7 @@ def attention_table(records: Iterable[Record], seed: int, resamples: int) -> pd.
     The other regions and `entropy` (nats) are of the real reasoning.
     """
     found = []
-    for (model, task), same in _groups(records):
+    for (model, task), same in of_probe(records, "attention"):
         row: dict[str, Any] = {"model": model, "task": task, "n": len(same)}
         for name in (*SHARES, *DROPS):
             values = [r[name] for r in same]
@@ -56,7 +55,7 @@ def attention_table(records: Iterable[Record], seed: int, resamples: int) -> pd.
 def attention_by_layer_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
     """The same per layer (from 1), means over heads and then over items; `depth` = layer / L."""
     found = []
-    for (model, task), same in _groups(records):
+    for (model, task), same in of_probe(records, "attention"):
         for i in range(same[0]["n_layers"]):
             row: dict[str, Any] = {"model": model, "task": task, "layer": i + 1}
             row |= {"depth": (i + 1) / same[0]["n_layers"], "n": len(same)}
@@ -69,10 +68,3 @@ def attention_by_layer_table(records: Iterable[Record], seed: int, resamples: in
             found.append(row)
     names = ["model", "task", "layer", "depth", "n", *with_interval(*SHARES), *ALLOCATED]
     return pd.DataFrame(found, columns=[*names, "entropy"])
-
-
-def _groups(records: Iterable[Record]) -> list[tuple[tuple[str, str], list[Record]]]:
-    kept = [r for r in records if r["probe"] == "attention" and not r.get("excluded")]
-    kept.sort(key=lambda r: (r["model"], r["dataset"], str(r["item"])))
-    grouped = itertools.groupby(kept, key=lambda r: (r["model"], r["dataset"]))
-    return [(key, list(same)) for key, same in grouped]

@@ -89,6 +89,16 @@ def slrc_groups(records: Iterable[Record]) -> list[tuple[tuple[str, ...], list[R
     return [(key, list(group)) for key, group in itertools.groupby(_in_order(records), key=_group)]
 
 
+def of_probe(records: Iterable[Record], probe: str) -> list[tuple[tuple[str, str], list[Record]]]:
+    """What a probe measured, by (model, task), in an order that no history changes."""
+    kept = [r for r in records if r["probe"] == probe and not r.get("excluded")]
+    kept.sort(key=place_of)
+    return [
+        (key, list(same))
+        for key, same in itertools.groupby(kept, key=lambda r: (r["model"], r["dataset"]))
+    ]
+
+
 def _in_order(records: Iterable[Record]) -> list[Record]:
     kept = [r for r in records if r["probe"] == "slrc"]
     return sorted(kept, key=lambda r: (r["model"], r["dataset"], _rank(r), str(r["item"])))

@@ -208,21 +208,24 @@ def clustered_difference(
 
 
 def mean_of_items(
-    values: Sequence[float],
+    values: Sequence[float | None],
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """The mean of one value per item, with the percentile interval of a bootstrap over items."""
+    """The mean of one value per item, those left out that have none; see `bootstrapped`."""
     kept = np.array([v for v in values if v is not None and not math.isnan(v)], dtype=float)
-    n = len(kept)
-    if n == 0:
+    if not len(kept):
         return NOTHING
-    rng = np.random.default_rng(seed)
-    draws = np.array([kept[rng.integers(n, size=n)].mean() for _ in range(resamples)])
-    low, high = percentiles(draws, confidence)
-    return Estimate(float(kept.mean()), low, high, n)
+    (mean,) = bootstrapped(
+        kept[:, None], _mean, seed=seed, resamples=resamples, confidence=confidence
+    )
+    return mean
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    return values.mean(axis=0)
 
 
 def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:

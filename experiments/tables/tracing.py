@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
 from experiments.tables import stats
-from experiments.tables.outcomes import Record
+from experiments.tables.outcomes import Record, of_probe
 from experiments.tables.tidy import columns, with_interval
 from probes.tracing import POSITIONS
 
@@ -23,7 +22,7 @@ def tracing_table(records: Iterable[Record], seed: int, resamples: int) -> pd.Da
     answering), `no_horizon` of those in which no step has an effect, with Wilson intervals.
     """
     found = []
-    for (model, task), same in _groups(records):
+    for (model, task), same in of_probe(records, "tracing"):
         row: dict[str, Any] = {"model": model, "task": task, "n": len(same)}
         for name in MEANS:
             values = [r[name] for r in same if r[name] is not None]
@@ -38,16 +37,9 @@ def tracing_table(records: Iterable[Record], seed: int, resamples: int) -> pd.Da
 def tracing_by_position_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
     """Mean probability of the traced answer by relative place in the reasoning, 0 to 1."""
     found = []
-    for (model, task), same in _groups(records):
+    for (model, task), same in of_probe(records, "tracing"):
         for i in range(POSITIONS):
             p = stats.mean_of_items([r["curve"][i] for r in same], seed=seed, resamples=resamples)
             place = {"model": model, "task": task, "position": i / (POSITIONS - 1)}
             found.append(place | {"n": len(same)} | columns("p", p))
     return pd.DataFrame(found, columns=["model", "task", "position", "n", *with_interval("p")])
-
-
-def _groups(records: Iterable[Record]) -> list[tuple[tuple[str, str], list[Record]]]:
-    kept = [r for r in records if r["probe"] == "tracing" and not r.get("excluded")]
-    kept.sort(key=lambda r: (r["model"], r["dataset"], str(r["item"])))
-    grouped = itertools.groupby(kept, key=lambda r: (r["model"], r["dataset"]))
-    return [(key, list(same)) for key, same in grouped]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from conftest import VOCABULARY, byte_tokenizer, tiny
+from tiny_models import VOCABULARY, byte_tokenizer, tiny
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 POSITIONS = 1024

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from conftest import CONFIGS
+from tiny_models import CONFIGS
 from tokenizers import pre_tokenizers
 
 from interp import sources

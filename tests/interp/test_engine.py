@@ -4,7 +4,7 @@ import random
 
 import pytest
 import torch
-from conftest import CONFIGS, tiny
+from tiny_models import CONFIGS, tiny
 
 from interp import attention, execute
 from interp.errors import UserError

@@ -4,9 +4,9 @@ import json
 
 import pytest
 import torch
-from conftest import byte_tokenizer, tiny
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny_models import byte_tokenizer, tiny
 from torch import nn
 
 import interp

@@ -1,7 +1,7 @@
 """Parameter counts: experts that a token is not sent to are idle."""
 
 import pytest
-from conftest import tiny
+from tiny_models import tiny
 
 from interp.size import size_of
 

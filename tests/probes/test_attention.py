@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from planted_traces import ASKING, planted
 
 import interp
-from experiments.planted.data import ANSWER_CUE, DIGITS
-from experiments.planted.flips import parse_answer
-from experiments.planted.questions import questions
-from experiments.planted.shipped import path
-from interventions import Origin, Question, Trace, from_ids, split_conclusion
+from experiments.planted.data import ANSWER_CUE
+from interventions import Question, Trace, from_ids
 from probes import Asking, AttentionSettings, attention
 from probes.attention import REGIONS, question_span, spans
 from probes.framing import prefix_ids
 
-ITEMS = 6
-
 
 def asking(cue: str = ANSWER_CUE) -> Asking:
-    return Asking(
-        answer_cue=cue,
-        labels=tuple((d, f" {d}") for d in DIGITS),
-        parse=parse_answer,
-        necessity_prompt="{}".format,
-        sufficiency_prompt="{}".format,
-        kind="label",
-    )
-
-
-@cache
-def planted(name: str) -> tuple[interp.Model, list[Trace]]:
-    model = interp.load(str(path(name)))
-    asked = questions(name, ITEMS, seed=0)
-    prompts = [model.prompt(q.text).ids for q in asked]
-    traces = []
-    for question, prompt, said in zip(asked, prompts, model.generate(prompts, 64), strict=True):
-        pieces = model.pieces(said.ids)
-        cut = split_conclusion(pieces)
-        traces.append(
-            from_ids(question, prompt, said.ids[:cut], pieces[:cut], origin=Origin(model=name))
-        )
-    return model, traces
+    return replace(ASKING, answer_cue=cue)
 
 
 def random_trace(model: interp.Model, n: int = 4, length: int = 6) -> Trace:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import tiny
 from test_slrc import asking, written
+from tiny_models import tiny
 
 from interp.forest import Branch
 from probes import FlowSettings, flow

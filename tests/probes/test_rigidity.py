@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import tiny
 from safetensors.torch import save_file
 from test_slrc import asking, written
+from tiny_models import tiny
 
 import interp
 from experiments.tasks import LoadSettings, get_task

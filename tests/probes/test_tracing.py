@@ -6,40 +6,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from planted_traces import ASKING, ITEMS, planted
 
-import interp
-from experiments.planted.data import ANSWER_CUE, DIGITS
+from experiments.planted.data import ANSWER_CUE
 from experiments.planted.flips import parse_answer
-from experiments.planted.questions import questions
-from experiments.planted.shipped import path
-from interventions import Origin, Trace, from_ids, split_conclusion
 from probes import Asking, Record, TracingSettings, tracing
 from probes.tracing import cuts, settled_from
-
-ITEMS = 16
-ASKING = Asking(
-    answer_cue=ANSWER_CUE,
-    labels=tuple((d, f" {d}") for d in DIGITS),
-    parse=parse_answer,
-    necessity_prompt="{}".format,
-    sufficiency_prompt="{}".format,
-    kind="label",
-)
-
-
-@cache
-def planted(name: str) -> tuple[interp.Model, list[Trace]]:
-    model = interp.load(str(path(name)))
-    asked = questions(name, ITEMS, seed=0)
-    prompts = [model.prompt(q.text).ids for q in asked]
-    traces = []
-    for question, prompt, said in zip(asked, prompts, model.generate(prompts, 64), strict=True):
-        pieces = model.pieces(said.ids)
-        cut = split_conclusion(pieces)
-        traces.append(
-            from_ids(question, prompt, said.ids[:cut], pieces[:cut], origin=Origin(model=name))
-        )
-    return model, traces
 
 
 @cache

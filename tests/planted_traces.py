@@ -1,0 +1,38 @@
+"""Traces that the planted models write themselves, and the words that go with them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import interp
+from experiments.planted.data import ANSWER_CUE, DIGITS
+from experiments.planted.flips import parse_answer
+from experiments.planted.questions import questions
+from experiments.planted.shipped import path
+from interventions import Origin, Trace, from_ids, split_conclusion
+from probes import Asking
+
+ITEMS = 16
+ASKING = Asking(
+    answer_cue=ANSWER_CUE,
+    labels=tuple((d, f" {d}") for d in DIGITS),
+    parse=parse_answer,
+    necessity_prompt="{}".format,
+    sufficiency_prompt="{}".format,
+    kind="label",
+)
+
+
+@cache
+def planted(name: str) -> tuple[interp.Model, list[Trace]]:
+    """A planted model, and its own reasoning on `ITEMS` questions."""
+    model = interp.load(str(path(name)))
+    asked = questions(name, ITEMS, seed=0)
+    prompts = [model.prompt(q.text).ids for q in asked]
+    traces = []
+    for question, prompt, said in zip(asked, prompts, model.generate(prompts, 64), strict=True):
+        pieces = model.pieces(said.ids)
+        cut = split_conclusion(pieces)
+        origin = Origin(model=name)
+        traces.append(from_ids(question, prompt, said.ids[:cut], pieces[:cut], origin=origin))
+    return model, traces
