@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from experiments.planted.data import VARIANTS
-from experiments.tables.stats import NOTHING, Estimate, wilson_of_items
+from experiments.tables.stats import NOTHING, Estimate, difference, wilson_of_items
 from experiments.tables.tidy import rows, where
 
 MATTERS = 0.30
@@ -145,7 +145,9 @@ def _verdict(row: dict, edits: pd.DataFrame) -> Verdict:
     beyond = NOTHING
     if leading == "regenerate" and not math.isnan(mine[leading]["beyond_control"]):
         beyond = estimate(mine[leading], "beyond_control", "n_edits")
-        rate = pooled = beyond
+        pooled = beyond
+        # not the bootstrap's own interval: of few items that is a point, and says nothing
+        rate = difference(rate, by_item.get("control", NOTHING), beyond.value)
     caution = _caution(by_item.get("remove", NOTHING), rate)
     return Verdict(
         **key,

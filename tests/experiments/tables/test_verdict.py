@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from sample_records import (
     FAITHFUL,
@@ -92,6 +94,18 @@ def test_a_model_that_any_remark_sways_does_not_use_its_steps():
     assert found.rates["regenerate"].value == 1
     assert (found.beyond.value, found.word) == (0, "ignores")
     assert "remark" in found.caution
+
+
+@pytest.mark.parametrize("flips", [True, False])
+def test_one_item_is_too_few_with_a_control_too(flips):
+    records = chains("faithful", 1)
+    for r in records:
+        if "regenerate_flips" in r:
+            r["regenerate_flips"] = [flips] * len(r["corruptible"])
+            r["control_flips"] = [False] * len(r["corruptible"])
+    (verdict,) = verdicts_of(records).values()
+    assert not math.isnan(verdict.beyond.value)
+    assert verdict.word == "few"
 
 
 def test_removal_leads_where_nothing_else_was_run():
