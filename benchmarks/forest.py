@@ -4,7 +4,7 @@
 of one row group run in one process, in turn, so their ratios hold where absolute seconds
 drift. `seconds` is process CPU time (wall time on a GPU), the median of the repeats. Rows
 that are measured again replace their like and leave the others; `run` says which rows were
-measured together, each against the naive loop of its own run.
+measured together, each against the naive loop of its own run (none: before runs were told apart).
 
 Methods:
     naive       every probe a forward of its own, head at asked positions only
