@@ -39,7 +39,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(0 if sys.version_info >= (3, 11) else "error: faithscope needs Python 3.11 or newer, $(PYTHON) is " + v + "; say make PYTHON=python3.11, or another")'
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: $(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) -c constraints.txt -e '.[bundled,dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) -c constraints.txt -e '.[bundled,tl,nnsight,notebook,dev]'
 	@touch $@
 
 clean:
