@@ -2,7 +2,7 @@
 
 The trie's nodes go through the model in depth-first chunks. Every chunk is one ordinary
 forward of a (1, T) batch whose position_ids are depths in the trie; attention is computed
-run by run over cached ancestors (`attention.Prefill`), and the language-model head only at
+run by run over cached ancestors (`interp.prefill`), and the language-model head only at
 asked nodes. The one-by-one loop is the oracle, and the way for models a tree cannot serve.
 """
 
@@ -18,7 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from interp import attention
+from interp.decoding import Decode
 from interp.forest import Forest
+from interp.keyvalues import KeyValues
+from interp.prefill import Prefill
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -60,18 +63,16 @@ def prefill(
     chunk: int,
     taps: Taps | None = None,
     dense: bool = False,
-) -> attention.KeyValues:
+) -> KeyValues:
     """Run every node once; hand over (nodes, (A, V) logits) chunk by chunk."""
     taps = taps or Taps()
-    cache = attention.KeyValues(len(forest))
+    cache = KeyValues(len(forest))
     wanted = np.unique(np.asarray(asked, dtype=np.int64))
     step = len(forest) if dense else chunk
     for start in range(0, len(forest), step):
         stop = min(start + step, len(forest))
         here = wanted[(wanted >= start) & (wanted < stop)]
-        read = attention.Prefill(
-            forest, cache, start, stop, row_nodes=sorted(taps.rows), dense=dense
-        )
+        read = Prefill(forest, cache, start, stop, row_nodes=sorted(taps.rows), dense=dense)
         stream = sorted(n for n in taps.hidden if start <= n < stop)
         with _residuals(model, [n - start for n in stream]) as residuals:
             logits = _forward(
@@ -157,7 +158,7 @@ def check_finite(model: Model, logits: Tensor) -> None:
 @torch.inference_mode()
 def decode(
     model: Model,
-    cache: attention.KeyValues,
+    cache: KeyValues,
     paths: Sequence[Sequence[int]],
     first: Tensor,
     max_new_tokens: int,
@@ -199,7 +200,7 @@ def _groups(lengths: list[int], budget: int) -> list[list[int]]:
 
 def _decode_group(
     model: Model,
-    cache: attention.KeyValues,
+    cache: KeyValues,
     paths: Sequence[Sequence[int]],
     rows: list[int],
     first: Tensor,
@@ -208,7 +209,7 @@ def _decode_group(
     stop: Callable[[str], bool] | None,
     finish: Callable[[int, Generation], None],
 ) -> None:
-    state = attention.Decode(cache, [paths[r] for r in rows], max_new_tokens)
+    state = Decode(cache, [paths[r] for r in rows], max_new_tokens)
     logits = first[rows]
     written: dict[int, list[int]] = {r: [] for r in rows}
     while True:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from interp import attention
+from interp import attention, masks
 from interp.errors import UserError
 
 
@@ -44,8 +44,8 @@ class _Counter:
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
     ) -> Tensor:
         self.layers.add(int(module.layer_idx))  # pyright: ignore
-        mask = attention.as_additive(
-            attention.causal_mask(query.shape[2], key.shape[2], None, query.device), query.dtype
+        mask = masks.as_additive(
+            masks.causal_mask(query.shape[2], key.shape[2], None, query.device), query.dtype
         )
         return attention.eager(module)(module, query, key, value, mask[None, None], **kwargs)[0]
 

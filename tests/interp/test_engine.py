@@ -6,7 +6,7 @@ import pytest
 import torch
 from tiny_models import CONFIGS, tiny
 
-from interp import attention, execute
+from interp import execute, prefill
 from interp.errors import UserError
 from interp.forest import Branch
 from interp.model import Model
@@ -51,7 +51,7 @@ def test_small_chunks_and_budgets_change_nothing(tree_model: Model):
 def test_runs_cut_into_blocks_of_queries_change_nothing(tree_model: Model, monkeypatch):
     branches = [Branch(s, ask=(-1, 0)) for s in bushy(3)]
     loop = tree_model.run(branches, execution="loop")
-    monkeypatch.setattr(attention, "_BLOCK", 4)
+    monkeypatch.setattr(prefill, "_BLOCK", 4)
     for p, q in zip(tree_model.run(branches).branches, loop.branches, strict=True):
         assert gap(p.logits, q.logits) < 1e-4
 

@@ -1,0 +1,97 @@
+"""Attention of lockstep decoding: one token a call for each of many sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from interp.attention import is_eager, kernel
+from interp.keyvalues import KeyValues
+from interp.masks import as_additive
+
+
+class Decode:
+    """One token for each of `B` sequences a call, each over its own past.
+
+    Pasts are right-aligned: column `at` holds the newest token of every sequence.
+    """
+
+    def __init__(self, cache: KeyValues, paths: Sequence[Sequence[int]], room: int) -> None:
+        self.lengths = torch.tensor([len(p) for p in paths])
+        longest = int(self.lengths.max())
+        index = torch.zeros(len(paths), longest, dtype=torch.long)
+        for row, path in zip(index, paths, strict=True):
+            row[longest - len(path) :] = torch.as_tensor(path)
+        self.at = longest - 1
+        self._block = min(room, 64)
+        self.layers = {
+            layer: tuple(self._grown(x) for x in cache.paths(layer, index))
+            for layer in cache.layers
+        }
+        self._pad = (longest - self.lengths)[:, None]
+        self._masks: dict[tuple[Any, ...], Tensor | None] = {}
+
+    def _grown(self, x: Tensor) -> Tensor:
+        room = x.new_empty(*x.shape[:2], self._block, x.shape[3])
+        return torch.cat([x, room], dim=2)
+
+    @property
+    def positions(self) -> Tensor:
+        """(B,) position of the token about to be run, once `advance` was called."""
+        return self.at - self._pad[:, 0]
+
+    def advance(self) -> None:
+        self.at += 1
+        self._masks.clear()
+        if any(k.shape[2] <= self.at for k, _ in self.layers.values()):
+            self.layers = {
+                n: tuple(self._grown(x) for x in pair) for n, pair in self.layers.items()
+            }
+
+    def keep(self, rows: Tensor) -> None:
+        """Drop every sequence but `rows` and the columns no one needs any more."""
+        self._pad, self.lengths = self._pad[rows], self.lengths[rows]
+        spare = int(self._pad.min())
+        self._pad = self._pad - spare
+        self.at -= spare
+        self.layers = {
+            n: tuple(x[rows.to(x.device), :, spare:] for x in pair)
+            for n, pair in self.layers.items()
+        }
+
+    def attend(
+        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
+    ) -> Tensor:
+        keys, values = self.layers[int(module.layer_idx)]  # pyright: ignore
+        keys[:, :, self.at] = key[0].transpose(0, 1)
+        values[:, :, self.at] = value[0].transpose(0, 1)
+        mask = self._mask(module, kwargs.get("sliding_window"), query)
+        out, _ = kernel(module)(
+            module,
+            query[0].transpose(0, 1)[:, :, None],
+            keys[:, :, : self.at + 1],
+            values[:, :, : self.at + 1],
+            mask,
+            **kwargs,
+        )
+        return out.transpose(0, 1)
+
+    def _mask(self, module: nn.Module, window: int | None, query: Tensor) -> Tensor | None:
+        name = (window, query.device, is_eager(module))
+        if name not in self._masks:
+            columns = torch.arange(self.at + 1)[None]
+            seen = columns >= self._pad
+            if window is not None:
+                seen &= columns > self.at - window
+            mask = seen[:, None, None].to(query.device)
+            self._masks[name] = (
+                None
+                if bool(seen.all())
+                else as_additive(mask, query.dtype)
+                if is_eager(module)
+                else mask
+            )
+        return self._masks[name]

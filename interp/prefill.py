@@ -1,0 +1,215 @@
+"""Attention of a packed forward over a trie: run by run over cached ancestors.
+
+`Prefill` is the session (`interp.attention`) of one chunk of a forest. It also reads the
+attention rows of asked nodes: softmax(q·K) for these queries alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from interp.attention import eager, is_eager, kernel, masked_on_cpu
+from interp.forest import Forest, Run
+from interp.keyvalues import KeyValues
+from interp.masks import ancestor_mask, as_additive, causal_mask
+
+_BLOCK = 128
+"""Queries of one masked call. Under a mask a CPU's kernel computes keys beyond a query all the
+same, so a long run is cut where its keys end; and as many short runs share one call."""
+
+
+@dataclass(frozen=True)
+class _Together:
+    """Several short runs that follow each other, and all that any of them sees."""
+
+    start: int
+    stop: int
+    nodes: Tensor
+    """(P,) what lies on the path to the first node, then all nodes from it on. What comes
+    before the first and is an ancestor of a later node is one of the first, too."""
+    end: Tensor
+    """(P,) of those nodes, where their descendants end."""
+    depth: Tensor
+    """(P,)"""
+
+    @classmethod
+    def of(cls, forest: Forest, start: int, stop: int) -> _Together:
+        path = forest.path(start)[:-1]
+        nodes = torch.from_numpy(np.concatenate([path, np.arange(start, stop)]))
+        of_nodes = (torch.from_numpy(x)[nodes] for x in (forest.end, forest.depth))
+        return cls(start, stop, nodes, *of_nodes)
+
+    def mask(self, window: int | None) -> Tensor:
+        """(stop - start, P) bool."""
+        q = torch.arange(self.start, self.stop)[:, None]
+        seen = (self.nodes[None] <= q) & (q < self.end[None])
+        if window is not None:
+            own = self.depth[-(self.stop - self.start) :, None]
+            seen &= self.depth[None] > own - window
+        return seen
+
+
+class Prefill:
+    """One forward over nodes `start`..`stop` of a forest whose earlier nodes are cached."""
+
+    def __init__(
+        self,
+        forest: Forest,
+        cache: KeyValues,
+        start: int,
+        stop: int,
+        *,
+        row_nodes: Sequence[int] = (),
+        dense: bool = False,
+    ) -> None:
+        self.forest, self.cache = forest, cache
+        self.start, self.stop = start, stop
+        self.row_nodes = [n for n in row_nodes if start <= n < stop]
+        self.rows: dict[int, dict[int, Tensor]] = {n: {} for n in self.row_nodes}
+        """node -> layer -> (H, P) attention of that node over its path."""
+        blocks = [] if dense else forest.blocks(start, stop, _BLOCK)
+        self._parts: list[Run | _Together] = [
+            forest.run(a, b) if one else _Together.of(forest, a, b) for a, b, one in blocks
+        ]
+        self._masks: dict[tuple[Any, ...], Tensor] = {}
+
+    def attend(
+        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
+    ) -> Tensor:
+        layer = int(module.layer_idx)  # pyright: ignore
+        keys, values = self.cache.write(layer, self.start, key, value)
+        if self._parts:
+            outs = [
+                self._run(module, part, query, keys, values, kwargs)
+                if isinstance(part, Run)
+                else self._together(module, part, query, keys, values, kwargs)
+                for part in self._parts
+            ]
+            out = outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)
+        else:
+            out = self._dense(module, query, keys, values, kwargs)
+        for node in self.row_nodes:
+            self.rows[node][layer] = self._row(module, node, query, keys, values, kwargs)
+        return out
+
+    def _run(
+        self,
+        module: nn.Module,
+        run: Run,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        kwargs: dict[str, Any],
+    ) -> Tensor:
+        q = query[:, :, run.start - self.start : run.stop - self.start]
+        k, v = (_join(x, run) for x in (keys, values))
+        n, p, window = q.shape[2], k.shape[2], kwargs.get("sliding_window")
+        if window is not None and p <= window:
+            window = None
+        if window is None and (n == 1 or (n == p and not is_eager(module))):
+            return kernel(module)(module, q, k, v, None, **kwargs)[0]
+        mask = self._mask(module, n, p, window, q)
+        if q.device.type != "cpu":
+            return kernel(module)(module, q, k, v, mask, **kwargs)[0]
+        masked = kernel(module) if is_eager(module) else masked_on_cpu
+        outs = [
+            masked(
+                module,
+                q[:, :, at : at + _BLOCK],
+                k[:, :, :upto],
+                v[:, :, :upto],
+                mask[:, :, at : at + _BLOCK, :upto],
+                **kwargs,
+            )[0]
+            for at in range(0, n, _BLOCK)
+            for upto in [min(p, p - n + at + _BLOCK)]
+        ]
+        return outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)
+
+    def _together(
+        self,
+        module: nn.Module,
+        part: _Together,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        kwargs: dict[str, Any],
+    ) -> Tensor:
+        q = query[:, :, part.start - self.start : part.stop - self.start]
+        at = part.nodes.to(keys.device)
+        k, v = (x.index_select(2, at) for x in (keys, values))
+        window = kwargs.get("sliding_window")
+        name = ("together", part.start, window, q.device, is_eager(module))
+        if name not in self._masks:
+            mask = part.mask(window).to(q.device)[None, None]
+            self._masks[name] = as_additive(mask, q.dtype) if is_eager(module) else mask
+        plain = q.device.type != "cpu" or is_eager(module)
+        masked = kernel(module) if plain else masked_on_cpu
+        return masked(module, q, k, v, self._masks[name], **kwargs)[0]
+
+    def _mask(self, module: nn.Module, n: int, p: int, window: int | None, q: Tensor) -> Tensor:
+        name = (n, p, window, q.device, is_eager(module))
+        if name not in self._masks:
+            mask = causal_mask(n, p, window, q.device)[None, None]
+            self._masks[name] = as_additive(mask, q.dtype) if is_eager(module) else mask
+        return self._masks[name]
+
+    def _dense(
+        self,
+        module: nn.Module,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        kwargs: dict[str, Any],
+    ) -> Tensor:
+        window = kwargs.get("sliding_window")
+        name = ("dense", window, query.device, is_eager(module))
+        if name not in self._masks:
+            end, depth = (
+                torch.as_tensor(x, device=query.device)
+                for x in (self.forest.end, self.forest.depth)
+            )
+            mask = ancestor_mask(end, depth, self.start, self.stop, window)[None, None]
+            self._masks[name] = as_additive(mask, query.dtype) if is_eager(module) else mask
+        k, v = keys[:, :, : self.stop], values[:, :, : self.stop]
+        return kernel(module)(module, query, k, v, self._masks[name], **kwargs)[0]
+
+    def _row(
+        self,
+        module: nn.Module,
+        node: int,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        kwargs: dict[str, Any],
+    ) -> Tensor:
+        """The family's own plain attention, for one query: (H, P) weights."""
+        (run,) = self.forest.runs(node, node + 1)
+        q = query[:, :, node - self.start : node - self.start + 1]
+        k, v = (_join(x, run) for x in (keys, values))
+        window = kwargs.get("sliding_window")
+        mask = None
+        if window is not None and k.shape[2] > window:
+            mask = as_additive(causal_mask(1, k.shape[2], window, q.device), q.dtype)[None, None]
+        weights = eager(module)(module, q, k, v, mask, **kwargs)[1]
+        assert weights is not None
+        return weights[0, :, 0].float()
+
+
+def _join(x: Tensor, run: Run) -> Tensor:
+    """The keys or values on the path through `run`, oldest first."""
+    spans = [*run.ancestors, (run.start, run.stop)]
+    merged = [spans[0]]
+    for a, b in spans[1:]:
+        if merged[-1][1] == a:
+            merged[-1] = (merged[-1][0], b)
+        else:
+            merged.append((a, b))
+    parts = [x[:, :, a:b] for a, b in merged]
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
