@@ -7,11 +7,15 @@ smaller table and holds it against the bounds.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
+import torch
+import transformers
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -21,7 +25,9 @@ from transformers import (
 
 from experiments.planted.flips import FlipTable, flip_table
 from experiments.planted.shipped import path, read_card
+from experiments.runs.folder import StoreError, write_atomically
 from interp.errors import UserError
+from interp.sources import cache_dir
 
 _NEVER, _ALWAYS, _SOLVED = (0.0, 0.03), (0.95, 1.0), (0.97, 1.0)
 _CHANCE = (0.0, 0.3)
@@ -144,6 +150,21 @@ def verify(name: str, n: int = 64, seed: int = 1, folder: Path | None = None) ->
 
 @functools.cache
 def verified_path(name: str) -> Path:
-    """`path(name)`, after `verify(name)`; once per process."""
-    verify(name)
-    return path(name)
+    """`path(name)`, after `verify(name)`; once for these weights under these versions."""
+    folder = path(name)
+    stamp = cache_dir() / "planted" / f"{name}-{_identity(folder)}.json"
+    if not stamp.exists():
+        table = verify(name)
+        # a cache that cannot be written costs a second at the next start, no more
+        with contextlib.suppress(OSError, StoreError):
+            stamp.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(stamp, json.dumps(table))
+    return folder
+
+
+def _identity(folder: Path) -> str:
+    """What the flips follow from: every shipped file, and the libraries that run them."""
+    digest = hashlib.sha256(f"{torch.__version__} {transformers.__version__}".encode())
+    for file in sorted(p for p in folder.iterdir() if p.is_file()):
+        digest.update(f"{file.name}:{file.stat().st_size}:".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]

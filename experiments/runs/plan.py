@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from experiments.measures import PROBES
 from experiments.runs.folder import SCHEMA
 from experiments.runs.index import Index
 from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
-from experiments.runs.units import Key, unit_id
+from experiments.runs.units import Key, UnitIds
 from experiments.tasks import LoadSettings, Task, get_task
 from interp.sources import PACKAGED
 from interventions.trace import Question
@@ -76,8 +76,12 @@ def plan(config: RunConfig) -> Plan:
     questions = {task: _questions(config, get_task(task)) for task in config.tasks}
     weights = {model: fingerprint(model, config.model.revision) for model in config.model.name}
     asked = _asked(config)
+    traces = {m: UnitIds(**asked, model=m, weights=weights[m]) for m in config.model.name}
+    probes = {
+        name: UnitIds(probe=name, settings=PROBES[name].settings(config)) for name in config.probes
+    }
     items = [
-        _item(config, asked, model, weights[model], get_task(task), question)
+        _item(traces[model], probes, model, get_task(task), question)
         for model, task in config.pairs
         for question in questions[task]
     ]
@@ -118,30 +122,14 @@ def _questions(config: RunConfig, task: Task) -> list[Question]:
 
 
 def _item(
-    config: RunConfig,
-    asked: dict[str, Any],
-    model: str,
-    weights: str | None,
-    task: Task,
-    question: Question,
+    traces: UnitIds, probes: dict[str, UnitIds], model: str, task: Task, question: Question
 ) -> Item:
-    trace = unit_id(
-        **asked,
-        model=model,
-        weights=weights,
-        question=asdict(question),
-        prompt=task.cot_prompt(question),
-    )
-    probes = {
-        name: unit_id(
-            trace=trace,
-            probe=name,
-            words=PROBES[name].words(task, question),
-            settings=PROBES[name].settings(config),
-        )
-        for name in config.probes
+    trace = traces.of(question=vars(question), prompt=task.cot_prompt(question))
+    of_probes = {
+        name: ids.of(trace=trace, words=PROBES[name].words(task, question))
+        for name, ids in probes.items()
     }
-    return Item(model, task, question, trace, probes)
+    return Item(model, task, question, trace, of_probes)
 
 
 def fingerprint(model: str, revision: str | None) -> str | None:

@@ -55,18 +55,26 @@ def run(config: RunConfig, shard: Shard | None = None) -> Outcome:
     Raises:
         UserError: the config, its data, its models or the run folder cannot be used.
     """
-    shard = shard or Shard()
     with _standard_output_kept_clean():
         whole = plan(config)
-        with Store(config, environment(), shard.worker, whole.stored()) as store:
-            work = _Work(whole, store, shard)
-            try:
-                work.go()
-                if shard.of == 1:
-                    write_outputs(store.run_dir)
-            except KeyboardInterrupt:
-                return Outcome(store.run_dir, work.failures(), True, work.done())
-            return Outcome(store.run_dir, work.failures(), problems=work.problems)
+    return work_through(whole, shard)
+
+
+def work_through(whole: Plan, shard: Shard | None = None) -> Outcome:
+    """`run` of a plan that is already made."""
+    shard = shard or Shard()
+    with (
+        _standard_output_kept_clean(),
+        Store(whole.config, environment(), shard.worker, whole.stored()) as store,
+    ):
+        work = _Work(whole, store, shard)
+        try:
+            work.go()
+            if shard.of == 1:
+                write_outputs(store.run_dir)
+        except KeyboardInterrupt:
+            return Outcome(store.run_dir, work.failures(), True, work.done())
+        return Outcome(store.run_dir, work.failures(), problems=work.problems)
 
 
 def write_outputs(run_dir: Path) -> Path:

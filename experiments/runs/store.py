@@ -36,7 +36,7 @@ from experiments.runs.folder import (
 )
 from experiments.runs.index import Index
 from experiments.runs.planfile import StoredPlan, counted
-from experiments.runs.units import Key, Unit, storable, unit_id
+from experiments.runs.units import Key, Unit, storable
 
 __all__ = [
     "Key",
@@ -48,7 +48,6 @@ __all__ = [
     "read_failures",
     "read_records",
     "storable",
-    "unit_id",
     "write_atomically",
 ]
 

@@ -23,10 +23,27 @@ _RECORDS = b', "records": '
 """Inside a JSON string the quotes would be escaped, so this occurs in no text of a model's."""
 
 
-def unit_id(**determines: Any) -> str:
-    """Hash of everything that determines a unit's result."""
-    text = json.dumps(determines, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+class UnitIds:
+    """Ids of units that share much of what determines them, which is written out once.
+
+    An id is a hash of everything that determines the unit's result.
+    """
+
+    def __init__(self, **shared: Any) -> None:
+        self._shared = _fragments(shared)
+
+    def of(self, **own: Any) -> str:
+        """The id of the unit determined by what is shared and by `own`; their order is nothing."""
+        parts = sorted((self._shared | _fragments(own)).items())
+        text = "{" + ", ".join(f'"{name}": {value}' for name, value in parts) + "}"
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+_ENCODE = json.JSONEncoder(sort_keys=True, ensure_ascii=True, default=str).encode
+
+
+def _fragments(values: dict[str, Any]) -> dict[str, str]:
+    return {name: _ENCODE(value) for name, value in values.items()}
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,26 @@ def test_names():
         path("hnt")
 
 
+def test_weights_are_verified_once_and_again_when_they_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("FAITHSCOPE_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "hint"
+    shutil.copytree(path("hint"), folder)
+    monkeypatch.setattr("experiments.planted.verification.path", lambda name: folder)
+    verified = verified_path.__wrapped__
+    verified("hint")
+    (stamp,) = (tmp_path / "cache" / "planted").iterdir()
+    assert json.loads(stamp.read_text())["hint_changed"] == 1
+    made = stamp.stat().st_mtime_ns
+    verified("hint")
+    assert stamp.stat().st_mtime_ns == made
+    shutil.copy(path("faithful") / "model.safetensors", folder / "model.safetensors")
+    with pytest.raises(UserError, match="does not do what it is planted to"):
+        verified("hint")
+    assert len(list(stamp.parent.iterdir())) == 1
+
+
 def test_an_untrained_model_departs_from_its_bounds():
     model, tokenizer = train(TrainSettings("faithful", updates=1, batch_size=2))
     table = flip_table(model, tokenizer, "faithful", n=20)

@@ -15,13 +15,8 @@ from hypothesis import strategies as st
 from experiments.config import RunConfig
 from experiments.runs.append import cut_torn_line
 from experiments.runs.folder import StoreError, existing_run, read_config
-from experiments.runs.store import (
-    Store,
-    read_failures,
-    read_records,
-    storable,
-    unit_id,
-)
+from experiments.runs.store import Store, read_failures, read_records, storable
+from experiments.runs.units import UnitIds
 
 ENVIRONMENT = {"python": "3"}
 
@@ -33,7 +28,7 @@ def config(folder: Path, **changes: Any) -> RunConfig:
 
 def add(store: Store, item: str, stage: str = "slrc", **values: Any) -> None:
     record = {"dataset": "planted", "item": item, "model": "m", "probe": stage, **values}
-    store.add(unit_id(item=item), (stage, "m", "planted", item), [record])
+    store.add(UnitIds().of(item=item), (stage, "m", "planted", item), [record])
 
 
 def items(run_dir: Path) -> list[str]:
