@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from interp import answer, control, detokenise, generate, lens, prompts, read
+from interp import answer, control, detokenise, doors, generate, lens, prompts, read
 from interp.answer import Answered, Boundary
 from interp.execute import Execution, Generation
 from interp.forest import Branch
 from interp.read import ForestRun
 from interp.structure import Structure
+
+if TYPE_CHECKING:
+    from nnsight.modeling.transformers import TransformersModel
+    from transformer_lens.model_bridge import TransformerBridge
 
 
 @dataclass
@@ -154,3 +159,13 @@ class Model:
     ) -> Float[Tensor, "*A V"]:
         """Logit lens of residual streams; see `interp.lens.lens`."""
         return lens.lens(self, residuals, options)
+
+    def to_transformer_lens(self, **options: Any) -> TransformerBridge:
+        """A TransformerLens bridge over these weights; see `interp.doors`."""
+        return doors.to_transformer_lens(self, **options)
+
+    def to_nnsight(
+        self, *, attention: Literal["sdpa", "eager"] | None = None, **options: Any
+    ) -> TransformersModel:
+        """An nnsight model over these weights; see `interp.doors`."""
+        return doors.to_nnsight(self, attention=attention, **options)
