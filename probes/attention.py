@@ -54,7 +54,8 @@ def attention(
     takes (gpt-oss). `real`, `shuffled` and `gap` are
     means over all heads of all layers; `real_drop`, `shuffled_drop` and `gap_drop` are what
     the mean over heads loses from the first layer to the last. The paper leaves open which
-    of the two its Table 4 shows. `…_by_layer` lists are means over heads.
+    of the two its Table 4 shows. `…_by_layer` lists are means over heads; `by_step`, over heads
+    and layers, is what each of `steps` gets.
 
     Arrays, with L layers, H heads, T counted steps, K shuffles, R regions in the order of
     `REGIONS`: `regions` (L, H, R), `steps` (L, H, T), `shuffled` (K, L, H) shares of the
@@ -110,6 +111,9 @@ def attention(
             n_tokens=real.shape[-1],
             n_layers=real.shape[0],
             n_heads=real.shape[1],
+            n_shuffles=len(shuffled),
+            steps=[s.index for s in steps],
+            by_step=_numbers(by_step.mean(axis=(0, 1))),
             question_found=bool(regions["question"]),
             **_summary(reasoning, shuffled),
             **{

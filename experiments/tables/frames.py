@@ -128,6 +128,13 @@ class Run:
             ],
         )
 
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """A row per item and measure of `experiments.tables.measures`: its score, and its cost."""
+        from experiments.tables.measures import PROBES_READ, all_scores
+
+        return all_scores(r for probe in PROBES_READ for r in read_records(self.path, probe))
+
     def arrays(self, probe: str) -> Iterator[tuple[Place, dict[str, np.ndarray]]]:
         """(model, task, item) and its raw numbers by name, of each item that the probe did.
 
