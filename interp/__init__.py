@@ -13,6 +13,7 @@ from interp.errors import UserError
 
 if TYPE_CHECKING:
     from interp.answer import Answered
+    from interp.edits import Knockout
     from interp.execute import Execution, Generation
     from interp.forest import Branch, Forest
     from interp.loading import load, wrap
@@ -27,6 +28,7 @@ _HOMES = {
     "Forest": "forest",
     "ForestRun": "read",
     "Generation": "execute",
+    "Knockout": "edits",
     "Model": "model",
     "Prompt": "prompts",
     "Read": "read",
@@ -42,6 +44,7 @@ __all__ = [
     "Forest",
     "ForestRun",
     "Generation",
+    "Knockout",
     "Model",
     "Prompt",
     "Read",

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 
 from interp import execute
+from interp.edits import Edit, check
+from interp.errors import UserError
 from interp.execute import Execution, Generation
 from interp.forest import Forest
 from interp.read import choose_execution, groups, loop_logits
@@ -47,6 +49,7 @@ def ask(
     *,
     stop: Stop | None = None,
     boundary: Boundary | None = None,
+    edits: Sequence[Sequence[Edit]] | None = None,
     execution: Execution = "auto",
 ) -> list[Answered]:
     """Score labels and decode an answer after every prefix, from one packed cache.
@@ -58,14 +61,36 @@ def ask(
         stop: ends a continuation when true of its text so far.
         boundary: `digit` adds the log-prob that no further digit follows, so that
             "1" is not credited with what belongs to "10".
+        edits: per prefix, what is done to the model while it runs it; the tokens of labels and
+            continuations are under them where they reach beyond the prefix.
+
+    Raises:
+        UserError: a prefix does not fit the model's positions, the execution is not possible,
+            or an edit is not possible in this model or this execution.
+        ValueError: an edit names a position, layer or head that is not there.
     """
     per = [[] for _ in prefixes] if labels is None else [list(x) for x in labels]
     if len(per) != len(prefixes):
         raise ValueError(f"{len(prefixes)} prefixes but labels for {len(per)} of them")
-    how, _ = choose_execution(model, prefixes, execution, room=max_new_tokens)
+    under = [()] * len(prefixes) if edits is None else [tuple(e) for e in edits]
+    if len(under) != len(prefixes):
+        raise ValueError(f"{len(prefixes)} prefixes but edits for {len(under)} of them")
+    for prefix, mine in zip(prefixes, under, strict=True):
+        check(model, mine, len(prefix))
+    how, reason = choose_execution(model, prefixes, execution, room=max_new_tokens)
+    if how == "loop" and max_new_tokens and any(under):
+        raise UserError(
+            f"{model.name}: an edited prefix cannot be continued one by one ({reason}); score "
+            "labels instead, or shorten the text"
+        )
     out: list[Answered | None] = [None] * len(prefixes)
-    for group in groups(model, prefixes, how):
-        asked = _Asked.of([prefixes[i] for i in group], [per[i] for i in group], boundary)
+    for group in groups(model, prefixes, how, under):
+        asked = _Asked.of(
+            [prefixes[i] for i in group],
+            [per[i] for i in group],
+            boundary,
+            [under[i] for i in group],
+        )
         if how == "loop":
             answers = _by_loop(model, asked, max_new_tokens, stop)
         else:
@@ -88,6 +113,8 @@ class _Asked:
     """Per prefix, one of its sequences."""
     sizes: list[list[int]]
     """Per prefix, the length of each label."""
+    edits: list[tuple[Edit, ...]]
+    """Per sequence."""
 
     @classmethod
     def of(
@@ -95,9 +122,10 @@ class _Asked:
         prefixes: Sequence[Sequence[int]],
         labels: Sequence[Sequence[Sequence[int]]],
         boundary: Boundary | None,
+        edits: Sequence[tuple[Edit, ...]],
     ) -> _Asked:
-        asked = cls([], [], [], [], [[len(x) for x in y] for y in labels])
-        for prefix, options in zip(prefixes, labels, strict=True):
+        asked = cls([], [], [], [], [[len(x) for x in y] for y in labels], [])
+        for prefix, options, under in zip(prefixes, labels, edits, strict=True):
             asked.first.append(len(asked.sequences))
             for label in options or [()]:
                 if options and not label:
@@ -106,6 +134,7 @@ class _Asked:
                 asked.sequences.append([*prefix, *tokens[:-1]])
                 asked.labels.append(tokens)
                 asked.starts.append(len(prefix))
+                asked.edits.append(under)
         return asked
 
     def queries(self, paths: Iterable[Any]) -> list[tuple[int, int]]:
@@ -134,13 +163,14 @@ class _Asked:
 def _by_forest(
     model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None, dense: bool
 ) -> list[Answered]:
-    forest = Forest.of(asked.sequences)
+    forest = Forest.of(asked.sequences, asked.edits)
     wants = asked.queries(forest.paths)
     tokens = _by_node(wants)
-    ends = [int(forest.paths[i][asked.starts[i] - 1]) for i in asked.first]
-    decoded = sorted(set(ends)) if max_new_tokens else []
+    # An edit may begin after the prefix: then its node alone does not tell how it goes on.
+    ends = [(int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i]) for i in asked.first]
+    decoded = list(dict.fromkeys(sorted(ends, key=lambda e: e[0]))) if max_new_tokens else []
     scores: dict[tuple[int, int], float] = {}
-    firsts: dict[int, Tensor] = {n: torch.empty(0) for n in decoded}
+    firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _ in decoded}
 
     def reduce(here: list[int], logits: Tensor) -> None:
         for node, row in zip(here, logits, strict=True):
@@ -151,18 +181,19 @@ def _by_forest(
                 firsts[node] = row
 
     cache = execute.prefill(
-        model, forest, [*tokens, *decoded], reduce, chunk=model.chunk, dense=dense
+        model, forest, [*tokens, *firsts], reduce, chunk=model.chunk, dense=dense
     )
-    written: dict[int, Generation] = {}
+    written: dict[tuple[int, tuple[Edit, ...]], Generation] = {}
     if decoded:
         found = execute.decode(
             model,
             cache,
-            [forest.path(n).tolist() for n in decoded],
-            torch.stack([firsts[n] for n in decoded]),
+            [forest.path(n).tolist() for n, _ in decoded],
+            torch.stack([firsts[n] for n, _ in decoded]),
             max_new_tokens,
             stop=stop,
             group_tokens=model.token_budget,
+            edits=[under for _, under in decoded],
         )
         written = dict(zip(decoded, found, strict=True))
     return asked.answers(scores, wants, [written.get(end) for end in ends])
@@ -176,10 +207,10 @@ def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None
     wants = asked.queries(paths)
     tokens = _by_node(wants)
     scores: dict[tuple[int, int], float] = {}
-    for sequence, path in zip(asked.sequences, paths, strict=True):
+    for sequence, path, under in zip(asked.sequences, paths, asked.edits, strict=True):
         here = [n for n in path if n in tokens]
         if here:
-            logits = loop_logits(model, sequence, [n - path[0] for n in here])
+            logits = loop_logits(model, sequence, [n - path[0] for n in here], under)
             for node, row in zip(here, logits, strict=True):
                 scores.update(_scored(model, node, row, tokens[node]))
     generated = [

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from interp.attention import is_eager, kernel
+from interp.edits import Edit
 from interp.keyvalues import KeyValues
-from interp.masks import as_additive
+from interp.masks import Cut, as_additive, without
 
 
 class Decode:
@@ -19,7 +20,14 @@ class Decode:
     Pasts are right-aligned: column `at` holds the newest token of every sequence.
     """
 
-    def __init__(self, cache: KeyValues, paths: Sequence[Sequence[int]], room: int) -> None:
+    def __init__(
+        self,
+        cache: KeyValues,
+        paths: Sequence[Sequence[int]],
+        room: int,
+        edits: Sequence[Sequence[Edit]] | None = None,
+    ) -> None:
+        self._edits = [tuple(e) for e in edits] if edits else [()] * len(paths)
         self.lengths = torch.tensor([len(p) for p in paths])
         longest = int(self.lengths.max())
         index = torch.zeros(len(paths), longest, dtype=torch.long)
@@ -54,6 +62,7 @@ class Decode:
     def keep(self, rows: Tensor) -> None:
         """Drop every sequence but `rows` and the columns no one needs any more."""
         self._pad, self.lengths = self._pad[rows], self.lengths[rows]
+        self._edits = [self._edits[i] for i in rows.tolist()]
         spare = int(self._pad.min())
         self._pad = self._pad - spare
         self.at -= spare
@@ -80,18 +89,34 @@ class Decode:
         return out.transpose(0, 1)
 
     def _mask(self, module: nn.Module, window: int | None, query: Tensor) -> Tensor | None:
-        name = (window, query.device, is_eager(module))
+        cuts = self._cuts_in(int(module.layer_idx))  # pyright: ignore
+        name = (window, query.device, is_eager(module), *(c.knockout for c in cuts))
         if name not in self._masks:
             columns = torch.arange(self.at + 1)[None]
             seen = columns >= self._pad
             if window is not None:
                 seen &= columns > self.at - window
-            mask = seen[:, None, None].to(query.device)
+            own = torch.full((len(seen),), self.at)
+            # (B, 1 or H, 1, P): here every sequence is a query of its own
+            mask = without(seen, cuts, columns - self._pad, own, query.shape[1])
+            mask = mask[0].transpose(0, 1)[:, :, None].to(query.device)
             self._masks[name] = (
                 None
-                if bool(seen.all())
+                if bool(mask.all())
                 else as_additive(mask, query.dtype)
                 if is_eager(module)
                 else mask
             )
         return self._masks[name]
+
+    def _cuts_in(self, layer: int) -> list[Cut]:
+        cuts = []
+        for knockout in dict.fromkeys(e for mine in self._edits for e in mine):
+            first, last = knockout.queries
+            done = self.positions >= first
+            if last is not None:
+                done &= self.positions < last
+            done &= torch.tensor([knockout in mine for mine in self._edits])
+            if knockout.cuts_in(layer) and bool(done.any()):
+                cuts.append(Cut(knockout, done))
+        return cuts

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from interp import attention
 from interp.decoding import Decode
+from interp.edits import Edit
 from interp.forest import Forest
 from interp.keyvalues import KeyValues
 from interp.prefill import Prefill
@@ -167,6 +168,7 @@ def decode(
     stop: Callable[[str], bool] | None = None,
     group_tokens: int,
     on_done: Callable[[int, Generation], None] | None = None,
+    edits: Sequence[Sequence[Edit]] | None = None,
 ) -> list[Generation]:
     """Continue every path of the cached forest, all in lockstep.
 
@@ -174,6 +176,7 @@ def decode(
     next tokens of those rows of `paths` (greedy by default). A sequence ends at one of the
     model's end tokens, when `stop` says so of its text, or after `max_new_tokens`.
     Sequences are grouped so that a group holds at most `group_tokens` cached positions.
+    `edits` are each path's own; what they do to tokens beyond the path is done here.
     """
     done: dict[int, Generation] = {}
 
@@ -183,7 +186,9 @@ def decode(
             on_done(row, generation)
 
     for rows in _groups([len(p) + max_new_tokens for p in paths], group_tokens):
-        _decode_group(model, cache, paths, rows, first, max_new_tokens, choose, stop, finish)
+        of_rows = [edits[r] for r in rows] if edits else None
+        state = Decode(cache, [paths[r] for r in rows], max_new_tokens, of_rows)
+        _decode_group(model, state, rows, first, max_new_tokens, choose, stop, finish)
     return [done[i] for i in range(len(paths))]
 
 
@@ -200,8 +205,7 @@ def _groups(lengths: list[int], budget: int) -> list[list[int]]:
 
 def _decode_group(
     model: Model,
-    cache: KeyValues,
-    paths: Sequence[Sequence[int]],
+    state: Decode,
     rows: list[int],
     first: Tensor,
     max_new_tokens: int,
@@ -209,7 +213,6 @@ def _decode_group(
     stop: Callable[[str], bool] | None,
     finish: Callable[[int, Generation], None],
 ) -> None:
-    state = Decode(cache, [paths[r] for r in rows], max_new_tokens)
     logits = first[rows]
     written: dict[int, list[int]] = {r: [] for r in rows}
     while True:

@@ -15,6 +15,11 @@ import numpy as np
 from jaxtyping import Int
 from numpy.typing import NDArray
 
+from interp.edits import Edit
+
+_MARK = 32
+"""Bits of a token id; the edits that a node is under stand above them."""
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -24,6 +29,8 @@ class Branch:
     """Every token from the first one of the prompt."""
     ask: tuple[int, ...] = (-1,)
     """Positions whose next-token logits are wanted; negative ones count from the end."""
+    edits: tuple[Edit, ...] = ()
+    """What is done to the model while it runs this branch."""
 
     def __post_init__(self) -> None:
         if not self.ids:
@@ -51,6 +58,7 @@ class Run:
 class Forest:
     """Unique prefixes of a set of sequences, in depth-first order.
 
+    Sequences that run under different edits share the nodes before the first edited token.
     Depth-first order makes ancestry a comparison of integers: node `j` is an ancestor
     of node `i` (or `i` itself) exactly if `j <= i < end[j]`.
     """
@@ -62,17 +70,22 @@ class Forest:
     """-1 at a root."""
     paths: tuple[NDArray[np.int64], ...]
     """Per sequence, in the order given: its nodes from root to leaf."""
+    mark: Int[NDArray[np.int64], " N"]
+    """Which of `edits` a node is under; 0 for none."""
+    edits: tuple[tuple[Edit, ...], ...] = ((),)
 
     @classmethod
-    def of(cls, sequences: Sequence[Sequence[int]]) -> Forest:
-        """Merge `sequences`; equal prefixes share their nodes.
+    def of(
+        cls, sequences: Sequence[Sequence[int]], edits: Sequence[Sequence[Edit]] | None = None
+    ) -> Forest:
+        """Merge `sequences`; equal prefixes under equal edits share their nodes.
 
         Sorting brings shared prefixes together, so one pass over neighbours, each
         compared with the one before, makes the trie in depth-first order.
         """
         if not sequences:
             raise ValueError("a forest needs at least one sequence")
-        arrays = [np.asarray(s, dtype=np.int64) for s in sequences]
+        arrays, sets = _marked(sequences, edits)
         if any(a.size == 0 for a in arrays):
             raise ValueError("a forest cannot hold an empty sequence")
         order = sorted(range(len(arrays)), key=lambda i: tuple(arrays[i].tolist()))
@@ -96,11 +109,14 @@ class Forest:
                     parent[-1] = np.concatenate([[-1], nodes[:-1]])
             paths[i] = path
             before, size = ids, size + fresh
+        keys = np.concatenate(tokens)
         return cls(
-            tokens=np.concatenate(tokens),
+            tokens=keys & ((1 << _MARK) - 1),
             depth=np.concatenate(depth),
             parent=np.concatenate(parent),
             paths=tuple(paths),
+            mark=keys >> _MARK,
+            edits=sets,
         )
 
     def __len__(self) -> int:
@@ -181,7 +197,11 @@ class Forest:
         return tuple(reversed(spans))
 
 
-def split_by_budget(sequences: Sequence[Sequence[int]], budget: int) -> list[list[int]]:
+def split_by_budget(
+    sequences: Sequence[Sequence[int]],
+    budget: int,
+    edits: Sequence[Sequence[Edit]] | None = None,
+) -> list[list[int]]:
     """Indices of `sequences`, grouped so that each group's forest has at most `budget` nodes.
 
     A single sequence longer than the budget stands alone: it cannot be made smaller.
@@ -189,7 +209,7 @@ def split_by_budget(sequences: Sequence[Sequence[int]], budget: int) -> list[lis
     """
     if budget < 1:
         raise ValueError(f"the token budget must be positive, got {budget}")
-    arrays = [np.asarray(s, dtype=np.int64) for s in sequences]
+    arrays, _ = _marked(sequences, edits)
     order = sorted(range(len(arrays)), key=lambda i: tuple(arrays[i].tolist()))
     groups: list[list[int]] = []
     size, before = 0, np.empty(0, np.int64)
@@ -201,6 +221,21 @@ def split_by_budget(sequences: Sequence[Sequence[int]], budget: int) -> list[lis
         groups[-1].append(i)
         size, before = size + fresh, arrays[i]
     return groups
+
+
+def _marked(
+    sequences: Sequence[Sequence[int]], edits: Sequence[Sequence[Edit]] | None
+) -> tuple[list[NDArray[np.int64]], tuple[tuple[Edit, ...], ...]]:
+    """Tokens with the set of edits that they are under above their ids, and these sets."""
+    arrays = [np.array(s, dtype=np.int64) for s in sequences]
+    sets: dict[tuple[Edit, ...], int] = {(): 0}
+    for ids, mine in zip(arrays, edits or (), strict=edits is not None):
+        starts = [(e.first, e) for e in dict.fromkeys(mine) if e.first is not None]
+        for at in sorted({first for first, _ in starts if first < ids.size}):
+            under = tuple(e for first, e in starts if first <= at)
+            ids[at:] &= (1 << _MARK) - 1
+            ids[at:] |= sets.setdefault(under, len(sets)) << _MARK
+    return arrays, tuple(sets)
 
 
 def _common_prefix(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from interp import answer, control, detokenise, doors, generate, lens, prompts, read
 from interp.answer import Answered, Boundary
+from interp.edits import Edit
 from interp.execute import Execution, Generation
 from interp.forest import Branch
 from interp.read import ForestRun
@@ -118,6 +119,7 @@ class Model:
         *,
         stop: Callable[[str], bool] | None = None,
         boundary: Boundary | None = None,
+        edits: Sequence[Sequence[Edit]] | None = None,
         execution: Execution = "auto",
     ) -> list[Answered]:
         """Score labels and decode answers after prefixes; see `interp.answer.ask`."""
@@ -128,6 +130,7 @@ class Model:
             max_new_tokens,
             stop=stop,
             boundary=boundary,
+            edits=edits,
             execution=execution,
         )
 

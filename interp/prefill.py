@@ -6,7 +6,7 @@ attention rows of asked nodes: softmax(q·K) for these queries alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from interp.attention import eager, is_eager, kernel, masked_on_cpu
+from interp.edits import Knockout
 from interp.forest import Forest, Run
 from interp.keyvalues import KeyValues
-from interp.masks import ancestor_mask, as_additive, causal_mask
+from interp.masks import Cut, ancestor_mask, as_additive, causal_mask, without
 
 _BLOCK = 128
 """Queries of one masked call. Under a mask a CPU's kernel computes keys beyond a query all the
@@ -78,6 +79,10 @@ class Prefill:
             forest.run(a, b) if one else _Together.of(forest, a, b) for a, b, one in blocks
         ]
         self._masks: dict[tuple[Any, ...], Tensor] = {}
+        self._cuts = {
+            (p.start, p.stop): cuts_of(forest, np.arange(p.start, p.stop))
+            for p in self._parts or [Run(start, stop, (), 0)]
+        }
 
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
@@ -112,9 +117,16 @@ class Prefill:
         n, p, window = q.shape[2], k.shape[2], kwargs.get("sliding_window")
         if window is not None and p <= window:
             window = None
-        if window is None and (n == 1 or (n == p and not is_eager(module))):
+        cuts = self._cuts_in(module, run)
+        if not cuts and window is None and (n == 1 or (n == p and not is_eager(module))):
             return kernel(module)(module, q, k, v, None, **kwargs)[0]
-        mask = self._mask(module, n, p, window, q)
+        name = (run.start, *(c.knockout for c in cuts)) if cuts else ()
+
+        def seen() -> Tensor:
+            free = causal_mask(n, p, window, torch.device("cpu"))
+            return without(free, cuts, torch.arange(p), torch.arange(p - n, p), q.shape[1])
+
+        mask = self._mask(module, (n, p, window, *name), q, seen)
         if q.device.type != "cpu":
             return kernel(module)(module, q, k, v, mask, **kwargs)[0]
         masked = kernel(module) if is_eager(module) else masked_on_cpu
@@ -144,19 +156,29 @@ class Prefill:
         q = query[:, :, part.start - self.start : part.stop - self.start]
         at = part.nodes.to(keys.device)
         k, v = (x.index_select(2, at) for x in (keys, values))
-        window = kwargs.get("sliding_window")
-        name = ("together", part.start, window, q.device, is_eager(module))
-        if name not in self._masks:
-            mask = part.mask(window).to(q.device)[None, None]
-            self._masks[name] = as_additive(mask, q.dtype) if is_eager(module) else mask
+        window, cuts = kwargs.get("sliding_window"), self._cuts_in(module, part)
+        name = ("together", part.start, window, *(c.knockout for c in cuts))
+
+        def seen() -> Tensor:
+            own = torch.arange(len(part.nodes) - (part.stop - part.start), len(part.nodes))
+            return without(part.mask(window), cuts, part.depth, own, q.shape[1])
+
         plain = q.device.type != "cpu" or is_eager(module)
         masked = kernel(module) if plain else masked_on_cpu
-        return masked(module, q, k, v, self._masks[name], **kwargs)[0]
+        return masked(module, q, k, v, self._mask(module, name, q, seen), **kwargs)[0]
 
-    def _mask(self, module: nn.Module, n: int, p: int, window: int | None, q: Tensor) -> Tensor:
-        name = (n, p, window, q.device, is_eager(module))
+    def _cuts_in(self, module: nn.Module, part: Run | _Together) -> list[Cut]:
+        """What is cut from the queries of a part in this layer."""
+        layer = int(module.layer_idx)  # pyright: ignore
+        return [c for c in self._cuts[part.start, part.stop] if c.knockout.cuts_in(layer)]
+
+    def _mask(
+        self, module: nn.Module, name: tuple[Any, ...], q: Tensor, seen: Callable[[], Tensor]
+    ) -> Tensor:
+        """The mask of this name in the form that the module's kernel takes, made once."""
+        name = (*name, q.device, is_eager(module))
         if name not in self._masks:
-            mask = causal_mask(n, p, window, q.device)[None, None]
+            mask = seen().to(q.device)
             self._masks[name] = as_additive(mask, q.dtype) if is_eager(module) else mask
         return self._masks[name]
 
@@ -169,16 +191,19 @@ class Prefill:
         kwargs: dict[str, Any],
     ) -> Tensor:
         window = kwargs.get("sliding_window")
-        name = ("dense", window, query.device, is_eager(module))
-        if name not in self._masks:
-            end, depth = (
-                torch.as_tensor(x, device=query.device)
-                for x in (self.forest.end, self.forest.depth)
-            )
-            mask = ancestor_mask(end, depth, self.start, self.stop, window)[None, None]
-            self._masks[name] = as_additive(mask, query.dtype) if is_eager(module) else mask
+        cuts = self._cuts_in(module, Run(self.start, self.stop, (), 0))
+
+        def seen() -> Tensor:
+            end, depth = (torch.from_numpy(x) for x in (self.forest.end, self.forest.depth))
+            free = ancestor_mask(end, depth, self.start, self.stop, window)
+            own = torch.arange(self.start, self.stop)
+            return without(free, cuts, depth[: self.stop], own, query.shape[1])
+
+        name = ("dense", window, *(c.knockout for c in cuts))
         k, v = keys[:, :, : self.stop], values[:, :, : self.stop]
-        return kernel(module)(module, query, k, v, self._masks[name], **kwargs)[0]
+        return kernel(module)(module, query, k, v, self._mask(module, name, query, seen), **kwargs)[
+            0
+        ]
 
     def _row(
         self,
@@ -193,13 +218,35 @@ class Prefill:
         (run,) = self.forest.runs(node, node + 1)
         q = query[:, :, node - self.start : node - self.start + 1]
         k, v = (_join(x, run) for x in (keys, values))
-        window = kwargs.get("sliding_window")
+        window, p = kwargs.get("sliding_window"), k.shape[2]
+        layer = int(module.layer_idx)  # pyright: ignore
+        cuts = [c for c in cuts_of(self.forest, np.array([node])) if c.knockout.cuts_in(layer)]
         mask = None
-        if window is not None and k.shape[2] > window:
-            mask = as_additive(causal_mask(1, k.shape[2], window, q.device), q.dtype)[None, None]
+        if cuts or (window is not None and p > window):
+            free = causal_mask(1, p, window, torch.device("cpu"))
+            seen = without(free, cuts, torch.arange(p), torch.tensor([p - 1]), q.shape[1])
+            mask = as_additive(seen.to(q.device), q.dtype)
         weights = eager(module)(module, q, k, v, mask, **kwargs)[1]
         assert weights is not None
         return weights[0, :, 0].float()
+
+
+def cuts_of(forest: Forest, nodes: np.ndarray) -> list[Cut]:
+    """The knockouts done to any of these nodes, each with the nodes that it is done to."""
+    marks, depth = forest.mark[nodes], forest.depth[nodes]
+    under: dict[Knockout, list[int]] = {}
+    for mark in np.unique(marks).tolist():
+        for edit in forest.edits[mark]:
+            under.setdefault(edit, []).append(mark)
+    cuts = []
+    for knockout, of in under.items():
+        first, last = knockout.queries
+        done = np.isin(marks, of) & (depth >= first)
+        if last is not None:
+            done &= depth < last
+        if done.any():
+            cuts.append(Cut(knockout, torch.from_numpy(done)))
+    return cuts
 
 
 def _join(x: Tensor, run: Run) -> Tensor:

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from interp import execute
+from interp.edits import Edit, check
 from interp.errors import UserError
 from interp.execute import Execution
 from interp.forest import Branch, Forest, split_by_budget
@@ -63,18 +64,22 @@ def read(
 
     Raises:
         UserError: a branch is longer than the model's positions, the execution asked for
-            is not possible, or rows are wanted of a model whose attention gives none.
+            is not possible, or rows or knockouts are wanted of a model whose attention does
+            not go through transformers' interface.
+        ValueError: an edit names a position, layer or head that is not there.
     """
-    ids = [b.ids for b in branches]
+    ids, edits = [b.ids for b in branches], [b.edits for b in branches]
+    for b in branches:
+        check(model, b.edits, len(b.ids))
     how, reason = choose_execution(model, ids, execution)
     if rows and not model.supports_tree:
         raise UserError(f"{model.name}: no attention rows: {model.tree_reason}")
     reads: list[Read | None] = [None] * len(branches)
     trie = 0
-    for group in groups(model, ids, how):
-        forest = Forest.of([ids[i] for i in group])
+    for group in groups(model, ids, how, edits):
+        forest = Forest.of([ids[i] for i in group], [edits[i] for i in group])
         trie += len(forest)
-        if how == "loop" and not rows:
+        if how == "loop" and not rows and not edits[group[0]]:
             # Not as a forest of one path: its chunks are joined by attention alone, which a
             # model with a recurrent state, or with attention of its own, does not go through.
             (i,) = group
@@ -94,7 +99,8 @@ def read(
             forest,
             sorted(nodes) if logits else [],
             lambda here, x, into=found: into.update(zip(here, x.float(), strict=True)),
-            chunk=model.chunk,
+            # all at once where positions are scaled by the longest of a forward
+            chunk=len(forest) if how == "loop" else model.chunk,
             taps=taps,
             dense=how == "dense",
         )
@@ -131,18 +137,28 @@ def _loop_read(model: Model, branch: Branch, residuals: bool, wanted: bool) -> R
     )
 
 
-def loop_logits(model: Model, ids: Sequence[int], ask: Sequence[int]) -> Float[Tensor, "A V"]:
-    """Logits of one sequence in a plain forward of its own."""
+def loop_logits(
+    model: Model, ids: Sequence[int], ask: Sequence[int], edits: Sequence[Edit] = ()
+) -> Float[Tensor, "A V"]:
+    """Logits of one sequence in a forward of its own; a plain one without edits."""
+    if edits:
+        branch = Branch(tuple(ids), tuple(ask), tuple(edits))
+        return read(model, [branch], execution="loop").branches[0].logits
     found: list[Tensor] = []
     execute.one_by_one(model, [ids], [ask], lambda _, x: found.append(x.float()))
     return found[0]
 
 
-def groups(model: Model, ids: Sequence[Sequence[int]], how: str) -> list[list[int]]:
+def groups(
+    model: Model,
+    ids: Sequence[Sequence[int]],
+    how: str,
+    edits: Sequence[Sequence[Edit]] | None = None,
+) -> list[list[int]]:
     """Which sequences run together: each alone in the loop, else by the token budget."""
     if how == "loop":
         return [[i] for i in range(len(ids))]
-    return split_by_budget(ids, model.token_budget)
+    return split_by_budget(ids, model.token_budget, edits)
 
 
 def choose_execution(
