@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interp.sources import register_scheme
 
 if TYPE_CHECKING:
+    from experiments.interactive import measure, questions
     from experiments.tables.frames import Run, load_run
     from experiments.traces import make_trace, make_traces, score_answer
 
-__all__ = ["Run", "load_run", "make_trace", "make_traces", "score_answer"]
+_HOMES = {
+    "Run": "tables.frames",
+    "load_run": "tables.frames",
+    "make_trace": "traces",
+    "make_traces": "traces",
+    "measure": "interactive",
+    "questions": "interactive",
+    "score_answer": "traces",
+}
+
+__all__ = ["Run", "load_run", "make_trace", "make_traces", "measure", "questions", "score_answer"]
 
 
 def _planted(name: str) -> Path:
@@ -24,9 +36,6 @@ register_scheme("planted", _planted)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module 'experiments' has no attribute {name!r}")
-    from importlib import import_module
-
-    home = "tables.frames" if name in ("Run", "load_run") else "traces"
-    return getattr(import_module(f"experiments.{home}"), name)
+    return getattr(import_module(f"experiments.{_HOMES[name]}"), name)

@@ -77,22 +77,34 @@ def make_traces(
             model.prompt(task.cot_prompt(question), thinking=settings.thinking)
             for task, question in batch
         ]
+        fitting = _fitting(model, prompts, settings)
 
-        def done(i: int, written: Generation, start: int = start, prompts=prompts) -> None:
+        def done(
+            i: int, written: Generation, start: int = start, prompts=prompts, fitting=fitting
+        ) -> None:
             task, question = asked[start + i]
-            made[start + i] = trace_of(model, task, question, prompts[i], written, settings)
+            made[start + i] = trace_of(model, task, question, prompts[i], written, fitting)
             if on_done is not None:
                 on_done(start + i, made[start + i])
 
         model.generate(
             [p.ids for p in prompts],
-            max_new_tokens=settings.max_new_tokens,
+            max_new_tokens=fitting.max_new_tokens,
             temperature=settings.temperature,
             top_p=settings.top_p,
             seed=settings.seed,
             on_done=done,
         )
     return [made[i] for i in range(len(asked))]
+
+
+def _fitting(model: Model, prompts: Sequence[Prompt], settings: TraceSettings) -> TraceSettings:
+    """`settings`, but no more tokens than the model has positions left for."""
+    if model.max_positions is None:
+        return settings
+    room = model.max_positions - max(len(p.ids) for p in prompts)
+    # without room the model's own refusal says by how much
+    return replace(settings, max_new_tokens=min(settings.max_new_tokens, max(room, 1)))
 
 
 def trace_of(

@@ -10,7 +10,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +215,7 @@ class _Work:
 
     def _traces(self, model: interp.Model, batch: list[Item]) -> list[Records | Exception]:
         try:
-            settings = self._settings(model, batch)
+            settings = trace_settings(self.config)
             asked = [(i.task, i.question) for i in batch]
 
             def work() -> list[Trace]:
@@ -230,19 +230,6 @@ class _Work:
                 return [error]
         # one bad item must not take its batch with it: ask one at a time to find it
         return [found for item in batch for found in self._traces(model, [item])]
-
-    def _settings(self, model: interp.Model, batch: list[Item]) -> TraceSettings:
-        """The config's, but no more tokens than the model has positions left for."""
-        settings = trace_settings(self.config)
-        if model.max_positions is None:
-            return settings
-        prompts = [
-            model.prompt(i.task.cot_prompt(i.question), None, settings.thinking) for i in batch
-        ]
-        room = model.max_positions - max(len(p.ids) for p in prompts)
-        if room < 1:
-            return settings
-        return replace(settings, max_new_tokens=min(settings.max_new_tokens, room))
 
     def _probe(self, model: interp.Model, item: Item) -> None:
         if not self.index.is_done(item.key("trace"), item.trace):

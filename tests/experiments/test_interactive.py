@@ -1,0 +1,70 @@
+"""Any probe on one trace of one's own."""
+
+from __future__ import annotations
+
+import pytest
+
+import experiments
+import interp
+from experiments.measures import PROBES
+from experiments.traces import TraceSettings
+from interp.errors import UserError
+from interventions import Trace
+
+
+@pytest.fixture(scope="module")
+def model() -> interp.Model:
+    return interp.load("planted:faithful")
+
+
+@pytest.fixture(scope="module")
+def trace(model: interp.Model) -> Trace:
+    (made,) = experiments.make_traces(model, experiments.questions("planted", 1))
+    return made
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_every_probe_measures_a_trace_by_its_name(
+    model: interp.Model, trace: Trace, probe: str
+) -> None:
+    records = experiments.measure(model, trace, probe)
+    assert records
+    assert {(r["probe"], r["item"], r["model"]) for r in records} == {
+        (probe, trace.question.id, "planted:faithful")
+    }
+
+
+def test_settings_are_those_of_a_config(model: interp.Model, trace: Trace) -> None:
+    (few,) = experiments.measure(model, trace, "tracing", every=100)
+    (all_of_them,) = experiments.measure(model, trace, "tracing")
+    assert few["n_cuts"] < all_of_them["n_cuts"] == len(trace.reasoning_ids) + 1
+
+
+@pytest.mark.parametrize(
+    ("probe", "settings", "message"),
+    [
+        ("tracin", {}, "unknown probe 'tracin'; did you mean 'tracing'"),
+        ("tracing", {"evry": 2}, "probe 'tracing' has no setting 'evry'; did you mean 'every'"),
+        ("tracing", {"every": 0}, r"tracing\.every: .*got 0"),
+        ("flow", {"every": 1}, "probe 'flow' has no settings, got every"),
+    ],
+)
+def test_what_cannot_be_measured_is_named(
+    model: interp.Model, trace: Trace, probe: str, settings: dict[str, int], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        experiments.measure(model, trace, probe, **settings)
+
+
+def test_a_trace_that_a_run_would_exclude_is_refused_with_the_reason(model: interp.Model) -> None:
+    asked = experiments.questions("planted", 1)
+    (cut,) = experiments.make_traces(model, asked, TraceSettings(max_new_tokens=3))
+    with pytest.raises(ValueError, match="cannot be probed .fewer_than_2_steps."):
+        experiments.measure(model, cut, "tracing")
+
+
+def test_no_more_is_written_than_the_model_has_positions_for(
+    model: interp.Model, trace: Trace
+) -> None:
+    assert model.max_positions is not None
+    assert trace.origin.sampling["max_new_tokens"] == model.max_positions - len(trace.prompt_ids)
