@@ -13,6 +13,7 @@ import argparse
 import platform
 import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -64,7 +65,7 @@ def main() -> None:
         sys.exit(f"no trace of {args.task} has {args.steps} steps")
     ids = list(prefix_ids(model, asking_for(model, task, trace), trace))
 
-    work = {"forward": lambda: forward(model, ids)}
+    work: dict[str, Callable[[], object]] = {"forward": lambda: forward(model, ids)}
     for name in config.probes:
         work[name] = lambda name=name: PROBES[name].measure(model, task, trace, config)
     for do in work.values():

@@ -32,6 +32,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 import torch
@@ -41,6 +42,7 @@ import interp
 from interp.forest import Branch, Forest
 from interp.model import Model
 
+T = TypeVar("T")
 KEYS = ["model", "dtype", "T", "probes", "method"]
 QUESTION, STEP, SUFFIX = 100, 25, 10
 
@@ -138,7 +140,7 @@ METHODS: dict[str, Callable[[Model, list[list[int]]], torch.Tensor]] = {
 }
 
 
-def timed(model: Model, work: Callable[[], torch.Tensor]) -> tuple[float, float, torch.Tensor]:
+def timed(model: Model, work: Callable[[], T]) -> tuple[float, float, T]:
     """Seconds, peak MB above what was held before, and the result."""
     if model.device.type == "cuda":
         torch.cuda.synchronize()
