@@ -12,11 +12,12 @@ from jaxtyping import Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from interp import answer, control, detokenise, doors, generate, lens, prompts, read
+from interp import answer, control, detokenise, doors, generate, lens, likelihood, prompts, read
 from interp.answer import Answered, Boundary
 from interp.edits import Edit
 from interp.execute import Execution, Generation
 from interp.forest import Branch
+from interp.likelihood import Likelihoods
 from interp.read import ForestRun
 from interp.structure import Structure
 
@@ -110,6 +111,16 @@ class Model:
         return read.read(
             self, branches, rows=rows, residuals=residuals, logits=logits, execution=execution
         )
+
+    def likelihood(
+        self,
+        sequences: Sequence[Sequence[int]],
+        starts: Sequence[int],
+        *,
+        execution: Execution = "auto",
+    ) -> Likelihoods:
+        """Log-probs and entropies of the tokens of texts; see `interp.likelihood.likelihood`."""
+        return likelihood.likelihood(self, sequences, starts, execution=execution)
 
     def ask(
         self,
