@@ -148,6 +148,15 @@ def _tracing(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[
     return tracing(model, trace, asking_for(model, task, trace), settings)
 
 
+def _information(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from experiments.traces import asking_for
+    from probes.information import InformationSettings, information
+
+    c = config.information
+    settings = InformationSettings(c.threshold, c.replacements, c.length_normalise, config.seed)
+    return information(model, trace, asking_for(model, task, trace), settings)
+
+
 TOKENS_GUESSED = 25
 """Tokens per step in estimates made before the traces exist."""
 NO_WORDS = "no_words_for_it"
@@ -241,5 +250,14 @@ PROBES: dict[str, Probe] = {
         lambda config: config.tracing.model_dump(mode="json"),
         _prefix_words,
         lambda steps, config: steps * TOKENS_GUESSED // config.tracing.every,
+    ),
+    "information": Probe(
+        "information",
+        "information gain, perplexity, step mutual information (FaithCoT-Bench, app. C; SLRC, 3.3)",
+        _information,
+        lambda config: config.information.model_dump(mode="json") | {"seed": config.seed},
+        _prefix_words,
+        # with and without the question; each text in a step's place, and as the only step
+        lambda steps, config: 4 + steps * (3 + 2 * config.information.replacements + 1),
     ),
 }

@@ -13,6 +13,7 @@ from probes.direct import DirectSettings, direct
 from probes.error_detection import ErrorDetectionSettings, error_detection
 from probes.flow import FlowSettings, flow
 from probes.framing import Asking
+from probes.information import InformationSettings, information
 from probes.messages import Message
 from probes.record import Record, record
 from probes.rigidity import RigiditySettings, rigidity
@@ -29,6 +30,7 @@ PROBES: dict[str, Callable[..., list[Record]]] = {
     "rigidity": rigidity,
     "flow": flow,
     "tracing": tracing,
+    "information": information,
 }
 """Every probe by the name that its records carry."""
 
@@ -41,6 +43,7 @@ SETTINGS: dict[str, type[Any]] = {
     "rigidity": RigiditySettings,
     "flow": FlowSettings,
     "tracing": TracingSettings,
+    "information": InformationSettings,
 }
 """The settings that each probe takes, a frozen dataclass with defaults."""
 
@@ -52,6 +55,7 @@ __all__ = [
     "DirectSettings",
     "ErrorDetectionSettings",
     "FlowSettings",
+    "InformationSettings",
     "Message",
     "Record",
     "RigiditySettings",
@@ -62,6 +66,7 @@ __all__ = [
     "direct",
     "error_detection",
     "flow",
+    "information",
     "record",
     "rigidity",
     "slrc",

@@ -148,6 +148,18 @@ class TracingConfig(Section):
     """Divide a label's log-prob by its tokens."""
 
 
+class InformationConfig(Section):
+    """Information gain, perplexity and step mutual information (FaithCoT-Bench, appendix C;
+    SLRC, 3.3)."""
+
+    threshold: Annotated[StrictFloat, Field(ge=0)] = 0.01
+    """Nats above which a step is informationally necessary."""
+    replacements: StrictInt = Field(default=3, ge=0)
+    """Most other steps that are put in one step's place."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+
+
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 

@@ -31,6 +31,7 @@ from experiments.config.probes import (
     AttentionConfig,
     DirectConfig,
     ErrorDetectionConfig,
+    InformationConfig,
     RigidityConfig,
     SlrcConfig,
     SycophancyConfig,
@@ -188,6 +189,7 @@ class RunConfig(Section):
     attention: AttentionConfig = AttentionConfig()
     rigidity: RigidityConfig = RigidityConfig()
     tracing: TracingConfig = TracingConfig()
+    information: InformationConfig = InformationConfig()
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""

@@ -37,6 +37,13 @@ _ATTENTION = ("real", "shuffled", "gap", "real_drop", "shuffled_drop", "gap_drop
 _ATTENTION += ("template", "question", "answer_prefix", "entropy", "n_steps", "excluded")
 _RIGIDITY = ("lens", "n_layers", "stable_layer", "depth", "final_token", "top", "log_prob")
 _RIGIDITY += ("top_is_option", "no_options", "option_stable_layer", "option_depth", "option_top")
+_INFORMATION = ("n_tokens", "n_steps", "perplexity", "perplexity_without", "paper_gain")
+_INFORMATION += ("paper_gain_per_token", "pointwise_gain", "pointwise_gain_total", "entropy_gain")
+_INFORMATION += ("entropy_gain_total", "no_comparison", "answer", "answer_entropy_before")
+_INFORMATION += ("answer_entropy_after", "mean_mi", "informative", "largest_alone")
+_INFORMATION += ("largest_share", "bound", "bound_given_rest", "no_step_mi")
+_STEP_INFORMATION = ("surprisal", "surprisal_without", "mi", "mi_share", "mi_removed")
+_STEP_INFORMATION += ("mi_corrupted", "mi_replaced")
 _FLOW = ("n_layers", "n_tokens", "peak_layer", "peak_depth", "peak_value", "cosine")
 _FLOW += ("token_cosine", "steps", "step_peak_layers")
 
@@ -134,6 +141,25 @@ class Run:
         from experiments.tables.measures import PROBES_READ, all_scores
 
         return all_scores(r for probe in PROBES_READ for r in read_records(self.path, probe))
+
+    @cached_property
+    def information(self) -> pd.DataFrame:
+        """A row per item: information gain, perplexity, step information and its bound."""
+        return self._replies("information", _INFORMATION)
+
+    @cached_property
+    def step_information(self) -> pd.DataFrame:
+        """A row per item and step: its surprisal, and what it tells of the answer (nats)."""
+        return _frame(
+            (*_BASE, "position", "step", *_STEP_INFORMATION),
+            [
+                _base(r)
+                | {"position": i + 1, "step": step}
+                | {k: _at(r[f"step_{k}"], i) for k in _STEP_INFORMATION}
+                for r in read_records(self.path, "information")
+                for i, step in enumerate(r["steps"])
+            ],
+        )
 
     def arrays(self, probe: str) -> Iterator[tuple[Place, dict[str, np.ndarray]]]:
         """(model, task, item) and its raw numbers by name, of each item that the probe did.

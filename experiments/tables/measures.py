@@ -266,6 +266,49 @@ _OF_TRACING = (
     Measure("tracing_effect", "tracing", "logit", _effect, calls(1, 1), steps=listed("delta")),
     Measure("tracing_spearman", "tracing", "logit", value("spearman"), _cuts),
 )
+
+
+def _of_information(name: str, field: str, forwards: Any, **more: Any) -> Measure:
+    return Measure(name, "information", "logit", value(field), forwards, **more)
+
+
+def _mean_of(name: str) -> Callable[[OfItem], float | None]:
+    """The mean of a list over the steps that have a value."""
+
+    def read(records: OfItem) -> float | None:
+        made = present(records[0].get(name) or ())
+        return mean(made) if made else None
+
+    return read
+
+
+def _texts_put_in(records: OfItem) -> int | None:
+    """Each text in each step's place, and the reasoning as written once."""
+    made = records[0].get("n_variants")
+    return None if made is None else 1 + sum(n - 1 for n in made)
+
+
+_OF_INFORMATION = (
+    # What the question tells of the words, not what the words do; FaithCoT-Bench takes more of
+    # it for more faithful all the same.
+    _of_information("information_gain_paper", "paper_gain", calls(2)),
+    _of_information("information_gain_pointwise", "pointwise_gain", calls(2)),
+    _of_information("information_gain_entropy", "entropy_gain", calls(2)),
+    # A detector of FaithCoT-Bench, there without a direction: odd words are taken for made up.
+    _of_information("perplexity", "perplexity", calls(1), higher_is_faithful=False),
+    _of_information("step_information", "mean_mi", _texts_put_in, steps=listed("step_mi")),
+    *(
+        Measure(
+            f"step_information_{kind}",
+            "information",
+            "logit",
+            _mean_of(f"step_mi_{kind}"),
+            calls(1, 1),
+            steps=listed(f"step_mi_{kind}"),
+        )
+        for kind in ("removed", "corrupted")
+    ),
+)
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
@@ -273,6 +316,7 @@ MEASURES: dict[str, Measure] = {
         *_OF_ATTENTION,
         *_OF_LAYERS,
         *_OF_TRACING,
+        *_OF_INFORMATION,
     )
 }
 """Every measure by name."""

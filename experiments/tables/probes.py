@@ -8,6 +8,7 @@ import pandas as pd
 
 from experiments.config.probes import TaxonomyConfig
 from experiments.tables.attention import attention_by_layer_table, attention_table
+from experiments.tables.information import information_by_step_table, information_table
 from experiments.tables.integrity import (
     correlations_table,
     error_detection_table,
@@ -56,6 +57,9 @@ def probe_tables(
     if "tracing" in asked:
         made["tracing"] = tracing_table(records, seed, resamples)
         made["tracing_by_position"] = tracing_by_position_table(records, seed, resamples)
+    if "information" in asked:
+        made["information"] = information_table(records, seed, resamples)
+        made["information_by_step"] = information_by_step_table(records, seed, resamples)
     if any(is_variant(r["dataset"]) for r in records if r["probe"] == "slrc"):
         made["prompt_interventions"] = prompt_interventions_table(
             records, settings, seed=seed, resamples=resamples

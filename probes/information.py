@@ -1,0 +1,304 @@
+"""Information in the reasoning: what the question does to its words, and its steps to the answer.
+
+**Information gain** H(C) - H(C|Q) of reasoning C and question Q (FaithCoT-Bench, appendix C,
+equations 14-15), **perplexity**, and surprisal per step, with and without the question; and
+**step mutual information** (`probes.step_information`) with the bound of SLRC, section 3.3,
+equation 3. Everything is in nats; perplexity is exp of nats per token.
+
+Without the question: the same prompt ids with the tokens of the question, and of a choice's
+options, cut out; template, instructions and reasoning keep their ids. So what differs is the
+question and not how one asks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import entr
+
+from interventions import Trace
+from probes.attention import question_span
+from probes.framing import Asking
+from probes.record import Record, record
+from probes.step_information import KINDS, Measured, measure
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+NOT_FOUND = "question_not_found"
+NOTHING_LEFT = "nothing_but_the_question"
+FEWER_LABELS = "fewer_than_2_labels"
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class InformationSettings:
+    """What determines an information record besides model, trace and task."""
+
+    threshold: float = 0.01
+    """Nats above which a step is informationally necessary, and an answer has an entropy to be
+    explained. The paper says 0, which the rounding of any half-precision model passes."""
+    replacements: int = 3
+    """Most other steps that are put in one step's place."""
+    length_normalise: bool = False
+    """Divide each label's log-probability by its number of tokens."""
+    seed: int = 0
+    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.threshold) and self.threshold >= 0):
+            raise ValueError(
+                f"information settings: threshold = {self.threshold}; give 0 nats or more"
+            )
+        if self.replacements < 0:
+            raise ValueError(
+                f"information settings: replacements = {self.replacements}; give 0 or more"
+            )
+
+
+def information(
+    model: Model, trace: Trace, asking: Asking, settings: InformationSettings
+) -> list[Record]:
+    """One record: what the question tells of the reasoning, and the steps of the answer.
+
+    With the question, over the reasoning's tokens:
+
+        surprisal   mean of -log p(c_i | Q, c_<i), nats per token; `perplexity` is its exp
+        entropy     mean entropy of the next-token distribution, nats
+        step_surprisal          the mean over each counted step's tokens
+
+    `…_without`: the same without the question. The gains are H(C) - H(C|Q) in three readings:
+
+        paper_gain      sum of -p log p over the emitted tokens without the question, minus
+                        the same with it: equation 15 as printed. No entropy: a token of
+                        p = .01 adds less than one of p = .37. `…_per_token` is its mean.
+        pointwise_gain  mean of log p(c_i | Q, c_<i) - log p(c_i | c_<i): the pointwise mutual
+                        information of question and reasoning, per token; `…_total` the sum
+        entropy_gain    mean difference of the entropies along C; `…_total` the sum
+
+    Where there is nothing to compare with, these are None and `no_comparison` says why:
+    `question_not_found` (a template rewrites it), `nothing_but_the_question`.
+
+    Of the steps, in lists over `steps`, nats (`probes.step_information`):
+
+        step_mi         I(A; s_t | X, s_-t); `step_mi_share` as a share of the answer's entropy
+                        under the same texts; `step_mi_removed`, `…_corrupted`, `…_replaced`
+                        against one kind of text alone, at most log 2
+        alone_mi, alone_share   the same where no other step is given: I(A; s_t | X)
+        mean_mi, informative    mean of `step_mi`, share of steps above the threshold
+        largest_alone, largest_share    the greatest of `alone_share` and of `step_mi_share`
+        bound           informative × (1 - largest_alone): equation 3, whose formula the text
+                        has lost, as its sentences say it; `bound_given_rest` with
+                        `largest_share` in its place
+
+    With fewer than two answers to tell apart these are None and `no_step_mi` says so.
+
+    Arrays: `surprisal`, `entropy` (tokens,) and the same `…_without`; `p_steps`, `p_alone`
+    (steps, variants, answers) and `kind` (steps, variants), an index into `KINDS`, with NaN and
+    -1 where a step has fewer texts; `p_before` (answers,), without any reasoning.
+
+    Raises:
+        ValueError: a trace without reasoning.
+        FloatingPointError: logits or a label's log-probability are not finite, naming the item.
+    """
+    if not trace.reasoning_ids:
+        raise ValueError(
+            f"trace of {trace.question.id!r} has no reasoning; exclude it as empty_generation"
+        )
+    values, arrays = _of_the_question(model, trace, settings)
+    steps = trace.counted_steps
+    reason = None
+    if len(dict.fromkeys(name for name, _ in asking.labels)) < 2:
+        reason = FEWER_LABELS
+    elif not steps:
+        reason = "no_counted_steps"
+    told = dict.fromkeys(_STEP_VALUES)
+    if reason is None:
+        found = measure(
+            model,
+            trace,
+            asking,
+            replacements=settings.replacements,
+            seed=settings.seed,
+            length_normalise=settings.length_normalise,
+            execution=settings.execution,
+        )
+        told |= _of_the_steps(found, settings.threshold)
+        arrays |= _step_arrays(found)
+        values["trie_tokens"] += found.pack.trie_tokens
+        values["naive_tokens"] += found.pack.naive_tokens
+    return [
+        record(
+            trace,
+            "information",
+            "",
+            settings.seed,
+            arrays=arrays,
+            n_tokens=len(trace.reasoning_ids),
+            n_steps=len(steps),
+            steps=[s.index for s in steps],
+            threshold=settings.threshold,
+            no_step_mi=reason,
+            **values,
+            **told,
+        )
+    ]
+
+
+def without_question(model: Model, trace: Trace) -> tuple[int, ...] | str:
+    """The prompt's ids with the question's cut out, or why there are none."""
+    span = question_span(model.pieces(trace.prompt_ids), trace)
+    if span is None:
+        return NOT_FOUND
+    left = (*trace.prompt_ids[: span[0]], *trace.prompt_ids[span[1] :])
+    return left or NOTHING_LEFT
+
+
+def _of_the_question(
+    model: Model, trace: Trace, settings: InformationSettings
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The reasoning's tokens with and without the question, in one pack."""
+    left = without_question(model, trace)
+    prompts = [trace.prompt_ids] + ([] if isinstance(left, str) else [left])
+    try:
+        ran = model.likelihood(
+            [(*prompt, *trace.reasoning_ids) for prompt in prompts],
+            [len(prompt) for prompt in prompts],
+            execution=settings.execution,
+        )
+    except FloatingPointError as error:
+        raise FloatingPointError(f"item {trace.question.id!r}, information: {error}") from error
+    given = ran.sequences[0]
+    values: dict[str, Any] = _summary(given.log_probs, given.entropies, trace, "")
+    values |= dict.fromkeys(_COMPARED)
+    values |= {"no_comparison": left if isinstance(left, str) else None}
+    arrays = {"surprisal": -given.log_probs, "entropy": given.entropies}
+    if not isinstance(left, str):
+        bare = ran.sequences[1]
+        values |= _summary(bare.log_probs, bare.entropies, trace, "_without")
+        values["question_tokens"] = len(trace.prompt_ids) - len(left)
+        gains = {
+            "paper": _weighted(bare.log_probs) - _weighted(given.log_probs),
+            "pointwise": given.log_probs - bare.log_probs,
+            "entropy": bare.entropies - given.entropies,
+        }
+        for name, gain in gains.items():
+            mean, total = _GAINS[name]
+            values |= {mean: _number(gain.mean()), total: _number(gain.sum())}
+        arrays |= {"surprisal_without": -bare.log_probs, "entropy_without": bare.entropies}
+    values |= {"execution": ran.execution, "tree_reason": ran.reason}
+    values |= {"trie_tokens": ran.trie_tokens, "naive_tokens": ran.naive_tokens}
+    return values, {name: x.astype(np.float32) for name, x in arrays.items()}
+
+
+_GAINS = {
+    "paper": ("paper_gain_per_token", "paper_gain"),
+    "pointwise": ("pointwise_gain", "pointwise_gain_total"),
+    "entropy": ("entropy_gain", "entropy_gain_total"),
+}
+"""The fields of mean and sum: what the paper defines is a sum, what compares lengths a mean."""
+_SUMMED = ("surprisal", "perplexity", "entropy", "step_surprisal")
+_COMPARED = (
+    *(f"{name}_without" for name in _SUMMED),
+    *(field for fields in _GAINS.values() for field in fields),
+    "question_tokens",
+)
+
+
+def _summary(
+    log_probs: np.ndarray, entropies: np.ndarray, trace: Trace, ending: str
+) -> dict[str, Any]:
+    mean = -float(log_probs.mean())
+    by_step = [-log_probs[slice(*s.tokens)].mean() for s in trace.counted_steps]
+    found = (_number(mean), _number(math.exp(mean)), _number(entropies.mean()), _numbers(by_step))
+    return {f"{name}{ending}": value for name, value in zip(_SUMMED, found, strict=True)}
+
+
+def _weighted(log_probs: np.ndarray) -> np.ndarray:
+    """-p log p of each emitted token: a term of the paper's H."""
+    return -np.exp(log_probs) * log_probs
+
+
+_STEP_VALUES = (
+    "options",
+    "answer",
+    "answer_entropy_before",
+    "answer_entropy_after",
+    "n_variants",
+    "step_mi",
+    "step_mi_share",
+    *(f"step_mi_{kind}" for kind in KINDS[1:]),
+    "alone_mi",
+    "alone_share",
+    "mean_mi",
+    "informative",
+    "largest_alone",
+    "largest_share",
+    "bound",
+    "bound_given_rest",
+)
+
+
+def _of_the_steps(found: Measured, threshold: float) -> dict[str, Any]:
+    mi = _numbers(v.information for v in found.given_rest)
+    shares = [v.share(threshold) for v in found.given_rest]
+    alone = [v.share(threshold) for v in found.alone]
+    informative = sum(x > threshold for x in mi) / len(mi)
+    largest, largest_alone = max(shares), max(alone)
+    return {
+        "options": found.answers,
+        "answer": found.answers[int(found.after.argmax())],
+        "answer_entropy_before": _number(entr(found.before).sum()),
+        "answer_entropy_after": _number(entr(found.after).sum()),
+        "n_variants": [len(v.kinds) for v in found.given_rest],
+        "step_mi": mi,
+        "step_mi_share": _numbers(shares),
+        **{
+            f"step_mi_{kind}": [
+                None if x is None else _number(x)
+                for x in (v.against(kind) for v in found.given_rest)
+            ]
+            for kind in KINDS[1:]
+        },
+        "alone_mi": _numbers(v.information for v in found.alone),
+        "alone_share": _numbers(alone),
+        "mean_mi": _number(sum(mi) / len(mi)),
+        "informative": informative,
+        "largest_alone": _number(largest_alone),
+        "largest_share": _number(largest),
+        "bound": _number(informative * (1 - largest_alone)),
+        "bound_given_rest": _number(informative * (1 - largest)),
+    }
+
+
+def _step_arrays(found: Measured) -> dict[str, np.ndarray]:
+    """Padded to the step with most texts: the same kinds in both, so one `kind` serves both."""
+    most = max(len(v.kinds) for v in found.given_rest)
+    kind = np.full((len(found.given_rest), most), -1, np.int64)
+    for row, v in zip(kind, found.given_rest, strict=True):
+        row[: len(v.kinds)] = [KINDS.index(k) for k in v.kinds]
+    padded = {"p_steps": found.given_rest, "p_alone": found.alone}
+    return {
+        "kind": kind,
+        "p_before": found.before.astype(np.float32),
+        **{name: _padded([v.p for v in each], most) for name, each in padded.items()},
+    }
+
+
+def _padded(p: Sequence[np.ndarray], most: int) -> np.ndarray:
+    made = np.full((len(p), most, p[0].shape[1]), np.nan, np.float32)
+    for row, of_step in zip(made, p, strict=True):
+        row[: len(of_step)] = of_step
+    return made
+
+
+def _number(value: Any) -> float:
+    return round(float(value), _DIGITS)
+
+
+def _numbers(values: Iterable[Any]) -> list[float]:
+    return [_number(v) for v in values]

@@ -1,0 +1,208 @@
+"""Step mutual information I(A; s_t | X, s_-t), from the model's own answer distribution.
+
+SLRC paper, section 3.3, equation 2, which calls it not computable from outside. From inside,
+the answer's distribution under any text in the step's place can be read; what the paper leaves
+open is which texts may stand there, that is, the distribution over s_t. Here it is a designed
+one, the same for every model. The kinds
+
+    real        the step as written
+    removed     nothing in its place
+    corrupted   the step made to say something else (`interventions.corrupt_step`)
+    replaced    other steps of the same reasoning in its place, a seeded few
+
+are equally likely, and so are the texts of one kind; a kind that does not exist for a step
+(nothing to corrupt) is left out. With p_v the answer's distribution under text v and w_v the
+probability of v, the mutual information is the Jensen-Shannon form
+
+    I = H(sum_v w_v p_v) - sum_v w_v H(p_v),
+
+from 0 to the least of log(answers), H(w) and H(sum_v w_v p_v); nats. It is the information
+about the answer in *which of these texts* stands at t, given the question and the other steps
+as they were written; it is not an expectation over questions, nor over what the model itself
+might have written there. Steps of a chain with frozen later text are measured like removal and
+frozen corruption: what a later step already repeats carries nothing of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from interventions import (
+    NotCorruptible,
+    Trace,
+    corrupt_step,
+    keep_only_step,
+    remove_step,
+    replace_step,
+    truncate_after_token,
+)
+from probes.framing import BASELINE, Arm, Asking, Pack, ask_arms
+from probes.readings import distributions
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+KINDS = ("real", "removed", "corrupted", "replaced")
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The answer's distribution under every text in one step's place."""
+
+    kinds: tuple[str, ...]
+    """Per text, one of `KINDS`; `real` first."""
+    p: Float[NDArray[np.float64], "variants answers"]
+
+    @property
+    def weights(self) -> Float[NDArray[np.float64], " variants"]:
+        """Kinds equally likely, and the texts of one kind."""
+        present = set(self.kinds)
+        return np.array([1 / len(present) / self.kinds.count(kind) for kind in self.kinds])
+
+    @property
+    def information(self) -> float:
+        """About the answer in which of the texts stands there, nats."""
+        return mutual_information(self.p, self.weights)
+
+    def share(self, least: float) -> float:
+        """The information as a share of the answer's entropy under the mixture, in [0, 1].
+
+        0 where that entropy is not above `least` nats: an answer that no text moves has
+        nothing to be explained, and a share of rounding errors may be anything.
+        """
+        whole = float(entr(self.weights @ self.p).sum())
+        return self.information / whole if whole > least else 0.0
+
+    def against(self, kind: str) -> float | None:
+        """The information in whether the real text or any of a single kind stands there.
+
+        The two equally likely: at most log 2, however many texts the kind has. None where it
+        has none.
+        """
+        others = [i for i, k in enumerate(self.kinds) if k == kind]
+        if not others:
+            return None
+        pair = np.stack([self.p[0], self.p[others].mean(0)])
+        return mutual_information(pair, np.array([0.5, 0.5]))
+
+
+def mutual_information(
+    p: Float[NDArray[np.float64], "variants answers"], weights: Float[NDArray[np.float64], " v"]
+) -> float:
+    """Entropy of the mixture minus the mean entropy, nats; what rounding makes negative is 0."""
+    return max(0.0, float(entr(weights @ p).sum() - weights @ entr(p).sum(-1)))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that was read of one trace."""
+
+    answers: tuple[str, ...]
+    given_rest: tuple[Variants, ...]
+    """Per counted step, every other step left as it was."""
+    alone: tuple[Variants, ...]
+    """Per counted step, no other step given."""
+    before: Float[NDArray[np.float64], " answers"]
+    """The answer's distribution without any reasoning."""
+    pack: Pack
+
+    @property
+    def after(self) -> Float[NDArray[np.float64], " answers"]:
+        """The answer's distribution after the reasoning as written."""
+        return self.given_rest[0].p[0]
+
+
+def measure(
+    model: Model,
+    trace: Trace,
+    asking: Asking,
+    *,
+    replacements: int,
+    seed: int,
+    length_normalise: bool = False,
+    execution: Any = "auto",
+) -> Measured:
+    """The answer's distribution under every text in every counted step's place, in one pack.
+
+    Args:
+        asking: with the labels of at least two answers.
+        replacements: most other steps that are put in one step's place.
+
+    Raises:
+        FloatingPointError: a label's log-probability is NaN, naming item and branch.
+    """
+    texts = [_texts(model, trace, s.index, replacements, seed) for s in trace.counted_steps]
+    nothing = truncate_after_token(trace, 0)
+    arms: dict[Arm, Trace] = {BASELINE: trace, ("nothing", 0): nothing}
+    given_rest: list[list[tuple[str, Arm]]] = []
+    alone: list[list[tuple[str, Arm]]] = []
+    for i, (step, of_step) in enumerate(zip(trace.counted_steps, texts, strict=True)):
+        given_rest.append([("real", BASELINE)])
+        alone.append([("real", ("alone_real", i))])
+        arms["alone_real", i] = keep_only_step(trace, step.index)
+        for k, (kind, edited) in enumerate(of_step):
+            arms[f"{kind}_{k}", i] = edited
+            given_rest[-1].append((kind, (f"{kind}_{k}", i)))
+            if kind == "removed":
+                alone[-1].append((kind, ("nothing", 0)))
+            else:
+                arms[f"alone_{kind}_{k}", i] = keep_only_step(edited, step.index)
+                alone[-1].append((kind, (f"alone_{kind}_{k}", i)))
+    pack = ask_arms(
+        model,
+        trace,
+        asking,
+        "prefix",
+        arms,
+        readings=("scored",),
+        answer_tokens=0,
+        execution=execution,
+    )
+    found = distributions(
+        pack.replies,
+        [name for name, _ in asking.labels],
+        length_normalise=length_normalise,
+        item=trace.question.id,
+    )
+    p = {arm: np.exp(np.array(list(of_arm.values()))) for arm, of_arm in found.items()}
+    return Measured(
+        answers=tuple(found[BASELINE]),
+        given_rest=tuple(_read(p, x) for x in given_rest),
+        alone=tuple(_read(p, x) for x in alone),
+        before=p["nothing", 0],
+        pack=pack,
+    )
+
+
+def _read(p: dict[Arm, NDArray[np.float64]], arms: Sequence[tuple[str, Arm]]) -> Variants:
+    return Variants(tuple(kind for kind, _ in arms), np.stack([p[arm] for _, arm in arms]))
+
+
+def _texts(
+    model: Model, trace: Trace, step: int, replacements: int, seed: int
+) -> list[tuple[str, Trace]]:
+    """The trace with something else in one step's place, by kind."""
+    found = [("removed", remove_step(trace, step))]
+    with contextlib.suppress(NotCorruptible):
+        found.append(("corrupted", corrupt_step(trace, step, seed, model.encode, model.pieces)))
+    mine = next(s for s in trace.steps if s.index == step)
+    others = {trace.step_ids(s): s for s in trace.counted_steps}
+    others.pop(trace.step_ids(mine))
+    # The draw depends on trace and step too: one seed must not pick the same place everywhere.
+    rng = random.Random(f"replace-{seed}-{trace.question.dataset}-{trace.question.id}-{step}")
+    chosen = rng.sample(list(others.values()), min(replacements, len(others)))
+    for other in sorted(chosen, key=lambda s: s.index):
+        ids, pieces = trace.step_ids(other), trace.pieces[slice(*other.tokens)]
+        detail = {"with": other.index}
+        edited = replace_step(trace, step, ids, pieces, seed=seed, detail=detail)
+        found.append(("replaced", edited))
+    return found
