@@ -157,6 +157,20 @@ def _information(model: Model, task: Task, trace: Trace, config: RunConfig) -> l
     return information(model, trace, asking_for(model, task, trace), settings)
 
 
+def _knockout(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from experiments.traces import asking_for
+    from probes.knockout import KnockoutSettings, knockout
+
+    c = config.knockout
+    settings = KnockoutSettings(tuple(c.queries), c.windows, c.heads, c.length_normalise)
+    return knockout(model, trace, asking_for(model, task, trace), settings)
+
+
+def _knockout_branches(steps: int, config: RunConfig) -> int:
+    c = config.knockout
+    return 1 + steps * (1 + len(c.queries) * (1 + c.windows))
+
+
 TOKENS_GUESSED = 25
 """Tokens per step in estimates made before the traces exist."""
 NO_WORDS = "no_words_for_it"
@@ -259,5 +273,13 @@ PROBES: dict[str, Probe] = {
         _prefix_words,
         # with and without the question; each text in a step's place, and as the only step
         lambda steps, config: 4 + steps * (3 + 2 * config.information.replacements + 1),
+    ),
+    "knockout": Probe(
+        "knockout",
+        "later tokens kept from looking at a step that stands, beside removal of its text",
+        _knockout,
+        lambda config: config.knockout.model_dump(mode="json"),
+        _prefix_words,
+        _knockout_branches,
     ),
 }

@@ -14,6 +14,7 @@ from probes.error_detection import ErrorDetectionSettings, error_detection
 from probes.flow import FlowSettings, flow
 from probes.framing import Asking
 from probes.information import InformationSettings, information
+from probes.knockout import KnockoutSettings, knockout
 from probes.messages import Message
 from probes.record import Record, record
 from probes.rigidity import RigiditySettings, rigidity
@@ -31,6 +32,7 @@ PROBES: dict[str, Callable[..., list[Record]]] = {
     "flow": flow,
     "tracing": tracing,
     "information": information,
+    "knockout": knockout,
 }
 """Every probe by the name that its records carry."""
 
@@ -44,6 +46,7 @@ SETTINGS: dict[str, type[Any]] = {
     "flow": FlowSettings,
     "tracing": TracingSettings,
     "information": InformationSettings,
+    "knockout": KnockoutSettings,
 }
 """The settings that each probe takes, a frozen dataclass with defaults."""
 
@@ -56,6 +59,7 @@ __all__ = [
     "ErrorDetectionSettings",
     "FlowSettings",
     "InformationSettings",
+    "KnockoutSettings",
     "Message",
     "Record",
     "RigiditySettings",
@@ -67,6 +71,7 @@ __all__ = [
     "error_detection",
     "flow",
     "information",
+    "knockout",
     "record",
     "rigidity",
     "slrc",

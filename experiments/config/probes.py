@@ -137,6 +137,21 @@ class RigidityConfig(Section):
         return given.get(model) if isinstance(given, dict) else given
 
 
+class KnockoutConfig(Section):
+    """Later tokens cut off from a step, its text left in place."""
+
+    queries: Annotated[list[Literal["later", "answer"]], *OneOrMany] = Field(
+        default=["later", "answer"]
+    )
+    """Who cannot see the step: every later token, or only what follows the reasoning."""
+    windows: StrictInt = Field(default=3, ge=0)
+    """Also in so many windows of layers, one at a time; 0 for all layers at once only."""
+    heads: StrictBool = False
+    """Also every single head of every layer, for the step that moves the answer most."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+
+
 class TracingConfig(Section):
     """Probability of the answer along the reasoning (FaithCoT-Bench, appendix C)."""
 

@@ -32,6 +32,7 @@ from experiments.config.probes import (
     DirectConfig,
     ErrorDetectionConfig,
     InformationConfig,
+    KnockoutConfig,
     RigidityConfig,
     SlrcConfig,
     SycophancyConfig,
@@ -190,6 +191,7 @@ class RunConfig(Section):
     rigidity: RigidityConfig = RigidityConfig()
     tracing: TracingConfig = TracingConfig()
     information: InformationConfig = InformationConfig()
+    knockout: KnockoutConfig = KnockoutConfig()
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""

@@ -15,6 +15,7 @@ from experiments.report.attention_figure import attention_picture
 from experiments.report.contrasts import by_task_picture, contrast_picture
 from experiments.report.information_figure import information_picture
 from experiments.report.integrity_figure import integrity_picture
+from experiments.report.knockout_figure import knockout_picture
 from experiments.report.layer_figures import flow_picture, rigidity_picture
 from experiments.report.picture import STYLE, Picture, legend_above, save
 from experiments.report.plots import (
@@ -43,6 +44,7 @@ OF_PROBES = {
     "flow_by_layer": flow_picture,
     "tracing_by_position": tracing_picture,
     "information_by_step": information_picture,
+    "knockout_by_step": knockout_picture,
 }
 """What is drawn of a table that is there only where its probe was asked."""
 POSITION_BINS = 5

@@ -122,6 +122,12 @@ LABELS = {
     "bound_given_rest": "bound, given the rest",
     "n_slrc": "items (SLRC)",
     "bound_held": "SLRC at least the bound",
+    "tv": "total variation",
+    "log_odds": "log-odds drop",
+    "removed_flip_rate": "answer changed, removed",
+    "removed_tv": "total variation, removed",
+    "removed_log_odds": "log-odds drop, removed",
+    "beyond_knockout": "removed minus knocked out",
     "answer_prefix": "answer prefix",
     "n_heads": "heads",
     "question_found": "question found",
@@ -166,6 +172,7 @@ REASONS = {
     "no_calculation": "no calculation in the chain",
     "no_calculation_holds": "no right calculation in the chain",
     "no_attention_rows": "model gives no attention rows",
+    "no_attention_knockout": "model's attention cannot be cut",
     "steps_have_one_order": "steps have one order only",
 }
 

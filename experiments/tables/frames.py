@@ -12,6 +12,7 @@ from experiments.config import RunConfig
 from experiments.runs.folder import existing_run, read_config
 from experiments.runs.planfile import counted
 from experiments.runs.store import read_records
+from experiments.tables.knockout import KNOCKED
 from experiments.tables.outcomes import EDITS, Place, answers, flips, graded, measured
 
 if TYPE_CHECKING:
@@ -158,6 +159,23 @@ class Run:
                 | {k: _at(r[f"step_{k}"], i) for k in _STEP_INFORMATION}
                 for r in read_records(self.path, "information")
                 for i, step in enumerate(r["steps"])
+            ],
+        )
+
+    @cached_property
+    def knockout(self) -> pd.DataFrame:
+        """A row per item, query, window and step: the step cut off, beside its text removed."""
+        found = [r for r in read_records(self.path, "knockout") if "window" in r]
+        names = ("queries", "window", "first_layer", "last_layer")
+        return _frame(
+            (*_BASE, *names, "position", "step", "answer", *KNOCKED),
+            [
+                _base(r)
+                | {name: r[name] for name in names}
+                | {"position": i + 1, "step": r["steps"][i], "answer": r["answer"]}
+                | {name: r[name][i] for name in KNOCKED}
+                for r in found
+                for i in range(r["n_steps"])
             ],
         )
 

@@ -309,6 +309,20 @@ _OF_INFORMATION = (
         for kind in ("removed", "corrupted")
     ),
 )
+_OF_KNOCKOUT = tuple(
+    Measure(
+        f"knockout_{queries}_{name}",
+        "knockout",
+        "internal",
+        _mean_of(name),
+        calls(1, 1),
+        where={"variant": f"{queries}.all"},
+        share=name != "log_odds",
+        steps=listed(name),
+    )
+    for queries in ("later", "answer")
+    for name in ("flips", "tv", "log_odds")
+)
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
@@ -317,6 +331,7 @@ MEASURES: dict[str, Measure] = {
         *_OF_LAYERS,
         *_OF_TRACING,
         *_OF_INFORMATION,
+        *_OF_KNOCKOUT,
     )
 }
 """Every measure by name."""

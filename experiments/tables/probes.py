@@ -15,6 +15,7 @@ from experiments.tables.integrity import (
     integrity_table,
     sycophancy_table,
 )
+from experiments.tables.knockout import knockout_by_step_table, knockout_table
 from experiments.tables.layerwise import (
     flow_by_layer_table,
     flow_table,
@@ -60,6 +61,9 @@ def probe_tables(
     if "information" in asked:
         made["information"] = information_table(records, seed, resamples)
         made["information_by_step"] = information_by_step_table(records, seed, resamples)
+    if "knockout" in asked:
+        made["knockout"] = knockout_table(records, seed, resamples)
+        made["knockout_by_step"] = knockout_by_step_table(records, seed, resamples)
     if any(is_variant(r["dataset"]) for r in records if r["probe"] == "slrc"):
         made["prompt_interventions"] = prompt_interventions_table(
             records, settings, seed=seed, resamples=resamples

@@ -1,0 +1,133 @@
+"""Knockout of a step against removal of its text, over items and by place of the step.
+
+Every number is a mean over items of what the item's steps give, so that an item with many
+steps counts once; intervals are percentile bootstraps over items.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from experiments.tables import stats
+from experiments.tables.outcomes import Record, of_probe
+from experiments.tables.tidy import columns, mean, present, with_interval
+
+KNOCKED = ("knocked", "flips", "tv", "log_odds")
+KNOCKED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")
+"""What a record has a value of for every step."""
+BINS = 5
+MEASURES = {
+    "flip_rate": "flips",
+    "tv": "tv",
+    "log_odds": "log_odds",
+    "removed_flip_rate": "removed_flips",
+    "removed_tv": "removed_tv",
+    "removed_log_odds": "removed_log_odds",
+}
+_GROUP = ("queries", "window", "first_layer", "last_layer")
+_ORDER = ("later", "answer")
+
+
+def knockout_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
+    """A row per model, task, kind of query and window of layers.
+
+    `flip_rate`, `tv` (total variation) and `log_odds` (drop, nats) are of the knockout,
+    `removed_…` of the removal of the same steps. `agreement`: share of steps on which both
+    change the answer, or neither does. `beyond_knockout`: `removed_flip_rate` minus
+    `flip_rate`, what removal claims and knockout does not bear out.
+    """
+    found = []
+    for place, same in _groups(records):
+        row: dict[str, Any] = place | {"n": len(same), "n_steps": sum(r["n_steps"] for r in same)}
+        for name, of in _SCORES.items():
+            row |= columns(
+                name, stats.mean_of_items([of(r) for r in same], seed=seed, resamples=resamples)
+            )
+        found.append(row)
+    names = ["model", "task", *_GROUP, "n", "n_steps", *with_interval(*_SCORES)]
+    return pd.DataFrame(found, columns=names)
+
+
+def knockout_by_step_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
+    """The same measures by relative place: step i of T stands at (i - 1/2) / T.
+
+    `position` is the middle of the bin it falls in, of five; `n` counts the items that have a
+    step there.
+    """
+    found = []
+    for place, same in _groups(records):
+        for b in range(BINS):
+            parts = [
+                (r, at)
+                for r in same
+                if (at := [i for i in range(r["n_steps"]) if _bin(i, r["n_steps"]) == b])
+            ]
+            if not parts:
+                continue
+            row: dict[str, Any] = place | {"position": (b + 0.5) / BINS, "n": len(parts)}
+            row["n_steps"] = sum(len(at) for _, at in parts)
+            for name, field in MEASURES.items():
+                values = [_mean([r[field][i] for i in at]) for r, at in parts]
+                row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
+            found.append(row)
+    names = ["model", "task", *_GROUP, "position", "n", "n_steps", *with_interval(*MEASURES)]
+    return pd.DataFrame(found, columns=names)
+
+
+def _groups(records: Iterable[Record]) -> list[tuple[dict[str, Any], list[Record]]]:
+    """Records of steps by model, task, kind of query and window, all layers first.
+
+    Raises:
+        ValueError: a window of two extents: another model stood under this one's name.
+    """
+    found = []
+    for (model, task), same in of_probe(records, "knockout"):
+        kept = sorted((r for r in same if "window" in r), key=_rank)
+        for key, of in itertools.groupby(kept, key=_rank):
+            mine = list(of)
+            place = {"model": model, "task": task} | {k: mine[0][k] for k in _GROUP}
+            if len({r["n_layers"] for r in mine}) > 1:
+                raise ValueError(
+                    f"knockout of {model} on {task}: records of {key} with different numbers of "
+                    "layers; the records of two models are mixed: run again under another name"
+                )
+            found.append((place, mine))
+    return found
+
+
+def _rank(record: Record) -> tuple[int, bool, int, str]:
+    window = record["window"]
+    return _ORDER.index(record["queries"]), window != "all", record["first_layer"], window
+
+
+def _bin(i: int, n_steps: int) -> int:
+    return int((i + 0.5) / n_steps * BINS)
+
+
+def _mean(values: Sequence[Any]) -> float | None:
+    kept = [float(v) for v in present(values)]
+    return mean(kept) if kept else None
+
+
+def _of(field: str) -> Callable[[Record], float | None]:
+    return lambda r: _mean(r[field])
+
+
+def _agreement(r: Record) -> float | None:
+    return _mean([a == b for a, b in zip(r["flips"], r["removed_flips"], strict=True)])
+
+
+def _beyond(r: Record) -> float | None:
+    pairs = zip(r["removed_flips"], r["flips"], strict=True)
+    return _mean([float(a) - float(b) for a, b in pairs])
+
+
+_SCORES: dict[str, Callable[[Record], float | None]] = {
+    **{name: _of(field) for name, field in MEASURES.items()},
+    "beyond_knockout": _beyond,
+    "agreement": _agreement,
+}

@@ -1,0 +1,248 @@
+"""Attention knockout: the answer when later tokens cannot look at a step that still stands.
+
+The edges from later tokens to the tokens of one step are cut, the text is left in place: no
+hole, no new length, every position as it was (Thought Anchors, arXiv 2506.19143, suppress a
+step's attention in this way). A model that flips when a step's *text* is taken away may do so
+because the text then looks like nothing it has seen; here it looks the same. Side by side with
+removal of the same step, in one pack.
+
+`later` cuts from every token after the step, the later steps among them: what the step did
+through them is cut, too. `answer` cuts only from what follows the reasoning (its closer, the
+cue, the answer): what later steps took from it stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from interventions import Trace, remove_step
+from probes.edited import FEWER_LABELS, Run, answers_of, rounded, scored, windows
+from probes.framing import BASELINE, Arm, Asking, prefix_ids
+from probes.graded import top
+from probes.readings import Outcome, scored_outcomes
+from probes.record import Record, record
+
+if TYPE_CHECKING:
+    from interp.edits import Knockout
+    from interp.model import Model
+
+Queries = Literal["later", "answer"]
+QUERIES: tuple[Queries, ...] = ("later", "answer")
+NO_KNOCKOUT = "no_attention_knockout"
+TOP_HEADS = 10
+_ALL = "all"
+
+
+@dataclass(frozen=True)
+class KnockoutSettings:
+    """What determines a knockout record besides model, trace and task."""
+
+    queries: tuple[Queries, ...] = QUERIES
+    """Which tokens cannot see the step any more."""
+    windows: int = 3
+    """Also in so many windows of layers, one at a time; 0 for all layers at once only."""
+    heads: bool = False
+    """Also every single head of every layer, for the step whose knockout moves the answer most."""
+    length_normalise: bool = False
+    """Divide each label's log-probability by its number of tokens."""
+    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+
+    def __post_init__(self) -> None:
+        unknown = [x for x in self.queries if x not in QUERIES]
+        if unknown or not self.queries:
+            raise ValueError(
+                f"knockout settings: queries = {self.queries}; use {' or '.join(QUERIES)}"
+            )
+        if self.windows < 0:
+            raise ValueError(f"knockout settings: windows = {self.windows}; give 0 or more")
+
+
+def knockout(
+    model: Model, trace: Trace, asking: Asking, settings: KnockoutSettings
+) -> list[Record]:
+    """A record for each kind of query and window of layers, in `prefix` framing.
+
+    Variants are `later.all`, `later.1-10`, …, by layers from 1. Lists have a value per counted
+    step:
+
+        knocked, removed      the likeliest answer, the step cut off or its text removed
+        flips, removed_flips  whether it is another than on the whole reasoning
+        tv, removed_tv        total variation of the distribution over the task's answers
+        log_odds, removed_…   drop of the own answer's log-odds, in nats; None where infinite
+
+    `later.all` and `answer.all` keep the windows as arrays, too: `tv`, `log_odds`
+    (windows, steps), and `layers` (windows, 2), first and last from 1. With `heads`, a record
+    of variant `heads`: `tv` and `log_odds` (L, H) as arrays, and the heads that move the
+    answer most, as "layer.head" from 1.
+
+    Raises:
+        FloatingPointError: a label's log-probability is NaN, naming item and branch.
+    """
+    if len(answers_of(asking)) < 2:
+        return [record(trace, "knockout", "", None, excluded=FEWER_LABELS)]
+    if not model.supports_tree:
+        return [record(trace, "knockout", "", None, excluded=NO_KNOCKOUT)]
+    layers = {_ALL: None} | {
+        f"{a + 1}-{b}": (a, b) for a, b in windows(model.n_layers, settings.windows)
+    }
+    if len(layers) == 2:
+        # one window is all layers again
+        layers = {_ALL: None}
+    runs: dict[Arm, Run] = {BASELINE: (prefix_ids(model, asking, trace), ())}
+    steps = trace.counted_steps
+    for i, step in enumerate(steps):
+        runs["removed", i] = (prefix_ids(model, asking, remove_step(trace, step.index)), ())
+        for queries in settings.queries:
+            for name, window in layers.items():
+                cut = cut_of(trace, i, queries, window and tuple(range(*window)))
+                runs[f"{queries}.{name}", i] = (runs[BASELINE][0], (cut,))
+    pack = scored(
+        model,
+        trace,
+        asking,
+        runs,
+        length_normalise=settings.length_normalise,
+        execution=settings.execution,
+    )
+    outcomes = scored_outcomes(
+        pack.arms[BASELINE], {arm: of for arm, of in pack.arms.items() if arm != BASELINE}
+    )
+    shared: dict[str, Any] = {
+        "n_layers": model.n_layers,
+        "n_steps": len(steps),
+        "steps": [s.index for s in steps],
+        "gold": trace.question.gold,
+        "answer": top(pack.arms[BASELINE]),
+        "answer_p": rounded(math.exp(max(pack.arms[BASELINE].values()))),
+        **_lists("removed_", "removed", outcomes, len(steps)),
+    }
+    records = []
+    for queries in settings.queries:
+        for name, window in layers.items():
+            first, last = window or (0, model.n_layers)
+            made = _lists("", f"{queries}.{name}", outcomes, len(steps))
+            records.append(
+                record(
+                    trace,
+                    "knockout",
+                    f"{queries}.{name}",
+                    None,
+                    arrays=_by_window(queries, layers, outcomes, len(steps))
+                    if name == _ALL and len(layers) > 1
+                    else None,
+                    queries=queries,
+                    window=name,
+                    first_layer=first + 1,
+                    last_layer=last,
+                    **shared,
+                    **made,
+                    **pack.cost,
+                )
+            )
+    if settings.heads and steps:
+        records.append(_heads(model, trace, asking, settings, outcomes))
+    return records
+
+
+def cut_of(
+    trace: Trace,
+    position: int,
+    queries: Queries,
+    layers: tuple[int, ...] | None = None,
+    heads: tuple[int, ...] | None = None,
+) -> Knockout:
+    """The knockout of a counted step, by its place among them, in the trace's own text."""
+    # Not at the top: it brings torch, which listing the probes need not wait for.
+    from interp.edits import Knockout
+
+    start = len(trace.prompt_ids)
+    first, last = (start + i for i in trace.counted_steps[position].tokens)
+    since = last if queries == "later" else start + len(trace.reasoning_ids)
+    return Knockout((since, None), (first, last), layers, heads)
+
+
+def _lists(
+    prefix: str, kind: str, outcomes: Mapping[Arm, Outcome], n_steps: int
+) -> dict[str, list[Any]]:
+    found = [outcomes[kind, i] for i in range(n_steps)]
+    return {
+        "removed" if prefix else "knocked": [o.answer for o in found],
+        f"{prefix}flips": [o.flips for o in found],
+        f"{prefix}tv": [rounded(o.tv) for o in found],
+        f"{prefix}log_odds": [rounded(o.log_odds) for o in found],
+    }
+
+
+def _by_window(
+    queries: str,
+    layers: Mapping[str, tuple[int, int] | None],
+    outcomes: Mapping[Arm, Outcome],
+    n_steps: int,
+) -> dict[str, np.ndarray]:
+    parts = {name: window for name, window in layers.items() if window is not None}
+    of = [[outcomes[f"{queries}.{name}", i] for i in range(n_steps)] for name in parts]
+    return _measures(of) | {"layers": np.array([(a + 1, b) for a, b in parts.values()])}
+
+
+def _measures(outcomes: list[list[Outcome]]) -> dict[str, np.ndarray]:
+    """Two measures of a grid of outcomes; NaN where there is no finite number."""
+    return {
+        name: np.array([[getattr(o, name) for o in row] for row in outcomes], dtype=np.float32)
+        for name in ("tv", "log_odds")
+    }
+
+
+def _heads(
+    model: Model,
+    trace: Trace,
+    asking: Asking,
+    settings: KnockoutSettings,
+    outcomes: Mapping[Arm, Outcome],
+) -> Record:
+    """Every head of every layer by itself, for the step that matters most."""
+    queries = settings.queries[0]
+    moved = [outcomes[f"{queries}.{_ALL}", i].tv or 0.0 for i in range(len(trace.counted_steps))]
+    position = int(np.argmax(moved))
+    ids = prefix_ids(model, asking, trace)
+    n_heads = model.hf.config.get_text_config().num_attention_heads
+    arms = {
+        (f"{layer}.{head}", 0): cut_of(trace, position, queries, (layer,), (head,))
+        for layer in range(model.n_layers)
+        for head in range(n_heads)
+    }
+    pack = scored(
+        model,
+        trace,
+        asking,
+        {BASELINE: (ids, ())} | {arm: (ids, (cut,)) for arm, cut in arms.items()},
+        length_normalise=settings.length_normalise,
+        execution=settings.execution,
+    )
+    single = scored_outcomes(pack.arms[BASELINE], {arm: pack.arms[arm] for arm in arms})
+    grid = [
+        [single[f"{layer}.{head}", 0] for head in range(n_heads)] for layer in range(model.n_layers)
+    ]
+    arrays = _measures(grid)
+    best = np.argsort(-arrays["tv"], axis=None, kind="stable")[:TOP_HEADS]
+    places = [divmod(int(i), n_heads) for i in best]
+    return record(
+        trace,
+        "knockout",
+        "heads",
+        None,
+        arrays=arrays,
+        queries=queries,
+        position=position + 1,
+        step=trace.counted_steps[position].index,
+        n_layers=model.n_layers,
+        n_heads=n_heads,
+        all_heads_tv=rounded(moved[position]),
+        top_heads=[f"{layer + 1}.{head + 1}" for layer, head in places],
+        top_tv=[rounded(float(arrays["tv"][place])) for place in places],
+        **pack.cost,
+    )
