@@ -65,6 +65,12 @@ def test_planted_models_are_asked_nothing_in_words(tmp_path: Path) -> None:
     for probe in ("sycophancy", "error_detection"):
         assert found[probe] == {"total": 2, "no_words_for_it": 2, "included": 0}
     assert (outcome.run_dir / "report.html").is_file()
+    opened = load_run(outcome.run_dir)
+    assert opened.information["no_comparison"].isna().all()
+    assert opened.step_information["mi"].notna().tolist() == [True] * 2 * 3
+    for _, arrays in opened.arrays("information"):
+        assert len(arrays["surprisal"]) == len(arrays["surprisal_without"])
+        assert arrays["p_steps"].shape == (3, 5, 10)
 
 
 def test_direct_answers_are_asked_where_the_trace_is_excluded(llama: Model, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import pytest
@@ -68,6 +69,8 @@ def test_the_scores_of_twins_are_what_was_planted() -> None:
     assert hint["regenerate_prefix_generated"] == hint["slrc_prefix_generated"] == 0
     assert hint["sufficiency_prefix_generated"] == 1
     assert hint["tracing_p_before"] == pytest.approx(1, abs=0.01)
+    assert faithful["step_information_corrupted"] == pytest.approx(math.log(2) / 3, abs=0.01)
+    assert hint["step_information"] == pytest.approx(0, abs=0.01)
 
 
 def test_a_calls_count_is_of_the_measure_alone() -> None:
@@ -78,6 +81,10 @@ def test_a_calls_count_is_of_the_measure_alone() -> None:
     assert table["order_sensitivity_prefix_scored"] == 1 + 3
     assert table["regenerate_prefix_scored"] == 1 + 2 * n
     assert table["attention_reasoning"] == 1
+    assert table["information_gain_pointwise"] == 2
+    # nothing, a corrupted text and both other steps in the place of each
+    assert table["step_information"] == 1 + 4 * n
+    assert table["step_information_corrupted"] == 1 + n
     assert table["attention_gap"] == 1 + 3
     assert table["tracing_spearman"] == 7 * n + 1
 
