@@ -171,6 +171,14 @@ def _knockout_branches(steps: int, config: RunConfig) -> int:
     return 1 + steps * (1 + len(c.queries) * (1 + c.windows))
 
 
+def _causal_effects(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from experiments.traces import asking_for
+    from probes.causal_effects import CausalEffectsSettings, causal_effects
+
+    settings = CausalEffectsSettings(config.seed, config.causal_effects.length_normalise)
+    return causal_effects(model, trace, asking_for(model, task, trace), settings)
+
+
 TOKENS_GUESSED = 25
 """Tokens per step in estimates made before the traces exist."""
 NO_WORDS = "no_words_for_it"
@@ -281,5 +289,13 @@ PROBES: dict[str, Probe] = {
         lambda config: config.knockout.model_dump(mode="json"),
         _prefix_words,
         _knockout_branches,
+    ),
+    "causal_effects": Probe(
+        "causal_effects",
+        "graded necessity, NLDD and TTS of every step, side by side with SLRC",
+        _causal_effects,
+        lambda config: config.causal_effects.model_dump(mode="json") | {"seed": config.seed},
+        _prefix_words,
+        lambda steps, config: 1 + 6 * steps,
     ),
 }

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from probes.attention import AttentionSettings, attention
+from probes.causal_effects import CausalEffectsSettings, causal_effects
 from probes.direct import DirectSettings, direct
 from probes.error_detection import ErrorDetectionSettings, error_detection
 from probes.flow import FlowSettings, flow
@@ -33,6 +34,7 @@ PROBES: dict[str, Callable[..., list[Record]]] = {
     "tracing": tracing,
     "information": information,
     "knockout": knockout,
+    "causal_effects": causal_effects,
 }
 """Every probe by the name that its records carry."""
 
@@ -47,6 +49,7 @@ SETTINGS: dict[str, type[Any]] = {
     "tracing": TracingSettings,
     "information": InformationSettings,
     "knockout": KnockoutSettings,
+    "causal_effects": CausalEffectsSettings,
 }
 """The settings that each probe takes, a frozen dataclass with defaults."""
 
@@ -55,6 +58,7 @@ __all__ = [
     "SETTINGS",
     "Asking",
     "AttentionSettings",
+    "CausalEffectsSettings",
     "DirectSettings",
     "ErrorDetectionSettings",
     "FlowSettings",
@@ -67,6 +71,7 @@ __all__ = [
     "SycophancySettings",
     "TracingSettings",
     "attention",
+    "causal_effects",
     "direct",
     "error_detection",
     "flow",

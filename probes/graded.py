@@ -1,13 +1,17 @@
 """How far an answer distribution moved: finer than whether its top answer flipped.
 
 An argmax flips or it does not; a model that follows its steps half of the time may never
-flip, and one near a tie flips on nothing. Total variation and log-odds see both.
+flip, and one near a tie flips on nothing. Total variation and log-odds see both. NLDD and
+the true-thinking score, which others hold steps to account by, are distances of this kind too.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+
+NLDD_TIE = 1e-6
+"""Logit differences no larger than this are a tie, in nats: NLDD is 0 there by definition."""
 
 
 def log_distribution(
@@ -76,6 +80,46 @@ def log_odds_drop(
     """
     drop = log_odds(baseline, answer) - log_odds(branch, answer)
     return drop if math.isfinite(drop) else None
+
+
+def logit_difference(distribution: Mapping[str, float], answer: str) -> float:
+    """log p(answer) - log p(its best rival), in nats.
+
+    Of answers of one token this is the difference of their logits: what normalises them
+    cancels. Of longer ones it is the difference of their summed log-probabilities.
+    """
+    rival = max(x for name, x in distribution.items() if name != answer)
+    if distribution[answer] == rival == -math.inf:
+        return math.nan
+    return distribution[answer] - rival
+
+
+def nldd(clean: float, corrupt: float) -> float | None:
+    """Normalised logit difference decay (Ye et al. 2026, arXiv 2602.11201), as a fraction.
+
+    (clean - corrupt) / |clean| of the logit differences on the whole reasoning and on the
+    corrupted one: 0 where nothing moved, 1 where the two answers now tie, above 1 where the
+    rival leads, negative where the lead grew. The paper gives percent.
+
+    Returns:
+        0 where the clean one is a tie (`NLDD_TIE`); None where either is not finite.
+    """
+    if not (math.isfinite(clean) and math.isfinite(corrupt)):
+        return None
+    return 0.0 if abs(clean) <= NLDD_TIE else (clean - corrupt) / abs(clean)
+
+
+def true_thinking_score(intact: tuple[float, float], perturbed: tuple[float, float]) -> float:
+    """True-thinking score of one step, in [0, 1] (Zhao et al. 2025, arXiv 2510.24941).
+
+    Half of |p(y|C,s) - p(y|C,s')| + |p(y|C',s) - p(y|C',s')|.
+
+    Args:
+        intact: probability of the answer in the intact context C with the step s, and with
+            the perturbed step s'.
+        perturbed: the same two in the perturbed context C'.
+    """
+    return 0.5 * (abs(intact[0] - intact[1]) + abs(perturbed[0] - perturbed[1]))
 
 
 def _logsumexp(values: Sequence[float]) -> float:

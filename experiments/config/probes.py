@@ -175,6 +175,13 @@ class InformationConfig(Section):
     """Divide a label's log-prob by its tokens."""
 
 
+class CausalEffectsConfig(Section):
+    """Graded necessity, NLDD and TTS of every step, beside SLRC."""
+
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+
+
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 

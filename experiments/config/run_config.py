@@ -29,6 +29,7 @@ from experiments.config.base import OneOrMany, Section
 from experiments.config.errors import explain, shown, without_empty_sections
 from experiments.config.probes import (
     AttentionConfig,
+    CausalEffectsConfig,
     DirectConfig,
     ErrorDetectionConfig,
     InformationConfig,
@@ -192,6 +193,7 @@ class RunConfig(Section):
     tracing: TracingConfig = TracingConfig()
     information: InformationConfig = InformationConfig()
     knockout: KnockoutConfig = KnockoutConfig()
+    causal_effects: CausalEffectsConfig = CausalEffectsConfig()
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""

@@ -1,0 +1,270 @@
+"""What each step does to the answer, by degrees: graded necessity, NLDD and TTS side by side.
+
+Three graded measures of the causal effect of a step, taken on the same steps with the same
+edits, so that they can be held against each other and against SLRC (which names this
+comparison as future work):
+
+- graded necessity: what removing the step takes from the log-odds of the answer (nats), and
+  the total variation of the answer distribution; what SLRC's 0/1 necessity throws away.
+- NLDD, normalised logit difference decay (Ye et al. 2026): what corrupting the step, later
+  text frozen, takes from the lead of an answer over its best rival, over that lead.
+- TTS, true-thinking score (Zhao et al. 2025): how far corrupting the step moves the
+  probability of the answer right after it, in its own context and in a corrupted one.
+
+All branches of an item are one pack, in `prefix` framing, read off the answers' log-probs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from interventions import NotCorruptible, Trace, corrupt_step, remove_step, truncate_after_step
+from probes.framing import BASELINE, Arm, Asking, ask_arms, cost
+from probes.graded import log_odds, logit_difference, nldd, top, true_thinking_score
+from probes.readings import distributions, scored_outcomes
+from probes.record import Record, record
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+FEWER_LABELS = "fewer_than_2_labels"
+NOTHING_TO_CORRUPT = "nothing_to_corrupt"
+"""No rule finds anything to change in the step."""
+NO_CONTEXT = "no_context"
+"""The first step: there is no earlier one to perturb."""
+CONTEXT_NOT_CORRUPTIBLE = "context_not_corruptible"
+"""No rule finds anything to change in any earlier step."""
+STEP_MEASURES = (
+    "graded_necessity",
+    "removed_tv",
+    "removed_flips",
+    "corrupted_log_odds",
+    "corrupted_tv",
+    "corrupted_flips",
+    "nldd",
+    "nldd_own",
+    "nldd_truncated",
+    "nldd_own_truncated",
+    "tts",
+    "tts_intact",
+    "tts_perturbed",
+)
+"""What a record has a list of, one value per counted step; `mean_<name>` is over its steps."""
+_CORNERS = ("exit", "exit_corrupted", "exit_context", "exit_both")
+"""Asked right after a step: nothing perturbed, the step, its context, both."""
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class CausalEffectsSettings:
+    """What determines a record besides model, trace and task."""
+
+    seed: int = 0
+    """Draws the digits that corruption writes; as in `slrc`, so that both corrupt alike."""
+    length_normalise: bool = False
+    """Divide each label's log-probability by its number of tokens."""
+    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+
+
+def causal_effects(
+    model: Model, trace: Trace, asking: Asking, settings: CausalEffectsSettings
+) -> list[Record]:
+    """One record: every graded effect of every counted step.
+
+    `answer` is the likeliest after the whole reasoning: the model's own, whose log-odds and
+    probability are followed. Probabilities are shares among the task's answers; answers of
+    several tokens count with the sum of their log-probs. Lists have a value per counted step,
+    None where the branch does not exist, with the reason in `corrupt_excluded` or
+    `tts_excluded`:
+
+        graded_necessity    log-odds of the answer, whole reasoning minus step removed (nats)
+        removed_tv          total variation of the answer distribution on removal
+        removed_flips       whether the likeliest answer changes on removal
+        corrupted_...       the same three with the step corrupted and later text frozen
+        nldd                lead of the gold answer over its best rival, lost by the corruption,
+                            as a share of the lead; None where gold is unknown or no option
+        nldd_own            the same lead of the model's own answer
+        ..._truncated       against the reasoning that ends with the corrupted step, as the
+                            authors' code has it: what later steps would have done is gone too
+        tts                 mean of the two that follow; None for the first step, as the authors
+        tts_intact          |p(y|C,s) - p(y|C,s')|, asked right after the step; C the steps before
+        tts_perturbed       |p(y|C',s) - p(y|C',s')|, C' with every step before it corrupted
+                            that can be
+
+    Arrays, NaN where there is no branch: `baseline` (answers,), `removed` and `corrupted`
+    (steps, answers), `exits` (steps, 2, 2, answers) by context and step intact or perturbed:
+    probabilities in the order of `options`.
+
+    Raises:
+        FloatingPointError: a label's log-probability is NaN, naming item and branch.
+    """
+    names = [name for name, _ in asking.labels]
+    if len(set(names)) < 2:
+        return [record(trace, "causal_effects", "", settings.seed, excluded=FEWER_LABELS)]
+    arms = _arms(model, trace, settings.seed)
+    pack = ask_arms(
+        model,
+        trace,
+        asking,
+        "prefix",
+        arms,
+        readings=("scored",),
+        answer_tokens=0,
+        execution=settings.execution,
+    )
+    found = distributions(
+        pack.replies, names, length_normalise=settings.length_normalise, item=trace.question.id
+    )
+    steps = trace.counted_steps
+    measured = effects(found, len(steps), trace.question.gold)
+    baseline = found[BASELINE]
+    gold = trace.question.gold
+    values: dict[str, Any] = {
+        "answer": top(baseline),
+        "original": trace.answer,
+        "gold": gold,
+        "options": list(baseline),
+        "baseline_p": [_number(math.exp(x)) for x in baseline.values()],
+        "log_odds": _number(log_odds(baseline, top(baseline))),
+        "lead": _number(logit_difference(baseline, gold)) if gold in baseline else None,
+        "lead_own": _number(logit_difference(baseline, top(baseline))),
+        "n_steps": len(steps),
+        "steps": [s.index for s in steps],
+        "corruption_rule": [
+            arms["corrupted", i].edits[-1].detail["rule"] if ("corrupted", i) in arms else None
+            for i in range(len(steps))
+        ],
+        **_excluded(arms, len(steps)),
+        **measured,
+        **{f"mean_{name}": _mean(measured[name]) for name in STEP_MEASURES},
+        **cost([pack]),
+    }
+    arrays = _arrays(found, len(steps))
+    return [record(trace, "causal_effects", "", settings.seed, arrays=arrays, **values)]
+
+
+def effects(
+    found: Mapping[Arm, Mapping[str, float]], n_steps: int, gold: str | None
+) -> dict[str, list[Any]]:
+    """Every measure of `STEP_MEASURES` from the log distributions of a pack's branches.
+
+    Args:
+        found: by arm, log-probabilities over the answers; the baseline's, and as many as there
+            are of ("removed", i), ("corrupted", i) and the four corners of TTS ("exit", i),
+            ("exit_corrupted", i), ("exit_context", i), ("exit_both", i) of step i from 0.
+        gold: the right answer, None if unknown.
+    """
+    baseline = found[BASELINE]
+    own = top(baseline)
+    outcomes = scored_outcomes(baseline, {arm: d for arm, d in found.items() if arm != BASELINE})
+    made: dict[str, list[Any]] = {name: [] for name in STEP_MEASURES}
+    for i in range(n_steps):
+        for kind, drop in (("removed", "graded_necessity"), ("corrupted", "corrupted_log_odds")):
+            outcome = outcomes.get((kind, i))
+            made[drop].append(None if outcome is None else _number(outcome.log_odds))
+            made[f"{kind}_tv"].append(None if outcome is None else _number(outcome.tv))
+            made[f"{kind}_flips"].append(None if outcome is None else outcome.flips)
+        for kind, ending in (("corrupted", ""), ("exit_corrupted", "_truncated")):
+            for name, answer in (("nldd", gold), ("nldd_own", own)):
+                made[name + ending].append(_decay(baseline, found.get((kind, i)), answer))
+        p = [math.exp(found[kind, i][own]) if (kind, i) in found else None for kind in _CORNERS]
+        for name, value in _tts(p).items():
+            made[name].append(_number(value))
+    return made
+
+
+def _arms(model: Model, trace: Trace, seed: int) -> dict[Arm, Trace]:
+    """Every edited trace; without those of what cannot be corrupted."""
+    arms: dict[Arm, Trace] = {BASELINE: trace}
+    context, perturbed = trace, False
+    place = {s.index: i for i, s in enumerate(trace.counted_steps)}
+    for step in trace.steps:
+        corrupted = _corrupted(model, trace, step.index, seed)
+        both = _corrupted(model, context, step.index, seed)
+        if step.counted:
+            i, at = place[step.index], step.index
+            arms["removed", i] = remove_step(trace, at)
+            arms["exit", i] = truncate_after_step(trace, at)
+            if corrupted is not None:
+                arms["corrupted", i] = corrupted
+                arms["exit_corrupted", i] = truncate_after_step(corrupted, at)
+            if perturbed:
+                arms["exit_context", i] = truncate_after_step(context, at)
+                if both is not None:
+                    arms["exit_both", i] = truncate_after_step(both, at)
+        if both is not None:
+            context, perturbed = both, True
+    return arms
+
+
+def _corrupted(model: Model, trace: Trace, step: int, seed: int) -> Trace | None:
+    try:
+        return corrupt_step(trace, step, seed, model.encode, model.pieces)
+    except NotCorruptible:
+        return None
+
+
+def _excluded(arms: Mapping[Arm, Trace], n_steps: int) -> dict[str, list[str | None]]:
+    """Why a step has no corruption, and why it has no TTS; None where it has."""
+    corrupt = [None if ("corrupted", i) in arms else NOTHING_TO_CORRUPT for i in range(n_steps)]
+    context = [
+        None if ("exit_context", i) in arms else CONTEXT_NOT_CORRUPTIBLE if i else NO_CONTEXT
+        for i in range(n_steps)
+    ]
+    both = [a or b for a, b in zip(corrupt, context, strict=True)]
+    return {"corrupt_excluded": corrupt, "tts_excluded": both}
+
+
+def _decay(
+    clean: Mapping[str, float], corrupt: Mapping[str, float] | None, answer: str | None
+) -> float | None:
+    if corrupt is None or answer is None or answer not in clean:
+        return None
+    return _number(nldd(logit_difference(clean, answer), logit_difference(corrupt, answer)))
+
+
+def _tts(p: Sequence[float | None]) -> dict[str, float | None]:
+    """TTS and its two terms from the probabilities at `_CORNERS`."""
+    made: dict[str, float | None] = dict.fromkeys(("tts", "tts_intact", "tts_perturbed"))
+    intact, step, context, both = p
+    if intact is not None and step is not None:
+        made["tts_intact"] = abs(intact - step)
+        if context is not None and both is not None:
+            made["tts_perturbed"] = abs(context - both)
+            made["tts"] = true_thinking_score((intact, step), (context, both))
+    return made
+
+
+def _arrays(found: Mapping[Arm, Mapping[str, float]], n_steps: int) -> dict[str, np.ndarray]:
+    n = len(found[BASELINE])
+
+    def p(arm: Arm) -> np.ndarray:
+        if arm not in found:
+            return np.full(n, np.nan, np.float32)
+        return np.exp(np.array(list(found[arm].values()))).astype(np.float32)
+
+    def of_steps(kind: str) -> np.ndarray:
+        return np.array([p((kind, i)) for i in range(n_steps)]).reshape(n_steps, n)
+
+    exits = np.stack([of_steps(kind) for kind in _CORNERS], axis=1)
+    return {
+        "baseline": p(BASELINE),
+        "removed": of_steps("removed"),
+        "corrupted": of_steps("corrupted"),
+        "exits": exits.reshape(n_steps, 2, 2, n),
+    }
+
+
+def _number(value: float | None) -> float | None:
+    # + 0.0: what rounds to minus zero is zero
+    return None if value is None else round(float(value), _DIGITS) + 0.0
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    kept = [v for v in values if v is not None]
+    return _number(math.fsum(kept) / len(kept)) if kept else None
