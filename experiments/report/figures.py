@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.report.attention_figure import attention_picture
+from experiments.report.causal_figures import causal_effects_picture, head_to_head_picture
 from experiments.report.contrasts import by_task_picture, contrast_picture
 from experiments.report.information_figure import information_picture
 from experiments.report.integrity_figure import integrity_picture
@@ -45,6 +46,8 @@ OF_PROBES = {
     "tracing_by_position": tracing_picture,
     "information_by_step": information_picture,
     "knockout_by_step": knockout_picture,
+    "causal_effects_by_step": causal_effects_picture,
+    "head_to_head": head_to_head_picture,
 }
 """What is drawn of a table that is there only where its probe was asked."""
 POSITION_BINS = 5

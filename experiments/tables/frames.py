@@ -14,6 +14,7 @@ from experiments.runs.planfile import counted
 from experiments.runs.store import read_records
 from experiments.tables.knockout import KNOCKED
 from experiments.tables.outcomes import EDITS, Place, answers, flips, graded, measured
+from probes.causal_effects import STEP_MEASURES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,6 +177,22 @@ class Run:
                 | {name: r[name][i] for name in KNOCKED}
                 for r in found
                 for i in range(r["n_steps"])
+            ],
+        )
+
+    @cached_property
+    def causal_effects(self) -> pd.DataFrame:
+        """A row per item and step: graded necessity, NLDD, TTS, and why one of them is not."""
+        found = [r for r in read_records(self.path, "causal_effects") if not r.get("excluded")]
+        names = ("corruption_rule", *STEP_MEASURES, "corrupt_excluded", "tts_excluded")
+        return _frame(
+            (*_BASE, "position", "step", "answer", *names),
+            [
+                _base(r)
+                | {"position": i + 1, "step": step, "answer": r["answer"]}
+                | {name: r[name][i] for name in names}
+                for r in found
+                for i, step in enumerate(r["steps"])
             ],
         )
 

@@ -9,6 +9,8 @@ import pandas as pd
 from experiments.config.probes import TaxonomyConfig
 from experiments.tables.attention import attention_by_layer_table, attention_table
 from experiments.tables.information import information_by_step_table, information_table
+from experiments.tables.causal_effects import causal_effects_by_step_table, causal_effects_table
+from experiments.tables.head_to_head import head_to_head_table
 from experiments.tables.integrity import (
     correlations_table,
     error_detection_table,
@@ -64,6 +66,10 @@ def probe_tables(
     if "knockout" in asked:
         made["knockout"] = knockout_table(records, seed, resamples)
         made["knockout_by_step"] = knockout_by_step_table(records, seed, resamples)
+    if "causal_effects" in asked:
+        made["causal_effects"] = causal_effects_table(records, seed, resamples)
+        made["causal_effects_by_step"] = causal_effects_by_step_table(records, seed, resamples)
+        made["head_to_head"] = head_to_head_table(records, seed=seed, resamples=resamples)
     if any(is_variant(r["dataset"]) for r in records if r["probe"] == "slrc"):
         made["prompt_interventions"] = prompt_interventions_table(
             records, settings, seed=seed, resamples=resamples

@@ -1,0 +1,135 @@
+"""Graded effects of the steps: where they stand in the reasoning, and which measures agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from experiments.report.picture import Picture, legend_above
+from experiments.report.plots import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK_ON_DARK,
+    ORANGE,
+    PURPLE,
+    panels,
+    share_ticks,
+)
+from experiments.tables.head_to_head import ORDER
+from experiments.tables.tidy import rows, where
+
+LINES = {
+    "removed_tv": (BLUE, "o", "removed: total variation"),
+    "corrupted_tv": (ORANGE, "s", "corrupted, later text frozen: total variation"),
+    "tts": (GREEN, "^", "true-thinking score"),
+    "tts_intact": (PURPLE, "D", "true-thinking score, own context alone"),
+}
+"""The effects that are shares of probability; log-odds and NLDD have another scale."""
+NONE = "#DDDDDD"
+NAMES = {
+    "necessity_generated": "necessity",
+    "necessity_scored": "necessity, scored",
+    "slrc_generated": "SLRC",
+    "slrc_scored": "SLRC, scored",
+    "regenerate_generated": "regenerated",
+    "regenerate_scored": "regenerated, scored",
+    "graded_necessity": "graded necessity",
+    "removed_tv": "total variation",
+    "nldd": "NLDD",
+    "nldd_own": "NLDD, own answer",
+    "tts": "TTS",
+}
+
+
+def effects_by_place(ax: Axes, table: pd.DataFrame) -> Axes:
+    """Mean effect of a step by its relative place, of one model and task."""
+    for i, (name, (colour, marker, label)) in enumerate(LINES.items()):
+        line = table.dropna(subset=[name])
+        # a little apart, or lines that say the same would hide each other
+        x = line["position"].to_numpy() + 0.015 * (i - 1.5)
+        ax.plot(x, line[name], color=colour, marker=marker, ms=3, lw=1.3, label=label)
+        low, high = line[f"{name}_low"], line[f"{name}_high"]
+        ax.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
+    share_ticks(ax.yaxis)
+    ax.set(xlim=(0, 1), ylim=(-0.03, 1.03), xticks=[0.05, 0.95])
+    ax.set_xticklabels(["first", "last"])
+    ax.tick_params(axis="x", length=0)
+    ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
+    return ax
+
+
+def agreement_map(ax: Axes, table: pd.DataFrame, names: Sequence[str]) -> Axes:
+    """A square for every two of the named measures, of one model and task.
+
+    Above the diagonal the rank correlation over items, below it the mean one of the steps
+    within an item; a grey square where there is none.
+    """
+    cells = np.full((len(names), len(names)), math.nan)
+    for row in rows(table):
+        i, j = names.index(row["measure"]), names.index(row["other"])
+        cells[i, j], cells[j, i] = row["spearman"], row["step_spearman"]
+    ax.set_facecolor(NONE)
+    ax.imshow(cells, cmap="PuOr_r", vmin=-1, vmax=1)
+    for i, j in zip(*np.nonzero(~np.isnan(cells)), strict=True):
+        ink = INK_ON_DARK if abs(cells[i, j]) > 0.6 else "#222222"
+        text = f"{round(float(cells[i, j]), 2) + 0.0:.2f}".replace("0.", ".", 1)
+        ax.text(j, i, text, ha="center", va="center", fontsize=5.5, color=ink)
+    labels = [NAMES[name] for name in names]
+    ax.set_xticks(range(len(names)), labels, rotation=45, ha="right", fontsize=7)
+    ax.set_yticks(range(len(names)), labels, fontsize=7)
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    return ax
+
+
+def causal_effects_picture(by_step: pd.DataFrame) -> Picture:
+    """One panel per model and task."""
+    figure = None
+    if len(by_step):
+        figure, axes = panels(by_step, effects_by_place, across=3, width=2.8, height=2.1)
+        figure.supxlabel("place of the step in the reasoning", fontsize=9)
+        figure.supylabel("probability moved", fontsize=9)
+        legend_above(figure, axes[0, 0])
+    return Picture(
+        "causal_effects",
+        "How far does a step move the answer?",
+        "Probability that an edit of one step moves, by the relative place of the step, mean "
+        "over items with 95 % bootstrap intervals. Total variation is read after the whole "
+        "reasoning, the true-thinking score right after the step; a step that is read there "
+        "may be overruled by what follows. The first step has no context to perturb, hence no "
+        "true-thinking score but the half in its own context.",
+        by_step,
+        figure,
+        "No item was measured.",
+    )
+
+
+def head_to_head_picture(table: pd.DataFrame) -> Picture:
+    """One map per model and task."""
+    data = where(table, framing="prefix")
+    figure = None
+    if len(data):
+        # the same of all panels: their rows have one set of names
+        present = {*data["measure"], *data["other"]}
+        names = [name for name in ORDER if name in present]
+        draw = partial(agreement_map, names=names)
+        figure, _ = panels(data, draw, across=2, width=4.1, height=3.9)
+    return Picture(
+        "head_to_head",
+        "Do the measures agree?",
+        "Spearman’s rank correlation of every two measures: over items above the diagonal, over "
+        "the steps within an item (mean of the items) below it. Grey where a measure says the "
+        "same of all, or where SLRC has no number of a single step. Items of one mechanism "
+        "differ by chance alone: which measure to trust is told by models of known truth, not "
+        "by agreement. Intervals are in the table.",
+        data,
+        figure,
+        "No two measures were taken of the same items.",
+    )
