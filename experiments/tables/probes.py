@@ -8,9 +8,9 @@ import pandas as pd
 
 from experiments.config.probes import TaxonomyConfig
 from experiments.tables.attention import attention_by_layer_table, attention_table
-from experiments.tables.information import information_by_step_table, information_table
 from experiments.tables.causal_effects import causal_effects_by_step_table, causal_effects_table
 from experiments.tables.head_to_head import head_to_head_table
+from experiments.tables.information import information_by_step_table, information_table
 from experiments.tables.integrity import (
     correlations_table,
     error_detection_table,
