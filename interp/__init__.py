@@ -13,7 +13,7 @@ from interp.errors import UserError
 
 if TYPE_CHECKING:
     from interp.answer import Answered
-    from interp.edits import Knockout
+    from interp.edits import Knockout, Patch
     from interp.execute import Execution, Generation
     from interp.forest import Branch, Forest
     from interp.loading import load, wrap
@@ -30,6 +30,7 @@ _HOMES = {
     "Generation": "execute",
     "Knockout": "edits",
     "Model": "model",
+    "Patch": "edits",
     "Prompt": "prompts",
     "Read": "read",
     "ReasoningFormat": "prompts",
@@ -46,6 +47,7 @@ __all__ = [
     "Generation",
     "Knockout",
     "Model",
+    "Patch",
     "Prompt",
     "Read",
     "ReasoningFormat",

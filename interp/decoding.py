@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from interp.attention import is_eager, kernel
-from interp.edits import Edit
+from interp.edits import Edit, Knockout
 from interp.keyvalues import KeyValues
 from interp.masks import Cut, as_additive, without
 
@@ -111,7 +111,9 @@ class Decode:
 
     def _cuts_in(self, layer: int) -> list[Cut]:
         cuts = []
-        for knockout in dict.fromkeys(e for mine in self._edits for e in mine):
+        for knockout in dict.fromkeys(
+            e for mine in self._edits for e in mine if isinstance(e, Knockout)
+        ):
             first, last = knockout.queries
             done = self.positions >= first
             if last is not None:

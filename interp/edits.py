@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
+
+from jaxtyping import Float
+from torch import Tensor
 
 if TYPE_CHECKING:
     from interp.model import Model
 
 Span = tuple[int, int]
 """Half-open, of positions counted from the first token of the branch."""
+Site = Literal["residual", "attention", "mlp"]
+"""The stream after a layer, or what its attention or its MLP puts out, before any norm after it."""
+SITES: tuple[Site, ...] = get_args(Site)
 
 
 @dataclass(frozen=True)
@@ -56,30 +62,84 @@ class Knockout:
         return self.layers is None or layer in self.layers
 
 
-Edit = Knockout
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """Activations put in the place of a branch's own, at chosen tokens of one layer.
+
+    The tokens before the first of the positions are computed as without it, and shared; all
+    later nodes are computed again through every layer, the layers below the patch too. Where two
+    patches of a branch meet, the later of its edits stands.
+    """
+
+    site: Site
+    layer: int
+    """Index from 0; `residual` is the stream after this layer."""
+    positions: tuple[int, ...]
+    """Counted from the first token of the branch."""
+    values: Float[Tensor, "positions D"]
+
+    def __post_init__(self) -> None:
+        if self.site not in SITES:
+            raise ValueError(f"patch: unknown site {self.site!r}; use {', '.join(SITES)}")
+        if self.values.ndim != 2 or len(self.values) != len(self.positions):
+            raise ValueError(
+                f"patch of {len(self.positions)} positions: values of shape "
+                f"{tuple(self.values.shape)}; give one row of the model's width for each"
+            )
+        if any(p < 0 for p in self.positions):
+            raise ValueError(f"patch positions {self.positions}: count from 0")
+
+    @property
+    def first(self) -> int | None:
+        """The first position that is replaced; None if there is none."""
+        return min(self.positions, default=None)
+
+
+Edit = Knockout | Patch
 
 
 def check(model: Model, edits: Sequence[Edit], length: int) -> None:
     """Whether a branch of so many tokens, and the model, have what the edits name.
 
     Raises:
-        ValueError: a position, layer or head that is not there.
-        UserError: the model's attention does not go through transformers' interface.
+        ValueError: a position, layer, head or width that is not there.
+        UserError: the model's attention does not go through transformers' interface, or it has
+            no part of its own for a site.
     """
+    for edit in edits:
+        if isinstance(edit, Knockout):
+            _check_knockout(model, edit, length)
+        else:
+            _check_patch(model, edit, length)
+
+
+def _check_knockout(model: Model, edit: Knockout, length: int) -> None:
     from interp.errors import UserError
 
-    for edit in edits:
-        if not model.supports_tree:
-            raise UserError(f"{model.name}: no attention knockout: {model.tree_reason}")
-        if edit.keys[1] > length:
-            raise ValueError(f"knockout keys {edit.keys} lie outside a branch of {length} tokens")
-        heads = model.hf.config.get_text_config().num_attention_heads
-        for what, given, there in (
-            ("layer", edit.layers, model.n_layers),
-            ("head", edit.heads, heads),
-        ):
-            wrong = [x for x in given or () if not 0 <= x < there]
-            if wrong:
-                raise ValueError(
-                    f"knockout: {what} {wrong[0]}: {model.name} has {what}s 0 to {there - 1}"
-                )
+    if not model.supports_tree:
+        raise UserError(f"{model.name}: no attention knockout: {model.tree_reason}")
+    if edit.keys[1] > length:
+        raise ValueError(f"knockout keys {edit.keys} lie outside a branch of {length} tokens")
+    _check_index(model, "knockout: layer", edit.layers or (), model.n_layers)
+    heads = model.hf.config.get_text_config().num_attention_heads
+    _check_index(model, "knockout: head", edit.heads or (), heads)
+
+
+def _check_patch(model: Model, edit: Patch, length: int) -> None:
+    outside = [p for p in edit.positions if p >= length]
+    if outside:
+        raise ValueError(f"patch position {outside[0]} lies outside a branch of {length} tokens")
+    _check_index(model, "patch: layer", (edit.layer,), model.n_layers)
+    width = model.hf.config.get_text_config().hidden_size
+    if edit.values.shape[1] != width:
+        raise ValueError(
+            f"patch values of width {edit.values.shape[1]}: {model.name} has width {width}"
+        )
+    model.structure.part(edit.site, edit.layer)
+
+
+def _check_index(model: Model, what: str, given: Sequence[int], there: int) -> None:
+    wrong = [x for x in given if not 0 <= x < there]
+    if wrong:
+        kind = what.rpartition(" ")[2]
+        raise ValueError(f"{what} {wrong[0]}: {model.name} has {kind}s 0 to {there - 1}")

@@ -8,18 +8,17 @@ asked nodes. The one-by-one loop is the oracle, and the way for models a tree ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from interp import attention
+from interp import attention, hooks
 from interp.decoding import Decode
-from interp.edits import Edit
+from interp.edits import Edit, Site
 from interp.forest import Forest
 from interp.keyvalues import KeyValues
 from interp.prefill import Prefill
@@ -48,10 +47,14 @@ class Taps:
     """Nodes whose attention rows are wanted."""
     hidden: frozenset[int] = frozenset()
     """Nodes whose residual stream is wanted."""
+    sites: tuple[Site, ...] = ()
+    """Also what these sites of every layer put out, at the same nodes."""
     row_weights: dict[int, list[Tensor]] = field(default_factory=dict)
     """node -> per layer (H, P)."""
     residuals: dict[int, Tensor] = field(default_factory=dict)
     """node -> (L + 1, D): the embeddings, then after every layer, before the final norm."""
+    outputs: dict[int, dict[Site, Tensor]] = field(default_factory=dict)
+    """node -> site -> (L, D)."""
 
 
 @torch.inference_mode()
@@ -75,7 +78,13 @@ def prefill(
         here = wanted[(wanted >= start) & (wanted < stop)]
         read = Prefill(forest, cache, start, stop, row_nodes=sorted(taps.rows), dense=dense)
         stream = sorted(n for n in taps.hidden if start <= n < stop)
-        with _residuals(model, [n - start for n in stream]) as residuals:
+        at = [n - start for n in stream]
+        with (
+            # first the patches, so that what is read is what they left
+            hooks.patched(model, hooks.placed(forest, start, stop)),
+            hooks.residuals(model, at) as residuals,
+            hooks.outputs(model, at, taps.sites) as outputs,
+        ):
             logits = _forward(
                 model,
                 read,
@@ -87,6 +96,10 @@ def prefill(
             taps.row_weights[node] = [layers[i] for i in sorted(layers)]
         for i, node in enumerate(stream):
             taps.residuals[node] = torch.stack([layer[i] for layer in residuals])
+            taps.outputs[node] = {
+                site: torch.stack([layer[i] for layer in layers])
+                for site, layers in outputs.items()
+            }
         if here.size:
             on_logits(here.tolist(), logits)
     return cache
@@ -105,32 +118,6 @@ def _forward(
             logits_to_keep=at.to(model.device),
         ).logits[0]
     return logits[: keep.numel()]
-
-
-@contextmanager
-def _residuals(model: Model, positions: list[int]) -> Iterator[list[Tensor]]:
-    """Collect (len(positions), D) before the first layer and after every layer."""
-    found: list[Tensor] = []
-    if not positions:
-        yield found
-        return
-    layers = model.structure.layers
-
-    def before(_: nn.Module, args: tuple, kwargs: dict) -> None:
-        x = args[0] if args else kwargs["hidden_states"]
-        found.append(x[0, positions].to(model.device))
-
-    def after(_: nn.Module, __: tuple, out: Tensor | tuple) -> None:
-        x = out if isinstance(out, Tensor) else out[0]
-        found.append(x[0, positions].to(model.device))
-
-    hooks = [layers[0].register_forward_pre_hook(before, with_kwargs=True)]
-    hooks += [layer.register_forward_hook(after) for layer in layers]
-    try:
-        yield found
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def greedy(logits: Tensor) -> Tensor:
@@ -253,15 +240,24 @@ def one_by_one(
     on_logits: Callable[[int, Tensor], None],
     on_residuals: Callable[[int, Tensor], None] | None = None,
     unembed: bool = True,
+    *,
+    edits: Sequence[Sequence[Edit]] | None = None,
+    sites: Sequence[Site] = (),
+    on_outputs: Callable[[int, dict[Site, Tensor]], None] | None = None,
 ) -> None:
     """The oracle: each sequence in a plain forward; (index, (A, V) logits) handed over.
 
     `on_residuals` is given (index, (A, L + 1, D) streams) of the same positions. Without
-    `unembed` no logits are handed over, nor made but those of one position.
+    `unembed` no logits are handed over, nor made but those of one position. `edits` are
+    patches: knockouts need the forest's attention. `on_outputs` is given what `sites` put out.
     """
     for i, (ids, positions) in enumerate(zip(sequences, ask, strict=True)):
         at = [p % len(ids) for p in positions]
-        with _residuals(model, at if on_residuals else []) as residuals:
+        with (
+            hooks.patched(model, hooks.placed_alone(edits[i] if edits else (), len(ids))),
+            hooks.residuals(model, at if on_residuals else []) as residuals,
+            hooks.outputs(model, at, sites) as outputs,
+        ):
             logits = model.hf(
                 input_ids=torch.tensor([list(ids)], device=model.device),
                 use_cache=False,
@@ -269,6 +265,8 @@ def one_by_one(
             ).logits[0]
         if on_residuals and at:
             on_residuals(i, torch.stack(residuals, dim=1))
+        if on_outputs and at:
+            on_outputs(i, {site: torch.stack(layers, dim=1) for site, layers in outputs.items()})
         if unembed:
             on_logits(i, logits)
 

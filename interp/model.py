@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from interp import answer, control, detokenise, doors, generate, lens, likelihood, prompts, read
 from interp.answer import Answered, Boundary
-from interp.edits import Edit
+from interp.edits import Edit, Site
 from interp.execute import Execution, Generation
 from interp.forest import Branch
 from interp.likelihood import Likelihoods
@@ -104,12 +104,19 @@ class Model:
         *,
         rows: bool = False,
         residuals: bool = False,
+        sites: Sequence[Site] = (),
         logits: bool = True,
         execution: Execution = "auto",
     ) -> ForestRun:
         """Read branches at their asked positions; see `interp.read.read`."""
         return read.read(
-            self, branches, rows=rows, residuals=residuals, logits=logits, execution=execution
+            self,
+            branches,
+            rows=rows,
+            residuals=residuals,
+            sites=sites,
+            logits=logits,
+            execution=execution,
         )
 
     def likelihood(

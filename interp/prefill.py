@@ -237,7 +237,8 @@ def cuts_of(forest: Forest, nodes: np.ndarray) -> list[Cut]:
     under: dict[Knockout, list[int]] = {}
     for mark in np.unique(marks).tolist():
         for edit in forest.edits[mark]:
-            under.setdefault(edit, []).append(mark)
+            if isinstance(edit, Knockout):
+                under.setdefault(edit, []).append(mark)
     cuts = []
     for knockout, of in under.items():
         first, last = knockout.queries

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from interp import execute
-from interp.edits import Edit, check
+from interp.edits import Edit, Knockout, Site, check
 from interp.errors import UserError
 from interp.execute import Execution
 from interp.forest import Branch, Forest, split_by_budget
@@ -30,6 +30,8 @@ class Read:
     """Per asked position: attention of every layer and head over the path to it."""
     residuals: Float[Tensor, "A L+1 D"] | None = None
     """Embeddings, then the stream after every layer, before the final norm."""
+    outputs: Mapping[Site, Float[Tensor, "A L D"]] = field(default_factory=dict)
+    """What the sites asked for put out, at every layer."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ def read(
     *,
     rows: bool = False,
     residuals: bool = False,
+    sites: Sequence[Site] = (),
     logits: bool = True,
     execution: Execution = "auto",
 ) -> ForestRun:
@@ -58,6 +61,7 @@ def read(
     Args:
         rows: also the attention rows of the asked tokens.
         residuals: also the residual streams at the asked tokens.
+        sites: also what these put out there: what a `Patch` of another branch is made of.
         logits: the logits there; at thousands of positions they are the most of what is read.
         execution: `packed` (one trie), `dense` (one trie under an N x N mask), `loop`
             (one by one), or `auto`: packed where the model allows.
@@ -79,11 +83,12 @@ def read(
     for group in groups(model, ids, how, edits):
         forest = Forest.of([ids[i] for i in group], [edits[i] for i in group])
         trie += len(forest)
-        if how == "loop" and not rows and not edits[group[0]]:
+        cut = any(isinstance(e, Knockout) for i in group for e in edits[i])
+        if how == "loop" and not rows and not cut:
             # Not as a forest of one path: its chunks are joined by attention alone, which a
             # model with a recurrent state, or with attention of its own, does not go through.
             (i,) = group
-            reads[i] = _loop_read(model, branches[i], residuals, logits)
+            reads[i] = _loop_read(model, branches[i], residuals, sites, logits)
             continue
         at = {
             i: [int(path[p]) for p in branches[i].ask]
@@ -92,7 +97,9 @@ def read(
         nodes = frozenset(n for asked in at.values() for n in asked)
         found: dict[int, Tensor] = {}
         taps = execute.Taps(
-            rows=nodes if rows else frozenset(), hidden=nodes if residuals else frozenset()
+            rows=nodes if rows else frozenset(),
+            hidden=nodes if residuals or sites else frozenset(),
+            sites=tuple(sites),
         )
         execute.prefill(
             model,
@@ -109,6 +116,7 @@ def read(
                 logits=torch.stack([found[n] for n in asked]) if logits else torch.empty(0, 0),
                 rows=tuple(torch.stack(taps.row_weights[n]) for n in asked) if rows else (),
                 residuals=torch.stack([taps.residuals[n] for n in asked]) if residuals else None,
+                outputs={s: torch.stack([taps.outputs[n][s] for n in asked]) for s in sites},
             )
     return ForestRun(
         branches=tuple(r for r in reads if r is not None),
@@ -119,10 +127,13 @@ def read(
     )
 
 
-def _loop_read(model: Model, branch: Branch, residuals: bool, wanted: bool) -> Read:
-    """One branch in a plain forward of its own."""
+def _loop_read(
+    model: Model, branch: Branch, residuals: bool, sites: Sequence[Site], wanted: bool
+) -> Read:
+    """One branch in a plain forward of its own, its patches put in by plain hooks."""
     logits: list[Tensor] = []
     streams: list[Tensor] = []
+    found: dict[Site, Tensor] = {}
     execute.one_by_one(
         model,
         [branch.ids],
@@ -130,10 +141,14 @@ def _loop_read(model: Model, branch: Branch, residuals: bool, wanted: bool) -> R
         lambda _, x: logits.append(x.float()),
         (lambda _, x: streams.append(x)) if residuals else None,
         unembed=wanted,
+        edits=[branch.edits],
+        sites=sites,
+        on_outputs=lambda _, x: found.update(x),
     )
     return Read(
         logits=logits[0] if wanted else torch.empty(0, 0),
         residuals=streams[0] if streams else None,
+        outputs=found,
     )
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from interp import attention, masks
+from interp.edits import Site
 from interp.errors import UserError
 
 
@@ -28,22 +29,41 @@ class Structure:
     """How many layers call transformers' attention interface; fewer than `n_layers`
     means that the packed forest cannot serve the model."""
     takes_positions: bool
+    attentions: tuple[nn.Module | None, ...]
+    """Per layer, its child that holds the attention; None where none could be told."""
+    mlps: tuple[nn.Module | None, ...]
 
     @property
     def n_layers(self) -> int:
         return len(self.layers)
 
+    def part(self, site: Site, layer: int) -> nn.Module:
+        """The module whose output is a site of a layer.
+
+        Raises:
+            UserError: the layer has no such part that probing could tell.
+        """
+        of_site = {"residual": self.layers, "attention": self.attentions, "mlp": self.mlps}
+        found = of_site[site][layer]
+        if found is None:
+            raise UserError(
+                f"{type(self.layers[layer]).__name__}: which part of layer {layer} is its {site} "
+                "cannot be told: its attention does not go through transformers' interface, or it "
+                "has more than two parts; use the residual stream"
+            )
+        return found
+
 
 class _Counter:
-    """An attention session that only counts the layers that call it."""
+    """An attention session that only notes which module of which layer calls it."""
 
     def __init__(self) -> None:
-        self.layers: set[int] = set()
+        self.layers: dict[int, nn.Module] = {}
 
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
     ) -> Tensor:
-        self.layers.add(int(module.layer_idx))  # pyright: ignore
+        self.layers[int(module.layer_idx)] = module  # pyright: ignore
         mask = masks.as_additive(
             masks.causal_mask(query.shape[2], key.shape[2], None, query.device), query.dtype
         )
@@ -102,17 +122,29 @@ def probe(hf: nn.Module) -> Structure:
         for layers in lists:
             end = last.get(id(layers[-1]))
             if end is not None and _equal(end, into):
+                parts = [_parts(layer, set(counter.layers.values())) for layer in layers]
                 return Structure(
                     layers=layers,
                     final_norm=norm,
                     unembedding=unembedding,
                     attention_layers=len(counter.layers),
                     takes_positions="position_ids" in inspect.signature(hf.forward).parameters,
+                    attentions=tuple(one for one, _ in parts),
+                    mlps=tuple(other for _, other in parts),
                 )
     raise UserError(
         f"{type(hf).__name__}: found no list of {depth} layers whose output goes through a norm "
         "into the unembedding; this architecture needs an adapter in interp/structure.py"
     )
+
+
+def _parts(layer: nn.Module, attending: set[nn.Module]) -> tuple[nn.Module | None, ...]:
+    """The two children of a layer that hold matrices: the one that attends, and the other."""
+    heavy = [m for m in layer.children() if any(p.dim() > 1 for p in m.parameters())]
+    holding = [m for m in heavy if not attending.isdisjoint(m.modules())]
+    if len(heavy) != 2 or len(holding) != 1:
+        return None, None
+    return holding[0], next(m for m in heavy if m is not holding[0])
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

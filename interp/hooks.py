@@ -1,0 +1,138 @@
+"""Hooks on a model's layers and their parts: what is read there, and what is put in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from interp.edits import Edit, Patch, Site
+from interp.forest import Forest
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+Placed = Mapping[tuple[Site, int], Sequence[tuple[Tensor, Tensor]]]
+"""Per site and layer: rows of the forward at hand, and what is put there."""
+
+
+def placed(forest: Forest, start: int, stop: int) -> Placed:
+    """The patches of nodes `start`..`stop`, by rows of their forward."""
+    marks, depth = forest.mark[start:stop], forest.depth[start:stop]
+    found: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]] = {}
+    for mark in np.unique(marks).tolist():
+        rows = np.flatnonzero(marks == mark)
+        for patch in forest.edits[mark]:
+            if isinstance(patch, Patch):
+                _place(found, patch, rows, depth[rows])
+    return found
+
+
+def placed_alone(edits: Sequence[Edit], length: int) -> Placed:
+    """The patches of one sequence that is run by itself."""
+    rows = np.arange(length)
+    found: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]] = {}
+    for patch in edits:
+        if isinstance(patch, Patch):
+            _place(found, patch, rows, rows)
+    return found
+
+
+def _place(
+    found: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]],
+    patch: Patch,
+    rows: np.ndarray,
+    depth: np.ndarray,
+) -> None:
+    # several nodes may stand at one depth: labels that part after the same text
+    at: dict[int, list[int]] = {}
+    for d, r in zip(depth.tolist(), rows.tolist(), strict=True):
+        at.setdefault(d, []).append(r)
+    pairs = [(r, i) for i, p in enumerate(patch.positions) for r in at.get(p, ())]
+    if pairs:
+        into, of = (torch.tensor(x) for x in zip(*pairs, strict=True))
+        found.setdefault((patch.site, patch.layer), []).append(
+            (into, patch.values[of.to(patch.values.device)])
+        )
+
+
+@contextmanager
+def patched(model: Model, places: Placed) -> Iterator[None]:
+    """Put activations in their places while a (1, T) batch runs."""
+
+    def hook(replacements: Sequence[tuple[Tensor, Tensor]]) -> Any:
+        def replace(_: nn.Module, __: tuple, out: Tensor | tuple) -> Tensor | tuple:
+            x = out if isinstance(out, Tensor) else out[0]
+            x = x.clone(memory_format=torch.contiguous_format)
+            # some experts give (T, D), all others (1, T, D)
+            flat = x.view(-1, x.shape[-1])
+            for rows, values in replacements:
+                flat[rows.to(x.device)] = values.to(x)
+            return x if isinstance(out, Tensor) else (x, *out[1:])
+
+        return replace
+
+    hooks = [
+        model.structure.part(site, layer).register_forward_hook(hook(replacements))
+        for (site, layer), replacements in places.items()
+    ]
+    try:
+        yield
+    finally:
+        for handle in hooks:
+            handle.remove()
+
+
+@contextmanager
+def residuals(model: Model, positions: list[int]) -> Iterator[list[Tensor]]:
+    """Collect (len(positions), D) before the first layer and after every layer."""
+    found: list[Tensor] = []
+    if not positions:
+        yield found
+        return
+    layers = model.structure.layers
+
+    def before(_: nn.Module, args: tuple, kwargs: dict) -> None:
+        x = args[0] if args else kwargs["hidden_states"]
+        found.append(x[0, positions].to(model.device))
+
+    hooks = [layers[0].register_forward_pre_hook(before, with_kwargs=True)]
+    hooks += [layer.register_forward_hook(_collect(model, positions, found)) for layer in layers]
+    try:
+        yield found
+    finally:
+        for handle in hooks:
+            handle.remove()
+
+
+@contextmanager
+def outputs(
+    model: Model, positions: list[int], sites: Sequence[Site]
+) -> Iterator[dict[Site, list[Tensor]]]:
+    """Collect (len(positions), D) at the sites of every layer."""
+    found: dict[Site, list[Tensor]] = {site: [] for site in sites}
+    hooks = [
+        model.structure.part(site, layer).register_forward_hook(
+            _collect(model, positions, found[site])
+        )
+        for site in sites
+        for layer in range(model.n_layers)
+        if positions
+    ]
+    try:
+        yield found
+    finally:
+        for handle in hooks:
+            handle.remove()
+
+
+def _collect(model: Model, positions: list[int], found: list[Tensor]) -> Any:
+    def after(_: nn.Module, __: tuple, out: Tensor | tuple) -> None:
+        x = out if isinstance(out, Tensor) else out[0]
+        found.append(x.reshape(-1, x.shape[-1])[positions].to(model.device))
+
+    return after
