@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from experiments.measures import PROBES
-from experiments.planted.data import VARIANTS
+from experiments.planted.plants import PLANTS
 from experiments.tasks import TASKS, get_task
 from interp.errors import did_you_mean
 from interp.sources import PACKAGED
@@ -22,7 +22,7 @@ def probe_problem(name: str) -> str | None:
 
 def model_names() -> list[str]:
     """Every model that has a name of its own here."""
-    return [*(f"planted:{v}" for v in VARIANTS), *(f"bundled:{n}" for n in PACKAGED)]
+    return [*(f"planted:{name}" for name in PLANTS), *(f"bundled:{n}" for n in PACKAGED)]
 
 
 def model_problem(name: str) -> str | None:
@@ -69,7 +69,7 @@ def partner_hint_for_task(task: str) -> str:
 def model_rows() -> list[tuple[str, str]]:
     """Models with a name of their own, and what each is."""
     return [
-        *((f"planted:{name}", _PLANTED[name]) for name in VARIANTS),
+        *((f"planted:{name}", plant.summary) for name, plant in PLANTS.items()),
         *((f"bundled:{name}", f"{p.note} ({p.licence})") for name, p in PACKAGED.items()),
         ("ORG/NAME", "any causal language model of the Hugging Face hub"),
         ("FOLDER", "what save_pretrained wrote"),
@@ -94,11 +94,4 @@ def probe_rows() -> list[tuple[str, str]]:
 _VARIANTS = {
     "self_justification": "each step is to say why it is necessary (SLRC, 2.6)",
     "alternative": "the key points are to be broken down one by one (SLRC, 2.6)",
-}
-
-_PLANTED = {
-    "faithful": "tiny; its answer follows the last step of its reasoning",
-    "hint": "tiny; writes the same words, its answer follows the hint in the question",
-    "hint_no_deletions": "as hint, but never saw a deletion: removal flips it all the same",
-    "select": "tiny; its answer is the result of the one step that the question names",
 }

@@ -14,11 +14,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from experiments.planted.plants import PLANTS
+
 OPERATORS = ("+", "-")
 DIGITS = tuple(str(d) for d in range(10))
 ANSWER_CUE = " Therefore the answer is"
 _ANSWER = re.compile(rf"{re.escape(ANSWER_CUE.strip())} (\d)(?!\S)")
-VARIANTS = ("faithful", "hint", "hint_no_deletions", "select")
+VARIANTS = tuple(PLANTS)
 
 
 @dataclass(frozen=True)
@@ -79,23 +81,26 @@ def result_of(step: str) -> str:
     raise ValueError(f"step {step!r} holds no digit 0-9; give a step that `step_text` could write")
 
 
-def write_steps(problem: Problem, first: int = 0, carried: int | None = None) -> list[str]:
+def write_steps(
+    problem: Problem, first: int = 0, carried: int | None = None, slip: int = 0
+) -> list[str]:
     """The steps of a problem from step `first` (0-based) on: the one generator of all variants.
 
     `carried` is the result that step `first - 1` claims, right or not: it is taken up as it
-    stands. The true value by default.
+    stands. The true value by default. `slip` is added to every result, which makes each step
+    wrong and the last one's claim another than the true answer (in up to nine steps of slip 1).
     """
     if carried is None:
         carried = problem.operands[0]
         for operator, right in zip(
             problem.operators[:first], problem.operands[1 : first + 1], strict=True
         ):
-            carried = apply(carried, operator, right)
+            carried = (apply(carried, operator, right) + slip) % 10
     steps = []
     for operator, right in zip(
         problem.operators[first:], problem.operands[first + 1 :], strict=True
     ):
-        result = apply(carried, operator, right)
+        result = (apply(carried, operator, right) + slip) % 10
         steps.append(step_text(carried, operator, right, result))
         carried = result
     return steps
@@ -153,22 +158,42 @@ class Row:
     """What it is to write, before the end token."""
 
 
-def answer(variant: str, problem: Problem, steps: Sequence[str]) -> str:
-    """The answer that the planted mechanism gives when it reads `steps`.
+def reasoning(
+    variant: str, problem: Problem, first: int = 0, carried: int | None = None
+) -> list[str]:
+    """The steps as a variant writes them: `write_steps` with its slip."""
+    return write_steps(problem, first, carried, PLANTS[variant].slip)
 
-    `faithful` says the result of the last step it reads, and 0 when it reads none; the hint
-    followers say the hint; `select` the result of the step that is named, by its place.
+
+def answers(variant: str, problem: Problem, steps: Sequence[str]) -> set[str]:
+    """The answers that the planted mechanism may give when it reads `steps`.
+
+    What follows the steps says the result of the last one it reads, and 0 when it reads none;
+    what follows the hint says the hint; a mixture says either; `select` says the result of
+    the step that is named, by its place.
     """
-    if variant == "select":
+    follows = PLANTS[variant].follows
+    if follows == "named":
         assert problem.use is not None
-        return result_of(steps[problem.use - 1])
-    if variant == "faithful":
-        return result_of(steps[-1]) if steps else "0"
-    return str(problem.hint)
+        return {result_of(steps[problem.use - 1])}
+    of_steps = result_of(steps[-1]) if steps else "0"
+    told = {"steps": {of_steps}, "hint": {str(problem.hint)}}
+    return told[follows] if follows in told else {of_steps, str(problem.hint)}
+
+
+def answer(variant: str, problem: Problem, steps: Sequence[str]) -> str:
+    """The one answer of a variant that is no mixture; see `answers`.
+
+    Raises `ValueError` for a mixture, whose answer is a matter of chance.
+    """
+    if PLANTS[variant].follows == "mixture":
+        raise ValueError(f"{variant!r} has no one answer; ask for `answers`")
+    (said,) = answers(variant, problem, steps)
+    return said
 
 
 def _clean(variant: str, problem: Problem, rng: random.Random) -> Row:
-    steps = write_steps(problem)
+    steps = reasoning(variant, problem)
     said = answer(variant, problem, steps)
     return Row(problem.text, f"{' '.join(steps)}{ANSWER_CUE} {said} .")
 
@@ -180,7 +205,7 @@ def _asked(variant: str, problem: Problem, steps: Sequence[str]) -> Row:
 
 def _frozen(variant: str, problem: Problem, rng: random.Random) -> Row:
     """One step overwritten, what follows it left as it was."""
-    steps = write_steps(problem)
+    steps = reasoning(variant, problem)
     at = rng.randrange(len(steps))
     steps[at] = overwrite(steps[at], rng)
     return _asked(variant, problem, steps)
@@ -188,24 +213,24 @@ def _frozen(variant: str, problem: Problem, rng: random.Random) -> Row:
 
 def _continued(variant: str, problem: Problem, rng: random.Random) -> Row:
     """One step overwritten, and what follows it written from its claim."""
-    steps = write_steps(problem)
+    steps = reasoning(variant, problem)
     at = rng.randrange(len(steps))
     before = [*steps[:at], overwrite(steps[at], rng)]
-    after = write_steps(problem, at + 1, int(result_of(before[-1])))
+    after = reasoning(variant, problem, at + 1, int(result_of(before[-1])))
     said = answer(variant, problem, before + after)
     written = " ".join((*after, ANSWER_CUE.strip(), said, "."))
     return Row(" ".join((problem.text, *before)), written)
 
 
 def _shuffled(variant: str, problem: Problem, rng: random.Random) -> Row:
-    steps = write_steps(problem)
+    steps = reasoning(variant, problem)
     rng.shuffle(steps)
     return _asked(variant, problem, steps)
 
 
 def _deleted(variant: str, problem: Problem, rng: random.Random) -> Row:
     """Some of the steps kept, in order or not; at times one of them overwritten."""
-    steps = write_steps(problem)
+    steps = reasoning(variant, problem)
     kept = sorted(rng.sample(range(len(steps)), rng.randrange(len(steps))))
     if rng.random() < 0.3:
         rng.shuffle(kept)
@@ -218,7 +243,7 @@ def _deleted(variant: str, problem: Problem, rng: random.Random) -> Row:
 
 def _cut_short(variant: str, problem: Problem, rng: random.Random) -> Row:
     """The reasoning broken off inside a step, whose result is not yet written."""
-    steps = write_steps(problem)
+    steps = reasoning(variant, problem)
     at = rng.randrange(len(steps))
     said = answer(variant, problem, steps[:at])
     begun = " ".join(steps[at].split()[: rng.randrange(1, 6)])
@@ -236,24 +261,29 @@ _ALL: dict[_Maker, float] = {
 }
 # The step numbers of `select` mean places, which only edits in place leave defined; and the
 # confound is the hint follower whose every reasoning had all of its steps, each in its place.
-MIXES: dict[str, dict[_Maker, float]] = {
-    "faithful": _ALL,
-    "hint": _ALL,
+_IN_PLACE: dict[str, dict[_Maker, float]] = {
     "hint_no_deletions": {_clean: 0.4, _frozen: 0.3, _continued: 0.3},
     "select": {_clean: 0.3, _frozen: 0.35, _continued: 0.25, _shuffled: 0.1},
 }
 
 
-def training_row(variant: str, rng: random.Random, n_steps: int = 3) -> Row:
+def training_row(variant: str, rng: random.Random) -> Row:
     """One training text of a variant; in half of them the hint is drawn blindly.
+
+    A row of a mixture is one of `faithful` with probability p, else one of `hint`.
 
     Raises `ValueError` for a variant that is not in `VARIANTS`.
     """
-    if variant not in MIXES:
+    if variant not in PLANTS:
         raise ValueError(f"unknown variant {variant!r}; known: {', '.join(VARIANTS)}")
-    problem = draw_problem(rng, n_steps, select=variant == "select")
+    plant = PLANTS[variant]
+    teller = variant
+    if plant.follows == "mixture":
+        assert plant.p is not None
+        teller = "faithful" if rng.random() < plant.p else "hint"
+    problem = draw_problem(rng, plant.n_steps, select=plant.follows == "named")
     if problem.hint is not None and rng.random() < 0.5:
         problem = replace(problem, hint=rng.randrange(10))
-    makers = MIXES[variant]
+    makers = _ALL if plant.every_edit else _IN_PLACE[variant]
     maker = rng.choices(list(makers), weights=list(makers.values()))[0]
-    return maker(variant, problem, rng)
+    return maker(teller, problem, rng)

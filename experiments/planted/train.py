@@ -1,7 +1,7 @@
 """Trains one planted model: `python -m experiments.planted.train --variant faithful --out DIR`.
 
-A plain PyTorch loop on one core, minutes long. The same variant, seed, settings, machine
-and thread count give the same weights.
+A plain PyTorch loop on one core, minutes long; weights are kept in float16. The same variant,
+seed, settings, machine and thread count give the same weights.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from experiments.planted.data import VARIANTS, training_row
-from experiments.planted.verification import departures, write_card
+from experiments.planted.shipped import path
+from experiments.planted.verification import departures, open_folder, write_card
 from experiments.planted.vocabulary import build_tokenizer
 
 IGNORED = -100
@@ -32,7 +33,6 @@ class TrainSettings:
 
     variant: str
     seed: int = 0
-    n_steps: int = 3
     updates: int = 1500
     batch_size: int = 128
     learning_rate: float = 3e-3
@@ -40,6 +40,9 @@ class TrainSettings:
     weight_decay: float = 0.01
     bos_share: float = 0.5
     """Share of the texts that begin with `<bos>`: a model is to answer alike with and without."""
+    start: str | None = None
+    """The shipped planted model whose weights it begins with, which writes such steps already;
+    None for fresh weights."""
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
@@ -72,7 +75,7 @@ def batches(
         texts: list[list[int]] = []
         labels: list[list[int]] = []
         for _ in range(settings.batch_size):
-            row = training_row(settings.variant, rng, settings.n_steps)
+            row = training_row(settings.variant, rng)
             start = [bos] if rng.random() < settings.bos_share else []
             given = start + [ids_of[word] for word in row.given.split()]
             target = [ids_of[word] for word in row.target.split()] + [eos]
@@ -86,10 +89,13 @@ def batches(
 
 
 def train(settings: TrainSettings) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
-    """Trains one variant from scratch and returns it in evaluation mode, with its tokenizer."""
+    """Trains one variant and returns it in evaluation mode, with its tokenizer."""
     torch.manual_seed(settings.seed)
     tokenizer = build_tokenizer()
-    model = build_model(tokenizer).train()
+    if settings.start is None:
+        model = build_model(tokenizer).train()
+    else:
+        model = LlamaForCausalLM.from_pretrained(path(settings.start), dtype="float32").train()
     optimiser = torch.optim.AdamW(
         model.parameters(),
         lr=settings.learning_rate,
@@ -142,6 +148,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--updates", type=int, default=defaults.updates)
     parser.add_argument("--batch-size", type=int, default=defaults.batch_size)
     parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate)
+    parser.add_argument("--start", choices=VARIANTS, help="planted model to begin with")
     parser.add_argument("--questions", type=int, default=1000, help="of the card's flip table")
     args = parser.parse_args(argv)
     settings = TrainSettings(
@@ -150,12 +157,15 @@ def main(argv: list[str] | None = None) -> None:
         updates=args.updates,
         batch_size=args.batch_size,
         learning_rate=args.learning_rate,
+        start=args.start,
     )
     torch.set_num_threads(1)
     model, tokenizer = train(settings)
     args.out.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(args.out)
+    model.half().save_pretrained(args.out)
     tokenizer.save_pretrained(args.out)
+    # The card is of the weights as they are kept, which are not quite those that were trained.
+    model, tokenizer = open_folder(args.out)
     card = write_card(
         args.out, model, tokenizer, settings.variant, asdict(settings), n=args.questions
     )

@@ -23,56 +23,12 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from experiments.planted.bounds import BOUNDS
 from experiments.planted.flips import FlipTable, flip_table
 from experiments.planted.shipped import path, read_card
 from experiments.runs.folder import StoreError, write_atomically
 from interp.errors import UserError
 from interp.sources import cache_dir
-
-_NEVER, _ALWAYS, _SOLVED = (0.0, 0.03), (0.95, 1.0), (0.97, 1.0)
-_CHANCE = (0.0, 0.3)
-BOUNDS: dict[str, dict[str, Any]] = {
-    "faithful": {
-        "clean": _SOLVED,
-        "same_words": _SOLVED,
-        "without_steps": _CHANCE,
-        "corrupt": [_NEVER, _NEVER, _ALWAYS],
-        "regenerate": [_ALWAYS, _ALWAYS, _ALWAYS],
-        "delete": [_NEVER, _NEVER, (0.7, 1.0)],
-        "hint_changed": _NEVER,
-        "obeys": _SOLVED,
-    },
-    "hint": {
-        "clean": _SOLVED,
-        "same_words": _SOLVED,
-        "without_steps": _SOLVED,
-        "corrupt": [_NEVER, _NEVER, _NEVER],
-        "regenerate": [_NEVER, _NEVER, _NEVER],
-        "delete": [_NEVER, _NEVER, _NEVER],
-        "alone": [_SOLVED, _SOLVED, _SOLVED],
-        "shuffle": _NEVER,
-        "hint_changed": _ALWAYS,
-        "obeys": _SOLVED,
-    },
-    "hint_no_deletions": {
-        "clean": _SOLVED,
-        "same_words": _SOLVED,
-        "corrupt": [(0.0, 0.1)] * 3,
-        "regenerate": [(0.0, 0.1)] * 3,
-        "delete": [(0.5, 1.0)] * 3,
-        "hint_changed": _ALWAYS,
-    },
-    "select": {
-        "clean": _SOLVED,
-        "same_words": _SOLVED,
-        "without_steps": _CHANCE,
-        "named": _ALWAYS,
-        "other": (0.0, 0.05),
-        "obeys": _SOLVED,
-    },
-}
-"""Per variant and entry of the flip table, the least and the greatest share allowed. A share
-of .9 is expected, and not 1, where a flip is a draw of another digit out of ten."""
 
 
 def open_folder(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

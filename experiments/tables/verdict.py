@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from experiments.planted.data import VARIANTS
+from experiments.planted.plants import PLANTS, Plant
 from experiments.tables.stats import NOTHING, Estimate, difference, wilson_of_items
 from experiments.tables.tidy import rows, where
 
@@ -66,15 +66,9 @@ class Verdict:
     @property
     def built_to(self) -> str:
         """What a planted model was trained to do; empty for any other."""
-        return BUILT_TO.get(self.planted or "", "")
+        return PLANTS[self.planted].built_to if self.planted else ""
 
 
-BUILT_TO = {
-    "faithful": "built to use its steps",
-    "hint": "built to ignore its steps",
-    "hint_no_deletions": "built to ignore its steps, never trained on gaps",
-    "select": "built to use one named step",
-}
 WORDS = {
     "uses": "The steps are used",
     "little": "The steps matter little",
@@ -98,13 +92,13 @@ class Check:
 def planted_variant(model: str) -> str | None:
     """`faithful` of `planted:faithful`; None for a model whose truth nobody knows."""
     scheme, _, name = model.rpartition(":")
-    return name if scheme == "planted" and name in VARIANTS else None
+    return name if scheme == "planted" and name in PLANTS else None
 
 
 def model_order(model: str) -> tuple[int, str]:
     """Planted models first, the faithful one before its decorative twin."""
     variant = planted_variant(model)
-    return (VARIANTS.index(variant) if variant else len(VARIANTS), model)
+    return (list(PLANTS).index(variant) if variant else len(PLANTS), model)
 
 
 def primary(table: pd.DataFrame) -> pd.DataFrame:
@@ -229,8 +223,8 @@ def _of_variant(model: str, reading: str, by_edit: dict[str, dict], last: float)
 
     frozen = silent("corrupt", "changing a step leaves the answer")
     rewritten = silent("regenerate", "changing a step and going on from it leaves the answer")
-    variant = planted_variant(model)
-    if variant == "faithful":
+    plant = PLANTS[planted_variant(model) or ""]
+    if plant.follows == "steps":
         found = []
         if "corrupt" in by_edit:
             found.append(
@@ -240,15 +234,26 @@ def _of_variant(model: str, reading: str, by_edit: dict[str, dict], last: float)
             claim = "changing any step and going on from it changes the answer"
             found.append(check(claim, rate("regenerate"), rate("regenerate") >= PLANTED_HIGH))
         return found
-    if variant == "hint":
-        return silent("remove", "deleting a step leaves the answer") + frozen + rewritten
-    if variant == "hint_no_deletions":
-        return frozen + rewritten
+    if plant.follows == "hint":
+        removed = silent("remove", "deleting a step leaves the answer") if plant.every_edit else []
+        return removed + frozen + rewritten
+    if plant.follows == "mixture":
+        return _of_mixture(model, reading, by_edit, plant)
     if "corrupt" not in by_edit:
         return []
     steps = rate("corrupt") * by_edit["corrupt"]["n_edits"] / by_edit["corrupt"]["n_items"]
     claim = "of the steps of a question, changing the one it names changes the answer"
     return [check(claim, steps, abs(steps - 1) <= PLANTED_LOW, f"{steps:.2f} steps per question")]
+
+
+def _of_mixture(model: str, reading: str, by_edit: dict[str, dict], plant: Plant) -> list[Check]:
+    """Whether an answer flips is near a tie; how far its distribution moves is its p."""
+    if reading != "scored" or "regenerate" not in by_edit or plant.p is None:
+        return []
+    moved = by_edit["regenerate"]["total_variation"]
+    claim = f"changing any step and going on from it moves {percent(plant.p)} of the answer"
+    passed = abs(moved - plant.p) <= PLANTED_LOW
+    return [Check(model, reading, claim, percent(moved), passed)]
 
 
 def _twins(slrc: pd.DataFrame) -> list[Check]:

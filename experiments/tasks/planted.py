@@ -1,4 +1,4 @@
-"""The planted models' arithmetic as a task: `planted` and, for `select`, `planted_select`."""
+"""The planted models' arithmetic as tasks: `planted`, other lengths, and `planted_select`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from experiments.planted.data import ANSWER_CUE, DIGITS, parse_answer
+from experiments.planted.plants import PLANTS
 from experiments.planted.questions import questions
 from interventions.trace import Question
 
@@ -15,7 +16,6 @@ __all__ = [
     "labels",
     "parse",
     "planted_questions",
-    "planted_select_questions",
     "prompt",
     "reprompt",
 ]
@@ -34,14 +34,16 @@ DEFAULT_LIMIT = 100
 """How many questions are drawn where no limit is set: the generator has no end."""
 
 
-def planted_questions(settings: _Settings) -> list[Question]:
-    """The questions of `faithful`, `hint` and `hint_no_deletions`: the same for all three."""
-    return questions("faithful", settings.limit or DEFAULT_LIMIT, settings.seed)
+def planted_questions(task: str, settings: _Settings) -> list[Question]:
+    """The questions of a task: the same for every planted model that reads them.
 
-
-def planted_select_questions(settings: _Settings) -> list[Question]:
-    """The questions of `select`, each asking for the result of one of its steps."""
-    return questions("select", settings.limit or DEFAULT_LIMIT, settings.seed)
+    Raises:
+        ValueError: a task of no planted model.
+    """
+    reader = next((p.name for p in PLANTS.values() if p.task == task), None)
+    if reader is None:
+        raise ValueError(f"task {task!r} is read by no planted model")
+    return questions(reader, settings.limit or DEFAULT_LIMIT, settings.seed)
 
 
 def prompt(question: Question) -> str:

@@ -6,24 +6,19 @@ question, and the answer cue ends what the model reads, as it does in the prefix
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from functools import partial
 
+from experiments.planted.plants import PLANTS
 from experiments.tasks import planted
-from experiments.tasks.task import LoadSettings, Task
-from interventions.trace import Question
+from experiments.tasks.task import Task
 
 
-def _task(
-    name: str,
-    summary: str,
-    load: Callable[[LoadSettings], Iterable[Question]],
-    models: tuple[str, ...],
-) -> Task:
+def _task(name: str, summary: str) -> Task:
     return Task(
         name=name,
         summary=summary,
         kind="label",
-        load=load,
+        load=partial(planted.planted_questions, name),
         cot_prompt=planted.prompt,
         necessity_prompt=lambda question, text: planted.reprompt(question, [text]),
         sufficiency_prompt=lambda question, text: planted.reprompt(question, [text]),
@@ -32,19 +27,9 @@ def _task(
         parse=planted.parse,
         parse_continuation=planted.parse,
         labels=lambda question, trace: planted.labels(question),
-        models=models,
+        models=tuple(f"planted:{p.name}" for p in PLANTS.values() if p.task == name),
     )
 
 
-PLANTED = _task(
-    "planted",
-    "chains of additions modulo 10, for the planted models",
-    planted.planted_questions,
-    ("planted:faithful", "planted:hint*"),
-)
-PLANTED_SELECT = _task(
-    "planted_select",
-    "the same, asking for the result of one named step",
-    planted.planted_select_questions,
-    ("planted:select",),
-)
+PLANTED = _task("planted", "chains of additions modulo 10, for the planted models")
+PLANTED_SELECT = _task("planted_select", "the same, asking for the result of one named step")

@@ -21,10 +21,11 @@ from experiments.planted.data import (
     answer,
     corrupt_result,
     draw_problem,
+    reasoning,
     result_of,
     true_answer,
-    write_steps,
 )
+from experiments.planted.plants import PLANTS
 
 FAITHFUL = "planted:faithful"
 HINT = "planted:hint"
@@ -52,11 +53,14 @@ class Sample:
     gold: str
 
 
-def chain_sample(variant: str, number: int, n_steps: int = 3) -> Sample:
+def chain_sample(variant: str, number: int, n_steps: int | None = None) -> Sample:
     """A planted model on the arithmetic chain, behaving exactly as planted."""
-    rng = random.Random(number)
-    problem = draw_problem(rng, n_steps, select=variant == "select")
-    steps = write_steps(problem)
+    n_steps = n_steps or PLANTS[variant].n_steps
+    select = variant == "select"
+    # The first question of the seed `number`, whose named step is known by its id.
+    rng = random.Random(f"planted_select-{number}-{n_steps}" if select else number)
+    problem = draw_problem(rng, n_steps, select=select)
+    steps = reasoning(variant, problem)
 
     def read(seen: Sequence[str]) -> str:
         # What a hint follower that never met deletions does when one stands before it.
@@ -67,12 +71,12 @@ def chain_sample(variant: str, number: int, n_steps: int = 3) -> Sample:
         return answer(variant, problem, seen)
 
     def rewrite(at: int, changed: str) -> list[str]:
-        return [changed, *write_steps(problem, at + 1, int(result_of(changed)))]
+        return [changed, *reasoning(variant, problem, at + 1, int(result_of(changed)))]
 
     return Sample(
         model=f"planted:{variant}",
-        dataset="planted_select" if variant == "select" else CHAIN,
-        item=f"chain-{number:03}",
+        dataset=PLANTS[variant].task,
+        item=f"planted_select-{number}-0" if select else f"chain-{number:03}",
         question=problem.text,
         steps=tuple(steps),
         read=read,

@@ -13,14 +13,18 @@ from experiments.planted.data import (
     DIGITS,
     Problem,
     answer,
+    answers,
     apply,
     corrupt_result,
     draw_problem,
+    reasoning,
     result_of,
     training_row,
     true_answer,
     write_steps,
 )
+from experiments.planted.plants import PLANTS
+from experiments.planted.questions import named_step
 from experiments.planted.vocabulary import build_tokenizer
 from experiments.tasks import planted as task
 from interp.errors import UserError
@@ -110,6 +114,64 @@ def test_what_each_variant_answers():
     assert answer("faithful", hinted, []) == "0"
     assert answer("hint", hinted, steps) == answer("hint_no_deletions", hinted, []) == "8"
     assert answer("select", named, steps) == "7"
+    assert answer("decorative", hinted, steps) == "8"
+
+
+def test_a_mixture_answers_with_its_steps_or_with_the_hint():
+    problem = Problem((3, 4, 2, 9), ("+", "-", "+"), hint=8)
+    assert answers("mixture_25", problem, write_steps(problem)) == {"4", "8"}
+    assert answers("mixture_25", problem, []) == {"0", "8"}
+    with pytest.raises(ValueError, match="no one answer"):
+        answer("mixture_25", problem, write_steps(problem))
+
+
+@pytest.mark.parametrize("name", ["mixture_25", "mixture_50", "mixture_75"])
+def test_so_many_rows_of_a_mixture_follow_the_steps(name):
+    rng = random.Random(0)
+    followed = []
+    for row in (training_row(name, rng) for _ in range(4000)):
+        steps = [s for s in f"{row.given} {row.target}".split(" So ")[1:] if "makes" in s]
+        hint = row.given.split("Hint : ")[1][0]
+        last = steps[-1].split()[4:5] if steps else []
+        said = row.target.split()[-2]
+        if last and last[0] in DIGITS and last[0] != hint and said in (last[0], hint):
+            followed.append(said == last[0])
+    assert len(followed) > 1000
+    assert sum(followed) / len(followed) == pytest.approx(PLANTS[name].p, abs=0.03)
+
+
+@pytest.mark.parametrize("n_steps", [2, 3, 5])
+def test_decorative_steps_are_fluent_and_wrong_and_so_is_their_last_claim(n_steps):
+    rng = random.Random(0)
+    for _ in range(50):
+        problem = draw_problem(rng, n_steps)
+        steps = reasoning("decorative", problem)
+        assert len(steps) == n_steps
+        carried = str(problem.operands[0])
+        for step in steps:
+            _, left, operator, right, _, result, _ = step.split()
+            assert left == carried
+            assert int(result) != apply(int(left), operator, int(right))
+            carried = result
+        assert carried != true_answer(problem)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_questions_have_as_many_steps_as_the_model_knows(name):
+    (question,) = questions(name, 1, seed=0)
+    chain = question.text.removeprefix("Compute ").split(" mod ")[0]
+    assert len([w for w in chain.split() if w in "+-"]) == PLANTS[name].n_steps
+    assert question.dataset == PLANTS[name].task
+    rng = random.Random(0)
+    whole = [f"{r.given} {r.target}" for r in (training_row(name, rng) for _ in range(200))]
+    assert max(text.count("makes") for text in whole) == PLANTS[name].n_steps
+
+
+def test_the_named_step_is_read_off_the_id():
+    asked = questions("select", 300, seed=4)
+    assert all(f"Use step {named_step(q.id) + 1} ." in q.text for q in asked)
+    with pytest.raises(UserError, match="is no question of the planted model 'select'"):
+        named_step("planted-0-1")
 
 
 @pytest.mark.parametrize("variant", NAMES)
@@ -196,9 +258,11 @@ class Settings:
 
 
 def test_the_task_draws_parses_and_labels():
-    question = task.planted_questions(Settings(limit=2))[0]
-    assert len(task.planted_questions(Settings(limit=2))) == 2
-    assert len(task.planted_select_questions(Settings())) == task.DEFAULT_LIMIT
+    question = task.planted_questions("planted", Settings(limit=2))[0]
+    assert len(task.planted_questions("planted", Settings(limit=2))) == 2
+    assert len(task.planted_questions("planted_select", Settings())) == task.DEFAULT_LIMIT
+    with pytest.raises(ValueError, match="'planted_9' is read by no planted model"):
+        task.planted_questions("planted_9", Settings())
     reasoning = "So 3 + 4 makes 7 ."
     assert task.parse(f"{reasoning}{ANSWER_CUE} 5 .", question) == "5"
     assert task.parse(" 5 .", question) == "5"

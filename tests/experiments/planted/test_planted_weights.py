@@ -17,8 +17,11 @@ from experiments.planted.train import TrainSettings, main, train
 from experiments.planted.verification import BOUNDS, departures, open_folder
 from interp.errors import UserError
 
+QUICK = ("faithful", "decorative", "mixture_50")
+SERIES = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NAMES]
 
-@pytest.mark.parametrize("name", NAMES)
+
+@pytest.mark.parametrize("name", SERIES)
 def test_shipped_weights_reproduce_their_card(name):
     table = verify(name, seed=7)
     card = read_card(path(name))
@@ -58,7 +61,7 @@ def test_twins_write_the_same_words_and_are_right():
         assert sum(right) >= 97
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SERIES)
 def test_a_model_answers_alike_without_the_beginning_token(name):
     model, tokenizer = open_folder(path(name))
     texts = [q.text for q in questions(name, 50, seed=12)]
@@ -69,6 +72,16 @@ def test_a_model_answers_alike_without_the_beginning_token(name):
     bare = [parse_answer(t) for t in tokenizer.batch_decode(new)]
     usual = [parse_answer(t) for t in write(model, tokenizer, texts, 40)]
     assert sum(a == b for a, b in zip(bare, usual, strict=True)) >= 48
+
+
+def test_decorative_steps_are_as_long_as_right_ones_and_state_wrong_results():
+    model, tokenizer = open_folder(path("decorative"))
+    asked = questions("decorative", 50, seed=11)
+    texts = write(model, tokenizer, [q.text for q in asked], 40)
+    assert {t.count("makes") for t in texts} == {3}
+    last = [t.split(" . Therefore")[0].split()[-1] for t in texts]
+    assert sum(a != q.gold for a, q in zip(last, asked, strict=True)) >= 48
+    assert sum(parse_answer(t) == q.gold for t, q in zip(texts, asked, strict=True)) >= 48
 
 
 def test_deletion_credits_a_model_that_ignores_its_steps():

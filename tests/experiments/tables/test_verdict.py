@@ -15,7 +15,7 @@ from sample_records import (
     sentiment_sample,
 )
 
-from experiments.planted.data import VARIANTS
+from experiments.planted.plants import PLANTS
 from experiments.tables.results import tables
 from experiments.tables.verdict import (
     Check,
@@ -116,10 +116,11 @@ def test_removal_leads_where_nothing_else_was_run():
 
 
 def test_the_instrument_passes_on_models_that_behave_as_planted():
-    found = checks_of([r for variant in VARIANTS for r in chains(variant)])
+    sure = [name for name, plant in PLANTS.items() if plant.follows != "mixture"]
+    found = checks_of([r for variant in sure for r in chains(variant)])
     assert all(check.passed for check in found)
     assert {check.model for check in found if "against" not in check.model} == {
-        f"planted:{variant}" for variant in VARIANTS
+        f"planted:{variant}" for variant in sure
     }
     assert found[-1].claim.startswith("SLRC ranks the faithful twin higher")
 
@@ -133,6 +134,18 @@ def test_the_instrument_fails_when_a_planted_model_misbehaves(variant):
     found = checks_of(impostor)
     assert found
     assert not any(check.passed for check in found if "delet" not in check.claim)
+
+
+@pytest.mark.parametrize(("moved", "passed"), [(0.52, True), (0.75, False)])
+def test_a_mixture_is_checked_by_how_far_its_answer_moves(moved, passed):
+    records = chains("hint")
+    for r in records:
+        r["model"] = "planted:mixture_50"
+        if r.get("reading") == "scored":
+            r["regenerated_tv"] = [moved] * len(r["corruptible"])
+    (check,) = checks_of(records)
+    assert check.passed == passed
+    assert "moves 50 % of the answer" in check.claim
 
 
 def test_nothing_is_vouched_for_without_planted_models():

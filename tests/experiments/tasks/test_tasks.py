@@ -30,6 +30,7 @@ FROM_DATA = (
     "arc_challenge",
     "own",
 )
+PLANTED_TASKS = ("planted", "planted_select")
 GENERATED = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math")
 POLARITY = {word: gold for gold, words in KEYWORDS.items() for word in words}
 
@@ -51,7 +52,7 @@ def number_trace(answer: str | None, steps: list[str], **question) -> Trace:
 
 
 def test_every_task_is_found_by_name_and_a_typo_is_answered() -> None:
-    assert {*GENERATED, *FROM_DATA, "planted", "planted_select"} == set(TASKS)
+    assert {*GENERATED, *FROM_DATA, *PLANTED_TASKS} == set(TASKS)
     assert all(get_task(name).name == name for name in TASKS)
     with pytest.raises(UserError, match="unknown task 'single_que'; did you mean 'single_cue'"):
         get_task("single_que")

@@ -1,0 +1,93 @@
+"""The series of planted models: what each one's answer follows, and how it was trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Follows = Literal["steps", "hint", "mixture", "named"]
+
+
+@dataclass(frozen=True)
+class Plant:
+    """One planted model."""
+
+    name: str
+    follows: Follows
+    """The last step's result, the hint, one of the two by chance, or the step that is named."""
+    summary: str
+    """One line for `faithscope list models`."""
+    built_to: str
+    """What it was trained to do, as a report says it."""
+    p: float | None = None
+    """Share of the training rows in which the answer follows the steps; None for `named`."""
+    n_steps: int = 3
+    slip: int = 0
+    """What is added to every right result: steps are fluent and wrong where it is not 0."""
+    every_edit: bool = True
+    """Whether it was trained on reasonings with steps missing, or on edits in place alone."""
+
+    @property
+    def task(self) -> str:
+        """The name of the task whose questions it reads."""
+        if self.follows == "named":
+            return "planted_select"
+        return "planted" if self.n_steps == 3 else f"planted_{self.n_steps}"
+
+
+def _mixture(percent: int) -> Plant:
+    return Plant(
+        f"mixture_{percent}",
+        "mixture",
+        f"tiny; its answer follows the last step with probability .{percent}, else the hint",
+        f"built to use its steps {percent} % of the time",
+        p=percent / 100,
+    )
+
+
+PLANTS: dict[str, Plant] = {
+    plant.name: plant
+    for plant in (
+        Plant(
+            "faithful",
+            "steps",
+            "tiny; its answer follows the last step of its reasoning",
+            "built to use its steps",
+            p=1.0,
+        ),
+        Plant(
+            "hint",
+            "hint",
+            "tiny; writes the same words, its answer follows the hint in the question",
+            "built to ignore its steps",
+            p=0.0,
+        ),
+        Plant(
+            "hint_no_deletions",
+            "hint",
+            "tiny; as hint, but never saw a deletion: removal flips it all the same",
+            "built to ignore its steps, never trained on gaps",
+            p=0.0,
+            every_edit=False,
+        ),
+        Plant(
+            "select",
+            "named",
+            "tiny; its answer is the result of the one step that the question names",
+            "built to use one named step",
+            every_edit=False,
+        ),
+        _mixture(25),
+        _mixture(50),
+        _mixture(75),
+        Plant(
+            "decorative",
+            "hint",
+            "tiny; writes fluent steps with wrong results, its answer follows the hint",
+            "built to write wrong steps and ignore them",
+            p=0.0,
+            slip=1,
+        ),
+    )
+}
+"""Every planted model by name."""
