@@ -18,6 +18,7 @@ from experiments.report.information_figure import information_picture
 from experiments.report.integrity_figure import integrity_picture
 from experiments.report.knockout_figure import knockout_picture
 from experiments.report.layer_figures import flow_picture, rigidity_picture
+from experiments.report.measure_figures import correlations_picture, planted_picture
 from experiments.report.picture import STYLE, Picture, legend_above, save
 from experiments.report.plots import (
     MEASURES,
@@ -48,6 +49,8 @@ OF_PROBES = {
     "knockout_by_step": knockout_picture,
     "causal_effects_by_step": causal_effects_picture,
     "head_to_head": head_to_head_picture,
+    "planted": planted_picture,
+    "measure_correlations": correlations_picture,
 }
 """What is drawn of a table that is there only where its probe was asked."""
 POSITION_BINS = 5

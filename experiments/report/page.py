@@ -167,6 +167,16 @@ LABELS = {
     "item_peak_layer": "peak layer, mean of items",
     "item_peak_depth": "peak depth, mean of items",
     "item_peak_value": "peak value, mean of items",
+    "auroc": "AUROC",
+    "auroc_confound": "AUROC, confound",
+    "auroc_hint": "AUROC, hint",
+    "auroc_2_steps": "AUROC, 2 steps",
+    "auroc_5_steps": "AUROC, 5 steps",
+    "spearman_p": "Spearman with p",
+    "step_hit_rate": "step hit rate",
+    "step_chance": "by chance",
+    "calibration_mae": "distance from p",
+    "forwards": "calls",
 }
 COUNTED = {
     "agreement": "pairs",

@@ -24,7 +24,10 @@ from experiments.tables.layerwise import (
     rigidity_by_layer_table,
     rigidity_table,
 )
+from experiments.tables.measure_tables import measure_correlations_table, measures_table
+from experiments.tables.measures import PROBES_READ
 from experiments.tables.outcomes import Record, is_variant
+from experiments.tables.planted import has_planted_truth, planted_table
 from experiments.tables.prompt_effects import prompt_interventions_table
 from experiments.tables.taxonomy import direct_table, taxonomy_table, threshold_sensitivity_table
 from experiments.tables.tracing import tracing_by_position_table, tracing_table
@@ -74,4 +77,9 @@ def probe_tables(
         made["prompt_interventions"] = prompt_interventions_table(
             records, settings, seed=seed, resamples=resamples
         )
+    if len(asked & set(PROBES_READ)) > 1:
+        made["measures"] = measures_table(records, seed=seed, resamples=resamples)
+        made["measure_correlations"] = measure_correlations_table(records)
+    if has_planted_truth(records):
+        made["planted"] = planted_table(records, seed=seed, resamples=resamples)
     return made
