@@ -139,6 +139,21 @@ def _flow(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Rec
     return flow(model, trace, asking_for(model, task, trace), FlowSettings())
 
 
+def _linear_probe(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from experiments.traces import asking_for
+    from probes.linear_probe import LinearProbeSettings, linear_probe
+
+    settings = LinearProbeSettings(**_linear_probe_settings(config))
+    return linear_probe(model, trace, asking_for(model, task, trace), settings)
+
+
+def _linear_probe_settings(config: RunConfig) -> dict[str, Any]:
+    """Of the states that are kept; what is fitted on them makes no new measurement."""
+    c = config.linear_probe
+    names = ("positions", "layers", "step_state", "precision")
+    return {name: getattr(c, name) for name in names}
+
+
 def _tracing(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
     from experiments.traces import asking_for
     from probes.tracing import TracingSettings, tracing
@@ -262,6 +277,14 @@ PROBES: dict[str, Probe] = {
         "cosine between reasoning states and the answer token's, by layer (2.7)",
         _flow,
         lambda config: {},
+        _cue_words,
+        lambda steps, config: 1,
+    ),
+    "linear_probe": Probe(
+        "linear_probe",
+        "whether a linear classifier reads the answer from hidden states, before, during and after",
+        _linear_probe,
+        _linear_probe_settings,
         _cue_words,
         lambda steps, config: 1,
     ),

@@ -16,6 +16,7 @@ from probes.flow import FlowSettings, flow
 from probes.framing import Asking
 from probes.information import InformationSettings, information
 from probes.knockout import KnockoutSettings, knockout
+from probes.linear_probe import LinearProbeSettings, linear_probe
 from probes.messages import Message
 from probes.record import Record, record
 from probes.rigidity import RigiditySettings, rigidity
@@ -31,6 +32,7 @@ PROBES: dict[str, Callable[..., list[Record]]] = {
     "attention": attention,
     "rigidity": rigidity,
     "flow": flow,
+    "linear_probe": linear_probe,
     "tracing": tracing,
     "information": information,
     "knockout": knockout,
@@ -46,6 +48,7 @@ SETTINGS: dict[str, type[Any]] = {
     "attention": AttentionSettings,
     "rigidity": RigiditySettings,
     "flow": FlowSettings,
+    "linear_probe": LinearProbeSettings,
     "tracing": TracingSettings,
     "information": InformationSettings,
     "knockout": KnockoutSettings,
@@ -64,6 +67,7 @@ __all__ = [
     "FlowSettings",
     "InformationSettings",
     "KnockoutSettings",
+    "LinearProbeSettings",
     "Message",
     "Record",
     "RigiditySettings",
@@ -77,6 +81,7 @@ __all__ = [
     "flow",
     "information",
     "knockout",
+    "linear_probe",
     "record",
     "rigidity",
     "slrc",

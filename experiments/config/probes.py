@@ -182,6 +182,27 @@ class CausalEffectsConfig(Section):
     """Divide a label's log-prob by its tokens."""
 
 
+class LinearProbeConfig(Section):
+    """Classifiers that read the answer from hidden states, fitted over items."""
+
+    positions: StrictInt = Field(default=4, ge=1)
+    """Places along the reasoning, beside one before and one after it."""
+    layers: StrictInt | None = Field(default=8, ge=1)
+    """Most layers read, spread evenly, the last among them; null reads all."""
+    step_state: Literal["end", "mean"] = "end"
+    """What stands for a step: the state of its last token, or the mean of its states."""
+    precision: Literal["float16", "float32"] = "float16"
+    """Of the states kept: (positions + 2) × layers × width numbers an item."""
+    folds: StrictInt = Field(default=5, ge=2)
+    """Of the cross-validation; a class with fewer items is left out."""
+    controls: StrictInt = Field(default=3, ge=1)
+    """Seeded shuffles of the classes that accuracy is held against."""
+    inverse_regularisation: Annotated[StrictFloat, Field(gt=0)] = 0.1
+    """C of the logistic regression, on standardised features."""
+    min_items: StrictInt = Field(default=20, ge=2)
+    """With fewer items nothing is fitted."""
+
+
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 

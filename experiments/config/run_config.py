@@ -34,6 +34,7 @@ from experiments.config.probes import (
     ErrorDetectionConfig,
     InformationConfig,
     KnockoutConfig,
+    LinearProbeConfig,
     RigidityConfig,
     SlrcConfig,
     SycophancyConfig,
@@ -190,6 +191,7 @@ class RunConfig(Section):
     error_detection: ErrorDetectionConfig = ErrorDetectionConfig()
     attention: AttentionConfig = AttentionConfig()
     rigidity: RigidityConfig = RigidityConfig()
+    linear_probe: LinearProbeConfig = LinearProbeConfig()
     tracing: TracingConfig = TracingConfig()
     information: InformationConfig = InformationConfig()
     knockout: KnockoutConfig = KnockoutConfig()

@@ -18,6 +18,7 @@ from experiments.report.information_figure import information_picture
 from experiments.report.integrity_figure import integrity_picture
 from experiments.report.knockout_figure import knockout_picture
 from experiments.report.layer_figures import flow_picture, rigidity_picture
+from experiments.report.linear_probe_figure import linear_probe_picture
 from experiments.report.measure_figures import correlations_picture, planted_picture
 from experiments.report.picture import STYLE, Picture, legend_above, save
 from experiments.report.plots import (
@@ -44,6 +45,7 @@ OF_PROBES = {
     "attention_by_layer": attention_picture,
     "rigidity_by_layer": rigidity_picture,
     "flow_by_layer": flow_picture,
+    "linear_probe": linear_probe_picture,
     "tracing_by_position": tracing_picture,
     "information_by_step": information_picture,
     "knockout_by_step": knockout_picture,

@@ -177,6 +177,10 @@ LABELS = {
     "step_chance": "by chance",
     "calibration_mae": "distance from p",
     "forwards": "calls",
+    "n_left_out": "items left out",
+    "n_classes": "classes",
+    "control": "accuracy, classes shuffled",
+    "majority": "largest class",
 }
 COUNTED = {
     "agreement": "pairs",
@@ -205,6 +209,8 @@ REASONS = {
     "no_attention_rows": "model gives no attention rows",
     "no_attention_knockout": "model's attention cannot be cut",
     "steps_have_one_order": "steps have one order only",
+    "too_few_items": "too few items of classes that recur",
+    "fewer_than_2_classes": "fewer than 2 classes that recur",
 }
 
 

@@ -48,6 +48,7 @@ _STEP_INFORMATION = ("surprisal", "surprisal_without", "mi", "mi_share", "mi_rem
 _STEP_INFORMATION += ("mi_corrupted", "mi_replaced")
 _FLOW = ("n_layers", "n_tokens", "peak_layer", "peak_depth", "peak_value", "cosine")
 _FLOW += ("token_cosine", "steps", "step_peak_layers")
+_LINEAR_PROBE = ("answer", "gold", "group", "n_steps", "positions", "steps", "layers", "n_layers")
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,11 @@ class Run:
     def flow(self) -> pd.DataFrame:
         """A row per item: cosines of reasoning and answer token by layer, and their peak."""
         return self._replies("flow", _FLOW)
+
+    @cached_property
+    def linear_probe(self) -> pd.DataFrame:
+        """A row per item: what classifiers are fitted for; `arrays("linear_probe")` on what."""
+        return self._replies("linear_probe", _LINEAR_PROBE)
 
     @cached_property
     def tracing(self) -> pd.DataFrame:

@@ -18,8 +18,9 @@ import pandas as pd
 import yaml
 
 from experiments.config import ReportConfig, RunConfig
-from experiments.config.probes import TaxonomyConfig
+from experiments.config.probes import LinearProbeConfig, TaxonomyConfig
 from experiments.measures import PROBES
+from experiments.runs.arrays import each
 from experiments.runs.folder import existing_run
 from experiments.runs.index import Index
 from experiments.runs.planfile import counted
@@ -65,16 +66,30 @@ class Results:
     seed: int
     report: ReportConfig
     taxonomy: TaxonomyConfig
+    linear_probe: LinearProbeConfig
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
-        return tables(
+        made = tables(
             self.records,
             self.failures,
             seed=self.seed,
             resamples=self.report.bootstrap,
             taxonomy=self.taxonomy,
+        )
+        if any(r["probe"] == "linear_probe" for r in self.records):
+            made["linear_probe"] = self._linear_probe()
+        return made
+
+    def _linear_probe(self) -> pd.DataFrame:
+        """The one table that is made from raw arrays: a classifier is fitted over items."""
+        # Not at the top: scikit-learn takes a second to import.
+        from experiments.tables.linear_probe import linear_probe_table
+
+        states = ((key[1:], found) for key, found in each(self.index, "linear_probe"))
+        return linear_probe_table(
+            self.records, states, self.linear_probe, self.seed, self.report.bootstrap
         )
 
     def whole(self, place: Place) -> list[Record]:
@@ -102,6 +117,7 @@ def results(run_dir: str | Path) -> Results:
         stored.get("seed", 0),
         ReportConfig.model_validate(stored.get("report") or {}),
         TaxonomyConfig.model_validate(stored.get("taxonomy") or {}),
+        LinearProbeConfig.model_validate(stored.get("linear_probe") or {}),
     )
 
 

@@ -1,0 +1,129 @@
+"""Linear classifiers over items: cross-validated, with a control and a baseline.
+
+One number of each: how often a logistic regression gives an item's class, fitted on other items
+alone. A probe with many features and few items fits anything, so the number is held against the
+same probe on shuffled classes: selectivity = accuracy − control (Hewitt & Liang, "Designing and
+Interpreting Probes with Control Tasks", EMNLP 2019). Their control task gives every word type a
+random class of its own; our items are of no types, so ours shuffles classes over items.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.preprocessing import StandardScaler
+
+TOO_FEW = "too_few_items"
+ONE_CLASS = "fewer_than_2_classes"
+
+
+@dataclass(frozen=True)
+class Classifying:
+    """How classifiers are fitted and held against chance."""
+
+    folds: int = 5
+    controls: int = 3
+    """Seeded shuffles of the classes."""
+    inverse_regularisation: float = 0.1
+    """C of scikit-learn's logistic regression, on standardised features."""
+    min_items: int = 20
+    """Fewer, of classes that can be told, are refused."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Split:
+    """The items whose class can be told, and their folds; or the reason why there are none."""
+
+    kept: Int[np.ndarray, " kept"]
+    """Places of the items, in order."""
+    classes: np.ndarray
+    """(kept,) of strings."""
+    groups: np.ndarray
+    """(kept,) items of one group are on one side of every split."""
+    fold: Int[np.ndarray, " kept"]
+    """The fold in which an item is tested."""
+    control: np.ndarray
+    """(controls, kept) the classes shuffled within each fold, so that every training set and
+    test set keeps its numbers of each class."""
+    reason: str = ""
+
+    @cached_property
+    def n_classes(self) -> int:
+        return len(set(self.classes.tolist()))
+
+    @cached_property
+    def majority(self) -> float:
+        """The share of the largest class: what saying it always gets right."""
+        return max(Counter(self.classes.tolist()).values()) / len(self.kept)
+
+
+def split(classes: Sequence[str | None], groups: Sequence[str], how: Classifying) -> Split:
+    """Which items take part, and in which fold each is tested.
+
+    Left out: items without a class, and classes with fewer groups than folds, which some
+    training set or test set would lack. Folds are stratified by class as far as groups allow.
+    """
+    of_class: dict[str, set[str]] = {}
+    for name, group in zip(classes, groups, strict=True):
+        if name is not None:
+            of_class.setdefault(name, set()).add(group)
+    enough = {name for name, found in of_class.items() if len(found) >= how.folds}
+    kept = np.array([i for i, name in enumerate(classes) if name in enough], dtype=int)
+    y = np.array([classes[i] for i in kept], dtype=str)
+    g = np.array([groups[i] for i in kept], dtype=str)
+    reason = ONE_CLASS if len(enough) < 2 else TOO_FEW if len(kept) < how.min_items else ""
+    if reason:
+        none = np.empty(0, dtype=int)
+        return Split(kept, y, g, none, np.empty((0, 0), dtype=str), reason)
+    folds = StratifiedGroupKFold(how.folds, shuffle=True, random_state=how.seed)
+    fold = np.empty(len(kept), dtype=int)
+    for i, (_, test) in enumerate(folds.split(y, y, g)):
+        fold[test] = i
+    control = np.stack([_shuffled(y, fold, how.seed + 1 + i) for i in range(how.controls)])
+    return Split(kept, y, g, fold, control)
+
+
+def told(
+    features: Float[np.ndarray, "kept D"], found: Split, how: Classifying
+) -> tuple[Bool[np.ndarray, " kept"], Bool[np.ndarray, "controls kept"]]:
+    """Whether each item's class was told by the classifier that never saw the item.
+
+    The real classes, and each of the controls. Features are standardised by the training
+    items. There are more features than items: the fit is done in the span of the training
+    items, where that of an L2 penalty lies, which changes no prediction and takes a fraction
+    of the time.
+    """
+    targets = np.concatenate([found.classes[None], found.control])
+    right = np.zeros(targets.shape, dtype=bool)
+    for i in range(how.folds):
+        test = found.fold == i
+        scaler = StandardScaler().fit(features[~test])
+        train, tested = (np.asarray(scaler.transform(features[x])) for x in (~test, test))
+        if train.shape[1] > train.shape[0]:
+            basis = np.linalg.svd(train, full_matrices=False)[2].T
+            train, tested = train @ basis, tested @ basis
+        for row, y in zip(right, targets, strict=True):
+            fitted = classifier(how).fit(train, y[~test])
+            row[test] = fitted.predict(tested) == y[test]
+    return right[0], right[1:]
+
+
+def classifier(how: Classifying) -> LogisticRegression:
+    """The classifier, of features that are standardised already."""
+    return LogisticRegression(C=how.inverse_regularisation, max_iter=2_000)
+
+
+def _shuffled(classes: np.ndarray, fold: np.ndarray, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    made = classes.copy()
+    for i in np.unique(fold):
+        made[fold == i] = rng.permutation(classes[fold == i])
+    return made

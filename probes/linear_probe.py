@@ -1,0 +1,132 @@
+"""Linear probes, first half: hidden states from which a classifier may read the answer.
+
+Is the answer already there, in a form that a linear classifier can read, before the reasoning,
+on its way, or only after it? Alain & Bengio, "Understanding intermediate layers using linear
+classifier probes" (2016). A classifier is fitted over items, so a probe of one item only keeps
+what it is fitted on; `experiments.tables.classifiers` fits.
+
+The places, in the order of the text:
+
+- `before`: the last token of the prompt. The question, and a hint in it, has been read, and no
+  reasoning is written.
+- `during i/K`, i = 1..K: counted step ceil(i·T/K) of T, the last of them the reasoning's last:
+  its last token, or with `step_state="mean"` the mean over its tokens. Full stops need not hold
+  what a step says: in `planted:faithful` the end of the last step does not tell the answer, its
+  mean does. In a trace of fewer than K steps several are one place.
+- `after`: the last token of the answer cue, whose logits give the answer's first token. The
+  reasoning stands as its own tokens, closed, before it.
+
+Layers are counted as residual streams: l is the stream after layer l of L, before the final norm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from interventions import Trace
+from probes.framing import Asking, prefix_ids
+from probes.record import Record, record
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+
+@dataclass(frozen=True)
+class LinearProbeSettings:
+    """What determines a linear probe's record besides model, trace and task."""
+
+    positions: int = 4
+    """Places along the reasoning (K)."""
+    layers: int | None = 8
+    """Most layers kept, spread evenly, the last among them; None keeps all."""
+    step_state: Literal["end", "mean"] = "end"
+    """What stands for a step: the state of its last token, or the mean of its states."""
+    precision: Literal["float16", "float32"] = "float16"
+    """Of the states kept: an item takes (K + 2) · layers · D numbers, 0.4 MB for K = 4, 8 layers
+    and D = 4096 in float16."""
+    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+
+
+def linear_probe(
+    model: Model, trace: Trace, asking: Asking, settings: LinearProbeSettings
+) -> list[Record]:
+    """The hidden states of one item at the asked places, and what they may be asked for.
+
+    `answer` is the model's own final answer, `gold` the right one. `group` is a digest of the
+    prompt's ids: items that ask the same must not be on both sides of a split. `positions`
+    names the places, `steps` the index of the step of each `during`, `layers` the layers.
+
+    Array `states`: (positions, layers, D).
+
+    Raises:
+        ValueError: a trace without steps.
+        FloatingPointError: a state is not finite in the precision kept, naming the item.
+    """
+    # Not at the top: it brings torch, which listing the probes need not wait for.
+    from interp.forest import Branch
+
+    steps = trace.counted_steps
+    if not steps:
+        raise ValueError(
+            f"trace of {trace.question.id!r} has no steps; exclude it as fewer_than_2_steps"
+        )
+    ids = prefix_ids(model, asking, trace)
+    start, k = len(trace.prompt_ids), settings.positions
+    chosen = [steps[-(-i * len(steps) // k) - 1] for i in range(1, k + 1)]
+    spans = [(s.tokens[1] - 1, s.tokens[1]) for s in chosen]
+    if settings.step_state == "mean":
+        spans = [s.tokens for s in chosen]
+    at = [range(start - 1, start), *(range(start + a, start + b) for a, b in spans)]
+    at.append(range(len(ids) - 1, len(ids)))
+    branch = Branch(ids, ask=tuple(i for place in at for i in place))
+    ran = model.run([branch], residuals=True, logits=False, execution=settings.execution)
+    (read,) = ran.branches
+    assert read.residuals is not None
+    layers = chosen_layers(model.n_layers, settings.layers)
+    asked = read.residuals[:, list(layers)].float().split([len(place) for place in at])
+    full = np.stack([x.mean(0).cpu().numpy() for x in asked])
+    with np.errstate(over="ignore"):
+        states = full.astype(settings.precision)
+    if not np.isfinite(states).all():
+        lost, remedy = settings.precision, "set linear_probe.precision to float32"
+        if not np.isfinite(full).all():
+            lost, remedy = model.dtype, "set model.dtype to float32, or check the checkpoint"
+        raise FloatingPointError(
+            f"item {trace.question.id!r}, linear_probe: {model.name}: a hidden state is not finite "
+            f"in {lost}; {remedy}"
+        )
+    return [
+        record(
+            trace,
+            "linear_probe",
+            "",
+            None,
+            arrays={"states": states},
+            answer=trace.answer,
+            gold=trace.question.gold,
+            group=hashlib.sha256(repr(trace.prompt_ids).encode()).hexdigest()[:16],
+            positions=places(k),
+            steps=[s.index for s in chosen],
+            n_steps=len(steps),
+            layers=layers,
+            n_layers=model.n_layers,
+            execution=ran.execution,
+            tree_reason=ran.reason,
+        )
+    ]
+
+
+def places(k: int) -> tuple[str, ...]:
+    """The names of the places, in the order of the text."""
+    return ("before", *(f"during {i}/{k}" for i in range(1, k + 1)), "after")
+
+
+def chosen_layers(n_layers: int, most: int | None) -> tuple[int, ...]:
+    """At most so many of 1..L, spread evenly, the last among them."""
+    if most is None or most >= n_layers:
+        return tuple(range(1, n_layers + 1))
+    return tuple(round(n_layers * (i + 1) / most) for i in range(most))
