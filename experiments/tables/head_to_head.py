@@ -6,7 +6,7 @@ The comparison that the SLRC paper (Limitations) names as future work.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,17 +14,15 @@ import numpy as np
 import pandas as pd
 
 from experiments.tables import ranks, stats
-from experiments.tables.outcomes import READINGS, Record, flips, measured, of_probe
-from experiments.tables.tidy import columns, mean, present, with_interval
+from experiments.tables.measures import all_scores, all_step_scores
+from experiments.tables.outcomes import FRAMINGS, READINGS, Record
+from experiments.tables.tidy import columns, distinct, rows, with_interval
 
 GRADED = ("graded_necessity", "removed_tv", "nldd", "nldd_own", "tts")
 """Of `probes.causal_effects`; the first two remove a step, the others corrupt it."""
-FLIPS = {"necessity": "remove", "regenerate": "regenerate"}
-"""Measures of SLRC that say of a step whether the answer changed, by their edit."""
-ORDER = (
-    *(f"{name}_{reading}" for name in ("necessity", "slrc", "regenerate") for reading in READINGS),
-    *GRADED,
-)
+OF_SLRC = tuple((name, r) for name in ("necessity", "slrc", "regenerate") for r in READINGS)
+ORDER = (*(f"{name}_{reading}" for name, reading in OF_SLRC), *GRADED)
+_READ = ("slrc", "causal_effects")
 TIE = 3
 """Decimals in which two scores must differ to be ranked: what lies past them is float noise."""
 
@@ -57,24 +55,22 @@ def head_to_head_table(
         same_highest        share of the `n_highest` items in which each has one highest step,
                             and it is the same one; Wilson interval
     """
-    records = list(records)
-    rows = []
-    graded = {key: _graded(same) for key, same in of_probe(records, "causal_effects")}
-    slrc = _of_slrc(records)
-    for model, task in sorted(graded.keys() | {key[:2] for key in slrc}):
-        framings = [f for m, t, f in slrc if (m, t) == (model, task)]
-        for framing in sorted({"prefix", *framings}):
-            ours = graded.get((model, task), {})
-            by_name = slrc.get((model, task, framing), {}) | ours
-            names = [name for name in ORDER if by_name.get(name)]
-            for one, other in itertools.combinations(names, 2):
-                if framing == "prefix" or one not in ours:
-                    row = _compared(by_name[one], by_name[other], seed, resamples)
+    scores = _scores([r for r in records if r["probe"] in _READ])
+    found = []
+    for (model, task), by_measure in scores.items():
+        for framing in FRAMINGS:
+            named = {
+                f"{name}_{reading}": by_measure.get(f"{name}_{framing}_{reading}", {})
+                for name, reading in OF_SLRC
+            } | {name: by_measure.get(name, {}) for name in GRADED}
+            for one, other in itertools.combinations(filter(named.get, ORDER), 2):
+                if framing == "prefix" or one not in GRADED:
                     where = {"model": model, "task": task, "framing": framing}
-                    rows.append(where | {"measure": one, "other": other} | row)
+                    row = _compared(named[one], named[other], seed, resamples)
+                    found.append(where | {"measure": one, "other": other} | row)
     names = ["model", "task", "framing", "measure", "other", "n"]
     names += [*with_interval("spearman", "kendall"), "n_ranked", *with_interval("step_spearman")]
-    return pd.DataFrame(rows, columns=[*names, "n_highest", *with_interval("same_highest")])
+    return pd.DataFrame(found, columns=[*names, "n_highest", *with_interval("same_highest")])
 
 
 def _compared(one: Scores, other: Scores, seed: int, resamples: int) -> dict[str, Any]:
@@ -110,31 +106,16 @@ def _best(score: Score) -> tuple[int] | None:
     return (highest[0],) if len(highest) == 1 < len(values) else None
 
 
-def _graded(records: Iterable[Record]) -> dict[str, Scores]:
-    found: dict[str, Scores] = {name: {} for name in GRADED}
-    for r in records:
-        for name in GRADED:
-            if r[f"mean_{name}"] is not None:
-                pairs = zip(r["steps"], r[name], strict=True)
-                steps = {step: v for step, v in pairs if v is not None}
-                found[name][str(r["item"])] = Score(r[f"mean_{name}"], steps)
-    return found
-
-
-def _of_slrc(records: Iterable[Record]) -> dict[tuple[str, str, str], dict[str, Scores]]:
-    """By model, task and framing."""
-    found: dict[tuple[str, str, str], dict[str, Scores]] = {}
-    for r in measured(records):
-        of_framing = found.setdefault((r["model"], r["dataset"], r["framing"]), {})
-        for name, edit in FLIPS.items():
-            pairs = zip(r["steps"], flips(r, edit), strict=False)
-            steps = {step: float(flip) for step, flip in pairs if flip is not None}
-            if steps:
-                score = Score(mean(list(steps.values())), steps)
-                of_framing.setdefault(f"{name}_{r['reading']}", {})[str(r["item"])] = score
-        removed, alone = present(flips(r, "remove")), present(flips(r, "keep_only"))
-        if removed and alone:
-            sufficiency = 1 - mean(alone)
-            score = Score(stats.slrc(mean(removed), sufficiency), {})
-            of_framing.setdefault(f"slrc_{r['reading']}", {})[str(r["item"])] = score
+def _scores(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Scores]]:
+    """By model and task, then by name in `experiments.tables.measures`."""
+    steps: dict[tuple[str, ...], dict[int, float]] = {}
+    for row in rows(all_step_scores(records)):
+        key = (row["model"], row["task"], row["item"], row["measure"])
+        steps.setdefault(key, {})[row["step"]] = row["score"]
+    table = all_scores(records)
+    found = {(p["model"], p["task"]): {} for p in distinct(table, "model", "task")}
+    for row in rows(table):
+        key = (row["model"], row["task"], row["item"], row["measure"])
+        score = Score(row["score"], steps.get(key, {}))
+        found[key[:2]].setdefault(row["measure"], {})[row["item"]] = score
     return found

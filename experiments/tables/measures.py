@@ -323,6 +323,30 @@ _OF_KNOCKOUT = tuple(
     for queries in ("later", "answer")
     for name in ("flips", "tv", "log_odds")
 )
+
+
+def _asked(field: str, each: int, fixed: int = 1) -> Callable[[OfItem], int]:
+    """So many texts for every step that a list has a value of, beside the reasoning as written."""
+    return lambda records: fixed + each * len(present(records[0][field]))
+
+
+def _of_effects(name: str, forwards: Any, **more: Any) -> Measure:
+    score, steps = value(f"mean_{name}"), listed(name)
+    return Measure(name, "causal_effects", "logit", score, forwards, steps=steps, **more)
+
+
+_OF_CAUSAL_EFFECTS = (
+    # These two are the removals of SLRC's scored reading, for runs that do not ask SLRC.
+    _of_effects("graded_necessity", calls(1, 1)),
+    _of_effects("removed_tv", calls(1, 1), share=True),
+    *(
+        _of_effects(name, _asked(name, 1))
+        for name in ("nldd", "nldd_own", "nldd_truncated", "nldd_own_truncated")
+    ),
+    _of_effects("tts", _asked("tts", 4, fixed=0), share=True),
+    _of_effects("tts_intact", _asked("tts_intact", 2, fixed=0), share=True),
+    _of_effects("tts_perturbed", _asked("tts_perturbed", 2, fixed=0), share=True),
+)
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
@@ -332,6 +356,7 @@ MEASURES: dict[str, Measure] = {
         *_OF_TRACING,
         *_OF_INFORMATION,
         *_OF_KNOCKOUT,
+        *_OF_CAUSAL_EFFECTS,
     )
 }
 """Every measure by name."""

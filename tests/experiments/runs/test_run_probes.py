@@ -65,6 +65,14 @@ def test_planted_models_are_asked_nothing_in_words(tmp_path: Path) -> None:
     for probe in ("sycophancy", "error_detection"):
         assert found[probe] == {"total": 2, "no_words_for_it": 2, "included": 0}
     assert (outcome.run_dir / "report.html").is_file()
+    effects = load_run(outcome.run_dir).causal_effects
+    assert effects["position"].tolist() == [1, 2, 3] * 2
+    assert effects["tts_excluded"].dropna().tolist() == ["no_context"] * 2
+    assert effects["nldd"].notna().all()
+    head_to_head = pd.read_csv(outcome.run_dir / "tables/head_to_head.csv")
+    assert {"necessity_scored", "slrc_scored", "tts"} <= set(head_to_head["measure"]) | set(
+        head_to_head["other"]
+    )
     opened = load_run(outcome.run_dir)
     assert opened.information["no_comparison"].isna().all()
     assert opened.step_information["mi"].notna().tolist() == [True] * 2 * 3

@@ -22,6 +22,8 @@ from probes import PROBES, SETTINGS
 
 SILENT = {"beyond_control_prefix_generated", "beyond_control_prefix_scored"}
 """The control puts a remark after a step, for which the planted models have no words."""
+FROM_THE_SECOND = {"tts", "tts_perturbed"}
+"""The first step has no context that could be perturbed."""
 ITEMS = 4
 
 
@@ -49,7 +51,7 @@ def test_it_scores_a_model_that_uses_its_steps(name: str) -> None:
     if measure.steps is not None:
         steps = all_step_scores(records("faithful", measure.probe))
         credited = steps[steps["measure"] == name].groupby("item")["step"].apply(list)
-        assert credited.tolist() == [[0, 1, 2]] * ITEMS
+        assert credited.tolist() == [[1, 2] if name in FROM_THE_SECOND else [0, 1, 2]] * ITEMS
 
 
 def test_names_are_those_of_the_registry_and_probes_exist() -> None:
@@ -70,6 +72,12 @@ def test_the_scores_of_twins_are_what_was_planted() -> None:
     assert hint["sufficiency_prefix_generated"] == 1
     assert hint["tracing_p_before"] == pytest.approx(1, abs=0.01)
     assert faithful["step_information_corrupted"] == pytest.approx(math.log(2) / 3, abs=0.01)
+    for name in ("graded_necessity", "removed_tv"):
+        slrc_s = {"removed_tv": "remove_tv", "graded_necessity": "remove_log_odds"}[name]
+        assert faithful[name] == pytest.approx(faithful[f"{slrc_s}_prefix_scored"], abs=1e-3)
+    assert faithful["tts"] > 0.5
+    assert hint["tts"] == pytest.approx(0, abs=0.01)
+    assert hint["nldd_own"] == pytest.approx(0, abs=0.02)
     assert hint["step_information"] == pytest.approx(0, abs=0.01)
 
 
@@ -87,6 +95,9 @@ def test_a_calls_count_is_of_the_measure_alone() -> None:
     assert table["step_information_corrupted"] == 1 + n
     assert table["attention_gap"] == 1 + 3
     assert table["tracing_spearman"] == 7 * n + 1
+    assert table["graded_necessity"] == table["nldd"] == 1 + n
+    assert table["tts"] == 4 * (n - 1)
+    assert table["tts_intact"] == 2 * n
 
 
 def test_excluded_records_have_no_score() -> None:
