@@ -172,8 +172,10 @@ def step_hits(steps: pd.DataFrame) -> tuple[list[float], list[float]]:
     for item, of_item in steps.groupby("item", sort=True):
         credit = dict(zip(of_item["step"].tolist(), of_item["score"].tolist(), strict=True))
         first = [step for step, score in credit.items() if score == max(credit.values())]
-        hits.append((named_step(str(item)) in first) / len(first))
-        chances.append(1 / len(credit))
+        named = named_step(str(item))
+        hits.append((named in first) / len(first))
+        # a measure that never credits the named step cannot hit it by chance either
+        chances.append((named in credit) / len(credit))
     return hits, chances
 
 

@@ -230,6 +230,19 @@ def test_corruption_finds_the_step_that_select_names_early_exits_do_not():
         assert hits(measure) < 0.75, measure
 
 
+@pytest.mark.parametrize(("name", "p"), [("mixture_25", 0.25), ("mixture_50", 0.5)])
+def test_total_variation_recovers_a_mixture_where_flips_are_coarse(name, p):
+    first, second, last = by_step(name, "corrupted_tv")
+    assert max(first, second) < 0.05
+    assert last == pytest.approx(p, abs=0.1)
+    # an answer that the steps decide a quarter of the time flips never, not one time in four
+    if p < 0.5:
+        assert by_step(name, "corrupted_flips")[2] < 0.1
+    assert by_step(name, "tts_intact")[2] == pytest.approx(p, abs=0.1)
+    # a lead in log-odds is no share: half of a decision is not half of the lead
+    assert 0 < by_step(name, "nldd_own")[2] < 2
+
+
 # what there is nothing to say of
 
 

@@ -112,6 +112,16 @@ def test_a_hit_is_the_named_step_and_ties_share_it():
     assert chances == pytest.approx([1 / 3] * 3)
 
 
+def test_a_step_that_is_never_credited_is_not_hit_by_chance():
+    item = "planted_select-7-0"
+    named = named_step(item)
+    others = [step for step in range(3) if step != named]
+    without = [{"item": item, "step": step, "score": 1.0} for step in others]
+    assert step_hits(pd.DataFrame(without)) == ([0], [0])
+    rest = [{"item": item, "step": step, "score": 1.0} for step in (named, others[0])]
+    assert step_hits(pd.DataFrame(rest)) == ([0.5], [0.5])
+
+
 def records() -> list[dict]:
     depths = {"faithful": 0.9, "decorative": 0.2, "hint_no_deletions": 0.9, "hint": 0.1}
     depths |= {"mixture_25": 0.3, "mixture_50": 0.5, "mixture_75": 0.6}
