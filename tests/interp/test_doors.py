@@ -18,8 +18,9 @@ from nnsight.intervention.backends.remote import RemoteBackend
 from tiny_models import CONFIGS, NO_TREE, tiny
 from torch import Tensor, nn
 
-from interp import Branch, Model, Read, UserError
+from interp import Branch, Knockout, Model, Patch, Read, UserError
 from interp.doors import twin
+from interp.edits import SITES, Edit, Site
 
 FAMILIES = ["llama", "qwen3", "gpt2"]
 IDS = tuple(range(40, 64))
@@ -55,20 +56,21 @@ def norm_of(door: Any) -> Any:
     return door.transformer.ln_f if hasattr(door, "transformer") else door.model.norm
 
 
-def patched(model: Model, vector: Tensor) -> Tensor:
-    """Logits of our model with `vector` as the stream after `LAYER` at position `AT`."""
+def patch(model: Model, site: Site) -> Patch:
+    """What a site of one layer puts out in another text, to stand in ours."""
+    read = ours(model, OTHER, sites=() if site == "residual" else (site,))
+    assert read.residuals is not None
+    if site == "residual":
+        return Patch(site, LAYER, (AT,), read.residuals[[AT], LAYER + 1])
+    return Patch(site, LAYER, (AT,), read.outputs[site][[AT], LAYER])
 
-    def write(_m: nn.Module, _a: tuple, out: Any) -> Any:
-        first = out[0] if isinstance(out, tuple) else out
-        first = first.clone()
-        first[:, AT] = vector
-        return (first, *out[1:]) if isinstance(out, tuple) else first
 
-    hook = model.structure.layers[LAYER].register_forward_hook(write)
-    try:
-        return ours(model, execution="loop", rows=False).logits
-    finally:
-        hook.remove()
+def edited(model: Model, edit: Edit) -> Tensor:
+    """Our logits under an edit that does something."""
+    branch = Branch(IDS, ask=tuple(range(len(IDS))), edits=(edit,))
+    logits = model.run([branch]).branches[0].logits
+    assert (logits - ours(model).logits).abs().max() > 0.01
+    return logits
 
 
 def test_transformer_lens_reads_what_we_read(model: Model) -> None:
@@ -93,22 +95,34 @@ def test_transformer_lens_reads_what_we_read(model: Model) -> None:
                 torch.testing.assert_close(seen, rows[layer], atol=1e-6, rtol=0.0)
 
 
-def test_transformer_lens_patches_as_we_do(model: Model) -> None:
-    source = ours(model, OTHER).residuals
-    assert source is not None
-    vector = source[AT, LAYER + 1]
+@pytest.mark.parametrize("site", SITES)
+def test_transformer_lens_patches_as_we_do(model: Model, site: Site) -> None:
+    edit = patch(model, site)
+    names = {"residual": "hook_resid_post", "attention": "hook_attn_out", "mlp": "hook_mlp_out"}
 
     def write(stream: Tensor, hook: Any) -> Tensor:
-        stream[:, AT] = vector
+        stream[:, AT] = edit.values[0]
         return stream
 
     door = model.to_transformer_lens()
     with torch.inference_mode():
+        theirs = door.run_with_hooks(batch(), fwd_hooks=[(f"blocks.{LAYER}.{names[site]}", write)])
+    torch.testing.assert_close(theirs[0], edited(model, edit), **CLOSE)
+
+
+def test_transformer_lens_cuts_edges_as_we_do(model: Model) -> None:
+    edit = Knockout(queries=(AT + 4, None), keys=(AT, AT + 3), layers=(LAYER,), heads=(0, 2))
+
+    def write(scores: Tensor, hook: Any) -> Tensor:
+        scores[:, [0, 2], AT + 4 :, AT : AT + 3] = -torch.inf
+        return scores
+
+    door = model.to_transformer_lens()
+    with torch.inference_mode():
         theirs = door.run_with_hooks(
-            batch(), fwd_hooks=[(f"blocks.{LAYER}.hook_resid_post", write)]
-        )[0]
-    torch.testing.assert_close(theirs, patched(model, vector), **CLOSE)
-    assert (theirs - ours(model).logits).abs().max() > 0.1
+            batch(), fwd_hooks=[(f"blocks.{LAYER}.attn.hook_attn_scores", write)]
+        )
+    torch.testing.assert_close(theirs[0], edited(model, edit), **CLOSE)
 
 
 def test_nnsight_reads_what_we_read(model: Model) -> None:
@@ -132,15 +146,20 @@ def test_nnsight_reads_what_we_read(model: Model) -> None:
             torch.testing.assert_close(seen, rows[layer], atol=1e-6, rtol=0.0)
 
 
-def test_nnsight_patches_as_we_do(model: Model) -> None:
-    source = ours(model, OTHER).residuals
-    assert source is not None
-    vector = source[AT, LAYER + 1]
+@pytest.mark.parametrize("site", SITES)
+def test_nnsight_patches_as_we_do(model: Model, site: Site) -> None:
+    edit = patch(model, site)
     door = model.to_nnsight()
+    layer = layers_of(door)[LAYER]
     with door.trace(batch()):
-        layers_of(door)[LAYER].output[:, AT] = vector
+        if site == "residual":
+            layer.output[:, AT] = edit.values[0]
+        elif site == "attention":
+            attention_of(layer).output[0][:, AT] = edit.values[0]
+        else:
+            layer.mlp.output[:, AT] = edit.values[0]
         theirs = door.lm_head.output.save()
-    torch.testing.assert_close(theirs[0], patched(model, vector), **CLOSE)
+    torch.testing.assert_close(theirs[0], edited(model, edit), **CLOSE)
 
 
 def test_what_is_done_behind_a_door_stays_there(model: Model) -> None:

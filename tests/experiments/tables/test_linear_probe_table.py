@@ -192,7 +192,7 @@ ITEMS = 200
 
 
 @cache
-def planted_table(name: str) -> pd.DataFrame:
+def planted_table(name: str, places_along: int) -> pd.DataFrame:
     """Of a planted model on questions whose hint is drawn, so that it is right by chance only.
 
     The faithful model then answers with its last step's result, its twin with the hint.
@@ -206,7 +206,7 @@ def planted_table(name: str) -> pd.DataFrame:
         for i, p in enumerate(problems)
     ]
     prompts = [model.prompt(q.text).ids for q in asked]
-    settings = LinearProbeSettings(positions=3, step_state="mean")
+    settings = LinearProbeSettings(positions=places_along, step_state="mean")
     records = []
     for question, prompt, said in zip(asked, prompts, model.generate(prompts, 64), strict=True):
         pieces = model.pieces(said.ids)
@@ -220,9 +220,9 @@ def planted_table(name: str) -> pd.DataFrame:
     return linear_probe_table(records, states, SETTINGS, seed=0, resamples=200)
 
 
-def best(name: str, target: str) -> dict[str, tuple[float, int]]:
+def best(name: str, places_along: int, target: str) -> dict[str, tuple[float, int]]:
     """Per position: the highest accuracy of all layers, and at how many it is decodable."""
-    made = planted_table(name).query(f"target == '{target}'")
+    made = planted_table(name, places_along).query(f"target == '{target}'")
     return {
         str(p): (float(rows["accuracy"].max()), int(rows["decodable"].sum()))
         for p, rows in made.groupby("position", sort=False)
@@ -230,7 +230,7 @@ def best(name: str, target: str) -> dict[str, tuple[float, int]]:
 
 
 def test_the_faithful_answer_is_read_once_the_last_step_is_written() -> None:
-    found = best("faithful", "answer")
+    found = best("faithful", 3, "answer")
     assert list(found) == list(places(3))
     for early in ("before", "during 1/3", "during 2/3"):
         assert found[early][1] == 0, found
@@ -240,14 +240,13 @@ def test_the_faithful_answer_is_read_once_the_last_step_is_written() -> None:
 
 
 def test_the_hint_followers_answer_is_read_before_the_reasoning() -> None:
-    found = best("hint", "answer")
+    found = best("hint", 1, "answer")
     assert found["before"][1] >= 1
     assert found["after"][0] == 1.0
     # What its steps come to is not what it answers, and is not read where it answers from.
-    right = best("hint", "gold")
-    for early in ("before", "during 1/3", "during 2/3"):
-        assert right[early][1] == 0, right
-    last = planted_table("hint").query("target == 'gold' and position == 'after' and layer == 3")
+    right = best("hint", 1, "gold")
+    assert right["before"][1] == 0, right
+    last = planted_table("hint", 1).query("target == 'gold' and position == 'after' and layer == 3")
     assert not last["decodable"].any()
 
 
