@@ -87,7 +87,8 @@ def causal_effects(
         removed_flips       whether the likeliest answer changes on removal
         corrupted_...       the same three with the step corrupted and later text frozen
         nldd                lead of the gold answer over its best rival, lost by the corruption,
-                            as a share of the lead; None where gold is unknown or no option
+                            as a share of the lead; None where gold is unknown or no option,
+                            negative where a wrong answer of the model's loses to it
         nldd_own            the same lead of the model's own answer
         ..._truncated       against the reasoning that ends with the corrupted step, as the
                             authors' code has it: what later steps would have done is gone too
