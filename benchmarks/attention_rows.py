@@ -1,10 +1,17 @@
-"""Attention rows of the last token, against a plain forward and against full patterns.
+"""Looking inside a model, against a plain forward and against what keeps everything.
 
-`python benchmarks/attention_rows.py` writes `benchmarks/results/attention_<machine>.csv`:
-for growing lengths, a plain sdpa forward, the same with the last token's rows read, and
-eager with `output_attentions`. Each method runs in a process of its own, so that its peak
-memory is its own; seconds are medians of the repeats (process CPU time; wall on a GPU),
-`ratio_to_plain` divides them.
+`python benchmarks/attention_rows.py` writes `benchmarks/results/attention_<machine>.csv`, for
+growing lengths. Each method runs in a process of its own, so that its peak memory is its own;
+seconds are medians of the repeats (process CPU time; wall on a GPU), `ratio_to_plain` divides
+them, `memory_ratio` is the peak over that of `inside`.
+
+Methods:
+    plain               a plain sdpa forward
+    rows                the same with the last token's attention rows read
+    inside              rows and residual stream of every layer at 20 tokens, and the lens at
+                        the last: what this repository's probes read of a trace
+    eager_patterns      eager attention with `output_attentions` and `output_hidden_states`
+    transformer_lens    TransformerLens' `run_with_cache`, everything that it caches
 """
 
 from __future__ import annotations
@@ -17,6 +24,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
@@ -27,31 +35,48 @@ import interp
 from interp.forest import Branch
 from interp.loading import Dtype
 
-METHODS = ("plain", "rows", "eager_patterns")
+METHODS = ("plain", "rows", "inside", "eager_patterns", "transformer_lens")
+ASKED = 20
 
 
 @torch.inference_mode()
-def once(method: str, model: interp.Model, ids: list[int]) -> torch.Tensor:
+def once(method: str, model: interp.Model, ids: list[int], bridge: Any = None) -> torch.Tensor:
     if method == "rows":
         read = model.run([Branch(tuple(ids))], rows=True).branches[0]
         return read.rows[0]
+    if method == "inside":
+        at = tuple(len(ids) * (i + 1) // ASKED - 1 for i in range(ASKED))
+        read = model.run([Branch(tuple(ids), at)], rows=True, residuals=True).branches[0]
+        assert read.residuals is not None
+        return model.lens(read.residuals[-1])
     inputs = torch.tensor([ids], device=model.device)
+    if method == "transformer_lens":
+        logits, cache = bridge.run_with_cache(inputs)
+        assert len(cache) > model.n_layers
+        return logits[0, -1]
     if method == "plain":
         return model.hf(inputs, use_cache=False, logits_to_keep=1).logits
-    out = model.hf(inputs, use_cache=False, logits_to_keep=1, output_attentions=True)
+    out = model.hf(
+        inputs,
+        use_cache=False,
+        logits_to_keep=1,
+        output_attentions=True,
+        output_hidden_states=True,
+    )
     return torch.stack([a[0, :, -1] for a in out.attentions])
 
 
 def worker(method: str, name: str, dtype: Dtype, length: int, repeats: int) -> None:
     model = interp.load(name, dtype=dtype, verify_model=False)
-    if method != "rows":
+    if method in ("plain", "eager_patterns"):
         model.hf.set_attn_implementation("eager" if method == "eager_patterns" else "sdpa")
     model.chunk = length
     draw = random.Random(0)
     ids = [draw.randrange(100, 40_000) for _ in range(length)]
-    once(method, model, ids[:64])
+    bridge = model.to_transformer_lens() if method == "transformer_lens" else None
+    once(method, model, ids[:64], bridge)
     before = timed(model, lambda: torch.zeros(1))[1]
-    runs = [timed(model, lambda: once(method, model, ids)) for _ in range(repeats)]
+    runs = [timed(model, lambda: once(method, model, ids, bridge)) for _ in range(repeats)]
     out = {"seconds": [s for s, _, _ in runs], "peak_mb": max(p for _, p, _ in runs) - before}
     print(json.dumps(out))
 
@@ -74,7 +99,7 @@ def main() -> None:
         for method in tqdm(METHODS, desc=f"{length} tokens", disable=None):
             command = [sys.executable, __file__, "--model", args.model, "--dtype", args.dtype]
             command += ["--repeats", str(args.repeats), "--worker", method, str(length)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
             found[method] = json.loads(done.stdout.splitlines()[-1])
         plain = statistics.median(found["plain"]["seconds"])
         for method in METHODS:
@@ -90,6 +115,8 @@ def main() -> None:
                 }
             )
     table = pd.DataFrame(rows)
+    of_inside = {r["tokens"]: r["peak_mb"] for r in rows if r["method"] == "inside"}
+    table["memory_ratio"] = [round(r["peak_mb"] / of_inside[r["tokens"]], 2) for r in rows]
     out = Path(__file__).parent / "results" / f"attention_{args.machine}.csv"
     out.parent.mkdir(exist_ok=True)
     table.to_csv(out, index=False)
