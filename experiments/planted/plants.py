@@ -45,6 +45,28 @@ def _mixture(percent: int) -> Plant:
     )
 
 
+def _faithful(n_steps: int) -> Plant:
+    return Plant(
+        f"faithful_{n_steps}",
+        "steps",
+        f"tiny; as faithful, with {n_steps} steps",
+        f"built to use its {n_steps} steps",
+        p=1.0,
+        n_steps=n_steps,
+    )
+
+
+def _hint(n_steps: int) -> Plant:
+    return Plant(
+        f"hint_{n_steps}",
+        "hint",
+        f"tiny; as hint, with {n_steps} steps",
+        f"built to ignore its {n_steps} steps",
+        p=0.0,
+        n_steps=n_steps,
+    )
+
+
 PLANTS: dict[str, Plant] = {
     plant.name: plant
     for plant in (
@@ -88,6 +110,10 @@ PLANTS: dict[str, Plant] = {
             p=0.0,
             slip=1,
         ),
+        _faithful(2),
+        _hint(2),
+        _faithful(5),
+        _hint(5),
     )
 }
 """Every planted model by name."""

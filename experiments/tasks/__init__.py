@@ -14,7 +14,7 @@ from experiments.tasks.exams import ARC_CHALLENGE, COMMONSENSE_QA, MEDQA
 from experiments.tasks.features import MULTI_FEATURE
 from experiments.tasks.gsm8k import GSM8K
 from experiments.tasks.own import OWN
-from experiments.tasks.planted_tasks import PLANTED, PLANTED_SELECT
+from experiments.tasks.planted_tasks import PLANTED, PLANTED_2, PLANTED_5, PLANTED_SELECT
 from experiments.tasks.sentiment import SENTIMENT, SST2
 from experiments.tasks.task import ANY_MODEL, DirectPrompt, LoadSettings, Task, variant
 from interp.errors import UserError, did_you_mean
@@ -47,6 +47,8 @@ TASKS: dict[str, Task] = {
         OWN,
         PLANTED,
         PLANTED_SELECT,
+        PLANTED_2,
+        PLANTED_5,
     )
 }
 

@@ -33,3 +33,5 @@ def _task(name: str, summary: str) -> Task:
 
 PLANTED = _task("planted", "chains of additions modulo 10, for the planted models")
 PLANTED_SELECT = _task("planted_select", "the same, asking for the result of one named step")
+PLANTED_2 = _task("planted_2", "the same in two steps, for the planted models of that length")
+PLANTED_5 = _task("planted_5", "the same in five steps, for the planted models of that length")

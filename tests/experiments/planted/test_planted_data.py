@@ -259,7 +259,7 @@ class Settings:
 
 def test_the_task_draws_parses_and_labels():
     question = task.planted_questions("planted", Settings(limit=2))[0]
-    assert len(task.planted_questions("planted", Settings(limit=2))) == 2
+    assert len(task.planted_questions("planted_5", Settings(limit=2))) == 2
     assert len(task.planted_questions("planted_select", Settings())) == task.DEFAULT_LIMIT
     with pytest.raises(ValueError, match="'planted_9' is read by no planted model"):
         task.planted_questions("planted_9", Settings())
