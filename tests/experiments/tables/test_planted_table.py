@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from experiments.planted.questions import named_step
+from experiments.report.planted_summary import SHIPPED, short_table
 from experiments.tables.measure_tables import measure_correlations_table, measures_table
+from experiments.tables.measures import MEASURES
 from experiments.tables.planted import (
     COLUMNS,
     auroc,
@@ -200,3 +203,30 @@ def test_means_of_measures_leave_out_items_without_one():
     assert (depth["score"], depth["n"]) == (0.5, 5)
     assert depth["score_low"] < 0.5 < depth["score_high"]
     assert (option["score"], option["n"]) == (1.0, 1)
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_short_table_has_what_was_measured_and_a_dash_for_what_was_not():
+    table = pd.DataFrame(
+        {
+            "measure": ["corrupt_prefix_generated", "attention_gap", "tracing_rise"],
+            "auroc": [1.0, 0.478, 0.6],
+            "auroc_confound": [0.996, 0.5, 0.5],
+            "spearman_p": [0.85, -0.041, 0.1],
+            "step_hit_rate": [1.0, math.nan, math.nan],
+            "forwards": [4.0, 4.0, 2.0],
+        }
+    )
+    assert short_table(table).splitlines()[2:] == [
+        "| frozen corruption flips the answer | 1.00 | 1.00 | .85 | 1.00 | 4 |",
+        "| attention, real − shuffled | .48 | .50 | −.04 | – | 4 |",
+    ]
+
+
+def test_the_readme_shows_the_shipped_run():
+    shipped = pd.read_csv(ROOT / SHIPPED)
+    assert tuple(shipped.columns) == COLUMNS
+    assert set(shipped["measure"]) <= set(MEASURES)
+    assert short_table(shipped) in (ROOT / "README.md").read_text("utf-8")
