@@ -181,6 +181,29 @@ def _knockout(model: Model, task: Task, trace: Trace, config: RunConfig) -> list
     return knockout(model, trace, asking_for(model, task, trace), settings)
 
 
+def _patching(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+    from experiments.traces import asking_for
+    from probes.patching import PatchingSettings, patching
+
+    c = config.patching
+    settings = PatchingSettings(
+        tuple(c.places),
+        tuple(c.sites),
+        tuple(c.directions),
+        c.layers,
+        c.least,
+        config.seed,
+        c.length_normalise,
+    )
+    return patching(model, trace, asking_for(model, task, trace), settings)
+
+
+def _patching_branches(steps: int, config: RunConfig) -> int:
+    c = config.patching
+    kinds = len(c.places) * len(c.sites) * len(c.directions)
+    return steps * (4 + kinds * (c.layers or LAYERS_GUESSED))
+
+
 def _knockout_branches(steps: int, config: RunConfig) -> int:
     c = config.knockout
     return 1 + steps * (1 + len(c.queries) * (1 + c.windows))
@@ -194,6 +217,8 @@ def _causal_effects(model: Model, task: Task, trace: Trace, config: RunConfig) -
     return causal_effects(model, trace, asking_for(model, task, trace), settings)
 
 
+LAYERS_GUESSED = 30
+"""Layers of a model in estimates made before it is loaded."""
 TOKENS_GUESSED = 25
 """Tokens per step in estimates made before the traces exist."""
 NO_WORDS = "no_words_for_it"
@@ -312,6 +337,14 @@ PROBES: dict[str, Probe] = {
         lambda config: config.knockout.model_dump(mode="json"),
         _prefix_words,
         _knockout_branches,
+    ),
+    "patching": Probe(
+        "patching",
+        "states exchanged between real and corrupted reasoning, per layer, site and step",
+        _patching,
+        lambda config: config.patching.model_dump(mode="json") | {"seed": config.seed},
+        _prefix_words,
+        _patching_branches,
     ),
     "causal_effects": Probe(
         "causal_effects",

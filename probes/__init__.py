@@ -18,6 +18,7 @@ from probes.information import InformationSettings, information
 from probes.knockout import KnockoutSettings, knockout
 from probes.linear_probe import LinearProbeSettings, linear_probe
 from probes.messages import Message
+from probes.patching import PatchingSettings, patching
 from probes.record import Record, record
 from probes.rigidity import RigiditySettings, rigidity
 from probes.slrc import SlrcSettings, slrc
@@ -36,6 +37,7 @@ PROBES: dict[str, Callable[..., list[Record]]] = {
     "tracing": tracing,
     "information": information,
     "knockout": knockout,
+    "patching": patching,
     "causal_effects": causal_effects,
 }
 """Every probe by the name that its records carry."""
@@ -52,6 +54,7 @@ SETTINGS: dict[str, type[Any]] = {
     "tracing": TracingSettings,
     "information": InformationSettings,
     "knockout": KnockoutSettings,
+    "patching": PatchingSettings,
     "causal_effects": CausalEffectsSettings,
 }
 """The settings that each probe takes, a frozen dataclass with defaults."""
@@ -69,6 +72,7 @@ __all__ = [
     "KnockoutSettings",
     "LinearProbeSettings",
     "Message",
+    "PatchingSettings",
     "Record",
     "RigiditySettings",
     "SlrcSettings",
@@ -82,6 +86,7 @@ __all__ = [
     "information",
     "knockout",
     "linear_probe",
+    "patching",
     "record",
     "rigidity",
     "slrc",

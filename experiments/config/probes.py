@@ -152,6 +152,29 @@ class KnockoutConfig(Section):
     """Divide a label's log-prob by its tokens."""
 
 
+class PatchingConfig(Section):
+    """States exchanged between the real reasoning and one with a corrupted step."""
+
+    places: Annotated[list[Literal["step", "answer"]], *OneOrMany] = Field(
+        default=["step", "answer"]
+    )
+    """Whose states: the step's tokens, or those after the reasoning that ask for the answer."""
+    sites: Annotated[list[Literal["residual", "attention", "mlp"]], *OneOrMany] = Field(
+        default=["residual", "attention", "mlp"]
+    )
+    """The stream after a layer, or what its attention or its MLP puts out."""
+    directions: Annotated[list[Literal["denoise", "noise"]], *OneOrMany] = Field(
+        default=["denoise", "noise"]
+    )
+    """Real states into the corrupted run, or corrupted ones into the real run."""
+    layers: StrictInt = Field(default=8, ge=0)
+    """So many layers, evenly spaced, the last among them; 0 for all."""
+    least: StrictFloat = Field(default=0.5, gt=0)
+    """Steps whose corruption moves the answer's log-odds by less (nats) are not patched."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+
+
 class TracingConfig(Section):
     """Probability of the answer along the reasoning (FaithCoT-Bench, appendix C)."""
 

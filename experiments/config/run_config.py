@@ -35,6 +35,7 @@ from experiments.config.probes import (
     InformationConfig,
     KnockoutConfig,
     LinearProbeConfig,
+    PatchingConfig,
     RigidityConfig,
     SlrcConfig,
     SycophancyConfig,
@@ -195,6 +196,7 @@ class RunConfig(Section):
     tracing: TracingConfig = TracingConfig()
     information: InformationConfig = InformationConfig()
     knockout: KnockoutConfig = KnockoutConfig()
+    patching: PatchingConfig = PatchingConfig()
     causal_effects: CausalEffectsConfig = CausalEffectsConfig()
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)

@@ -20,6 +20,7 @@ from experiments.report.knockout_figure import knockout_picture
 from experiments.report.layer_figures import flow_picture, rigidity_picture
 from experiments.report.linear_probe_figure import linear_probe_picture
 from experiments.report.measure_figures import correlations_picture, planted_picture
+from experiments.report.patching_figure import patching_picture
 from experiments.report.picture import STYLE, Picture, legend_above, save
 from experiments.report.plots import (
     MEASURES,
@@ -49,6 +50,7 @@ OF_PROBES = {
     "tracing_by_position": tracing_picture,
     "information_by_step": information_picture,
     "knockout_by_step": knockout_picture,
+    "patching_map": patching_picture,
     "causal_effects_by_step": causal_effects_picture,
     "head_to_head": head_to_head_picture,
     "planted": planted_picture,

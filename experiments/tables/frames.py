@@ -202,6 +202,25 @@ class Run:
             ],
         )
 
+    @cached_property
+    def patching(self) -> pd.DataFrame:
+        """A row per item, place, site, direction, layer and step that was patched."""
+        found = [r for r in read_records(self.path, "patching") if not r.get("excluded")]
+        names = ("place", "site", "direction")
+        return _frame(
+            (*_BASE, *names, "layer", "position", "step", "answer", "difference", "moved"),
+            [
+                _base(r)
+                | {name: r[name] for name in names}
+                | {"layer": layer, "position": i + 1, "step": step, "answer": r["answer"]}
+                | {"difference": r["difference"][i], "moved": r["moved"][at * r["n_steps"] + i]}
+                for r in found
+                for at, layer in enumerate(r["layers"])
+                for i, step in enumerate(r["steps"])
+                if r["not_patched"][i] is None
+            ],
+        )
+
     def arrays(self, probe: str) -> Iterator[tuple[Place, dict[str, np.ndarray]]]:
         """(model, task, item) and its raw numbers by name, of each item that the probe did.
 

@@ -309,6 +309,45 @@ _OF_INFORMATION = (
         for kind in ("removed", "corrupted")
     ),
 )
+
+
+def _restored(records: OfItem) -> dict[int, float]:
+    """The most that a patch of any layer gives back, in nats; 0 where there was nothing to."""
+    (record,) = records
+    credit = {}
+    for i, (step, why) in enumerate(zip(record["steps"], record["not_patched"], strict=True)):
+        here = present(record["moved"][i :: record["n_steps"]])
+        if why == "no_effect":
+            credit[step] = 0.0
+        elif here:
+            credit[step] = max(here, key=abs)
+    return credit
+
+
+def _mean_restored(records: OfItem) -> float | None:
+    return mean(list(credit.values())) if (credit := _restored(records)) else None
+
+
+def _patches(records: OfItem) -> int:
+    """Both runs of every step, and each layer's patch of those that were patched."""
+    (record,) = records
+    layers = len(record["layers"])
+    return 1 + len(present(record["difference"])) + record["n_patched"] * layers
+
+
+_OF_PATCHING = tuple(
+    Measure(
+        f"patching_{place}_{site}",
+        "patching",
+        "internal",
+        _mean_restored,
+        _patches,
+        where={"variant": f"{place}.{site}.denoise"},
+        steps=_restored,
+    )
+    # not the answer's stream: the last layer's gives all of the difference back
+    for place, site in (("step", "residual"), ("answer", "attention"))
+)
 _OF_KNOCKOUT = tuple(
     Measure(
         f"knockout_{queries}_{name}",
@@ -357,6 +396,7 @@ MEASURES: dict[str, Measure] = {
         *_OF_INFORMATION,
         *_OF_KNOCKOUT,
         *_OF_CAUSAL_EFFECTS,
+        *_OF_PATCHING,
     )
 }
 """Every measure by name."""

@@ -27,6 +27,11 @@ from experiments.tables.layerwise import (
 from experiments.tables.measure_tables import measure_correlations_table, measures_table
 from experiments.tables.measures import PROBES_READ
 from experiments.tables.outcomes import Record, is_variant
+from experiments.tables.patching import (
+    patching_by_layer_table,
+    patching_map_table,
+    patching_table,
+)
 from experiments.tables.planted import has_planted_truth, planted_table
 from experiments.tables.prompt_effects import prompt_interventions_table
 from experiments.tables.taxonomy import direct_table, taxonomy_table, threshold_sensitivity_table
@@ -69,6 +74,10 @@ def probe_tables(
     if "knockout" in asked:
         made["knockout"] = knockout_table(records, seed, resamples)
         made["knockout_by_step"] = knockout_by_step_table(records, seed, resamples)
+    if "patching" in asked:
+        made["patching"] = patching_table(records, seed, resamples)
+        made["patching_by_layer"] = patching_by_layer_table(records, seed, resamples)
+        made["patching_map"] = patching_map_table(records, seed, resamples)
     if "causal_effects" in asked:
         made["causal_effects"] = causal_effects_table(records, seed, resamples)
         made["causal_effects_by_step"] = causal_effects_by_step_table(records, seed, resamples)

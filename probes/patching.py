@@ -1,0 +1,277 @@
+"""Activation patching: where in the model a step's content is, layer by layer.
+
+Two runs of one length, aligned token by token: the real reasoning, and the same with one step
+corrupted and all later text frozen. Activations at one layer and site are put from one run into
+the other, and the answer is read: `denoise` puts the real states into the corrupted run, `noise`
+the corrupted ones into the real run. What comes back of the real answer's log-odds (or is lost)
+says what passes through these states (Meng et al., arXiv 2202.05262; Heimersheim and Nanda,
+arXiv 2404.15255, on what either direction shows).
+
+Two places: the tokens of the `step`, and those of the `answer`, from the end of the reasoning to
+where the answer begins. Past the layer in which later tokens read the step, its own states matter
+no more, and those of the answer do: a share of the step's that falls to zero early says that the
+step was read early, not that it was not read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from interventions import NotCorruptible, NotWritable, Step, Trace, corrupt_step
+from probes.edited import FEWER_LABELS, Run, Scored, answers_of, rounded, scored
+from probes.framing import BASELINE, Arm, Asking, prefix_ids
+from probes.graded import log_odds, top
+from probes.record import Record, record
+
+if TYPE_CHECKING:
+    from interp.edits import Site
+    from interp.model import Model
+
+Direction = Literal["denoise", "noise"]
+Place = Literal["step", "answer"]
+SITES: tuple[Site, ...] = ("residual", "attention", "mlp")
+DIRECTIONS: tuple[Direction, ...] = ("denoise", "noise")
+PLACES: tuple[Place, ...] = ("step", "answer")
+NO_CORRUPTION = "no_aligned_corruption"
+NO_SITE = "no_patching_site"
+_CORRUPTED: Arm = ("corrupted", 0)
+_TRIES = 8
+"""Seeds tried for a corruption of equal length."""
+
+
+@dataclass(frozen=True)
+class PatchingSettings:
+    """What determines a patching record besides model, trace and task."""
+
+    places: tuple[Place, ...] = PLACES
+    """Whose states are exchanged."""
+    sites: tuple[Site, ...] = SITES
+    directions: tuple[Direction, ...] = DIRECTIONS
+    layers: int = 8
+    """So many layers, evenly spaced, the last among them; 0 for all."""
+    least: float = 0.5
+    """Steps whose corruption moves the answer's log-odds by less (nats) are not patched."""
+    seed: int = 0
+    length_normalise: bool = False
+    """Divide each label's log-probability by its number of tokens."""
+    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+
+    def __post_init__(self) -> None:
+        for name, given, known in (
+            ("places", self.places, PLACES),
+            ("sites", self.sites, SITES),
+            ("directions", self.directions, DIRECTIONS),
+        ):
+            if not given or set(given) - set(known):
+                raise ValueError(f"patching settings: {name} = {given}; use {', '.join(known)}")
+        if self.layers < 0 or not self.least > 0:
+            raise ValueError(
+                f"patching settings: layers = {self.layers}, least = {self.least}; give 0 or more "
+                "layers and a least effect above 0"
+            )
+
+
+def patching(
+    model: Model, trace: Trace, asking: Asking, settings: PatchingSettings
+) -> list[Record]:
+    """A record for each place, site and direction, variants `step.residual.denoise`, ….
+
+    Lists have a value per counted step:
+
+        difference      log-odds (nats) of the real run's answer, real minus corrupted
+        not_patched     why a step was not: `not_corruptible`, `not_writable`, `length_differs`
+                        (of all corruptions tried), `no_effect` (below `least`); None if it was
+        corrupted_text  the step in the corrupted run
+
+    `moved` has a value per layer and step, layer after layer: the log-odds that the patch gives
+    back (`denoise`) or takes away (`noise`), None where a step was not patched. The array of the
+    same name is (layers, steps) with NaN; divided by `difference` it is the share. `layers` are
+    counted from 1: `residual` is the stream after the layer.
+
+    The states of one step and place are held at a time: 2 × tokens × 3 × L × D numbers.
+
+    Raises:
+        FloatingPointError: a label's log-probability is NaN, naming item and branch.
+    """
+    if len(answers_of(asking)) < 2:
+        return [record(trace, "patching", "", settings.seed, excluded=FEWER_LABELS)]
+    parts = model.structure
+    known = {"residual": True} | {
+        "attention": None not in parts.attentions,
+        "mlp": None not in parts.mlps,
+    }
+    sites: list[Site] = [s for s in settings.sites if known[s]]
+    if not sites:
+        return [record(trace, "patching", "", settings.seed, excluded=NO_SITE)]
+    steps = trace.counted_steps
+    made = [_corrupted(model, trace, step, settings.seed) for step in steps]
+    if all(isinstance(m, str) for m in made):
+        return [record(trace, "patching", "", settings.seed, excluded=NO_CORRUPTION)]
+    layers = spaced(model.n_layers, settings.layers)
+    kinds = list(product(settings.places, sites, settings.directions))
+    moved = {kind: np.full((len(layers), len(steps)), np.nan) for kind in kinds}
+    difference: list[float | None] = [None] * len(steps)
+    why = [m if isinstance(m, str) else None for m in made]
+    answer: str | None = None
+    cost: dict[str, Any] = {"trie_tokens": 0, "naive_tokens": 0}
+    for i, (step, other) in enumerate(zip(steps, made, strict=True)):
+        if isinstance(other, str):
+            continue
+        asked = _Asked(model, trace, other, asking, step, settings)
+        first = asked.score({})
+        answer = answer or top(first.arms[BASELINE])
+        gap = _finite(
+            log_odds(first.arms[BASELINE], answer) - log_odds(first.arms[_CORRUPTED], answer)
+        )
+        difference[i] = rounded(gap)
+        if gap is None or abs(gap) < settings.least:
+            why[i] = "no_effect"
+            cost = _added(cost, first.cost)
+            continue
+        pack = asked.score(asked.patches(layers, sites))
+        cost = _added(cost, pack.cost)
+        odds = {arm: log_odds(of, answer) for arm, of in pack.arms.items()}
+        for (place, site, direction), (at, layer) in product(kinds, enumerate(layers)):
+            found = odds[f"{place}.{site}.{direction}", layer]
+            toward = found - odds[_CORRUPTED] if direction == "denoise" else odds[BASELINE] - found
+            moved[place, site, direction][at, i] = toward if math.isfinite(toward) else np.nan
+    shared: dict[str, Any] = {
+        "n_layers": model.n_layers,
+        "n_steps": len(steps),
+        "n_patched": why.count(None),
+        "layers": [layer + 1 for layer in layers],
+        "steps": [s.index for s in steps],
+        "gold": trace.question.gold,
+        "answer": answer,
+        "difference": difference,
+        "not_patched": why,
+        "corrupted_text": [
+            None if isinstance(m, str) else next(s.text for s in m.steps if s.index == step.index)
+            for step, m in zip(steps, made, strict=True)
+        ],
+    }
+    return [
+        record(
+            trace,
+            "patching",
+            f"{place}.{site}.{direction}",
+            settings.seed,
+            arrays={"moved": grid.astype(np.float32)},
+            place=place,
+            site=site,
+            direction=direction,
+            moved=[None if np.isnan(x) else rounded(float(x)) for x in grid.flat],
+            **shared,
+            **cost,
+        )
+        for (place, site, direction), grid in moved.items()
+    ]
+
+
+def spaced(n_layers: int, wanted: int) -> list[int]:
+    """Indices of so many layers at equal distances, the last among them; all for 0."""
+    if not wanted or wanted >= n_layers:
+        return list(range(n_layers))
+    return sorted({round((k + 1) * n_layers / wanted) - 1 for k in range(wanted)})
+
+
+def _corrupted(model: Model, trace: Trace, step: Step, seed: int) -> Trace | str:
+    """The trace with a step corrupted and every position as it was, or why there is none."""
+    for k in range(_TRIES):
+        try:
+            other = corrupt_step(trace, step.index, seed + k, model.encode, model.pieces)
+        except NotCorruptible:
+            return "not_corruptible"
+        except NotWritable:
+            continue
+        if [s.tokens for s in other.steps] == [s.tokens for s in trace.steps]:
+            return other
+    return "length_differs"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One step's pair of runs."""
+
+    model: Model
+    trace: Trace
+    other: Trace
+    asking: Asking
+    step: Step
+    settings: PatchingSettings
+
+    @property
+    def ids(self) -> dict[str, tuple[int, ...]]:
+        """What a patch of each direction is put into, and the run it comes from is the other."""
+        return {
+            "denoise": prefix_ids(self.model, self.asking, self.other),
+            "noise": prefix_ids(self.model, self.asking, self.trace),
+        }
+
+    def score(self, patches: Mapping[Arm, Run]) -> Scored:
+        """Both runs and these in one pack."""
+        runs: dict[Arm, Run] = {
+            BASELINE: (self.ids["noise"], ()),
+            _CORRUPTED: (self.ids["denoise"], ()),
+        }
+        return scored(
+            self.model,
+            self.trace,
+            self.asking,
+            runs | dict(patches),
+            length_normalise=self.settings.length_normalise,
+            execution=self.settings.execution,
+        )
+
+    def positions(self, place: Place) -> tuple[int, ...]:
+        start, n = len(self.trace.prompt_ids), len(self.ids["noise"])
+        if place == "step":
+            return tuple(range(start + self.step.tokens[0], start + self.step.tokens[1]))
+        # with neither closer nor cue, the last token is the one that answers
+        return tuple(range(min(start + len(self.trace.reasoning_ids), n - 1), n))
+
+    def patches(self, layers: list[int], sites: list[Site]) -> dict[Arm, Run]:
+        """A run for every place, site, direction and layer."""
+        # Not at the top: it brings torch, which listing the probes need not wait for.
+        from interp.edits import Patch
+        from interp.forest import Branch
+
+        into = self.ids
+        made: dict[Arm, Run] = {}
+        for place in self.settings.places:
+            positions = self.positions(place)
+            real, corrupted = self.model.run(
+                [Branch(into["noise"], positions), Branch(into["denoise"], positions)],
+                residuals=True,
+                sites=[s for s in sites if s != "residual"],
+                logits=False,
+                execution=self.settings.execution,
+            ).branches
+            for direction in self.settings.directions:
+                donor = real if direction == "denoise" else corrupted
+                assert donor.residuals is not None
+                for site, layer in product(sites, layers):
+                    # the first of the streams are the embeddings
+                    values = (
+                        donor.residuals[:, layer + 1]
+                        if site == "residual"
+                        else donor.outputs[site][:, layer]
+                    )
+                    patch = Patch(site, layer, positions, values)
+                    made[f"{place}.{site}.{direction}", layer] = (into[direction], (patch,))
+        return made
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _added(cost: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    sums = {k: cost[k] + more[k] for k in ("trie_tokens", "naive_tokens")}
+    return sums | {k: more[k] for k in ("execution", "tree_reason")}
