@@ -32,6 +32,8 @@ SHOWN = {
     "perplexity": "perplexity",
     "step_information": "step mutual information",
     "knockout_later_tv": "knockout of a step's edges",
+    "patching_answer_attention": "patching: the answer's attention output",
+    "patching_step_residual": "patching: the step's residual stream",
     "attention_reasoning": "attention to the reasoning",
     "attention_gap": "attention, real − shuffled",
     "rigidity_depth": "rigidity map: stable layer",
