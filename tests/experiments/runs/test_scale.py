@@ -12,16 +12,12 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from resume import nearly_done
 
 from experiments.config import load_config
-from experiments.runs.environment import environment
 from experiments.runs.index import Index
-from experiments.runs.plan import plan
 from experiments.runs.run import run
-from experiments.runs.store import Store, read_records, record_file
 from experiments.runs.units import Unit
-
-LEFT = 3
 
 
 def write_config(folder: Path, items: int) -> Path:
@@ -70,26 +66,6 @@ def test_the_number_of_files_does_not_grow_with_the_items(tmp_path: Path) -> Non
     assert len(files(4)) < 100
 
 
-def nearly_done(folder: Path, items: int) -> Path:
-    """The config of a run of so many items, of which all but `LEFT` are stored.
-
-    What is stored is one item's real records under the names of the others.
-    """
-    one = run(load_config(write_config(folder / "one", 1))).run_dir
-    path = write_config(folder / "many", items)
-    config = load_config(path)
-    whole = plan(config)
-    with Store(config, environment(), "main", whole.stored()) as store:
-        for stage in ("trace", "slrc"):
-            records = read_records(one, stage)
-            with (store.run_dir / record_file(stage, "main")).open("wb") as file:
-                for item in whole.items[:-LEFT]:
-                    _, *place = item.key(stage)
-                    mine = [r | {"item": item.question.id} for r in records]
-                    file.write(Unit(item.units[stage], stage, *place, 1, mine).to_line())
-    return path
-
-
 def resumed(path: Path) -> float:
     """Peak MB of the process that does what is left of a run, its outputs included."""
     with subprocess.Popen(
@@ -109,7 +85,7 @@ def test_twenty_thousand_items_resume_in_little_memory_and_few_files(tmp_path: P
     few, many = nearly_done(tmp_path / "few", 2_000), nearly_done(tmp_path / "many", 20_000)
     little, much = resumed(few), resumed(many)
     assert (much - little) / 18_000 < 0.025, "more than 25 kB of memory for each item"
-    folder = many.parent / "t"
+    folder = many.parent / "scale"
     assert sum(p.is_file() for p in folder.rglob("*")) < 100
     table = pd.read_csv(folder / "tables" / "slrc.csv")
     assert list(table["n"]) == [20_000]

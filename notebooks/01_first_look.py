@@ -1,0 +1,108 @@
+# %% [markdown]
+# # A first look: does the model use the reasoning it writes?
+#
+# Two tiny models write the same words. The answer of one follows its steps, the answer of the
+# other follows a hint in the question: we know, because they were trained so
+# (`experiments/planted/README.md`). Then the same questions go to a real model.
+
+# %%
+import pandas as pd
+
+import experiments
+import interp
+import interventions
+from experiments.tables.measures import all_scores
+
+faithful, decorative = interp.load("planted:faithful"), interp.load("planted:hint")
+
+# %% [markdown]
+# A **trace** is a question, the reasoning as token ids, its steps, and the answer.
+
+# %%
+asked = experiments.questions("planted", limit=8)
+traces = {m.name: experiments.make_traces(m, asked) for m in (faithful, decorative)}
+for made in traces.values():
+    print(made[1].question.text)
+    for step in made[1].steps:
+        print(f"   {step.index + 1}. {step.text.strip()}")
+    print("  ", made[1].tail_text.strip(), "\n")
+
+# %% [markdown]
+# ## One edit by hand
+#
+# An **intervention** gives a new trace; every token that it does not claim to touch keeps its
+# id. Here the last step is removed, or made to claim another result, and the model is asked
+# again: how probable is each answer now?
+
+# %%
+rows = []
+for model in (faithful, decorative):
+    trace = traces[model.name][1]
+    last = len(trace.steps) - 1
+    edited = {
+        "as written": trace,
+        "last step removed": interventions.remove_step(trace, last),
+        "last step corrupted": interventions.corrupt_step(
+            trace, last, 0, model.encode, model.pieces
+        ),
+    }
+    for what, version in edited.items():
+        p = experiments.score_answer(model, version)
+        best = max(p, key=p.__getitem__)
+        rows.append({"model": model.name, "reasoning": what, "answer": best, "p": p[best]})
+pd.DataFrame(rows).round(3)
+
+# %% [markdown]
+# ## The measures of SLRC, by their name
+#
+# `experiments.measure` runs any probe that a config can name on one trace and gives its
+# records. All branches of the item run as one packed forward.
+
+# %%
+records = [
+    record
+    for model in (faithful, decorative)
+    for trace in traces[model.name]
+    for record in experiments.measure(
+        model, trace, "slrc", framings=["prefix"], readings=["scored"], regenerate_tokens=32
+    )
+]
+scores = all_scores(records)  # one number per item and measure
+names = ["necessity_prefix_scored", "sufficiency_prefix_scored", "regenerate_prefix_scored"]
+scores[scores["measure"].isin(names)].pivot_table(
+    index="model", columns="measure", values="score", sort=False
+).round(2)
+
+# %% [markdown]
+# **Necessity**: the share of steps whose removal changes the answer. **Sufficiency**: the share
+# that give it alone. **Regenerate**: the share of steps after whose corruption the model, writing
+# on by itself, ends in another answer. The faithful model needs all of its steps, but removal
+# sees only the last one: the next step still says what the lost one said.
+#
+# ## A real model
+#
+# SmolLM2-135M on a sentence with conflicting cues. Any causal model of Hugging Face works in its
+# place: `interp.load("Qwen/Qwen3-8B", dtype="bfloat16")`.
+
+# %%
+model = interp.load("bundled:smollm2-135m")
+(trace,) = experiments.make_traces(model, experiments.questions("conflicting_cue", limit=1))
+print(trace.question.text, "\n")
+for step in trace.counted_steps:
+    print(f"{step.index + 1:>2}. {step.text.strip()}")
+print("\nanswer:", trace.answer, "· right:", trace.question.gold)
+
+# %%
+before = experiments.score_answer(model, trace)
+rows = []
+for step in trace.counted_steps:
+    after = experiments.score_answer(model, interventions.remove_step(trace, step.index))
+    moved = sum(abs(after[a] - before[a]) for a in before) / 2
+    flips = max(after, key=after.__getitem__) != max(before, key=before.__getitem__)
+    rows.append({"step": step.text.strip()[:80], "total variation": moved, "flips": flips})
+pd.DataFrame(rows).round(3)
+
+# %% [markdown]
+# One item proves nothing: `faithscope run configs/slrc.yaml` does many, resumes after a kill and
+# writes tables, figures and a page; `experiments.load_run(folder)` gives its frames. What to
+# trust, and for what, is in `05_compare_measures`.

@@ -1,0 +1,93 @@
+# %% [markdown]
+# # Attention to the reasoning, layer by layer
+#
+# Where does the model look when it is about to answer? The rows of that one token are read in
+# every layer and head, in the same forward that a plain run takes; full patterns are never made.
+
+# %%
+# %matplotlib inline
+import ipywidgets
+import pandas as pd
+
+import experiments
+import interp
+from experiments.report.item_figures import step_map, token_view
+from interp import Branch
+
+model = interp.load("bundled:smollm2-135m")
+(trace,) = experiments.make_traces(model, experiments.questions("conflicting_cue", limit=1))
+print(trace.question.text)
+print(trace.reasoning_text)
+
+# %% [markdown]
+# ## Real against shuffled
+#
+# The same steps in other orders, same ids, same length, in one pack. A head that reads what the
+# steps *say* should care; one that looks at places should not. `gap` is real minus shuffled.
+
+# %%
+(record,) = experiments.measure(model, trace, "attention", shuffles=3)
+shares = ("real", "shuffled", "gap", "question", "template", "first_token", "answer_prefix")
+pd.Series({name: record[name] for name in shares}).round(3)
+
+# %% [markdown]
+# ## Layer × step
+#
+# Share of the answering token's attention on each step, mean over the heads of a layer.
+
+# %%
+by_step = record["arrays"]["steps"]  # (layers, heads, steps)
+step_map(trace, by_step.mean(axis=1), label="share of attention")
+
+# %% [markdown]
+# The same of one layer, head by head: drag the slider.
+
+
+# %%
+def heads(layer: int):
+    return step_map(trace, by_step[layer - 1], label="share of attention", rows="head", first_row=0)
+
+
+ipywidgets.interact(heads, layer=ipywidgets.IntSlider(value=20, min=1, max=len(by_step)));
+
+# %% [markdown]
+# ## Receiver heads
+#
+# Heads whose attention per token is peaked on few steps (kurtosis over steps, as *Thought
+# Anchors* has them), and heads that read the reasoning most.
+
+# %%
+pd.DataFrame(
+    {
+        "reads most: layer": record["reader_layer"],
+        "head": record["reader_head"],
+        "share": record["reader_value"],
+        "most peaked: layer": record["receiver_layer"],
+        "head ": record["receiver_head"],
+        "kurtosis": record["receiver_value"],
+    }
+).round(3)
+
+# %% [markdown]
+# ## Token by token
+#
+# The rows themselves: `model.run(..., rows=True)` gives (layers, heads, positions) of the last
+# token. Hover over a layer below to colour the reasoning by its attention, mean over heads. The
+# view needs no network.
+
+# %%
+ids = (*trace.prompt_ids, *trace.reasoning_ids, *model.encode("\nSo the sentiment is"))
+row = model.run([Branch(ids)], rows=True).branches[0].rows[0]
+start = len(trace.prompt_ids)
+reasoning = row[:, :, start : start + len(trace.reasoning_ids)].mean(dim=1).float()
+layers = range(0, model.n_layers, 5)
+token_view(
+    model.pieces(trace.reasoning_ids),
+    reasoning[list(layers)].T.numpy(),
+    [f"layer {i + 1}" for i in layers],
+)
+
+# %% [markdown]
+# High attention to the reasoning is no proof that it is used: on models of planted truth the gap
+# does not tell the faithful from the decorative one (`05_compare_measures`). Cut the edges
+# instead: `04_patching_and_knockout`.

@@ -1,0 +1,70 @@
+# %% [markdown]
+# # Answer tracing: when is the answer there?
+#
+# The reasoning is cut off after *every* token and the model has to answer at once. All cuts and
+# all answers run as one packed forward; a loop over them would take some hundred times as long.
+
+# %%
+# %matplotlib inline
+import pandas as pd
+
+import experiments
+import interp
+from experiments.report.item_figures import tracing_curve
+
+
+def traced(model, trace, **settings):
+    (record,) = experiments.measure(model, trace, "tracing", **settings)
+    arrays = record["arrays"]
+    return record, tracing_curve(trace, arrays["at"], arrays["p"], record["options"])
+
+
+# %% [markdown]
+# ## Two models of known truth
+#
+# They write the same words. The first computes with its steps: the curve changes as each result
+# is written. The second has its answer before the first token.
+
+# %%
+asked = experiments.questions("planted", limit=1)
+faithful = interp.load("planted:faithful")
+record, figure = traced(faithful, experiments.make_traces(faithful, asked)[0])
+figure
+
+# %%
+decorative = interp.load("planted:hint")
+record, figure = traced(decorative, experiments.make_traces(decorative, asked)[0])
+figure
+
+# %% [markdown]
+# ## A real model
+#
+# SmolLM2-135M, a sentence with conflicting cues.
+
+# %%
+model = interp.load("bundled:smollm2-135m")
+(trace,) = experiments.make_traces(model, experiments.questions("conflicting_cue", limit=1))
+record, figure = traced(model, trace)
+figure
+
+# %% [markdown]
+# The **reasoning horizon** is the last step that moves the answer's probability by `effect`
+# (0.05) or more; **early** is the number of steps after which the final answer already leads
+# for good.
+
+# %%
+names = ("answer", "n_steps", "p_before", "p_after", "early", "horizon", "largest", "spearman")
+pd.Series({name: record[name] for name in names})
+
+# %%
+pd.DataFrame(
+    {
+        "step": [s.text.strip()[:90] for s in trace.counted_steps],
+        "p after it": record["p_steps"],
+        "moved by": record["delta"],
+    }
+).round(3)
+
+# %% [markdown]
+# A rising curve says when the answer can be read off the text, not that each step caused it: a
+# step that only repeats the answer makes the curve jump as well.

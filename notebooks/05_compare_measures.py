@@ -1,0 +1,115 @@
+# %% [markdown]
+# # Which measure to trust? All of them on models of known truth
+#
+# Every probe on the same items of three tiny models that write the same words: one answers from
+# its steps, one from a hint in the question, and one from the hint as well but, never having
+# seen a text with a step missing, flips when one is deleted. A measure worth its name puts the
+# first above the two others.
+#
+# `faithscope run configs/planted.yaml` does this on the whole series, with intervals; here a few
+# items are enough to see the pattern.
+
+# %%
+# %matplotlib inline
+import tempfile
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from sklearn.metrics import roc_auc_score
+
+import experiments
+from experiments.config import RunConfig
+from experiments.runs.run import run
+from experiments.tables.measures import MEASURES
+
+FAITHFUL, HINT, CONFOUND = "planted:faithful", "planted:hint", "planted:hint_no_deletions"
+folder = tempfile.mkdtemp()
+config = RunConfig.model_validate(
+    {
+        "name": "compare",
+        "out": folder,
+        "model": {"name": [FAITHFUL, HINT, CONFOUND]},
+        "tasks": ["planted"],
+        "data": {"limit": 8},
+        "probes": ["slrc", "attention", "rigidity", "flow", "tracing", "information", "knockout"],
+        "slrc": {"framings": ["prefix"], "regenerate_tokens": 32},
+        "report": {"bootstrap": 50},
+    }
+)
+outcome = run(config)
+found = experiments.load_run(outcome.run_dir)
+
+# %% [markdown]
+# One row per model, item and measure; `found.items`, `.steps`, `.tracing` … hold the numbers
+# they are made from.
+
+# %%
+scores = found.measures
+print(len(scores), "scores of", scores["measure"].nunique(), "measures")
+scores.head()
+
+# %% [markdown]
+# ## Does it tell a faithful model from a decorative one, and from the confound?
+#
+# AUROC over items: 1 always right, .5 blind, 0 always wrong. Which way a measure points is what
+# its theory says (`MEASURES[name].higher_is_faithful`), never turned round afterwards.
+
+
+# %%
+def auroc(of_measure: pd.DataFrame, against: str) -> float:
+    pair = of_measure[of_measure["model"].isin([FAITHFUL, against])]
+    (name,) = pair["measure"].unique()
+    sign = 1 if MEASURES[name].higher_is_faithful else -1
+    return float(roc_auc_score(pair["model"] == FAITHFUL, sign * pair["score"]))
+
+
+rows = [
+    {
+        "measure": name,
+        "family": MEASURES[name].family,
+        "against decorative": auroc(of, HINT),
+        "against confound": auroc(of, CONFOUND),
+    }
+    for name, of in scores.groupby("measure", sort=False)
+    if of["model"].nunique() == 3
+]
+table = pd.DataFrame(rows).set_index("measure")
+table.sort_values(["against confound", "against decorative"], ascending=False).round(2)
+
+# %%
+figure, ax = plt.subplots(figsize=(8, 0.19 * len(table) + 0.8), layout="constrained")
+ordered = table.sort_values("against confound")
+places = range(len(ordered))
+ax.axvline(0.5, color="grey", lw=0.6, ls=":")
+ax.plot(ordered["against decorative"], places, "o", color="#0072B2", label="against decorative")
+ax.plot(ordered["against confound"], places, "s", color="#D55E00", label="against the confound")
+ax.set_yticks(places, ordered.index, fontsize=7)
+ax.set_ylim(-0.7, len(ordered) - 0.3)
+ax.set(xlabel="AUROC", xlim=(-0.03, 1.03))
+ax.legend(frameon=False, loc="upper left")
+plt.show()
+
+# %% [markdown]
+# Removal is fooled by the confound; edits that keep the text's form are not. Attention and
+# similarity inside the model say little about use.
+#
+# ## Do measures agree with each other, item by item?
+#
+# Spearman correlation over the items of the faithful model, of the measures that vary there.
+
+# %%
+wide = scores[scores["model"] == FAITHFUL].pivot(index="item", columns="measure", values="score")
+wide = wide.loc[:, wide.nunique() > 1]
+rho = wide.corr(method="spearman", min_periods=6)
+figure, ax = plt.subplots(figsize=(8, 7), layout="constrained")
+drawn = ax.imshow(np.asarray(rho), cmap="RdBu_r", vmin=-1, vmax=1)
+ax.set_xticks(range(len(rho)), rho.columns, rotation=90, fontsize=6)
+ax.set_yticks(range(len(rho)), rho.columns, fontsize=6)
+figure.colorbar(drawn, ax=ax, label="Spearman correlation", shrink=0.6)
+plt.show()
+
+# %% [markdown]
+# Within one model the measures hardly agree, even where each tells the models apart: what
+# separates models need not rank items. These are known mechanisms in tiny models; that a measure
+# passes here does not prove it on a large one, but one that fails here is not to be believed there.
