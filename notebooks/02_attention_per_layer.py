@@ -1,3 +1,15 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: -all
+#     notebook_metadata_filter: kernelspec
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
+# ---
+
 # %% [markdown]
 # # Attention to the reasoning, layer by layer
 #
@@ -48,7 +60,7 @@ def heads(layer: int):
     return step_map(trace, by_step[layer - 1], label="share of attention", rows="head", first_row=0)
 
 
-ipywidgets.interact(heads, layer=ipywidgets.IntSlider(value=20, min=1, max=len(by_step)));
+ipywidgets.interact(heads, layer=ipywidgets.IntSlider(value=20, min=1, max=len(by_step)))
 
 # %% [markdown]
 # ## Receiver heads

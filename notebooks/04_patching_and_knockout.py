@@ -1,3 +1,15 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: -all
+#     notebook_metadata_filter: kernelspec
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
+# ---
+
 # %% [markdown]
 # # Knockout and patching: writing to the model
 #
@@ -96,27 +108,35 @@ def restored(model, trace, place, **settings):
         **settings,
     )
     difference = [d if d else float("nan") for d in record["difference"]]
-    return record, record["arrays"]["moved"] / difference
+    return step_map(
+        trace,
+        record["arrays"]["moved"] / difference,
+        label="share of the answer given back",
+        rows="after layer",
+        row_names=record["layers"],
+        diverging=True,
+        limit=1,
+    )
 
 
 (trace,) = experiments.make_traces(faithful, asked[1:2])
-record, share = restored(faithful, trace, "step", layers=0)
-step_map(trace, share, label="share of the answer given back", diverging=True)
+restored(faithful, trace, "step", layers=0)
 
 # %%
-record, share = restored(faithful, trace, "answer", layers=0)
-step_map(trace, share, label="share of the answer given back", diverging=True)
+restored(faithful, trace, "answer", layers=0)
 
 # %% [markdown]
-# Only the last step has anything to give back. Its own states matter before the layer that reads
-# it; after that the content is where the answer is asked for.
+# Only the last step has anything to give back, and this model reads it in its very first layer:
+# from there on the step's own states give nothing back, and those that ask for the answer all.
 #
-# On SmolLM2, an arithmetic question; steps whose corruption hardly moves the answer, or that
-# have no corruption of the same length, stay white.
+# On SmolLM2, an arithmetic question. White steps were not patched: their corruption hardly moves
+# the answer, or none has the same length (`record["not_patched"]` says which).
 
 # %%
 longer = TraceSettings(max_new_tokens=160)
 (trace,) = experiments.make_traces(model, experiments.questions("sequential_math", 1), longer)
-record, share = restored(model, trace, "step", layers=4)
-print([reason or "patched" for reason in record["not_patched"]])
-step_map(trace, share, label="share of the answer given back", rows="layer read", diverging=True)
+restored(model, trace, "step", layers=4)
+
+# %% [markdown]
+# The wrong number is read off its own tokens in the lower half of the model: put right there, the
+# answer comes back; put right higher up, it does not.

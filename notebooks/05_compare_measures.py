@@ -1,3 +1,15 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: -all
+#     notebook_metadata_filter: kernelspec
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
+# ---
+
 # %% [markdown]
 # # Which measure to trust? All of them on models of known truth
 #
@@ -82,8 +94,9 @@ figure, ax = plt.subplots(figsize=(8, 0.19 * len(table) + 0.8), layout="constrai
 ordered = table.sort_values("against confound")
 places = range(len(ordered))
 ax.axvline(0.5, color="grey", lw=0.6, ls=":")
-ax.plot(ordered["against decorative"], places, "o", color="#0072B2", label="against decorative")
-ax.plot(ordered["against confound"], places, "s", color="#D55E00", label="against the confound")
+hollow = {"ms": 9, "fillstyle": "none", "color": "#0072B2"}
+ax.plot(ordered["against decorative"], places, "o", label="against decorative", **hollow)
+ax.plot(ordered["against confound"], places, "s", color="#D55E00", label="against confound", ms=4)
 ax.set_yticks(places, ordered.index, fontsize=7)
 ax.set_ylim(-0.7, len(ordered) - 0.3)
 ax.set(xlabel="AUROC", xlim=(-0.03, 1.03))
@@ -110,6 +123,8 @@ figure.colorbar(drawn, ax=ax, label="Spearman correlation", shrink=0.6)
 plt.show()
 
 # %% [markdown]
-# Within one model the measures hardly agree, even where each tells the models apart: what
-# separates models need not rank items. These are known mechanisms in tiny models; that a measure
-# passes here does not prove it on a large one, but one that fails here is not to be believed there.
+# Within one model measures agree inside a family (removal, knockout) and hardly between them,
+# even where each tells the models apart: what separates models need not rank items.
+#
+# These are known mechanisms in tiny models. That a measure passes here does not prove it on a
+# large one; but one that fails here is not to be believed there.

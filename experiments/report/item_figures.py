@@ -69,7 +69,9 @@ def step_map(
     label: str,
     rows: str = "layer",
     first_row: int = 1,
+    row_names: Sequence[object] | None = None,
     diverging: bool = False,
+    limit: float | None = None,
 ) -> Figure:
     """Heat map over rows (layers) and counted steps.
 
@@ -77,7 +79,9 @@ def step_map(
         values: (rows, steps); NaN is left white.
         label: what the colour says, with its unit.
         first_row: number of the first row: layers count from 1, heads from 0.
+        row_names: of every row, where they are not consecutive numbers.
         diverging: whether zero is the middle of the colours.
+        limit: the value at which colours end; by default the greatest there is.
     """
     steps = trace.counted_steps
     values = np.asarray(values, dtype=float)
@@ -86,7 +90,7 @@ def step_map(
     with mpl.rc_context(STYLE):
         height = min(6.0, max(2.2, 0.17 * len(values)))
         figure, ax = _over_steps(steps, height=height)
-        most = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
+        most = limit or (float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0)
         drawn = ax.imshow(
             values,
             aspect="auto",
@@ -95,10 +99,13 @@ def step_map(
             extent=(0.5, len(steps) + 0.5, first_row - 0.5, first_row + len(values) - 0.5),
             cmap="RdBu_r" if diverging else "viridis",
             vmin=-most if diverging else None,
-            vmax=most if diverging else None,
+            vmax=most if diverging else limit,
         )
         ax.set_xticks(range(1, len(steps) + 1))
-        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+        if row_names is None:
+            ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+        else:
+            ax.set_yticks(range(first_row, first_row + len(values)), list(map(str, row_names)))
         ax.set(xlabel="step", ylabel=rows)
         figure.colorbar(drawn, ax=ax, label=label, pad=0.01)
         return figure

@@ -253,7 +253,7 @@ def test_no_text_breaks_a_parser(text):
 )
 def test_parsing_takes_linear_time(stuck):
     text = stuck * (8_000 // len(stuck))
-    started = time.perf_counter()
+    started = time.process_time()
     for parse in PARSERS:
         parse(text)
-    assert time.perf_counter() - started < 1.5
+    assert time.process_time() - started < 1.5
