@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
 from experiments.config import RunConfig, load_config
 from experiments.config.yaml_source import read_tree
@@ -144,7 +145,8 @@ def check_config(config: RunConfig, in_use: bool = False) -> None:
             f"{run_dir}: its records have schema {schema}, this version writes {SCHEMA}; "
             "use another name (--set name=…)"
         )
-    differing = differences(stored_config(run_dir), config.model_dump(mode="json"), MOVES)
+    stored = _completed(stored_config(run_dir))
+    differing = differences(stored, config.model_dump(mode="json"), MOVES)
     if differing:
         told = "; ".join(
             f"{k}: {json.dumps(there)} there, {json.dumps(here)} now"
@@ -159,6 +161,14 @@ def check_config(config: RunConfig, in_use: bool = False) -> None:
 def stored_config(run_dir: Path) -> dict[str, Any]:
     """The config of a run as it stands in its folder; not asked whether it holds here."""
     return read_tree(run_dir / "config.yaml", []).values
+
+
+def _completed(stored: dict[str, Any]) -> dict[str, Any]:
+    """What an older version left out, with its defaults: a key it did not know was not set."""
+    try:
+        return RunConfig.model_validate(stored).model_dump(mode="json")
+    except ValidationError:
+        return stored
 
 
 def differences(

@@ -9,16 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from experiments.runs.folder import StoreError
-from experiments.runs.units import Key, Unit, read_head, read_unit
+from experiments.runs.units import Head, Key, Unit, read_head, read_unit
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """What is kept in memory of a stored unit."""
 
     unit: str
@@ -49,18 +47,20 @@ class Index:
         for path in sorted((run_dir / "records").glob("*.jsonl")):
             for number, offset, line in _lines(path):
                 try:
-                    unit, excluded = read_head(line)
+                    head = read_head(line)
                 except (ValueError, TypeError, KeyError) as error:
                     raise _damaged(path, number, error) from error
-                index.put(unit, excluded, path, offset, len(line))
+                index.put(head, path, offset, len(line))
         return index
 
-    def put(self, unit: Unit, excluded: str | None, path: Path, offset: int, size: int) -> None:
-        key = tuple(map(sys.intern, unit.key))
-        known = self._entries.get(key)  # pyright: ignore[reportArgumentType]
-        if known is None or unit.session >= known.session:
-            entry = Entry(unit.unit, unit.session, unit.failed, excluded, path, offset, size)
-            self._entries[key] = entry  # pyright: ignore[reportArgumentType]
+    def put(self, head: Head, path: Path, offset: int, size: int) -> None:
+        stage, model, task, item = map(sys.intern, head.key)
+        key = (stage, model, task, item)
+        known = self._entries.get(key)
+        if known is None or head.session >= known.session:
+            self._entries[key] = Entry(
+                head.unit, head.session, head.failed, head.excluded, path, offset, size
+            )
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -190,7 +190,7 @@ def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
                         offset = files.add(beside(path), blob)
                         unit = replace(unit, arrays=(offset, *unit.arrays[1:]))
                     line = unit.to_line()
-                    held.put(unit, unit.excluded, path, files.add(path, line), len(line))
+                    held.put(unit.head, path, files.add(path, line), len(line))
 
 
 def _same_run(one: Path, other: Path) -> None:

@@ -165,7 +165,7 @@ class Store:
             place = (self._files.add(path.with_suffix(SUFFIX), blob), len(blob), zlib.crc32(blob))
         stored = Unit(unit, stage, model, task, item, self.session, records, failed, place)
         line = stored.to_line()
-        self.index.put(stored, stored.excluded, path, self._files.add(path, line), len(line))
+        self.index.put(stored.head, path, self._files.add(path, line), len(line))
         if seconds is not None:
             timing = dict(zip(("stage", "model", "task", "item"), key, strict=True))
             timing |= {"session": self.session, "seconds": round(seconds, 4)}

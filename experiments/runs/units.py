@@ -10,7 +10,7 @@ import hashlib
 import json
 import zlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from probes.record import ARRAYS
 
@@ -46,6 +46,17 @@ def _fragments(values: dict[str, Any]) -> dict[str, str]:
     return {name: _ENCODE(value) for name, value in values.items()}
 
 
+class Head(NamedTuple):
+    """What a stored line is about. A tuple: a resume makes one of every line that there is."""
+
+    unit: str
+    key: Key
+    session: int
+    failed: str | None
+    excluded: str | None
+    """Why a trace is not probed, if it is one that is not."""
+
+
 @dataclass(frozen=True)
 class Unit:
     """One stored line."""
@@ -78,6 +89,10 @@ class Unit:
             return None
         return self.records[0].get("excluded")
 
+    @property
+    def head(self) -> Head:
+        return Head(self.unit, self.key, self.session, self.failed, self.excluded)
+
     def to_line(self) -> bytes:
         """The line, its newline included.
 
@@ -95,17 +110,19 @@ class Unit:
 _NAMED = ("unit", "stage", "model", "task", "item", "session")
 
 
-def read_head(line: bytes) -> tuple[Unit, str | None]:
-    """The unit of a line without its records, and why it is excluded, if it is.
+def read_head(line: bytes) -> Head:
+    """What a line is about, its records passed over.
 
     Raises:
-        ValueError, TypeError: not a line of ours, or not as it was written.
+        ValueError, TypeError, KeyError: not a line of ours, or not as it was written.
     """
     if not line.startswith(_CRC):
-        unit = read_unit(line)
-        return Unit(**_named(vars(unit)), failed=unit.failed), unit.excluded
-    values = json.loads(b"{" + _checked(line).partition(_RECORDS)[0] + b"}")
-    return Unit(**_named(values), failed=values["failed"]), values["excluded"]
+        return read_unit(line).head
+    told = json.loads(b"{" + _checked(line).partition(_RECORDS)[0] + b"}")
+    key = (told["stage"], told["model"], told["task"], told["item"])
+    if not isinstance(told["session"], int):
+        raise TypeError("not a unit of work")
+    return Head(told["unit"], key, told["session"], told["failed"], told["excluded"])
 
 
 def read_unit(line: bytes) -> Unit:
@@ -121,10 +138,6 @@ def read_unit(line: bytes) -> Unit:
     if values.get("arrays") is not None:
         values["arrays"] = tuple(values["arrays"])
     return Unit(**values)
-
-
-def _named(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: values[name] for name in _NAMED}
 
 
 def _checked(line: bytes) -> bytes:

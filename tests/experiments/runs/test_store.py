@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -214,3 +215,20 @@ def test_a_file_in_the_way_is_no_traceback(tmp_path: Path) -> None:
         Store(config(tmp_path / "file"), ENVIRONMENT),
     ):
         pass
+
+
+def test_a_folder_of_a_version_that_knew_fewer_settings_goes_on(tmp_path: Path) -> None:
+    asked = config(tmp_path)
+    with Store(asked, ENVIRONMENT) as store:
+        add(store, "a")
+    path = asked.run_dir / "config.yaml"
+    stored = yaml.safe_load(path.read_text())
+    del stored["patching"], stored["slrc"]["shuffles"]
+    path.write_text(yaml.safe_dump(stored))
+    with Store(asked, ENVIRONMENT) as store:
+        add(store, "b")
+    assert {r["item"] for r in read_records(asked.run_dir, "slrc")} == {"a", "b"}
+    stored["slrc"]["shuffles"] = 7
+    path.write_text(yaml.safe_dump(stored))
+    with pytest.raises(StoreError, match=r"slrc\.shuffles: 7 there, 3 now"):
+        Store(asked, ENVIRONMENT).__enter__()
