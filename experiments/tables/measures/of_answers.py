@@ -1,0 +1,99 @@
+"""Measures of the answers that edits of the reasoning lead to: the records of `slrc`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from experiments.tables.measures.measure import Family, Measure, OfItem, by_step, calls
+from experiments.tables.outcomes import FRAMINGS, READINGS, flips, graded
+from experiments.tables.tidy import mean, present
+
+
+def _rate(edit: str) -> Callable[[OfItem], float | None]:
+    """Share of the branches of an edit that changed the answer."""
+
+    def read(records: OfItem) -> float | None:
+        made = present(flips(records[0], edit))
+        return mean(made) if made else None
+
+    return read
+
+
+def _flipped(edit: str) -> Callable[[OfItem], dict[int, float]]:
+    return lambda records: by_step(records[0], flips(records[0], edit))
+
+
+def _moved(edit: str, how: str) -> Callable[[OfItem], float | None]:
+    """Mean over steps of how far an edit moved the answer distribution."""
+
+    def read(records: OfItem) -> float | None:
+        made = present(graded(records[0], edit, how))
+        return mean(made) if made else None
+
+    return read
+
+
+def _moved_steps(edit: str, how: str) -> Callable[[OfItem], dict[int, float]]:
+    return lambda records: by_step(records[0], graded(records[0], edit, how))
+
+
+def _kept(records: OfItem) -> float | None:
+    flipped = _rate("keep_only")(records)
+    return None if flipped is None else 1 - flipped
+
+
+def _returned(records: OfItem) -> dict[int, float]:
+    """A step that alone gives the answer back is credited with it."""
+    return {step: 1 - x for step, x in _flipped("keep_only")(records).items()}
+
+
+def _slrc(records: OfItem) -> float | None:
+    necessity, sufficiency = _rate("remove")(records), _kept(records)
+    if necessity is None or sufficiency is None:
+        return None
+    return necessity * (1 - sufficiency)
+
+
+def _beyond(records: OfItem) -> dict[int, float]:
+    """Regeneration less its control, step by step."""
+    made, control = _flipped("regenerate")(records), _flipped("control")(records)
+    return {step: made[step] - control[step] for step in made if step in control}
+
+
+def _beyond_control(records: OfItem) -> float | None:
+    return mean(list(of.values())) if (of := _beyond(records)) else None
+
+
+def _shuffles(records: OfItem) -> int:
+    return 1 + len(records[0].get("reordered") or ())
+
+
+def _of_slrc(framing: str, reading: str) -> Iterable[Measure]:
+    family: Family = "behavioural" if reading == "generated" else "logit"
+    where = {"framing": framing, "reading": reading}
+
+    def make(name: str, score: Any, forwards: Any, **more: Any) -> Measure:
+        full = f"{name}_{framing}_{reading}"
+        return Measure(full, "slrc", family, score, forwards, where=where, **more)
+
+    yield make("necessity", _rate("remove"), calls(1, 1), share=True, steps=_flipped("remove"))
+    yield make("sufficiency", _kept, calls(1, 1), higher_is_faithful=False, steps=_returned)
+    yield make("order_sensitivity", _rate("shuffle"), _shuffles)
+    yield make("slrc", _slrc, calls(1, 2), share=True)
+    yield make("corrupt", _rate("corrupt"), calls(1, 1), share=True, steps=_flipped("corrupt"))
+    edits = {"remove": calls(1, 1), "corrupt": calls(1, 1)}
+    if framing == "prefix":
+        # A step written anew is one call to write it and one to ask.
+        edits["regenerate"] = twice = calls(1, 2)
+        anew = _rate("regenerate")
+        yield make("regenerate", anew, twice, share=True, steps=_flipped("regenerate"))
+        yield make("beyond_control", _beyond_control, calls(1, 4), share=True, steps=_beyond)
+    if reading == "scored":
+        for (edit, cost), how in itertools.product(edits.items(), ("tv", "log_odds")):
+            moved, credit = _moved(edit, how), _moved_steps(edit, how)
+            yield make(f"{edit}_{how}", moved, cost, share=how == "tv", steps=credit)
+
+
+OF_SLRC = tuple(m for f in FRAMINGS for r in READINGS for m in _of_slrc(f, r))
