@@ -28,7 +28,7 @@ def correlation_matrix(ax: Axes, table: pd.DataFrame, names: list[str]) -> Axes:
     for row in rows(table):
         i, j = sorted((place[row["measure"]], place[row["other"]]))
         rho[j, i] = row["spearman"]
-    ax.pcolormesh(rho, cmap="RdBu_r", vmin=-1, vmax=1, edgecolors="white", lw=0.2)
+    ax.pcolormesh(rho, cmap="RdBu_r", vmin=-1, vmax=1, edgecolors="white", lw=0.2, rasterized=True)
     at = np.arange(len(names)) + 0.5
     told = [name.replace("_", " ") for name in names]
     ax.set_xticks(at, told, rotation=90, fontsize=5.5)

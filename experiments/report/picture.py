@@ -61,7 +61,7 @@ def save(picture: Picture, folder: Path) -> None:
         png, pdf = io.BytesIO(), io.BytesIO()
         picture.figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
         nobody = {"CreationDate": None, "Producer": None, "Creator": None}
-        picture.figure.savefig(pdf, format="pdf", metadata=nobody)
+        picture.figure.savefig(pdf, format="pdf", dpi=160, metadata=nobody)
     write_atomically(paths["png"], png.getvalue())
     write_atomically(paths["pdf"], pdf.getvalue())
     write_atomically(paths["csv"], to_csv(picture.data))
@@ -87,7 +87,9 @@ def svg(picture: Picture) -> str:
         raise ValueError(f"figure {picture.name!r} was not drawn: {picture.absent}")
     file = io.StringIO()
     with mpl.rc_context(STYLE):
-        picture.figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+        picture.figure.savefig(
+            file, format="svg", dpi=160, transparent=True, metadata={"Date": None}
+        )
     text = file.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
