@@ -1,0 +1,91 @@
+"""Runs that something is wrong with, and what they leave."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from experiments.cli import execute
+from experiments.runs.store import read_failures
+
+ITEMS = 3
+GSM8K = "gsm8k"
+
+
+def write(folder: Path, **changes: Any) -> str:
+    values: dict[str, Any] = {
+        "name": "t",
+        "out": str(folder),
+        "model": {"name": "planted:faithful"},
+        "tasks": ["planted"],
+        "data": {"limit": ITEMS},
+        "slrc": {"framings": ["prefix"], "shuffles": 1},
+        "report": {"traces": 1, "bootstrap": 20},
+    }
+    path = folder / "x.yaml"
+    path.write_text(yaml.safe_dump(values | changes))
+    return str(path)
+
+
+def problems(folder: Path, questions: list[str]) -> str:
+    """GSM8K rows in a file."""
+    path = folder / "rows.jsonl"
+    rows = ({"question": q, "answer": "#### 2"} for q in questions)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def asking(folder: Path, model: Path, questions: list[str], **changes: Any) -> str:
+    """A config that asks a model folder GSM8K questions."""
+    return write(
+        folder,
+        model={"name": str(model)},
+        tasks=[GSM8K],
+        data={"path": problems(folder, questions)},
+        generation={"max_new_tokens": 256},
+        slrc={"framings": ["prefix"], "edits": ["remove"], "shuffles": 1} | changes,
+    )
+
+
+def outputs(run_dir: Path) -> dict[str, bytes]:
+    files = [*run_dir.glob("tables/*"), *run_dir.glob("figures/*.csv")]
+    return {str(p.relative_to(run_dir)): p.read_bytes() for p in sorted(files)}
+
+
+def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line of error; progress, which names what is loaded, aside."""
+    capsys.readouterr()
+    assert execute(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    (line,) = [x for x in err.splitlines() if x.startswith("error: ")]
+    return line
+
+
+def failed_items(capsys: pytest.CaptureFixture[str], path: str) -> list[str]:
+    capsys.readouterr()
+    assert execute(["run", path]) == 3
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [str(Path(path).parent / "t")]
+    assert "Traceback" not in err
+    return [x for x in err.splitlines() if x.startswith("failed: ") and " · " in x[:200]]
+
+
+def lost(run_dir: Path, stage: str = "trace") -> dict[str, int]:
+    table = pd.read_csv(run_dir / "tables/exclusions.csv")
+    rows = table[table["stage"] == stage]
+    return dict(zip(rows["reason"], rows["n"], strict=True))
+
+
+def read_after(printed: list[str], run_dir: Path) -> list[tuple[str, str]]:
+    """(stage, reason) of the stored failures, each of which was printed."""
+    stored = read_failures(run_dir)
+    for unit in stored:
+        assert any(f"{unit.item} · {unit.stage}: {unit.failed}" in line for line in printed)
+    return [(unit.stage, unit.failed or "") for unit in stored]
