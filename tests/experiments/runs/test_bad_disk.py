@@ -18,8 +18,6 @@ from bad_input import (
 from experiments.cli import execute
 from experiments.runs.store import hold
 
-# --- the config
-
 
 @contextlib.contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
