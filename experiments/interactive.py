@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from interp.model import Model
 
 
+_MADE = "where traces are made (`TraceSettings`)"
+_FITTED = "where the tables of a run are made"
+_ELSEWHERE: dict[str, dict[str, str]] = {
+    "slrc": dict.fromkeys(("segmentation", "min_step_chars", "conclusion"), _MADE),
+    "linear_probe": dict.fromkeys(
+        ("folds", "controls", "inverse_regularisation", "min_items"), _FITTED
+    ),
+}
+"""Settings of a config's section that a measurement of one trace does not read."""
+
+
 def questions(
     task: Task | str, limit: int, *, seed: int = 0, path: str | Path | None = None
 ) -> list[tuple[Task, Question]]:
@@ -68,6 +79,9 @@ def measure(
             f"trace of {trace.question.id!r} cannot be probed ({reason}); make another"
         )
     chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.dataset)
+    if elsewhere := [name for name in settings if name in _ELSEWHERE.get(probe, {})]:
+        where = _ELSEWHERE[probe][elsewhere[0]]
+        raise ConfigError([f"probe {probe!r}: {elsewhere[0]!r} acts {where}, not on a measurement"])
     section = RunConfig.model_fields.get(probe)
     if section is None and settings:
         raise ConfigError([f"probe {probe!r} has no settings, got {', '.join(settings)}"])

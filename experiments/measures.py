@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -130,6 +131,17 @@ def _rigidity(model: Model, task: Task, trace: Trace, config: RunConfig) -> list
 
     settings = RigiditySettings(config.rigidity.tuned_lens_of(trace.origin.model))
     return rigidity(model, trace, asking_for(model, task, trace), settings)
+
+
+def _rigidity_settings(config: RunConfig) -> dict[str, Any]:
+    """A lens that was fitted anew in its folder is another lens."""
+    from experiments.fingerprint import folder_fingerprint
+
+    given = config.rigidity.tuned_lens
+    folders = set(given.values() if isinstance(given, dict) else [given] if given else [])
+    digests = {f: folder_fingerprint(p) for f in folders if (p := Path(f).expanduser()).exists()}
+    told = config.rigidity.model_dump(mode="json")
+    return told | {"lenses": digests} if digests else told
 
 
 def _flow(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
@@ -293,7 +305,7 @@ PROBES: dict[str, Probe] = {
         "rigidity",
         "the layer from which the lens already gives the model's own next token (2.7)",
         _rigidity,
-        lambda config: config.rigidity.model_dump(mode="json"),
+        _rigidity_settings,
         _prefix_words,
         lambda steps, config: 1,
     ),

@@ -230,7 +230,9 @@ def _marked(
     arrays = [np.array(s, dtype=np.int64) for s in sequences]
     sets: dict[tuple[Edit, ...], int] = {(): 0}
     for ids, mine in zip(arrays, edits or (), strict=edits is not None):
-        starts = [(e.first, e) for e in dict.fromkeys(mine) if e.first is not None]
+        # of an edit that is named twice the later stands, as it does where branches run alone
+        kept = reversed(dict.fromkeys(reversed(mine)))
+        starts = [(e.first, e) for e in kept if e.first is not None]
         for at in sorted({first for first, _ in starts if first < ids.size}):
             under = tuple(e for first, e in starts if first <= at)
             ids[at:] &= (1 << _MARK) - 1

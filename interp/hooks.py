@@ -76,9 +76,11 @@ def patched(model: Model, places: Placed) -> Iterator[None]:
 
         return replace
 
+    # every part is found before a hook is placed: one that is not there must leave none behind
+    parts = {place: model.structure.part(*place) for place in places}
     hooks = [
-        model.structure.part(site, layer).register_forward_hook(hook(replacements))
-        for (site, layer), replacements in places.items()
+        parts[place].register_forward_hook(hook(replacements))
+        for place, replacements in places.items()
     ]
     try:
         yield
@@ -115,13 +117,15 @@ def outputs(
 ) -> Iterator[dict[Site, list[Tensor]]]:
     """Collect (len(positions), D) at the sites of every layer."""
     found: dict[Site, list[Tensor]] = {site: [] for site in sites}
-    hooks = [
-        model.structure.part(site, layer).register_forward_hook(
-            _collect(model, positions, found[site])
-        )
+    # every part is found before a hook is placed: one that is not there must leave none behind
+    parts: list[tuple[Site, nn.Module]] = [
+        (site, model.structure.part(site, layer))
         for site in sites
         for layer in range(model.n_layers)
         if positions
+    ]
+    hooks = [
+        part.register_forward_hook(_collect(model, positions, found[site])) for site, part in parts
     ]
     try:
         yield found

@@ -202,7 +202,7 @@ def corrupt_step(
                     "char": part.step.chars[0] + change.start,
                 },
             )
-    raise ValueError(
+    raise NotWritable(
         f"{_name(trace)}: this tokenizer gives no ids for step {step} with "
         f"{part.step.text[change.start : change.end]!r} changed to {change.new!r}; replace the "
         "step by ids of your own"

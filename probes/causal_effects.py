@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from interventions import NotCorruptible, Trace, corrupt_step, remove_step, truncate_after_step
+from interventions import (
+    NotCorruptible,
+    NotWritable,
+    Trace,
+    corrupt_step,
+    remove_step,
+    truncate_after_step,
+)
 from probes.framing import BASELINE, Arm, Asking, ask_arms, cost
 from probes.graded import log_odds, logit_difference, nldd, top, true_thinking_score
 from probes.readings import distributions, scored_outcomes
@@ -206,7 +213,7 @@ def _arms(model: Model, trace: Trace, seed: int) -> dict[Arm, Trace]:
 def _corrupted(model: Model, trace: Trace, step: int, seed: int) -> Trace | None:
     try:
         return corrupt_step(trace, step, seed, model.encode, model.pieces)
-    except NotCorruptible:
+    except (NotCorruptible, NotWritable):
         return None
 
 

@@ -183,16 +183,18 @@ def spaced(n_layers: int, wanted: int) -> list[int]:
 
 def _corrupted(model: Model, trace: Trace, step: Step, seed: int) -> Trace | str:
     """The trace with a step corrupted and every position as it was, or why there is none."""
+    why = "length_differs"
     for k in range(_TRIES):
         try:
             other = corrupt_step(trace, step.index, seed + k, model.encode, model.pieces)
         except NotCorruptible:
             return "not_corruptible"
         except NotWritable:
+            why = "not_writable"
             continue
         if [s.tokens for s in other.steps] == [s.tokens for s in trace.steps]:
             return other
-    return "length_differs"
+    return why
 
 
 @dataclass(frozen=True)

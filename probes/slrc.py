@@ -179,7 +179,7 @@ def _arms(
                 arms["corrupted", i] = corrupt_step(
                     trace, step, settings.seed, model.encode, model.pieces
                 )
-            except NotCorruptible:
+            except (NotCorruptible, NotWritable):
                 continue
     if "control" in settings.edits:
         for i, step in enumerate(steps):

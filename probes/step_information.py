@@ -38,6 +38,7 @@ from scipy.special import entr
 
 from interventions import (
     NotCorruptible,
+    NotWritable,
     Trace,
     corrupt_step,
     keep_only_step,
@@ -192,7 +193,7 @@ def _texts(
 ) -> list[tuple[str, Trace]]:
     """The trace with something else in one step's place, by kind."""
     found = [("removed", remove_step(trace, step))]
-    with contextlib.suppress(NotCorruptible):
+    with contextlib.suppress(NotCorruptible, NotWritable):
         found.append(("corrupted", corrupt_step(trace, step, seed, model.encode, model.pieces)))
     mine = next(s for s in trace.steps if s.index == step)
     others = {trace.step_ids(s): s for s in trace.counted_steps}

@@ -28,7 +28,7 @@ SHOWN = {
     "tts": "TTS",
     "tracing_p_before": "early answering: p before the reasoning",
     "tracing_effect": "answer tracing: mean effect of a step",
-    "information_gain_pointwise": "information gain",
+    "information_gain_pointwise": "information gain, pointwise",
     "perplexity": "perplexity",
     "step_information": "step mutual information",
     "knockout_later_tv": "knockout of a step's edges",

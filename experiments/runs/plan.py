@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from experiments.config import ConfigError, RunConfig
+from experiments.fingerprint import fingerprint
 from experiments.listing import columns, total
 from experiments.measures import PROBES
 from experiments.runs.folder import SCHEMA
@@ -16,7 +15,6 @@ from experiments.runs.index import Index
 from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
 from experiments.runs.units import Key, UnitIds
 from experiments.tasks import LoadSettings, Task, get_task
-from interp.sources import PACKAGED
 from interventions.trace import Question
 
 STEPS_GUESSED = 5
@@ -130,33 +128,6 @@ def _item(
         for name, ids in probes.items()
     }
     return Item(model, task, question, trace, of_probes)
-
-
-def fingerprint(model: str, revision: str | None) -> str | None:
-    """What tells these weights from others of the same name, without reading them all."""
-    scheme, _, rest = model.partition(":")
-    if scheme == "bundled" and rest in PACKAGED:
-        return PACKAGED[rest].sha256
-    if scheme == "planted":
-        from experiments import planted
-
-        return _folder_fingerprint(planted.path(rest))
-    path = Path(model).expanduser()
-    return _folder_fingerprint(path) if path.exists() else revision
-
-
-def _folder_fingerprint(path: Path) -> str:
-    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
-    digest = hashlib.sha256()
-    for file in files:
-        size = file.stat().st_size
-        digest.update(f"{file.name}:{size}:".encode())
-        with file.open("rb") as opened:
-            digest.update(opened.read(1 << 20))
-            if size > 1 << 20:
-                opened.seek(max(1 << 20, size - (1 << 20)))
-                digest.update(opened.read())
-    return digest.hexdigest()
 
 
 def summary(plan: Plan) -> str:

@@ -77,7 +77,9 @@ def _compared(one: Scores, other: Scores, seed: int, resamples: int) -> dict[str
     items = sorted(one.keys() & other.keys())
     x, y = (np.array([of[i].value for i in items], dtype=float).round(TIE) for of in (one, other))
     within = [r for i in items if (r := _within(one[i], other[i])) is not None]
-    best = [(a, b) for i in items if (a := _best(one[i])) and (b := _best(other[i]))]
+    best = [
+        (a, b) for i in items if (a := _best(one[i], other[i])) and (b := _best(other[i], one[i]))
+    ]
     same = stats.share([a == b for a, b in best])
     ranked = stats.mean_of_items(within, seed=seed, resamples=resamples)
     return {
@@ -99,9 +101,9 @@ def _within(one: Score, other: Score) -> float | None:
     return ranks.rho(x, y)
 
 
-def _best(score: Score) -> tuple[int] | None:
-    """The step with the highest value; None where several share it."""
-    values = {step: round(v, TIE) for step, v in score.steps.items()}
+def _best(score: Score, other: Score) -> tuple[int] | None:
+    """Of the steps that both have, the one with the highest value; None where several share it."""
+    values = {step: round(v, TIE) for step, v in score.steps.items() if step in other.steps}
     highest = [step for step, v in values.items() if v == max(values.values())]
     return (highest[0],) if len(highest) == 1 < len(values) else None
 

@@ -52,7 +52,8 @@ COLUMNS = (
 
 
 def has_planted_truth(records: Iterable[Record]) -> bool:
-    """Whether a run has planted models enough for one of the table's columns."""
+    """Whether a run has planted models enough to say more than that one reads its steps: what
+    ignores wrong steps or trips over missing ones, three mixtures, or a named step."""
     models = {planted_variant(r["model"]) for r in records}
     return (
         (POSITIVE in models and bool(models & {"decorative", "hint_no_deletions"}))

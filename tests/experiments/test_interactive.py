@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import experiments
@@ -46,11 +48,13 @@ def test_settings_are_those_of_a_config(model: interp.Model, trace: Trace) -> No
         ("tracin", {}, "unknown probe 'tracin'; did you mean 'tracing'"),
         ("tracing", {"evry": 2}, "probe 'tracing' has no setting 'evry'; did you mean 'every'"),
         ("tracing", {"every": 0}, r"tracing\.every: .*got 0"),
+        ("slrc", {"conclusion": "keep"}, "'conclusion' acts where traces are made"),
+        ("linear_probe", {"folds": 7}, "'folds' acts where the tables of a run are made"),
         ("flow", {"every": 1}, "probe 'flow' has no settings, got every"),
     ],
 )
 def test_what_cannot_be_measured_is_named(
-    model: interp.Model, trace: Trace, probe: str, settings: dict[str, int], message: str
+    model: interp.Model, trace: Trace, probe: str, settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
         experiments.measure(model, trace, probe, **settings)

@@ -171,3 +171,24 @@ def test_what_a_patch_cannot_name_is_refused(llama: Model):
     falcon = tiny("falcon")
     with pytest.raises(UserError, match="use the residual stream"):
         falcon.run([Branch((1, 2, 3), edits=(Patch("attention", 0, (1,), values),))])
+
+
+def test_a_site_that_is_not_there_leaves_no_hook_behind() -> None:
+    model = tiny("falcon")
+    before = model.run([Branch(IDS)]).branches[0].logits
+    with pytest.raises(UserError):
+        model.run([Branch(IDS)], sites=("residual", "attention"), residuals=True)
+    assert not any(layer._forward_hooks for layer in model.structure.layers)
+    assert gap(model.run([Branch(IDS)]).branches[0].logits, before) == 0
+
+
+def test_of_an_edit_that_is_named_twice_the_later_stands() -> None:
+    model = tiny("llama")
+    one, other = (patch(states(model, d), "residual", 1, SPAN[:1]) for d in (DONOR, DONOR[::-1]))
+    twice = Branch(IDS, edits=(one, other, one))
+    packed, alone = (
+        model.run([twice], execution=how).branches[0].logits for how in ("packed", "loop")
+    )
+    assert gap(packed, alone) < 1e-4
+    last = model.run([Branch(IDS, edits=(one,))]).branches[0].logits
+    assert gap(packed, last) < 1e-4

@@ -7,19 +7,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from experiments.runs.units import UnitIds
 
 NAMES = st.text("abcdefghij_", min_size=1, max_size=8)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    st.none() | st.booleans() | st.integers() | st.text('abé\n" ', max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
     max_leaves=6,
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(NAMES, VALUES, max_size=6), st.integers(0, 6))
 def test_an_id_is_the_hash_of_all_that_determines_it_however_it_is_shared(
     values: dict[str, Any], cut: int
