@@ -9,11 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bad_input import (
-    complaint,
-    outputs,
-    write,
-)
+from bad_input import complaint, outputs, write
 
 from experiments.cli import execute
 from experiments.runs.store import hold
@@ -160,6 +156,3 @@ def test_a_clock_that_jumps_back_decides_nothing(
     assert execute(["run", path]) == 0
     assert execute(["status", str(tmp_path / "t")]) == 0
     assert outputs(tmp_path / "t") == finished
-
-
-# --- single items

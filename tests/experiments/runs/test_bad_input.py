@@ -12,12 +12,7 @@ from pathlib import Path
 import broken_models as broken
 import pytest
 import yaml
-from bad_input import (
-    ITEMS,
-    asking,
-    complaint,
-    write,
-)
+from bad_input import ITEMS, asking, complaint, write
 
 from experiments.runs.store import read_records
 
@@ -111,6 +106,3 @@ def test_a_model_that_cannot_be_used_does_not_cost_the_others(
     assert names[0] in complaint(capsys, "run", path)
     assert len(read_records(tmp_path / "t", "slrc")) == ITEMS * 2
     assert (tmp_path / "t/report.html").is_file()
-
-
-# --- the disk

@@ -9,13 +9,7 @@ from typing import Any
 import broken_models as broken
 import pytest
 import torch
-from bad_input import (
-    asking,
-    failed_items,
-    lost,
-    read_after,
-    write,
-)
+from bad_input import asking, failed_items, lost, read_after, write
 
 from experiments.cli import execute
 from experiments.runs.store import read_records
