@@ -1,0 +1,1 @@
+"""Judging reasoning from outside: what a judge is asked, what it replied, who can be a judge."""

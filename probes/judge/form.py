@@ -1,0 +1,146 @@
+"""What a judge is asked and in what form it must reply.
+
+A form is a prompt with places for the item, and the fields of the JSON object to be given back.
+The same form is answered by a model behind an API, by an open model's generation and by its
+log-probs of the verdict, so that the three can be compared item by item.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a reply."""
+
+    name: str
+    kind: Literal["text", "integer"]
+    low: int | None = None
+    """Of an integer, the least it may be."""
+    high: int | None = None
+    """Of an integer, the most it may be; None where the item says (a step index)."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A judge task: prompt, fields, and which of them is the verdict."""
+
+    name: str
+    template: str
+    """With `{place}` for every value of an ask; braces of its own are doubled."""
+    fields: tuple[Field, ...]
+    verdict: str
+    """The name of the integer field that is the judgement."""
+    cue: str = ""
+    """How the open model's reply begins where log-probs of the verdict are read, up to where the
+    number stands."""
+    system: str | None = None
+
+    def __post_init__(self) -> None:
+        found = [f for f in self.fields if f.name == self.verdict]
+        if not found or found[0].kind != "integer":
+            raise ValueError(
+                f"judge form {self.name!r}: verdict {self.verdict!r} is no integer field of "
+                f"{', '.join(f.name for f in self.fields)}"
+            )
+
+    @property
+    def verdict_field(self) -> Field:
+        return next(f for f in self.fields if f.name == self.verdict)
+
+    @property
+    def sha256(self) -> str:
+        """Of everything that the judge is told; kept in every record."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One item put to a judge."""
+
+    id: str
+    """Unique among the asks of one form in one run."""
+    form: Form
+    values: Mapping[str, str]
+    """What stands at the places of the template."""
+    high: int | None = None
+    """The most that the verdict may be here, where the form leaves it open."""
+
+    @property
+    def prompt(self) -> str:
+        return self.form.template.format(**self.values)
+
+    @property
+    def range(self) -> range:
+        """Every verdict that is possible here."""
+        f = self.form.verdict_field
+        high = f.high if f.high is not None else self.high
+        if f.low is None or high is None:
+            raise ValueError(
+                f"judge form {self.form.name!r}, item {self.id!r}: the verdict {f.name!r} has no "
+                "bounds; give them in the form or with the item"
+            )
+        return range(f.low, high + 1)
+
+
+Outcome = Literal[
+    "parsed",  # a reply of the form
+    "unparsed",  # a reply, asked for again, that is not of the form
+    "truncated",  # cut off before its end, by the token limit
+    "unclosed_thinking",  # thinking without an end, and so no answer
+    "refused",  # the model declined
+    "filtered",  # the provider's content filter stopped it
+    "overflow",  # the prompt is longer than the model reads
+    "failed",  # no reply at all, after the retries
+]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one ask, all its attempts together; zero where the server says nothing."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a judge gave back."""
+
+    outcome: Outcome
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The fields, where parsed."""
+    text: str = ""
+    """As it came, the last attempt's; thinking apart."""
+    thinking: str = ""
+    problem: str = ""
+    """Why it did not parse, or what the server said."""
+    usage: Usage = field(default_factory=Usage)
+    from_cache: bool = False
+    seconds: float = 0.0
+    probabilities: tuple[float, ...] = ()
+    """Where log-probs were read: of every verdict of the ask's range, in order, summing to 1."""
+
+
+class OnReply(Protocol):
+    """Takes a reply as soon as it is there, so that it can be stored."""
+
+    def __call__(self, ask: Ask, reply: Reply) -> None: ...
+
+
+class Judge(Protocol):
+    """Whatever can answer asks: a model behind an API, an open model, its log-probs."""
+
+    name: str
+
+    def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
+        """Every ask gets exactly one reply, in whatever order, on the caller's thread."""
+        ...
