@@ -128,6 +128,9 @@ class Reply:
     seconds: float = 0.0
     probabilities: tuple[float, ...] = ()
     """Where log-probs were read: of every verdict of the ask's range, in order, summing to 1."""
+    mass: float | None = None
+    """Where log-probs were read: what all verdicts together have of the model's probability
+    there. Near zero where it would have written something else, and the shares say little."""
 
 
 class OnReply(Protocol):
