@@ -26,7 +26,7 @@ def generate(
     *,
     temperature: float = 0.0,
     top_p: float = 1.0,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     stop: Callable[[str], bool] | None = None,
     on_done: Callable[[int, Generation], None] | None = None,
 ) -> list[Generation]:
@@ -34,6 +34,10 @@ def generate(
 
     Prompts share the prefill of common prefixes and are decoded in lockstep; those that
     end leave the batch. `on_done(index, generation)` is called as each ends.
+
+    Args:
+        seed: one for all, from which each prompt's follows by its place; or one per prompt, so
+            that what is drawn does not hang on which others are asked with it.
     """
     if not prompts:
         return []
@@ -83,9 +87,12 @@ def _one_by_one(
     return out
 
 
-def _sampler(n: int, temperature: float, top_p: float, seed: int) -> Choose:
+def _sampler(n: int, temperature: float, top_p: float, seed: int | Sequence[int]) -> Choose:
     """Each prompt draws from a generator of its own, whatever shares its batch."""
-    generators = [torch.Generator().manual_seed(seed * 1_000_003 + i) for i in range(n)]
+    seeds = [seed * 1_000_003 + i for i in range(n)] if isinstance(seed, int) else list(seed)
+    if len(seeds) != n:
+        raise ValueError(f"{n} prompts but {len(seeds)} seeds; give one seed, or one per prompt")
+    generators = [torch.Generator().manual_seed(s) for s in seeds]
 
     def choose(logits: Tensor, rows: list[int]) -> Tensor:
         p = torch.softmax(logits.float().cpu() / temperature, -1)

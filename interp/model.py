@@ -159,7 +159,7 @@ class Model:
         *,
         temperature: float = 0.0,
         top_p: float = 1.0,
-        seed: int = 0,
+        seed: int | Sequence[int] = 0,
         stop: Callable[[str], bool] | None = None,
         on_done: Callable[[int, Generation], None] | None = None,
     ) -> list[Generation]:

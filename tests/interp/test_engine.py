@@ -141,6 +141,10 @@ def test_sampling_does_not_depend_on_the_batch(llama: Model):
     assert together == llama.generate(prompts, 12, temperature=1.0, seed=3)
     assert together != llama.generate(prompts, 12, temperature=1.0, seed=4)
     assert together[0] == llama.generate(prompts[:1], 12, temperature=1.0, seed=3)[0]
+    own = llama.generate(prompts, 12, temperature=1.0, seed=[5, 6, 7])
+    assert own[::-1] == llama.generate(prompts[::-1], 12, temperature=1.0, seed=[7, 6, 5])
+    with pytest.raises(ValueError, match="3 prompts but 2 seeds"):
+        llama.generate(prompts, 12, temperature=1.0, seed=[5, 6])
 
 
 def test_stop_ends_a_continuation(llama: Model):
