@@ -6,7 +6,6 @@ from interventions.corrupt import NotCorruptible, corruption
 from interventions.edits import (
     EDITS,
     REMARK,
-    NotWritable,
     corrupt_step,
     keep_only_step,
     remark_after_step,
@@ -19,6 +18,7 @@ from interventions.edits import (
 )
 from interventions.segment import MIN_CHARS, MODES, Mode, from_ids, segment, tile
 from interventions.trace import AnswerKind, Edit, Origin, Question, Step, Trace
+from interventions.writing import Encode, NotWritable, Pieces, from_steps, written
 
 __all__ = [
     "CLOSING_PATTERNS",
@@ -30,10 +30,12 @@ __all__ = [
     "AnswerKind",
     "Calculation",
     "Edit",
+    "Encode",
     "Mode",
     "NotCorruptible",
     "NotWritable",
     "Origin",
+    "Pieces",
     "Question",
     "Step",
     "Trace",
@@ -41,6 +43,7 @@ __all__ = [
     "corrupt_step",
     "corruption",
     "from_ids",
+    "from_steps",
     "keep_only_step",
     "miscalculate",
     "miscalculation",
@@ -54,4 +57,5 @@ __all__ = [
     "tile",
     "truncate_after_step",
     "truncate_after_token",
+    "written",
 ]

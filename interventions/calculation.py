@@ -18,8 +18,9 @@ from fractions import Fraction
 from typing import Any
 
 from interventions.corrupt import LABEL, Change, NotCorruptible
-from interventions.edits import Encode, Pieces, corrupt_step
+from interventions.edits import corrupt_step
 from interventions.trace import Trace
+from interventions.writing import Encode, Pieces
 
 _TERMS = 24
 """Longest chain of operations: bounds what a degenerate text costs."""

@@ -16,18 +16,10 @@ from typing import Any
 from interventions.corrupt import Change, NotCorruptible, corruption
 from interventions.segment import token_offsets
 from interventions.trace import Edit, Step, Trace
-
-Encode = Callable[[str], Sequence[int]]
-Pieces = Callable[[Sequence[int]], Sequence[str]]
+from interventions.writing import Encode, NotWritable, Pieces, written
 
 REMARK = "Let me go on from here."
 """Words that state nothing about any question, for the control of an edit."""
-_CONTEXT = 8
-"""Tokens before a rewritten stretch that its text is read back with."""
-
-
-class NotWritable(ValueError):
-    """A text that this tokenizer has no ids for."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +177,7 @@ def corrupt_step(
             + part.step.text[change.end : offsets[last]]
         )
         before = trace.prompt_ids + trace.reasoning_ids[: part.step.tokens[0] + first]
-        made = _encoded(text, before[-_CONTEXT:], encode, pieces_of)
+        made = written(text, before, encode, pieces_of)
         if made is not None:
             ids, pieces = made
             return replace_step(
@@ -226,7 +218,7 @@ def remark_after_step(
     trailing = text[len(text.rstrip()) :]
     added = f"{'' if trailing else ' '}{remark}{trailing}"
     before = trace.prompt_ids + trace.reasoning_ids[: part.step.tokens[1]]
-    made = _encoded(added, before[-_CONTEXT:], encode, pieces_of)
+    made = written(added, before, encode, pieces_of)
     if made is None:
         raise NotWritable(
             f"{_name(trace)}: this tokenizer gives no ids for {added!r} after step {step}; give a "
@@ -271,24 +263,6 @@ def _overlapping(offsets: Sequence[int], start: int, end: int) -> tuple[int, int
     while first > 0 and offsets[first - 1] == offsets[first]:
         first -= 1
     return first, touched[-1] + 1
-
-
-def _encoded(
-    text: str, before: Sequence[int], encode: Encode, pieces_of: Pieces
-) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
-    """Ids that read as `text` after `before`, with their pieces; None if there are none.
-
-    Tokenizers of the SentencePiece kind put a space before what they encode: then the text
-    without its own leading space is the one that comes back right.
-    """
-    if not text:
-        return (), ()
-    for candidate in (text, text.removeprefix(" ")):
-        ids = tuple(encode(candidate))
-        pieces = tuple(pieces_of((*before, *ids)))[len(before) :]
-        if ids and "".join(pieces) == text:
-            return ids, pieces
-    return None
 
 
 def _permuted(

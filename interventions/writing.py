@@ -1,0 +1,88 @@
+"""Text that no model wrote, put in a model's tokens: a few words of an edit, or a whole chain.
+
+A text is encoded by itself and its ids put after what stands before: tokenised together with
+its neighbours it would take other tokens at the joins, and no id would keep its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from interventions.trace import Question, Step, Trace
+
+Encode = Callable[[str], Sequence[int]]
+"""Ids of a piece of text, nothing added (`interp.Model.encode`)."""
+Pieces = Callable[[Sequence[int]], Sequence[str]]
+"""The text each id adds (`interp.Model.pieces`)."""
+
+_CONTEXT = 8
+"""Tokens before a text that it is read back with."""
+
+
+class NotWritable(ValueError):
+    """A text that this tokenizer has no ids for."""
+
+
+def written(
+    text: str, before: Sequence[int], encode: Encode, pieces_of: Pieces
+) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+    """Ids that read as `text` after `before`, with their pieces; None if there are none.
+
+    Tokenizers of the SentencePiece kind put a space before what they encode: then the text
+    without its own leading space is the one that comes back right.
+    """
+    if not text:
+        return (), ()
+    before = tuple(before)[-_CONTEXT:]
+    for candidate in (text, text.removeprefix(" ")):
+        ids = tuple(encode(candidate))
+        pieces = tuple(pieces_of((*before, *ids)))[len(before) :]
+        if ids and "".join(pieces) == text:
+            return ids, pieces
+    return None
+
+
+def from_steps(
+    question: Question,
+    prompt_ids: Sequence[int],
+    steps: Sequence[str],
+    encode: Encode,
+    pieces_of: Pieces,
+    **known: Any,
+) -> Trace:
+    """A trace whose reasoning is given as texts, one step each, however short.
+
+    Every step is tokenised by itself, so that two chains that share their first steps share
+    those tokens, and a step that is exchanged changes no other's.
+
+    Args:
+        steps: the reasoning in order, with the white space that is to stand between steps: by
+            custom at the end of the step before.
+        known: further fields of `Trace`: `answer`, `tail_text`, `origin`.
+
+    Raises:
+        ValueError: a step without text.
+        NotWritable: this tokenizer has no ids for a step (a vocabulary of few words).
+    """
+    ids: list[int] = []
+    pieces: list[str] = []
+    made = []
+    chars = 0
+    for i, text in enumerate(steps):
+        if not text.strip():
+            raise ValueError(
+                f"chain of {question.id!r}: step {i} of {len(steps)} is {text!r}; give steps with "
+                "text, or leave it out"
+            )
+        found = written(text, (*prompt_ids, *ids), encode, pieces_of)
+        if found is None:
+            raise NotWritable(
+                f"chain of {question.id!r}: this tokenizer gives no ids for step {i} "
+                f"({text[:60]!r}); give it in words that the tokenizer has"
+            )
+        made.append(Step(i, text, (chars, chars + len(text)), (len(ids), len(ids) + len(found[0]))))
+        ids += found[0]
+        pieces += found[1]
+        chars += len(text)
+    return Trace(question, tuple(prompt_ids), tuple(ids), tuple(pieces), tuple(made), **known)
