@@ -76,7 +76,7 @@ def ask(
     if len(under) != len(prefixes):
         raise ValueError(f"{len(prefixes)} prefixes but edits for {len(under)} of them")
     for prefix, mine in zip(prefixes, under, strict=True):
-        check(model, mine, len(prefix))
+        check(model, mine, len(prefix), grows=True)
     how, reason = choose_execution(model, prefixes, execution, room=max_new_tokens)
     if how == "loop" and max_new_tokens and any(under):
         raise UserError(
@@ -84,7 +84,7 @@ def ask(
             "labels instead, or shorten the text"
         )
     out: list[Answered | None] = [None] * len(prefixes)
-    for group in groups(model, prefixes, how, under):
+    for group in groups(model, prefixes, how, under, per):
         asked = _Asked.of(
             [prefixes[i] for i in group],
             [per[i] for i in group],

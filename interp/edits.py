@@ -43,6 +43,10 @@ class Knockout:
     """Query heads by index from 0, in each of the layers; None for all."""
 
     def __post_init__(self) -> None:
+        for name in ("queries", "keys", "layers", "heads"):
+            # edits are looked up by their hash
+            if isinstance(given := getattr(self, name), list | range):
+                object.__setattr__(self, name, tuple(given))
         for what, (start, stop) in (("queries", self.queries), ("keys", self.keys)):
             if start < 0 or (stop is not None and stop < start):
                 raise ValueError(
@@ -88,6 +92,8 @@ class Patch:
             )
         if any(p < 0 for p in self.positions):
             raise ValueError(f"patch positions {self.positions}: count from 0")
+        if len(set(self.positions)) < len(self.positions):
+            raise ValueError(f"patch positions {self.positions}: one stands there twice")
 
     @property
     def first(self) -> int | None:
@@ -98,8 +104,11 @@ class Patch:
 Edit = Knockout | Patch
 
 
-def check(model: Model, edits: Sequence[Edit], length: int) -> None:
+def check(model: Model, edits: Sequence[Edit], length: int, *, grows: bool = False) -> None:
     """Whether a branch of so many tokens, and the model, have what the edits name.
+
+    Args:
+        grows: whether tokens follow the branch, so that queries may lie beyond its end.
 
     Raises:
         ValueError: a position, layer, head or width that is not there.
@@ -108,18 +117,24 @@ def check(model: Model, edits: Sequence[Edit], length: int) -> None:
     """
     for edit in edits:
         if isinstance(edit, Knockout):
-            _check_knockout(model, edit, length)
+            _check_knockout(model, edit, length, grows)
         else:
             _check_patch(model, edit, length)
 
 
-def _check_knockout(model: Model, edit: Knockout, length: int) -> None:
+def _check_knockout(model: Model, edit: Knockout, length: int, grows: bool) -> None:
     from interp.errors import UserError
 
     if not model.supports_tree:
         raise UserError(f"{model.name}: no attention knockout: {model.tree_reason}")
     if edit.keys[1] > length:
         raise ValueError(f"knockout keys {edit.keys} lie outside a branch of {length} tokens")
+    first, stop = edit.queries
+    if not grows and first != stop and max(first + 1, stop or 0) > length:
+        raise ValueError(
+            f"knockout queries {edit.queries} lie outside a branch of {length} tokens, which "
+            "nothing follows; end them with None for all that is there"
+        )
     _check_index(model, "knockout: layer", edit.layers or (), model.n_layers)
     heads = model.hf.config.get_text_config().num_attention_heads
     _check_index(model, "knockout: head", edit.heads or (), heads)

@@ -201,25 +201,38 @@ def split_by_budget(
     sequences: Sequence[Sequence[int]],
     budget: int,
     edits: Sequence[Sequence[Edit]] | None = None,
+    continued: Sequence[Sequence[Sequence[int]]] | None = None,
 ) -> list[list[int]]:
     """Indices of `sequences`, grouped so that each group's forest has at most `budget` nodes.
 
-    A single sequence longer than the budget stands alone: it cannot be made smaller.
-    Shared prefixes are computed once per group.
+    A single sequence longer than the budget stands alone, with what it is continued by: it
+    cannot be made smaller. Shared prefixes are computed once per group.
+
+    Args:
+        continued: per sequence, what follows it in the same forest (labels), under its edits;
+            counted for each sequence, also where two equal ones would share it.
     """
     if budget < 1:
         raise ValueError(f"the token budget must be positive, got {budget}")
-    arrays, _ = _marked(sequences, edits)
-    order = sorted(range(len(arrays)), key=lambda i: tuple(arrays[i].tolist()))
+    tails = [[(), *sorted(map(tuple, own))] for own in continued or [()] * len(sequences)]
+    owners = [i for i, own in enumerate(tails) for _ in own]
+    arrays, _ = _marked(
+        [(*sequences[i], *tail) for i, tail in zip(owners, itertools.chain(*tails), strict=True)],
+        [edits[i] for i in owners] if edits else None,
+    )
+    families: list[list[NDArray[np.int64]]] = [[] for _ in sequences]
+    for i, array in zip(owners, arrays, strict=True):
+        families[i].append(array)
+    order = sorted(range(len(families)), key=lambda i: tuple(families[i][0].tolist()))
     groups: list[list[int]] = []
     size, before = 0, np.empty(0, np.int64)
     for i in order:
-        fresh = arrays[i].size - (_common_prefix(before, arrays[i]) if groups else 0)
+        fresh = _fresh(before, families[i])
         if not groups or size + fresh > budget:
             groups.append([])
-            size, fresh = 0, arrays[i].size
+            size, fresh = 0, _fresh(np.empty(0, np.int64), families[i])
         groups[-1].append(i)
-        size, before = size + fresh, arrays[i]
+        size, before = size + fresh, families[i][-1]
     return groups
 
 
@@ -238,6 +251,12 @@ def _marked(
             ids[at:] &= (1 << _MARK) - 1
             ids[at:] |= sets.setdefault(under, len(sets)) << _MARK
     return arrays, tuple(sets)
+
+
+def _fresh(before: NDArray[np.int64], family: list[NDArray[np.int64]]) -> int:
+    """Most nodes that sorted sequences add to a forest that ends in `before`."""
+    pairs = itertools.pairwise([before, *family])
+    return sum(b.size - _common_prefix(a, b) for a, b in pairs)
 
 
 def _common_prefix(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:

@@ -72,9 +72,21 @@ def read(
             not go through transformers' interface.
         ValueError: an edit names a position, layer or head that is not there.
     """
-    ids, edits = [b.ids for b in branches], [b.edits for b in branches]
     for b in branches:
         check(model, b.edits, len(b.ids))
+    return _read(model, branches, rows, residuals, sites, logits, execution)
+
+
+def _read(
+    model: Model,
+    branches: Sequence[Branch],
+    rows: bool,
+    residuals: bool,
+    sites: Sequence[Site],
+    logits: bool,
+    execution: Execution,
+) -> ForestRun:
+    ids, edits = [b.ids for b in branches], [b.edits for b in branches]
     how, reason = choose_execution(model, ids, execution)
     if rows and not model.supports_tree:
         raise UserError(f"{model.name}: no attention rows: {model.tree_reason}")
@@ -155,10 +167,13 @@ def _loop_read(
 def loop_logits(
     model: Model, ids: Sequence[int], ask: Sequence[int], edits: Sequence[Edit] = ()
 ) -> Float[Tensor, "A V"]:
-    """Logits of one sequence in a forward of its own; a plain one without edits."""
+    """Logits of one sequence in a forward of its own; a plain one without edits.
+
+    The edits are checked already: some may begin beyond this sequence.
+    """
     if edits:
         branch = Branch(tuple(ids), tuple(ask), tuple(edits))
-        return read(model, [branch], execution="loop").branches[0].logits
+        return _read(model, [branch], False, False, (), True, "loop").branches[0].logits
     found: list[Tensor] = []
     execute.one_by_one(model, [ids], [ask], lambda _, x: found.append(x.float()))
     return found[0]
@@ -169,17 +184,20 @@ def groups(
     ids: Sequence[Sequence[int]],
     how: str,
     edits: Sequence[Sequence[Edit]] | None = None,
+    continued: Sequence[Sequence[Sequence[int]]] | None = None,
 ) -> list[list[int]]:
     """Which sequences run together: each alone in the loop, else by the token budget."""
     if how == "loop":
         return [[i] for i in range(len(ids))]
-    return split_by_budget(ids, model.token_budget, edits)
+    return split_by_budget(ids, model.token_budget, edits, continued)
 
 
 def choose_execution(
     model: Model, ids: Sequence[Sequence[int]], execution: Execution, room: int = 0
 ) -> tuple[Literal["packed", "dense", "loop"], str | None]:
     """How to run sequences that may grow by `room` tokens, and why not packed."""
+    if not ids:
+        raise ValueError("no sequence to run; give at least one")
     longest = max(map(len, ids)) + room
     limit = model.max_positions
     if limit is not None and longest > limit:

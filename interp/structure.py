@@ -7,6 +7,7 @@ norm) and which list of modules feeds that norm (the layers).
 from __future__ import annotations
 
 import inspect
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,11 +141,16 @@ def probe(hf: nn.Module) -> Structure:
 
 def _parts(layer: nn.Module, attending: set[nn.Module]) -> tuple[nn.Module | None, ...]:
     """The two children of a layer that hold matrices: the one that attends, and the other."""
-    heavy = [m for m in layer.children() if any(p.dim() > 1 for p in m.parameters())]
+    heavy = [m for m in layer.children() if _holds_matrices(m)]
     holding = [m for m in heavy if not attending.isdisjoint(m.modules())]
     if len(heavy) != 2 or len(holding) != 1:
         return None, None
     return holding[0], next(m for m in heavy if m is not holding[0])
+
+
+def _holds_matrices(module: nn.Module) -> bool:
+    """Packed 4-bit weights (GPTQ, AWQ) are buffers, not parameters."""
+    return any(x.dim() > 1 for x in itertools.chain(module.parameters(), module.buffers()))
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

@@ -160,6 +160,19 @@ def test_labels_and_continuations_are_under_the_knockouts(tree_model: Model):
         tree_model.ask(prefixes, labels, 5, edits=edits, execution="loop")
 
 
+def test_layers_and_heads_may_be_given_as_a_list(llama: Model):
+    one = Knockout((14, None), (8, 14), layers=[1], heads=range(2))  # pyright: ignore
+    assert one == Knockout((14, None), (8, 14), layers=(1,), heads=(0, 1))
+    llama.run([Branch(IDS, edits=(one,))])
+
+
+def test_labels_under_edits_that_begin_after_the_prefix_count_towards_the_budget():
+    prefix, labels = [1, 2, 3, 4], [[5, 6], [7]]
+    cuts = [(Knockout((4, None), (k, k + 1)),) for k in range(3)]
+    assert split_by_budget([prefix] * 3, 10, cuts, [labels] * 3) == [[0, 1], [2]]
+    assert split_by_budget([prefix] * 3, 13, cuts, [labels] * 3) == [[0, 1, 2]]
+
+
 def test_what_a_knockout_cannot_name_is_refused(llama: Model, loop_model: Model):
     with pytest.raises(ValueError, match=r"keys \(3, 9\) lie outside a branch of 4 tokens"):
         llama.run([Branch((1, 2, 3, 4), edits=(Knockout((3, None), (3, 9)),))])
@@ -167,6 +180,9 @@ def test_what_a_knockout_cannot_name_is_refused(llama: Model, loop_model: Model)
         llama.run([Branch((1, 2, 3), edits=(Knockout((2, None), (0, 1), layers=(3,)),))])
     with pytest.raises(ValueError, match="head 4: tiny:llama has heads 0 to 3"):
         llama.run([Branch((1, 2, 3), edits=(Knockout((2, None), (0, 1), heads=(4,)),))])
+    for queries in ((3, None), (2, 9)):
+        with pytest.raises(ValueError, match="lie outside a branch of 3 tokens, which nothing"):
+            llama.run([Branch((1, 2, 3), edits=(Knockout(queries, (0, 1)),))])
     with pytest.raises(ValueError, match=r"queries \(5, 2\)"):
         Knockout((5, 2), (0, 1))
     with pytest.raises(UserError, match="no attention knockout"):

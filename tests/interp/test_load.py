@@ -13,6 +13,7 @@ import interp
 from interp import detokenise, verify
 from interp.errors import UserError
 from interp.model import Model
+from interp.structure import probe
 
 TOKENIZER = byte_tokenizer()
 
@@ -97,6 +98,29 @@ def test_structure_is_probed(tree_model: Model):
     assert len(parts.layers) == parts.attention_layers == 3
     assert parts.unembedding is tree_model.hf.get_output_embeddings()
     assert "norm" in type(parts.final_norm).__name__.lower()
+
+
+class _Packed(nn.Module):
+    """A linear map whose weights are buffers, as GPTQ and AWQ keep theirs."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.register_buffer("qweight", linear.weight.detach().clone())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ self.qweight.T
+
+
+def test_parts_whose_weights_are_buffers_are_found() -> None:
+    model = tiny("llama")
+    for layer in model.structure.layers:
+        for child in (layer.self_attn, layer.mlp):
+            for name, linear in list(child.named_children()):
+                if isinstance(linear, nn.Linear):
+                    setattr(child, name, _Packed(linear))
+    parts = probe(model.hf)
+    assert list(parts.attentions) == [layer.self_attn for layer in parts.layers]
+    assert list(parts.mlps) == [layer.mlp for layer in parts.layers]
 
 
 @given(st.text(max_size=60))

@@ -166,6 +166,8 @@ def test_what_a_patch_cannot_name_is_refused(llama: Model):
         llama.run([Branch((1, 2, 3), edits=(Patch("mlp", 0, (1,), values[:, :8]),))])
     with pytest.raises(ValueError, match="patch of 2 positions"):
         Patch("mlp", 0, (1, 2), values)
+    with pytest.raises(ValueError, match="one stands there twice"):
+        Patch("mlp", 0, (1, 1), values.expand(2, -1))
     with pytest.raises(ValueError, match="unknown site 'mpl'"):
         Patch("mpl", 0, (1,), values)  # pyright: ignore
     falcon = tiny("falcon")
