@@ -1,0 +1,237 @@
+"""A judge's reply to the fields of its form, or the reason why there is no verdict.
+
+Strict on purpose: a verdict is taken only where the reply says it in the form that was asked
+for. What does not is asked again, and then kept as `unparsed` with its text. Where the JSON
+object stands is found by structure; no field is renamed, filled in, rounded or read out of prose.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from probes.judge.form import Ask, Field, Form, Outcome
+
+MARKS = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+)
+"""What models write around their thinking where the server leaves it in the text: Qwen, DeepSeek
+and others, Seed, Magistral, Kimi, gpt-oss."""
+
+
+class Malformed(ValueError):
+    """The text is no reply of the form; the message says why."""
+
+
+@dataclass(frozen=True)
+class Thought:
+    """A reply taken apart."""
+
+    answer: str
+    thinking: str
+    closed: bool
+    """False where thinking begins and does not end: then there is no answer."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one reply says."""
+
+    outcome: Outcome
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The fields, where parsed."""
+    answer: str = ""
+    """The reply without its thinking."""
+    thinking: str = ""
+    problem: str = ""
+
+
+def schema(form: Form, high: int | None = None) -> dict[str, Any]:
+    """The JSON schema of a reply: every field required, nothing beside them.
+
+    Args:
+        high: the most that the verdict may be, where the form leaves it open (`Ask.high`).
+    """
+    return {
+        "type": "object",
+        "properties": {f.name: _property(form, f, high) for f in form.fields},
+        "required": [f.name for f in form.fields],
+        "additionalProperties": False,
+    }
+
+
+def _property(form: Form, f: Field, high: int | None) -> dict[str, Any]:
+    if f.kind == "text":
+        return {"type": "string"}
+    if f.name == form.verdict and f.high is None:
+        bounds = {"minimum": f.low, "maximum": high}
+    else:
+        bounds = {"minimum": f.low, "maximum": f.high}
+    return {"type": "integer"} | {k: v for k, v in bounds.items() if v is not None}
+
+
+def request(form: Form, high: int | None = None) -> str:
+    """The sentence that asks for the form, for a provider without structured output."""
+    return (
+        "Reply with one JSON object and nothing else, of this JSON schema:\n"
+        f"{json.dumps(schema(form, high))}"
+    )
+
+
+def read(ask: Ask, text: str, cut: bool = False) -> Reading:
+    """The verdict of one raw reply.
+
+    Args:
+        cut: the server said that the token limit ended the reply. Such a reply is never parsed,
+            though an object may stand in it: what was still to come could have changed it.
+    """
+    thought = strip_thinking(text)
+    parts = {"answer": thought.answer, "thinking": thought.thinking}
+    if not thought.closed:
+        return Reading("unclosed_thinking", problem="the thinking has no end", **parts)
+    if cut:
+        return Reading("truncated", problem="the token limit ended the reply", **parts)
+    try:
+        return Reading("parsed", fields(ask, thought.answer), **parts)
+    except Malformed as error:
+        return Reading("unparsed", problem=str(error), **parts)
+
+
+def strip_thinking(text: str) -> Thought:
+    """Part the thinking of a reply from its answer.
+
+    A closing mark without its opening one ends thinking that the chat template began. A reply
+    that is a JSON object as it stands holds no thinking, whatever its strings quote.
+    """
+    if _whole_object(text) is not None:
+        return Thought(text.strip(), "", True)
+    thoughts = []
+    for opener, closer in MARKS:
+        o, c = re.escape(opener), re.escape(closer)
+        while blocks := list(re.finditer(f"{o}((?:(?!{o}|{c}).)*){c}", text, re.S | re.I)):
+            thoughts += [block[1] for block in blocks]
+            text = re.sub(f"{o}(?:(?!{o}|{c}).)*{c}", "", text, flags=re.S | re.I)
+        if ends := list(re.finditer(c, text, re.I)):
+            thoughts.append(re.sub(c, "", text[: ends[-1].start()], flags=re.I))
+            text = text[ends[-1].end() :]
+        if begins := re.search(o, text, re.I):
+            thoughts.append(text[begins.end() :])
+            return Thought(text[: begins.start()].strip(), _joined(thoughts), False)
+    return Thought(text.strip(), _joined(thoughts), True)
+
+
+def _joined(thoughts: list[str]) -> str:
+    return "\n".join(t.strip() for t in thoughts if t.strip())
+
+
+def fields(ask: Ask, answer: str) -> dict[str, Any]:
+    """The fields of the form, from an answer without thinking.
+
+    Raises:
+        Malformed: no JSON object, several, or one whose names, types or range are not the form's.
+    """
+    found = find_object(answer)
+    names = [f.name for f in ask.form.fields]
+    if missing := [name for name in names if name not in found]:
+        raise Malformed(f"no field {missing[0]!r} in the JSON object")
+    if extra := [name for name in found if name not in names]:
+        raise Malformed(f"the form has no field {extra[0][:80]!r}")
+    for f in ask.form.fields:
+        _check(ask, f, found[f.name])
+    return {name: found[name] for name in names}
+
+
+def _check(ask: Ask, f: Field, value: Any) -> None:
+    if f.kind == "text":
+        if not isinstance(value, str):
+            raise Malformed(f"{f.name!r} is {_shown(value)}, not a text")
+        return
+    # A bool is an int to Python, and 1.0 or "1" would be a guess.
+    if type(value) is not int:
+        raise Malformed(f"{f.name!r} is {_shown(value)}, not an integer")
+    if f.name == ask.form.verdict:
+        low, high = ask.range.start, ask.range.stop - 1
+    else:
+        low, high = f.low, f.high
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise Malformed(f"{f.name!r} is {_shown(value)}, outside {low}..{high}")
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def find_object(text: str) -> dict[str, Any]:
+    """The JSON object of an answer: all of it, its one fenced block, or the one it holds.
+
+    Raises:
+        Malformed: there is none, there are several, or something begun as an object is broken.
+    """
+    if not text.strip():
+        raise Malformed("the reply is empty")
+    if (whole := _whole_object(text)) is not None:
+        return whole
+    blocks = re.findall(r"```\w*\n(.*?)```", text, re.S)
+    fenced = [_whole_object(block) for block in blocks if block.lstrip().startswith("{")]
+    objects = [o for o in fenced if o is not None]
+    if not objects or len(objects) < len(fenced):
+        objects = _objects(text)
+    if not objects:
+        raise Malformed("no JSON object in the reply")
+    if len(objects) > 1:
+        raise Malformed(f"{len(objects)} JSON objects in the reply, expected one")
+    return objects[0]
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    found = []
+    at = text.find("{")
+    while at >= 0:
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            # `\frac{1}{2}` is prose. An object that breaks off is not: one that stands inside
+            # it, or after it, is not what the judge was going to say.
+            if re.match(r'\{\s*"', text[at:]):
+                raise Malformed(f"a broken JSON object: {error}"[:200]) from None
+            end = at + 1
+        else:
+            # An empty pair of braces is LaTeX more often than a reply.
+            if value:
+                found.append(value)
+        at = text.find("{", end)
+    return found
+
+
+def _whole_object(text: str) -> dict[str, Any] | None:
+    try:
+        value = _DECODER.decode(text.strip())
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise ValueError("a field stands twice")
+    return dict(pairs)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+# Line breaks inside strings are let through: the rationale is prose, and they change no field.
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_no_constant, strict=False)

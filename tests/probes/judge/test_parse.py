@@ -1,0 +1,167 @@
+"""A verdict is read only where the reply says it; everything else is told apart, not guessed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probes.judge.form import Ask, Field, Form
+from probes.judge.parse import MARKS, Malformed, find_object, read, request, schema, strip_thinking
+
+FORM = Form(
+    "coverage",
+    "Rate this: {chain}",
+    (Field("rationale", "text"), Field("score", "integer", 0, 4)),
+    "score",
+)
+OPEN = Form(
+    "where",
+    "Which step? {chain}",
+    (Field("step", "integer", -1), Field("sure", "integer", 1, 5)),
+    "step",
+)
+ASK = Ask("a", FORM, {"chain": "1 + 1 = 2"})
+GOOD = '{"rationale": "fine", "score": 3}'
+VALUES = {"rationale": "fine", "score": 3}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"  {GOOD}\n",
+        f"```json\n{GOOD}\n```",
+        f"Here is my verdict:\n```\n{GOOD}\n```\nThat is all.",
+        f"The step $\\frac{{1}}{{2}}$ of {{x}} is fine. {GOOD} Done.",
+        f"Draft: {{}} then {GOOD}",
+        f'An example of the form {{"score": 0}}:\n```json\n{GOOD}\n```',
+    ],
+)
+def test_the_object_is_found_by_structure(text):
+    reading = read(ASK, text)
+    assert (reading.outcome, dict(reading.values)) == ("parsed", VALUES)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "empty"),
+        ("The score is 3.", "no JSON object"),
+        ("3", "no JSON object"),
+        ("[3]", "no JSON object"),
+        ("{'rationale': 'x', 'score': 3}", "no JSON object"),
+        (f"{GOOD}\n{GOOD}", "2 JSON objects"),
+        (f"```json\n{GOOD}\n```\n```json\n{GOOD}\n```", "2 JSON objects"),
+        ('{"rationale": "x", "score": 3', "broken"),
+        ('{"rationale": "x", "score": {"score": 3}', "broken"),
+        (f'```json\n{{"score": \n```\n{GOOD}', "broken"),
+        ('{"score": 3}', "no field 'rationale'"),
+        ('{"rationale": "x", "Score": 3}', "no field 'score'"),
+        ('{"rationale": "x", "score": 3, "sure": true}', "no field 'sure'"),
+        ('{"rationale": "x", "score": 5}', "outside 0..4"),
+        ('{"rationale": "x", "score": -1}', "outside 0..4"),
+        ('{"rationale": "x", "score": "3"}', "not an integer"),
+        ('{"rationale": "x", "score": 3.0}', "not an integer"),
+        ('{"rationale": "x", "score": true}', "not an integer"),
+        ('{"rationale": "x", "score": null}', "not an integer"),
+        ('{"rationale": "x", "score": NaN}', "broken"),
+        ('{"rationale": null, "score": 3}', "not a text"),
+        ('{"rationale": "x", "score": 3, "score": 4}', "twice"),
+        ('{"rationale": "x", "score": ' + "9" * 5000 + "}", "broken"),
+        ('{"rationale": ' + "[" * 100_000, "broken"),
+    ],
+)
+def test_what_is_not_of_the_form_is_not_guessed(text, why):
+    reading = read(ASK, text)
+    assert reading.outcome == "unparsed"
+    assert not reading.values
+    assert why in reading.problem
+    assert len(reading.problem) < 300
+
+
+def test_a_verdict_without_bounds_in_the_form_has_those_of_the_item():
+    ask = Ask("a", OPEN, {"chain": "…"}, high=6)
+    assert read(ask, '{"step": 6, "sure": 1}').outcome == "parsed"
+    assert read(ask, '{"step": -1, "sure": 5}').outcome == "parsed"
+    assert "outside -1..6" in read(ask, '{"step": 7, "sure": 1}').problem
+    assert "outside 1..5" in read(ask, '{"step": 0, "sure": 6}').problem
+
+
+@pytest.mark.parametrize(("opener", "closer"), MARKS)
+def test_thinking_is_parted_from_the_answer(opener, closer):
+    draft = '{"rationale": "draft", "score": 0}'
+    whole = read(ASK, f"{opener}\n{draft}\n{closer}\n{GOOD}")
+    assert (whole.values, whole.thinking) == (VALUES, draft)
+    by_template = read(ASK, f"{draft}\n{closer}{GOOD}")
+    assert (by_template.values, by_template.thinking) == (VALUES, draft)
+    endless = read(ASK, f"{opener} hm, {draft}")
+    assert (endless.outcome, endless.values) == ("unclosed_thinking", {})
+    assert endless.thinking == f"hm, {draft}"
+
+
+def test_nested_and_repeated_thinking():
+    thought = strip_thinking("<think>a <think>b</think> c</think>x<THINK>d</Think> y")
+    assert (thought.answer, thought.closed) == ("x y", True)
+    assert set("abcd") <= set(thought.thinking)
+    assert not strip_thinking("<think>a</think>x<think>b").closed
+
+
+def test_a_reply_that_quotes_a_mark_is_a_reply():
+    quoting = json.dumps({"rationale": "it wrote <think> and never ended", "score": 3})
+    assert read(ASK, quoting).outcome == "parsed"
+
+
+def test_a_cut_reply_is_truncated_even_where_an_object_stands_in_it():
+    assert read(ASK, GOOD, cut=True).outcome == "truncated"
+    assert read(ASK, "<think>long", cut=True).outcome == "unclosed_thinking"
+
+
+def test_schema_and_reader_agree():
+    bounded = schema(OPEN, high=6)
+    assert bounded["properties"]["step"] == {"type": "integer", "minimum": -1, "maximum": 6}
+    assert schema(OPEN)["properties"]["step"] == {"type": "integer", "minimum": -1}
+    assert json.dumps(bounded) in request(OPEN, high=6)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 8) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+objects = st.dictionaries(
+    st.sampled_from(["rationale", "score", "Score", "x"]), json_values, max_size=3
+) | st.fixed_dictionaries({"rationale": st.text(), "score": st.integers(-2, 6)})
+
+
+@given(objects)
+def test_every_object_is_judged_as_its_schema_judges_it(value):
+    """JSON Schema calls 3.0 an integer; here it is none."""
+    valid = jsonschema.Draft202012Validator(schema(FORM)).is_valid(value)
+    strict = valid and type(value["score"]) is int
+    reading = read(ASK, json.dumps(value))
+    assert reading.outcome == ("parsed" if strict else "unparsed")
+    assert dict(reading.values) == (value if strict else {})
+
+
+prose = st.text().filter(lambda t: not any(c in t for c in '{}`<[◁"'))
+
+
+@given(prose, prose, st.text(), st.integers(0, 4), st.booleans())
+def test_prose_around_a_reply_changes_nothing(before, after, rationale, score, fence):
+    value = {"rationale": rationale, "score": score}
+    text = json.dumps(value)
+    text = f"{before}\n```json\n{text}\n```\n{after}" if fence else f"{before}{text}{after}"
+    assert read(ASK, text).values == value
+
+
+@given(st.text(alphabet='{}[]":,score`\n0123\\ <think>/'))
+def test_no_text_breaks_the_reader(text):
+    reading = read(ASK, text)
+    assert reading.outcome in ("parsed", "unparsed", "unclosed_thinking")
+    with contextlib.suppress(Malformed):
+        assert isinstance(find_object(text), dict)
