@@ -96,15 +96,17 @@ def read(ask: Ask, text: str, cut: bool = False) -> Reading:
             though an object may stand in it: what was still to come could have changed it.
     """
     thought = strip_thinking(text)
-    parts = {"answer": thought.answer, "thinking": thought.thinking}
+    outcome, values, problem = "parsed", {}, ""
     if not thought.closed:
-        return Reading("unclosed_thinking", problem="the thinking has no end", **parts)
-    if cut:
-        return Reading("truncated", problem="the token limit ended the reply", **parts)
-    try:
-        return Reading("parsed", fields(ask, thought.answer), **parts)
-    except Malformed as error:
-        return Reading("unparsed", problem=str(error), **parts)
+        outcome, problem = "unclosed_thinking", "the thinking has no end"
+    elif cut:
+        outcome, problem = "truncated", "the token limit ended the reply"
+    else:
+        try:
+            values = fields(ask, thought.answer)
+        except Malformed as error:
+            outcome, problem = "unparsed", str(error)
+    return Reading(outcome, values, thought.answer, thought.thinking, problem)
 
 
 def strip_thinking(text: str) -> Thought:
