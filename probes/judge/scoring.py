@@ -1,0 +1,145 @@
+"""An open model as a judge by the log-probs of its verdict: always one, and how sure it is.
+
+The same words are put to it as to a judge that writes (`probes.judge.open_model`), so that the
+two readings differ in nothing but how the verdict is got out of the model.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from interventions import written
+from probes.graded import log_distribution, top
+from probes.judge.form import Ask, OnReply, Reply, Usage
+from probes.judge.open_model import overflow, words
+from probes.messages import Message, message_ids
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+
+@dataclass(frozen=True)
+class ScoringSettings:
+    """What determines a scored verdict besides model, form and item."""
+
+    batch_size: int = 16
+    """Most asks in one packed call: what their prompts share at the beginning (a rubric) is
+    computed once. The model's token budget splits calls that are too large."""
+    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise ValueError(f"scoring judge: batch_size = {self.batch_size}; give 1 or more")
+
+
+class ScoringJudge:
+    """The verdict's log-probs: the reply is opened with the form's cue, every verdict scored.
+
+    The model answers at once: a family that thinks has its think block opened and closed with
+    nothing in it, and where the form asks for a rationale first, the cue goes past it. Verdicts
+    are scored whole, all their tokens and that no further digit follows; `Reply.probabilities`
+    are their shares of one another, `Reply.mass` what they have of everything the model might
+    have written there. The verdict is the likeliest, of equals the least.
+
+    White space at the end of the cue goes with the number (` 1`), as tokenizers that join the
+    two have it; a verdict that does not read back as written is an error.
+    """
+
+    def __init__(self, model: Model, settings: ScoringSettings | None = None) -> None:
+        self.model = model
+        self.name = model.name
+        self.settings = settings or ScoringSettings()
+        self._known: dict[tuple[tuple[int, ...], str], tuple[int, ...]] = {}
+
+    def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
+        """Every ask gets one reply, call by call; `Reply.seconds` are its share of the call.
+
+        Raises:
+            ValueError: a form without a cue, or a verdict that the tokenizer cannot write.
+            FloatingPointError: the model's logits are not finite.
+        """
+        for start in range(0, len(asks), self.settings.batch_size):
+            self._call(asks[start : start + self.settings.batch_size], on_reply)
+
+    def _call(self, asks: Sequence[Ask], on_reply: OnReply) -> None:
+        began = time.perf_counter()
+        fitting: list[tuple[Ask, tuple[int, ...], list[tuple[int, ...]]]] = []
+        limit = self.model.max_positions
+        for ask in asks:
+            prefix, labels = self._prefix(ask), self._labels(ask)
+            needed = len(prefix) + max(map(len, labels))
+            if limit is not None and needed > limit:
+                on_reply(ask, overflow(self.model, needed))
+            else:
+                fitting.append((ask, prefix, labels))
+        if not fitting:
+            return
+        found = self.model.ask(
+            [prefix for _, prefix, _ in fitting],
+            [labels for _, _, labels in fitting],
+            boundary="digit",
+            execution=self.settings.execution,
+        )
+        seconds = (time.perf_counter() - began) / len(fitting)
+        for (ask, prefix, _), answered in zip(fitting, found, strict=True):
+            names = list(map(str, ask.range))
+            shares = log_distribution(
+                answered.log_probs, names, what=f"judge form {ask.form.name!r}, item {ask.id!r}"
+            )
+            on_reply(
+                ask,
+                Reply(
+                    "parsed",
+                    {ask.form.verdict: int(top(shares))},
+                    usage=Usage(calls=1, input_tokens=len(prefix)),
+                    seconds=seconds,
+                    probabilities=tuple(math.exp(x) for x in shares.values()),
+                    mass=min(1.0, sum(map(math.exp, answered.log_probs))),
+                ),
+            )
+
+    def _prefix(self, ask: Ask) -> tuple[int, ...]:
+        if not ask.form.cue.strip():
+            raise ValueError(
+                f"judge form {ask.form.name!r} has no cue to read log-probs after; give it the "
+                "beginning of a reply, up to where the number stands"
+            )
+        message = Message(words(ask), ask.form.system)
+        return (*message_ids(self.model, message), *self.model.encode(ask.form.cue.rstrip()))
+
+    def _labels(self, ask: Ask) -> list[tuple[int, ...]]:
+        cue = ask.form.cue
+        before = self.model.encode(cue.rstrip())
+        gap = cue[len(cue.rstrip()) :]
+        return [self._label(before, f"{gap}{verdict}") for verdict in ask.range]
+
+    def _label(self, before: tuple[int, ...], text: str) -> tuple[int, ...]:
+        if (before, text) not in self._known:
+            found = written(text, before, self.model.encode, self.model.pieces)
+            if found is None:
+                raise ValueError(
+                    f"{self.model.name}: its tokenizer gives no ids that read as {text!r} after "
+                    f"the cue {self.model.decode(before)!r}; give the form another cue"
+                )
+            self._known[before, text] = found[0]
+        return self._known[before, text]
+
+
+def expected(ask: Ask, reply: Reply) -> float:
+    """The mean of the verdict under the scored probabilities, on the scale of the ask's range.
+
+    For a scale (coverage 0..4); of a step index it means nothing.
+
+    Raises:
+        ValueError: a reply without probabilities.
+    """
+    if not reply.probabilities:
+        raise ValueError(
+            f"item {ask.id!r}: its reply ({reply.outcome}) holds no probabilities, so no expected "
+            "score; read it with ScoringJudge, and leave out what overflows"
+        )
+    return sum(v * p for v, p in zip(ask.range, reply.probabilities, strict=True))
