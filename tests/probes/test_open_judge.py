@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from chat_tokenizers import tokenizer
 from tiny_models import byte_tokenizer, tiny
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
@@ -14,8 +15,6 @@ from interp.loading import wrap
 from interp.model import Model
 from probes.judge.form import Ask, Field, Form, Reply
 from probes.judge.open_model import GeneratingJudge, GeneratingSettings, words
-
-from chat_tokenizers import tokenizer
 
 FORM = Form("f", "Is {x} so?", (Field("score", "integer", 0, 1),), "score")
 GOOD = '{"score": 1}'

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from chat_tokenizers import FAMILIES, tokenizer
 from tiny_models import tiny
 
 from interp.formats import detect_format
@@ -14,8 +15,6 @@ from probes.judge.form import Ask, Field, Form, Reply
 from probes.judge.open_model import words
 from probes.judge.scoring import ScoringJudge, ScoringSettings, expected
 from probes.messages import Message, message_ids
-
-from chat_tokenizers import FAMILIES, tokenizer
 
 CUE = '{"score": '
 
