@@ -1,5 +1,15 @@
 """One reasoning trace: its steps, and what may be done to it, token-exactly."""
 
+from interventions.acausal import (
+    RULES,
+    AcausalStep,
+    NoAcausalStep,
+    NoReplacement,
+    Replacement,
+    Rule,
+    acausal_replacement,
+    acausal_step,
+)
 from interventions.calculation import Calculation, calculations, miscalculate, miscalculation
 from interventions.conclusion import CLOSING_PATTERNS, CONCLUSION_PATTERNS, split_conclusion
 from interventions.corrupt import NotCorruptible, corruption
@@ -16,6 +26,7 @@ from interventions.edits import (
     truncate_after_step,
     truncate_after_token,
 )
+from interventions.region import Deletion, coverage_deletion, middle_region
 from interventions.segment import MIN_CHARS, MODES, Mode, from_ids, segment, tile
 from interventions.trace import AnswerKind, Edit, Origin, Question, Step, Trace
 from interventions.writing import Encode, NotWritable, Pieces, from_steps, written
@@ -27,24 +38,35 @@ __all__ = [
     "MIN_CHARS",
     "MODES",
     "REMARK",
+    "RULES",
+    "AcausalStep",
     "AnswerKind",
     "Calculation",
+    "Deletion",
     "Edit",
     "Encode",
     "Mode",
+    "NoAcausalStep",
+    "NoReplacement",
     "NotCorruptible",
     "NotWritable",
     "Origin",
     "Pieces",
     "Question",
+    "Replacement",
+    "Rule",
     "Step",
     "Trace",
+    "acausal_replacement",
+    "acausal_step",
     "calculations",
     "corrupt_step",
     "corruption",
+    "coverage_deletion",
     "from_ids",
     "from_steps",
     "keep_only_step",
+    "middle_region",
     "miscalculate",
     "miscalculation",
     "remark_after_step",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from interventions.corrupt import LABEL, Change, NotCorruptible
+from interventions.corrupt import LABEL, Change, NotCorruptible, other_leading_digits
 from interventions.edits import corrupt_step
 from interventions.trace import Trace
 from interventions.writing import Encode, Pieces
@@ -92,7 +92,7 @@ def calculations(text: str) -> list[Calculation]:
     return found
 
 
-def miscalculation(text: str, seed: int) -> Change | None:
+def miscalculation(text: str, seed: int | str) -> Change | None:
     """The change that makes one true equation of `text` false; None without such an equation.
 
     Which number is drawn by `seed`; its leading digit is exchanged for another, so that it
@@ -101,9 +101,7 @@ def miscalculation(text: str, seed: int) -> Change | None:
     rng = random.Random(f"miscalculate-{seed}-{text}")
     targets = [(c, t) for c in calculations(text) if c.holds for t in c.targets]
     for calculation, (start, end, rule) in rng.sample(targets, len(targets)):
-        digits = text[start:end]
-        single = len(digits) == 1 or digits[1] == "."
-        others = [d for d in ("0123456789" if single else "123456789") if d != digits[0]]
+        others = other_leading_digits(text[start:end])
         for new in rng.sample(others, len(others)):
             changed = text[:start] + new + text[start + 1 :]
             again = _EQUATION.match(changed, calculation.start)

@@ -94,21 +94,35 @@ def corruption(text: str, seed: int) -> Change | None:
     return _number(text, rng) or _word(text) or _negation(text)
 
 
-def _number(text: str, rng: random.Random) -> Change | None:
+def numbers(text: str) -> list[re.Match[str]]:
+    """Every number of the reasoning, in order: no labels, ordinals or parts of names."""
     labels = [m.span() for m in LABEL.finditer(text)]
-    numbers = [
+    return [
         m
         for m in _NUMBER.finditer(text)
         if not any(a < m.end() and m.start() < b for a, b in labels)
     ]
-    if not numbers:
-        return None
-    results = [m for m in numbers if _RESULT.search(text[: m.start()])]
-    chosen = (results or numbers)[-1]
-    at, digits = chosen.start(), chosen.group()
+
+
+def is_result(text: str, number: re.Match[str]) -> bool:
+    """Whether a number stands as what something comes to: "= 7", "is 7", "makes 7"."""
+    return _RESULT.search(text[: number.start()]) is not None
+
+
+def other_leading_digits(digits: str) -> list[str]:
+    """What the first digit of a number may become: never a zero that leads further digits."""
     single = len(digits) == 1 or digits[1] == "."
-    new = rng.choice([d for d in ("0123456789" if single else "123456789") if d != digits[0]])
-    return Change(at, at + 1, new, "number")
+    return [d for d in ("0123456789" if single else "123456789") if d != digits[0]]
+
+
+def _number(text: str, rng: random.Random) -> Change | None:
+    found = numbers(text)
+    if not found:
+        return None
+    results = [m for m in found if is_result(text, m)]
+    chosen = (results or found)[-1]
+    at = chosen.start()
+    return Change(at, at + 1, rng.choice(other_leading_digits(chosen.group())), "number")
 
 
 def _word(text: str) -> Change | None:
@@ -118,10 +132,10 @@ def _word(text: str) -> Change | None:
     m = max(found, key=lambda m: m.start("word"))
     old = m["word"]
     low = old.lower()
-    new = _cased({"yes": "no", "no": "yes"}.get(low) or OPPOSITES[low], old)
+    new = cased({"yes": "no", "no": "yes"}.get(low) or OPPOSITES[low], old)
     article = m.groupdict().get("article")
     if article and (low[0] in "aeiou") != (new[0].lower() in "aeiou"):
-        right = _cased("an" if new[0].lower() in "aeiou" else "a", article)
+        right = cased("an" if new[0].lower() in "aeiou" else "a", article)
         return Change(m.start("article"), m.end("word"), f"{right}{m['gap']}{new}", "word")
     return Change(m.start("word"), m.end("word"), new, "word")
 
@@ -139,7 +153,8 @@ def _negation(text: str) -> Change | None:
     return None
 
 
-def _cased(word: str, like: str) -> str:
+def cased(word: str, like: str) -> str:
+    """`word` in the capitals of `like`."""
     if like.isupper() and len(like) > 1:
         return word.upper()
     return word.capitalize() if like[:1].isupper() else word

@@ -1,0 +1,177 @@
+"""A step that no longer follows: one number, operator or comparison exchanged by rule.
+
+C2-Faith (section 3.1) has a language model rewrite the step; its valid ways to break causality
+include the three here, which need no model and are known to the token. A written-out calculation
+that the exchange leaves true is refused. What no rule can decide (whether x = 5 follows from the
+rest of the chain) is left to be unlikely: a number is only exchanged for one that stands nowhere
+in the chain, never within a supposition, a bound or a negated sentence.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+from interventions.calculation import calculations
+from interventions.corrupt import Change
+from interventions.swaps import comparator_flips, numeric_swaps, operator_swaps, sentence_at
+
+Rule = Literal["numeric", "operator", "comparator"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+
+Reason = Literal["nothing_to_change", "supposition", "may_stay_true", "number_known", "repeats"]
+"""Why a step cannot be replaced: it has no number, operator or comparison that can be exchanged;
+all of them are only supposed; the exchange may leave it true; every other number stands elsewhere
+in the chain; it would say what another step says."""
+
+_SENTENCE_END = r"[.!?](?=\s|$)|\n|$"
+_SUPPOSED = re.compile(
+    # to its "then" where it has one, else to its comma
+    rf"\b(?:if|when|whenever|unless)\b(?:(?:(?!{_SENTENCE_END}).)*\bthen\b|.*?(?:,|;|{_SENTENCE_END}))"
+    r"|\b(?:suppos\w+|assum\w+|guess\w*|try(?:ing)?(?!\s+to\b)|for (?:example|instance)"
+    r"|denot\w+|define\b|let\s+\$?\\?[a-zA-Z](?![\w'’]))"
+    rf".*?(?:{_SENTENCE_END})",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(r"\b(?:not|no|never|cannot|neither|impossible)\b|n['’]t\b", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_SIDES = re.compile(
+    r"(?<![\w.)}])([-−]?\d+(?:\.\d+)?)[\s$]*"
+    r"(<=|>=|[<>≤≥]|\\(?:leqslant|geqslant|leq|geq|le|ge|lt|gt)(?![a-zA-Z]))"
+    r"[\s$]*([-−]?\d+(?:\.\d+)?)(?![\w.^({\\])"
+)
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A step rewritten so that it does not follow."""
+
+    text: str
+    rule: Rule
+    change: Change
+    """Where in the original, and what stands there now."""
+
+
+@dataclass(frozen=True)
+class NoReplacement:
+    """A step that no rule can break."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class AcausalStep:
+    """The step of a chain that was replaced."""
+
+    target: int
+    """Its index from 0."""
+    replacement: Replacement
+    passed_over: tuple[tuple[int, Reason], ...]
+    """Steps drawn before it that could not be replaced, and why."""
+
+
+@dataclass(frozen=True)
+class NoAcausalStep:
+    """A chain none of whose allowed steps can be replaced."""
+
+    passed_over: tuple[tuple[int, Reason], ...]
+
+
+def acausal_replacement(
+    text: str, seed: int | str, others: Sequence[str] = (), rules: Sequence[Rule] = RULES
+) -> Replacement | NoReplacement:
+    """A step with one load-bearing token exchanged, or why there is none.
+
+    Args:
+        text: the step; LaTeX is understood.
+        seed: draws the order of the rules, the place and the new digit.
+        others: the problem and the chain's other steps. A number that stands there, or a step
+            that says the same, is not written.
+        rules: those that may be used.
+    """
+    rng = random.Random(f"acausal-{seed}-{text}")
+    known = {_value(n) for t in (text, *others) for n in _DIGITS.findall(t)}
+    said = {_plain(t) for t in (text, *others)}
+    refused: Counter[Reason] = Counter()
+    for rule in rng.sample(list(rules), len(rules)):
+        for change in _candidates(rule, text, rng, seed):
+            new = text[: change.start] + change.new + text[change.end :]
+            reason = _objection(text, new, change, known, said)
+            if reason is None:
+                return Replacement(new, rule, change)
+            refused[reason] += 1
+    return NoReplacement(refused.most_common(1)[0][0] if refused else "nothing_to_change")
+
+
+def acausal_step(
+    steps: Sequence[str],
+    order: Sequence[int],
+    seed: int | str,
+    problem: str = "",
+    rules: Sequence[Rule] = RULES,
+) -> AcausalStep | NoAcausalStep:
+    """The first step of `order` that can be replaced, with its replacement.
+
+    With a uniform order this is the paper's uniform draw of a target wherever its first draw
+    can be replaced; the others, passed over, are named with the reason.
+    """
+    passed_over: list[tuple[int, Reason]] = []
+    for target in order:
+        others = (problem, *(s for i, s in enumerate(steps) if i != target))
+        found = acausal_replacement(steps[target], f"{seed}-{target}", others, rules)
+        if isinstance(found, Replacement):
+            return AcausalStep(target, found, tuple(passed_over))
+        passed_over.append((target, found.reason))
+    return NoAcausalStep(tuple(passed_over))
+
+
+def _candidates(rule: Rule, text: str, rng: random.Random, seed: int | str) -> Iterator[Change]:
+    if rule == "numeric":
+        return numeric_swaps(text, rng, seed)
+    return operator_swaps(text, rng) if rule == "operator" else comparator_flips(text, rng)
+
+
+def _objection(
+    text: str, new: str, change: Change, known: set[Fraction], said: set[str]
+) -> Reason | None:
+    """Why this change may leave the step as good as it was; None if it breaks it."""
+    if any(m.start() <= change.start < m.end() for m in _SUPPOSED.finditer(text)):
+        return "supposition"
+    if _plain(new) in said:
+        return "repeats"
+    at = change.start
+    if any(c.holds and c.start <= at < c.end for c in calculations(new)):
+        return "may_stay_true"
+    if any(_compares_truly(m) for m in _SIDES.finditer(new) if m.start() <= at < m.end()):
+        return "may_stay_true"
+    if change.rule == "number":
+        start, end = sentence_at(text, at)
+        if _NEGATED.search(text, start, end):
+            return "may_stay_true"
+        written = next(m for m in _DIGITS.finditer(new) if m.start() <= at < m.end())
+        if _value(written.group()) in known:
+            return "number_known"
+    return None
+
+
+def _compares_truly(m: re.Match[str]) -> bool:
+    left, right = (Fraction(m[i].replace("−", "-")) for i in (1, 3))
+    sign = m[2].removeprefix("\\").removesuffix("slant")
+    if sign in ("<", "lt"):
+        return left < right
+    if sign in (">", "gt"):
+        return left > right
+    return left <= right if sign in ("<=", "≤", "le", "leq") else left >= right
+
+
+def _value(digits: str) -> Fraction:
+    return Fraction(digits.replace(",", ""))
+
+
+def _plain(text: str) -> str:
+    return "".join(text.lower().split())
