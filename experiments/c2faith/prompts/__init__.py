@@ -1,0 +1,12 @@
+"""The prompts of C2-Faith, one YAML file each, and the forms made of them."""
+
+from experiments.c2faith.prompts.forms import (
+    PLACES,
+    PlainPrompt,
+    Task,
+    TaskForm,
+    acausal_prompt,
+    judge_forms,
+)
+
+__all__ = ["PLACES", "PlainPrompt", "Task", "TaskForm", "acausal_prompt", "judge_forms"]
