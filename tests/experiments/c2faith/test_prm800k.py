@@ -135,9 +135,7 @@ def test_the_hub_copy_is_read_from_its_cache(
     constants = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(
-        UserError, match=rf"could not get phase1_train\.jsonl of {REPOSITORY}.*path="
-    ):
+    with pytest.raises(UserError, match=rf"could not get .* of {REPOSITORY}.*path="):
         read_prm800k()
     snapshot = tmp_path / f"datasets--{REPOSITORY.replace('/', '--')}" / "snapshots" / REVISION
     write(snapshot / "phase1_train.jsonl", solved("A", 5))
