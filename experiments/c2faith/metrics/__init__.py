@@ -1,0 +1,1 @@
+"""C2-Faith's numbers, from tidy frames of judgements alone: no disk, no model."""

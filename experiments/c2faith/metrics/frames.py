@@ -1,0 +1,216 @@
+"""The tidy frames that every number of C2-Faith is made from: one row per judgement.
+
+A judgement without a verdict (unparsed, refused, cut off ...) stays in its frame with NaN: it
+is counted beside every number, and never taken for a verdict of either kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+WAY = ("judge", "reading", "prompt")
+"""Who judged, how the judgement was read, and the form that was asked."""
+PERTURBED, CONTROL = "perturbed", "control"
+NO_STEP = -1
+"""Said by a judge that finds no broken step (C2-Faith, §3.3)."""
+_ABOUT_EDITS = (
+    *("target", "n_steps", "relative_position", "edit_similarity", "math_symbol_density"),
+    *("n_words", "n_chars"),
+)
+_JUDGEMENT = (*WAY, "item", "chain", "outcome")
+
+
+@dataclass(frozen=True)
+class _Shape:
+    columns: tuple[str, ...]
+    numbers: tuple[str, ...]
+    key: tuple[str, ...]
+    """Together different in every row."""
+    verdict: str = ""
+
+
+SHAPES = {
+    "detection": _Shape(
+        (*_JUDGEMENT, "condition", "score", "p_flag"),
+        ("score", "p_flag"),
+        (*WAY, "item", "condition"),
+        "score",
+    ),
+    "localisation": _Shape(
+        (*_JUDGEMENT, "condition", "n_steps", "target", "predicted", "p_target"),
+        ("n_steps", "target", "predicted", "p_target"),
+        (*WAY, "item", "condition"),
+        "predicted",
+    ),
+    "coverage": _Shape(
+        (
+            *(*_JUDGEMENT, "scale", "level", "n_middle", "n_removed", "score"),
+            *("expected", "reference", "reference_judge"),
+        ),
+        ("level", "n_middle", "n_removed", "score", "expected", "reference"),
+        (*WAY, "item", "scale", "level", "reference_judge"),
+        "score",
+    ),
+    "features": _Shape(
+        ("item", "chain", *_ABOUT_EDITS, "edit_type", "method"),
+        _ABOUT_EDITS,
+        ("item",),
+    ),
+    "internals": _Shape(
+        ("model", "signal", "item", "chain", "condition", "score"),
+        ("score",),
+        ("model", "signal", "item", "condition"),
+    ),
+    "internals_localisation": _Shape(
+        ("model", "signal", "item", "chain", "condition", "target", "predicted", "n_steps"),
+        ("target", "predicted", "n_steps"),
+        ("model", "signal", "item", "condition"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What was judged, and what the model's insides say of the same items.
+
+    What was not run is left out: an empty frame. Numbers become floats, text becomes strings.
+
+    Raises:
+        ValueError: a column is missing, two rows are of one judgement, a verdict stands beside
+            an outcome other than `parsed` or is none that the form admits.
+    """
+
+    detection: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """`condition`: perturbed | control; `score`: 1 follows, 0 does not; `p_flag`: probability
+    of 0, of the scored reading only."""
+    localisation: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """`target`, `predicted`: 0-based steps, -1 for none; `p_target`: of the scored reading."""
+    coverage: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """`scale`: "0-4", "0-9" ...; `level`: share of the middle steps that was asked to be removed;
+    `expected`: mean score of the scored reading; `reference`: score of a judge that saw what
+    was removed."""
+    features: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """What the edits of the causal items are like, a row per item."""
+    internals: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """`score`: how suspicious a signal inside the model finds the step; higher is more."""
+    internals_localisation: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """`predicted`: the step that a signal inside the model finds most suspicious."""
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            object.__setattr__(self, f.name, checked(f.name, getattr(self, f.name)))
+
+
+def checked(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its columns in order and of their kinds; see `Frames`."""
+    shape = SHAPES[name]
+    if frame.empty:
+        return pd.DataFrame(columns=list(shape.columns)).astype(dict.fromkeys(shape.numbers, float))
+    if missing := [c for c in shape.columns if c not in frame.columns]:
+        raise ValueError(
+            f"c2faith frame {name!r}: no column {missing[0]!r}; it needs {', '.join(shape.columns)}"
+        )
+    made = {}
+    for column in shape.columns:
+        values = frame[column].reset_index(drop=True)
+        if column in shape.numbers:
+            made[column] = pd.Series(pd.to_numeric(values), dtype=float)
+        else:
+            made[column] = values.where(values.notna(), "").astype(str)
+    kept = pd.DataFrame(made)
+    twice = kept.duplicated(subset=list(shape.key))
+    if twice.any():
+        first = kept.loc[twice, list(shape.key)].iloc[0].to_dict()
+        raise ValueError(f"c2faith frame {name!r}: two rows of {first}; keep one of them")
+    if shape.verdict:
+        _check_verdicts(name, kept, shape.verdict)
+    if "condition" in kept:
+        _refuse(name, kept, ~kept["condition"].isin([PERTURBED, CONTROL]), "condition")
+    return kept
+
+
+def _check_verdicts(name: str, frame: pd.DataFrame, column: str) -> None:
+    value = frame[column]
+    said = value.notna()
+    _refuse(name, frame, said != (frame["outcome"] == "parsed"), column)
+    if name == "detection":
+        allowed = value.isin([0, 1])
+    elif name == "localisation":
+        allowed = (value >= NO_STEP) & (value < frame["n_steps"])
+    else:
+        allowed = (value >= 0) & (value <= frame["scale"].map(maximum).astype(float))
+    _refuse(name, frame, said & ~allowed, column)
+
+
+def _refuse(name: str, frame: pd.DataFrame, wrong: Any, column: str) -> None:
+    if wrong.any():
+        row = frame.loc[wrong].iloc[0]
+        about = ", ".join(f"{c} {row[c]}" for c in ("item", "outcome") if c in frame)
+        raise ValueError(
+            f"c2faith frame {name!r}: {column} = {row[column]} cannot be ({about}); a verdict "
+            "stands in parsed rows, in all of them, and within its form's range"
+        )
+
+
+def maximum(scale: str) -> int:
+    """The best score of a scale: 4 of "0-4".
+
+    Raises:
+        ValueError: not the name of a scale.
+    """
+    low, _, high = scale.partition("-")
+    if low != "0" or not high.isdigit() or int(high) == 0:
+        raise ValueError(f"coverage scale {scale!r} is not of the form '0-4'")
+    return int(high)
+
+
+def groups(
+    frame: pd.DataFrame, names: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Every combination of values in the named columns, in the order of the frame."""
+    for key, of_key in frame.groupby(list(names), sort=False, dropna=False):
+        yield dict(zip(names, cast(tuple, key), strict=True)), of_key
+
+
+def verdicts_by_judge(frame: pd.DataFrame, value: str, keys: Sequence[str]) -> pd.DataFrame:
+    """A row per item (its `keys` as index, sorted), a column per judge in order; NaN for none."""
+    judges = list(dict.fromkeys(frame["judge"]))
+    columns = [frame.loc[frame["judge"] == j].set_index(list(keys))[value] for j in judges]
+    if not columns:
+        return pd.DataFrame(index=pd.MultiIndex.from_arrays([[]] * len(keys), names=list(keys)))
+    return pd.concat(columns, axis=1, keys=judges).sort_index()
+
+
+def who_spoke(said: pd.DataFrame) -> pd.DataFrame:
+    """The columns of `verdicts_by_judge` that hold a verdict: a judge that never gives one would
+    leave no item that all judged."""
+    return said.dropna(axis=1, how="all")
+
+
+def keep(frame: pd.DataFrame, mask: Any) -> pd.DataFrame:
+    """The rows under a mask."""
+    found = frame.loc[mask]
+    assert isinstance(found, pd.DataFrame)
+    return found
+
+
+def count(mask: Any) -> int:
+    """How many are true."""
+    return int(np.count_nonzero(mask))
+
+
+def only(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """So many columns, in that order; a frame of its own."""
+    found = frame[list(names)]
+    assert isinstance(found, pd.DataFrame)
+    return found.copy()
+
+
+def numbers(values: Any) -> np.ndarray:
+    """A column as floats."""
+    return values.to_numpy(dtype=float)

@@ -1,0 +1,152 @@
+"""Intervals from drawing whole chains: a chain's perturbed and control items go together.
+
+The paper draws examples (C2-Faith, App. A). Where a chain has one example of a kind the two
+are the same; where a number is a difference between conditions, or pools the deletion levels,
+drawing chains keeps what the examples of a chain have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.stats import spearmanr
+from sklearn.metrics import roc_auc_score
+
+from experiments.tables import ranks, stats
+from experiments.tables.stats import NOTHING, Estimate
+
+Chains = Sequence[str] | np.ndarray
+"""(rows,) the chain of every row."""
+_AT_ONCE = 200
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How intervals are drawn."""
+
+    seed: int = 0
+    resamples: int = stats.RESAMPLES
+
+
+def weights(
+    chains: int, how: Drawing, at_once: int = _AT_ONCE
+) -> Iterator[Int[np.ndarray, "draws chains"]]:
+    """How often each chain is drawn, draw by draw, some draws at a time."""
+    rng = np.random.default_rng(how.seed)
+    left = how.resamples
+    while left > 0:
+        draws = min(left, at_once)
+        yield rng.multinomial(chains, np.full(chains, 1 / chains), size=draws)
+        left -= draws
+
+
+def ratios(
+    chains: Chains,
+    of: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    *,
+    minus: Mapping[str, tuple[str, str]] | None = None,
+    how: Drawing,
+) -> dict[str, Estimate]:
+    """Sums over rows divided by sums over rows, with percentile intervals from drawing chains.
+
+    Args:
+        of: name -> (rows,) what is summed above the line, and below it.
+        minus: name -> two of the names: the first ratio minus the second, in the same draws.
+
+    Returns:
+        The estimates; `n` is the sum below the line, the smaller of two for a difference. NaN
+        where that is zero.
+    """
+    minus = minus or {}
+    names = list(of)
+    told, codes = np.unique(np.asarray(chains, dtype=str), return_inverse=True)
+    if not len(told):
+        return dict.fromkeys([*names, *minus], NOTHING)
+    sums = np.stack(
+        [
+            np.bincount(codes, weights=np.asarray(x, dtype=float), minlength=len(told))
+            for name in names
+            for x in of[name]
+        ],
+        axis=1,
+    )
+    totals = np.concatenate([w @ sums for w in weights(len(told), how)])
+    values, draws = _divided(sums.sum(axis=0)[None])[0], _divided(totals)
+    below = sums.sum(axis=0)[1::2]
+    place = {name: i for i, name in enumerate(names)}
+    made = {
+        name: _estimate(float(values[i]), draws[:, i], int(below[i])) for name, i in place.items()
+    }
+    for name, (first, second) in minus.items():
+        i, j = place[first], place[second]
+        at = float(values[i] - values[j])
+        made[name] = _estimate(at, draws[:, i] - draws[:, j], int(min(below[i], below[j])))
+    return made
+
+
+def auroc(
+    chains: Chains,
+    positive: Bool[np.ndarray, " rows"],
+    score: Float[np.ndarray, " rows"],
+    how: Drawing,
+) -> Estimate:
+    """Area under the ROC curve, ties counting half; its interval from drawing chains."""
+    if positive.all() or not positive.any():
+        return Estimate(math.nan, math.nan, math.nan, len(positive))
+    told, codes = np.unique(np.asarray(chains, dtype=str), return_inverse=True)
+    high, low = score[positive], score[~positive]
+    wins = ((high[:, None] > low) + 0.5 * (high[:, None] == low)).astype(np.float32)
+    draws = []
+    for w in weights(len(told), how):
+        of_high, of_low = (w[:, codes[x]].astype(np.float32) for x in (positive, ~positive))
+        won = np.einsum("dn,dn->d", of_high @ wins, of_low, dtype=np.float64)
+        pairs = of_high.sum(axis=1, dtype=np.float64) * of_low.sum(axis=1, dtype=np.float64)
+        draws.append(_over(won, pairs))
+    value = float(roc_auc_score(positive, score))
+    return _estimate(value, np.concatenate(draws), len(positive))
+
+
+def spearman(
+    chains: Chains,
+    x: Float[np.ndarray, " rows"],
+    y: Float[np.ndarray, " rows"],
+    how: Drawing,
+) -> tuple[Estimate, float]:
+    """Spearman's rho with its interval from drawing chains, and the p-value against rho = 0.
+
+    NaN where one of the two does not vary or there are fewer than three rows. The p-value takes
+    rows for independent: NaN where a chain has several.
+    """
+    told, codes = np.unique(np.asarray(chains, dtype=str), return_inverse=True)
+    if len(x) < ranks.FEWEST or not np.ptp(x) or not np.ptp(y):
+        return Estimate(math.nan, math.nan, math.nan, len(x)), math.nan
+    found = spearmanr(x, y)
+    value, p = float(found.statistic), float(found.pvalue)  # pyright: ignore
+    if len(told) == len(x):
+        return ranks.spearman(x, y, seed=how.seed, resamples=how.resamples), p
+    draws = [
+        ranks.rho(np.repeat(x, drawn[codes]), np.repeat(y, drawn[codes]))
+        for w in weights(len(told), how)
+        for drawn in w
+    ]
+    return _estimate(value, np.array(draws), len(x)), math.nan
+
+
+def _divided(totals: Float[np.ndarray, "draws twice"]) -> Float[np.ndarray, "draws names"]:
+    return _over(totals[:, 0::2], totals[:, 1::2])
+
+
+def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    made = np.full(above.shape, np.nan)
+    np.divide(above, below, out=made, where=below > 0)
+    return made
+
+
+def _estimate(value: float, draws: np.ndarray, n: int) -> Estimate:
+    if math.isnan(value):
+        return Estimate(math.nan, math.nan, math.nan, n)
+    return Estimate(value, *stats.percentiles(draws), n)

@@ -1,0 +1,113 @@
+"""How far a figure hangs on how it was asked: prompt, scale, reading (C2-Faith, §7).
+
+The paper has one prompt and one scale per task and says itself that this limits what can be
+said of a judge.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from experiments.c2faith.metrics.frames import groups, verdicts_by_judge
+from experiments.tables import stats
+from experiments.tables.tidy import rows
+
+MEASURES = {
+    "detection": ("detection", "fpr", "net", "auroc"),
+    "localisation": ("exact", "detection", "fpr", "net", "signed_error"),
+    "coverage": ("mean_share", "inflation", "spearman", "spearman_kept"),
+}
+PROMPTS = ["task", "judge", "over", "reading", "prompt", "scale", "measure", "n_variants"]
+PROMPTS += ["lowest", "lowest_at", "highest", "highest_at", "range"]
+SAME_JUDGE = ["task", "judge", "over", "reading", "prompt", "scale", "condition", "first", "second"]
+SAME_JUDGE += ["agreement", "kappa", "n", "n_without_verdict"]
+_VARIED: dict[str, tuple[str, ...]] = {
+    "detection": ("prompt", "reading"),
+    "localisation": ("prompt", "reading"),
+    "coverage": ("prompt", "reading", "scale"),
+}
+
+
+def prompts_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The range of each figure of a judge over its prompts, readings and scales.
+
+    `over` says what is varied; what is held is named, what is varied is empty. A scale brings
+    its own prompt: over scales, the first prompt of each. `range` = highest - lowest, NaN where
+    fewer than two variants have the figure.
+
+    Args:
+        tables: `detection`, `localisation`, and `coverage` over all levels, as tables.
+    """
+    made = []
+    for task, table in tables.items():
+        of_task = table if "scale" in table else table.assign(scale="")
+        for over in _VARIED[task]:
+            held = [n for n in ("judge", "reading", "prompt", "scale") if n != over]
+            kept = of_task
+            if over == "scale":
+                held.remove("prompt")
+                kept = of_task.drop_duplicates(subset=["judge", "reading", "scale"])
+            for key, mine in groups(kept, held):
+                of = {"task": task, "over": over, "prompt": "", "reading": "", "scale": ""} | key
+                made += [of | _range(mine, over, m) for m in MEASURES[task]]
+    return pd.DataFrame(made, columns=PROMPTS)
+
+
+def _range(variants: pd.DataFrame, over: str, measure: str) -> dict[str, Any]:
+    # of two references the first: the judge's own scores are the same
+    by = {str(r[over]): r[measure] for r in reversed(rows(variants))}
+    known = {v: x for v, x in reversed(by.items()) if not math.isnan(x)}
+    row: dict[str, Any] = {"measure": measure, "n_variants": len(known)}
+    if len(known) < 2:
+        return row
+    low, high = min(known, key=lambda v: known[v]), max(known, key=lambda v: known[v])
+    return row | {
+        "lowest": known[low],
+        "lowest_at": low,
+        "highest": known[high],
+        "highest_at": high,
+        "range": known[high] - known[low],
+    }
+
+
+def prompt_agreement_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One judge asked twice: agreement on the same items between two prompts or readings.
+
+    `agreement` is the share of the `n` items with both verdicts on which they are the same,
+    `kappa` Cohen's. Of detection and localisation both conditions apart.
+    """
+    made = []
+    for task, frame in frames.items():
+        judged = frame
+        if task == "coverage":
+            judged = frame.assign(condition="").drop_duplicates(
+                subset=["judge", "reading", "prompt", "item", "scale", "level"]
+            )
+        else:
+            judged = frame.assign(scale="", level=0.0)
+        value = "predicted" if task == "localisation" else "score"
+        for over in ("prompt", "reading"):
+            held = ["judge", "scale", "condition", "reading" if over == "prompt" else "prompt"]
+            for key, mine in groups(judged, held):
+                of = {"task": task, "over": over, "reading": "", "prompt": ""} | key
+                made += [of | row for row in _pairs(mine, over, value)]
+    return pd.DataFrame(made, columns=SAME_JUDGE)
+
+
+def _pairs(judged: pd.DataFrame, over: str, value: str) -> Sequence[dict[str, Any]]:
+    said = verdicts_by_judge(judged.assign(judge=judged[over]), value, ("item", "level"))
+    made = []
+    for first, second in itertools.combinations(said.columns, 2):
+        both = said[[first, second]].dropna()
+        left, right = both[first].tolist(), both[second].tolist()
+        made.append(
+            {"first": first, "second": second, "agreement": stats.agreement(left, right)}
+            | {"kappa": stats.kappa(left, right) if left else math.nan, "n": len(both)}
+            | {"n_without_verdict": len(said) - len(both)}
+        )
+    return made
