@@ -121,10 +121,10 @@ def test_the_interval_of_auroc_is_that_of_drawing_chains():
     found = auroc(chains, truth == 1, p, Drawing(0, 3000))
     rng = np.random.default_rng(9)
     draws = []
-    for _ in range(3000):
+    for _ in range(600):
         rows = np.concatenate([[c, c + 30] for c in rng.integers(30, size=30)])
         draws.append(roc_auc_score(truth[rows], p[rows]))
-    assert (found.low, found.high) == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.015)
+    assert (found.low, found.high) == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.03)
 
 
 def test_a_certain_judge_is_calibrated_and_falls_in_the_last_bin():
