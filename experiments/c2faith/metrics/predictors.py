@@ -28,11 +28,12 @@ FEATURES = (
 EDIT_TYPES = (
     "numeric_swap",
     "operator_swap",
+    "other_swap",
     "minor_rewrite",
     "moderate_rewrite",
     "major_rewrite",
 )
-"""In the order of Table 6; others follow by name."""
+"""In the order of Table 6, with the class that it lacks; others follow by name."""
 POSITION_BINS = 5
 LEAST_OF_CLASS = 10
 """Right and wrong items below which no logistic regression is fitted."""
