@@ -1,0 +1,288 @@
+"""A model behind an API as judge, through Inspect AI.
+
+Connections, retries with their waiting, rate limits, the cache and what each provider calls its
+thinking, its refusals and its limits are Inspect's (`inspect_ai.model.get_model`). What is added
+here: one reply for every ask, malformed replies asked for again, each way of having no verdict
+told apart, a budget, and no key in anything that comes back.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from interp.errors import UserError
+from probes.judge import parse
+from probes.judge.form import Ask, OnReply, Reply, Usage
+from probes.judge.providers import service
+from probes.judge.replies import from_error, from_output, one_line
+from probes.judge.spend import Budget, BudgetSpent, add
+
+if TYPE_CHECKING:
+    from inspect_ai.model import GenerateConfig, Model
+
+Put = Callable[[tuple[Ask, Reply]], None]
+
+
+@dataclass
+class ApiJudge:
+    """A `Judge` that is asked over the network.
+
+    Raises:
+        UserError: on making it, where the provider is unknown or its package, key or address is
+            missing: before any call.
+    """
+
+    name: str
+    """`provider/model` as Inspect has it; see `probes.judge.providers.KINDS`."""
+    base_url: str | None = None
+    temperature: float | None = 0.0
+    """None for the provider's default; models that know none are not sent any."""
+    top_p: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = 4096
+    """Of a reply, thinking included; None for the provider's default."""
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    reasoning_tokens: int | None = None
+    structured: Literal["auto", "schema", "prompt"] = "auto"
+    """`schema` has the provider hold the reply to the form's JSON schema, `prompt` asks for it in
+    the prompt; `auto` is `schema` where the provider's current models all have it."""
+    attempts: int = 3
+    """How often an ask is put while its replies are not of the form; from the second on past the
+    cache."""
+    max_connections: int = 10
+    max_retries: int = 5
+    """After rate limits, errors of the server and lost connections, each time waiting longer.
+    The client's own two quick ones, which mind `Retry-After`, come before each of these."""
+    timeout: int = 300
+    """Seconds until a call without an answer is given up and made again."""
+    cache: Path | None = None
+    """A folder where replies are kept and found again; None keeps none."""
+    extra_body: Mapping[str, Any] | None = None
+    """What else an OpenAI-compatible server is sent, e.g. `chat_template_kwargs`."""
+    budget: Budget = field(default_factory=Budget)
+    """May be shared with other judges."""
+
+    def __post_init__(self) -> None:
+        for name in ("attempts", "max_connections", "timeout"):
+            if getattr(self, name) < 1:
+                raise UserError(f"judge {self.name!r}: {name}={getattr(self, name)}: at least 1")
+        self._service = service(self.name, self.base_url)
+        if self.structured == "auto":
+            self.structured = "schema" if self._service.provider.schema else "prompt"
+        self.budget.check(self.name)
+        self._connect()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything that decides what it replies, for a record or a fingerprint."""
+        names = (
+            "name base_url temperature top_p seed max_tokens reasoning_effort reasoning_tokens "
+            "structured attempts extra_body"
+        )
+        return {name: getattr(self, name) for name in names.split()}
+
+    def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
+        """Put every ask; `on_reply` takes each reply as it comes, on the caller's thread.
+
+        The asking has an event loop and a thread of its own, so that this can be called where a
+        loop already runs (a notebook) and a slow `on_reply` holds nothing up.
+
+        Raises:
+            BudgetSpent: the budget allows no further call; what was answered has been handed over.
+            UserError: the server refuses the key, or knows no such model.
+            ValueError: two asks of one form have one id.
+        """
+        from anyio.from_thread import start_blocking_portal
+
+        names = Counter((ask.form.name, ask.id) for ask in asks)
+        if twice := [name for name, n in names.items() if n > 1]:
+            raise ValueError(f"judge {self.name!r}: asked twice: {twice[0]}")
+        replies: queue.SimpleQueue[tuple[Ask, Reply] | None] = queue.SimpleQueue()
+        try:
+            with self._cache_folder(), start_blocking_portal() as portal:
+                run = portal.start_task_soon(self._run, asks, replies.put)
+                run.add_done_callback(lambda _: replies.put(None))
+                try:
+                    while (item := replies.get()) is not None:
+                        on_reply(*item)
+                except BaseException:
+                    run.cancel()
+                    raise
+                run.result()
+        except KeyboardInterrupt:
+            # The loop has ended by now. What it was answered is paid for.
+            while not replies.empty():
+                if item := replies.get():
+                    on_reply(*item)
+            raise
+
+    async def _run(self, asks: list[Ask], put: Put) -> None:
+        import anyio
+
+        state = _Run(put)
+        slots = anyio.Semaphore(self.max_connections)
+
+        async def one(ask: Ask) -> None:
+            try:
+                await self._answer(model, ask, state)
+            finally:
+                slots.release()
+
+        async with self._connect() as model, anyio.create_task_group() as group:
+            for ask in asks:
+                await slots.acquire()
+                if state.fatal or not await self._admitted():
+                    break
+                # Each in a task of its own: Inspect keeps a transcript for a task, and a prompt
+                # and its reply should not stay in memory for longer than they are needed.
+                group.start_soon(one, ask)
+        if state.fatal:
+            raise UserError(state.fatal)
+        if left := len(asks) - state.answered:
+            raise BudgetSpent(
+                f"judge {self.name!r}: the budget is spent ({self.budget}); {left} of {len(asks)} "
+                "asks are left; raise it and start the run again",
+                state.unanswered,
+            )
+
+    async def _admitted(self) -> bool:
+        import anyio
+
+        while not self.budget.admit():
+            # Calls in flight may turn out to come from the cache, which costs nothing.
+            if not self.budget.in_flight:
+                return False
+            await anyio.sleep(0.02)
+        return True
+
+    async def _answer(self, model: Model, ask: Ask, state: _Run) -> None:
+        """One ask, for which leave has been taken: again while its replies are malformed."""
+        began = time.perf_counter()
+        usage = Usage()
+        for attempt in range(1, self.attempts + 1):
+            if attempt > 1 and (state.fatal or not await self._admitted()):
+                state.unanswered = add(state.unanswered, usage)
+                return
+            used = Usage()
+            try:
+                reply = await self._call(model, ask, attempt, state)
+                used = reply.usage
+            finally:
+                self.budget.settle(self.name, used)
+            usage = add(usage, used)
+            if reply.outcome != "unparsed":
+                break
+        if state.fatal and reply.outcome == "failed":
+            return
+        state.answered += 1
+        state.put((ask, replace(reply, usage=usage, seconds=time.perf_counter() - began)))
+
+    async def _call(self, model: Model, ask: Ask, attempt: int, state: _Run) -> Reply:
+        from inspect_ai.log import transcript
+        from inspect_ai.model import CachePolicy, ChatMessageSystem, ChatMessageUser
+
+        prompt = ask.prompt
+        if self.structured == "prompt":
+            prompt += f"\n\n{parse.request(ask.form, ask.high)}"
+        system = [ChatMessageSystem(content=ask.form.system)] if ask.form.system else []
+        use_cache = self.cache is not None and attempt == 1
+        try:
+            output = await model.generate(
+                [*system, ChatMessageUser(content=prompt)],
+                config=self._config(ask),
+                cache=CachePolicy(expiry=None) if use_cache else False,
+            )
+        except Exception as error:
+            reply, fatal = from_error(error)
+            if fatal:
+                keys = " or ".join(self._service.keys)
+                state.fatal = f"judge {self.name!r} (key: {keys or 'none'}): {reply.problem}"
+            return reply
+        reply = from_output(ask, output)
+        if getattr(transcript().events[-1], "cache", None) == "read":
+            return replace(reply, usage=Usage(), from_cache=True)
+        return reply
+
+    def _config(self, ask: Ask) -> GenerateConfig:
+        from inspect_ai.model import GenerateConfig, ResponseSchema
+        from inspect_ai.util import JSONSchema
+
+        if self.structured == "prompt":
+            return GenerateConfig()
+        schema = JSONSchema.model_validate(parse.schema(ask.form, ask.high))
+        name = re.sub(r"[^\w-]", "_", ask.form.name, flags=re.A)[:64]
+        strict = True if self.name.startswith(("openai/", "mistral/")) else None
+        return GenerateConfig(
+            response_schema=ResponseSchema(name=name, json_schema=schema, strict=strict)
+        )
+
+    def _connect(self) -> Model:
+        from inspect_ai._util.error import PrerequisiteError
+        from inspect_ai.model import GenerateConfig, get_model
+
+        config = GenerateConfig(
+            temperature=self.temperature,
+            top_p=self.top_p,
+            seed=self.seed,
+            max_tokens=self.max_tokens,
+            reasoning_effort=self.reasoning_effort,
+            reasoning_tokens=self.reasoning_tokens,
+            max_connections=self.max_connections,
+            max_retries=self.max_retries,
+            attempt_timeout=self.timeout,
+            extra_body=dict(self.extra_body) if self.extra_body else None,
+            # Every prompt is sent once: writing it to a provider's prompt cache only costs.
+            cache_prompt=False,
+        )
+        hook = sys.excepthook
+        try:
+            return get_model(
+                self.name,
+                config=config,
+                base_url=self.base_url,
+                api_key=self._service.api_key,
+                memoize=False,
+            )
+        except PrerequisiteError as error:
+            plain = re.sub(r"\[/?[a-z ]+\]|ERROR:?", "", str(error.message))
+            raise UserError(f"judge {self.name!r}: {one_line(plain)}") from None
+        finally:
+            # Inspect puts its own in its place, which prints tracebacks where a line is wanted.
+            sys.excepthook = hook
+
+    @contextmanager
+    def _cache_folder(self) -> Iterator[None]:
+        """Inspect's cache in the folder that was named, and not in the user's home."""
+        if self.cache is None:
+            yield
+            return
+        before = os.environ.get("INSPECT_CACHE_DIR")
+        os.environ["INSPECT_CACHE_DIR"] = str(self.cache)
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["INSPECT_CACHE_DIR"]
+            else:
+                os.environ["INSPECT_CACHE_DIR"] = before
+
+
+@dataclass
+class _Run:
+    """What the asks of one `ask_all` share."""
+
+    put: Put
+    answered: int = 0
+    unanswered: Usage = field(default_factory=Usage)
+    """Spent on asks that the budget stopped between two attempts."""
+    fatal: str = ""

@@ -1,0 +1,165 @@
+"""Who serves a judge: the names that may be given, and what each needs before the first call."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+from interp.errors import UserError, did_you_mean
+
+INSTALL = "pip install 'faithscope[judge]'"
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A door of Inspect AI to one service."""
+
+    keys: tuple[str, ...] = ()
+    """Environment variables of which one must hold a key; none where the server asks for none."""
+    module: str = "openai"
+    """The Python client that Inspect needs for it."""
+    schema: bool = False
+    """Whether every model behind it that one would still use holds to a JSON schema."""
+    url: str = ""
+    """The environment variable that may hold the address, where there is no fixed one."""
+    install: str = INSTALL
+
+
+PROVIDERS: dict[str, Provider] = {
+    "openai": Provider(("OPENAI_API_KEY",), schema=True),
+    "openai/azure": Provider(
+        ("AZUREAI_OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"),
+        schema=True,
+        url="AZUREAI_OPENAI_BASE_URL",
+    ),
+    "anthropic": Provider(("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "anthropic"),
+    "google": Provider(("GOOGLE_API_KEY", "GEMINI_API_KEY"), "google.genai", schema=True),
+    "groq": Provider(("GROQ_API_KEY",), "groq"),
+    "together": Provider(("TOGETHER_API_KEY",)),
+    "fireworks": Provider(("FIREWORKS_API_KEY",)),
+    "deepseek": Provider(("DEEPSEEK_API_KEY",)),
+    "openrouter": Provider(("OPENROUTER_API_KEY",)),
+    "mistral": Provider(
+        ("MISTRAL_API_KEY",), "mistralai", schema=True, install="pip install mistralai"
+    ),
+    "grok": Provider(("XAI_API_KEY", "GROK_API_KEY"), "xai_sdk", install="pip install xai-sdk"),
+    "vllm": Provider(schema=True, url="VLLM_BASE_URL"),
+    "sglang": Provider(schema=True, url="SGLANG_BASE_URL"),
+    "ollama": Provider(),
+    "openai-api": Provider(),
+}
+"""By the first part of a judge's name."""
+
+KINDS = (
+    "openai/MODEL, openai/azure/DEPLOYMENT, anthropic/MODEL, google/MODEL, groq/MODEL, "
+    "together/MODEL, vllm/MODEL; any other OpenAI-compatible server as openai-api/SERVICE/MODEL, "
+    "with its base URL and its key in SERVICE_API_KEY"
+)
+
+NO_KEY = "no-key"
+"""Sent to a server on this machine where no key is set; the clients insist on one."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """One judge's provider, as far as it can be said before a call."""
+
+    provider: Provider
+    name: str
+    """As Inspect wants it."""
+    keys: tuple[str, ...]
+    api_key: str | None
+    """Only `NO_KEY`: a real key stays in the environment, where the client reads it."""
+
+
+def service(name: str, base_url: str | None) -> Service:
+    """Who serves the judge `name`; everything that would fail at the first call fails here.
+
+    Raises:
+        UserError: an unknown provider, a missing client, key or address, or a key in the address.
+    """
+    first, _, model = name.partition("/")
+    if first not in PROVIDERS or not model:
+        guess = "" if first in PROVIDERS else did_you_mean(first, PROVIDERS)
+        raise UserError(f"judge {name!r}: no such provider{guess or f'; known: {KINDS}'}")
+    if model.startswith("azure/"):
+        first, model = f"{first}/azure", model.removeprefix("azure/")
+    provider = PROVIDERS[first]
+    keys, url = provider.keys, provider.url
+    if first == "openai-api":
+        server, _, model = model.partition("/")
+        prefix = re.sub(r"\W", "_", server).upper()
+        keys, url = (f"{prefix}_API_KEY",), f"{prefix}_BASE_URL"
+    if not model:
+        raise UserError(f"judge {name!r}: names no model; known: {KINDS}")
+    _check_client(name, provider)
+    _check_address(name, base_url, url)
+    return Service(provider, name, keys, _placeholder(name, keys, base_url or os.getenv(url)))
+
+
+def _check_client(name: str, provider: Provider) -> None:
+    for module, install in (("inspect_ai", INSTALL), (provider.module, provider.install)):
+        if not _importable(module):
+            raise UserError(f"judge {name!r} needs {module}, which is not installed: {install}")
+
+
+def _importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _check_address(name: str, base_url: str | None, variable: str) -> None:
+    if base_url is None:
+        if variable and not os.getenv(variable):
+            raise UserError(
+                f"judge {name!r} has no fixed address: give base_url, or set {variable}"
+            )
+        return
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UserError(f"judge {name!r}: base_url must be http(s)://HOST[:PORT]/PATH")
+    if parts.username or parts.password or parts.query:
+        # Not shown: it is what must not be written anywhere.
+        raise UserError(
+            f"judge {name!r}: base_url holds a user name, a password or a query; keys are read "
+            "from the environment only"
+        )
+
+
+def _placeholder(name: str, keys: tuple[str, ...], address: str | None) -> str | None:
+    if not keys or any(os.getenv(key) for key in keys):
+        return None
+    if address and _is_here(urlsplit(address).hostname or ""):
+        return NO_KEY
+    if "AZURE_OPENAI_API_KEY" in keys and _importable("azure.identity"):
+        return None
+    raise UserError(f"judge {name!r} needs a key: export {' or '.join(keys)}=…")
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+_SECRET = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(_|$)", re.I)
+
+
+def redact(text: str, environment: Mapping[str, str] = os.environ) -> str:
+    """`text` without the value of any environment variable whose name says that it is a secret.
+
+    Values under eight characters stay: they are settings (`TOKEN_LIMIT=512`), and taking them out
+    would tear holes into replies.
+    """
+    secrets = [(v, k) for k, v in environment.items() if _SECRET.search(k) and len(v) >= 8]
+    for value, variable in sorted(secrets, key=lambda s: -len(s[0])):
+        text = text.replace(value, f"[{variable}]")
+    return text

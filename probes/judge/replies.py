@@ -1,0 +1,101 @@
+"""What Inspect AI gives back, as a reply: each way of having no verdict told apart."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from probes.judge import parse
+from probes.judge.form import Ask, Outcome, Reply, Usage
+from probes.judge.providers import redact
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ModelOutput
+
+FATAL = {401: "the key was refused", 404: "there is no such model, or no such address"}
+"""Statuses that every other ask would meet too."""
+
+_OVERFLOW = re.compile(
+    r"context.{0,9}(length|window)|(prompt|input).{0,20}too (long|large)|too many (input )?tokens",
+    re.I,
+)
+
+
+def from_error(error: BaseException) -> tuple[Reply, bool]:
+    """A reply that says why there is none, and whether every other ask would meet the same."""
+    from tenacity import RetryError
+
+    if isinstance(error, RetryError):
+        error = error.last_attempt.exception() or error
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    # Inspect's own message holds the whole request; the provider's says what is wrong.
+    message = getattr(error, "provider_message", None) or str(error) or repr(error)
+    problem = f"{type(error).__name__}: {message}"
+    outcome: Outcome = "failed"
+    if status in (400, 413) and _OVERFLOW.search(message):
+        outcome = "overflow"
+    elif isinstance(error, json.JSONDecodeError):
+        # The server answered, in a body that breaks off: as good as a malformed reply.
+        outcome = "unparsed"
+    elif status in FATAL:
+        problem = f"{FATAL[status]}: {problem}"
+    return Reply(outcome, problem=one_line(problem), usage=Usage(calls=1)), status in FATAL
+
+
+def one_line(text: str) -> str:
+    """A message as it may be written anywhere."""
+    return redact(" ".join(text.split()))[:500]
+
+
+def from_output(ask: Ask, output: ModelOutput) -> Reply:
+    """What the judge said, and which of the ways of saying nothing it took."""
+    usage = usage_of(output)
+    if output.empty:
+        return Reply("unparsed", problem="the server's reply holds no choice", usage=usage)
+    content = output.message.content
+    parts = [] if isinstance(content, str) else content
+    text = content if isinstance(content, str) else ""
+    thinking = []
+    refused = False
+    for part in parts:
+        if part.type == "reasoning":
+            thinking.append(part.summary or "" if part.redacted else part.reasoning)
+        elif part.type == "text":
+            text += part.text
+            refused = refused or bool(part.refusal)
+    text = redact(text)
+    given = redact("\n".join(thinking))
+    stop = output.stop_reason
+    if refused or stop in ("content_filter", "model_length"):
+        outcome: Outcome = "refused" if refused else "filtered"
+        details = output.choices[0].stop_details
+        problem = (details.explanation if details else None) or output.error or text
+        if stop == "model_length":
+            outcome = "overflow"
+        return Reply(outcome, text=text, thinking=given, problem=one_line(problem), usage=usage)
+    reading = parse.read(ask, text, cut=stop == "max_tokens")
+    return Reply(
+        reading.outcome,
+        reading.values,
+        text=reading.answer,
+        # Where all of a reply is thinking, Inspect leaves it in the text as well.
+        thinking=given or reading.thinking,
+        problem=reading.problem,
+        usage=usage,
+    )
+
+
+def usage_of(output: ModelOutput) -> Usage:
+    """What the provider bills for one call."""
+    used = output.usage
+    if used is None:
+        return Usage(calls=1)
+    cached = used.input_tokens_cache_read or 0
+    return Usage(
+        calls=1,
+        input_tokens=used.input_tokens + cached + (used.input_tokens_cache_write or 0),
+        output_tokens=used.output_tokens,
+        reasoning_tokens=used.reasoning_tokens or 0,
+        cached_tokens=cached,
+    )

@@ -1,0 +1,168 @@
+"""What judging costs: prices, a budget that ends a run, and an estimate before it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+
+from interp.errors import UserError, did_you_mean
+from probes.judge import parse
+from probes.judge.form import Ask, Usage
+
+
+@dataclass(frozen=True)
+class Price:
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+    """Reasoning tokens are billed as output."""
+    cached: float | None = None
+    """Of input that the provider had in its prompt cache; None for the price of input."""
+
+    def of(self, usage: Usage) -> float:
+        """Dollars. `Usage.input_tokens` holds the cached ones too."""
+        cached = self.input if self.cached is None else self.cached
+        fresh = usage.input_tokens - usage.cached_tokens
+        dollars = fresh * self.input + usage.cached_tokens * cached
+        return (dollars + usage.output_tokens * self.output) / 1e6
+
+
+Prices = Mapping[str, Price]
+"""By judge name, as `ApiJudge.name` has it."""
+
+
+def price_of(name: str, prices: Prices) -> Price | None:
+    """The price of a judge: under its whole name, or under the model's own (its last part)."""
+    return prices.get(name) or prices.get(name.rsplit("/", 1)[-1])
+
+
+def add(a: Usage, b: Usage) -> Usage:
+    """Both together."""
+    return Usage(*(getattr(a, f.name) + getattr(b, f.name) for f in fields(Usage)))
+
+
+class BudgetSpent(Exception):
+    """The budget ended the asking. What was answered is stored; the rest is still to be asked."""
+
+    def __init__(self, message: str, unanswered: Usage):
+        super().__init__(message)
+        self.unanswered = unanswered
+        """Spent on asks that were begun and then stopped before a reply could be kept."""
+
+
+class Budget:
+    """What may be spent, by all judges that hold it together.
+
+    No call begins once `max_cost` dollars are spent or `max_calls` calls are made. Calls in
+    flight are let finish and are kept, so that the cost can pass `max_cost` by as many calls as
+    a judge has connections; `max_calls` is never passed. A repetition that the client makes
+    after an error of the server is not counted: nobody bills it.
+    """
+
+    def __init__(
+        self,
+        max_cost: float | None = None,
+        max_calls: int | None = None,
+        prices: Prices | None = None,
+    ):
+        for name, value in (("max_cost", max_cost), ("max_calls", max_calls)):
+            if value is not None and not value >= 0:
+                raise UserError(f"{name}={value!r}: must not be negative")
+        self.max_cost = max_cost
+        self.max_calls = max_calls
+        self.prices = dict(prices or {})
+        self.cost = 0.0
+        """Dollars so far; nothing for judges without a price."""
+        self.calls = 0
+        self.in_flight = 0
+        self._lock = threading.Lock()
+
+    def check(self, name: str) -> None:
+        """Before the first call of a judge.
+
+        Raises:
+            UserError: the cost is limited, and the judge has no price.
+        """
+        if self.max_cost is not None and price_of(name, self.prices) is None:
+            guess = did_you_mean(name, self.prices) or "; add it to the prices, or limit max_calls"
+            raise UserError(f"max_cost={self.max_cost:g}: judge {name!r} has no price{guess}")
+
+    def charge(self, name: str, usage: Usage) -> None:
+        """Count what a judge has used: also for records of an earlier run that is gone on with."""
+        price = price_of(name, self.prices)
+        with self._lock:
+            self.calls += usage.calls
+            self.cost += price.of(usage) if price else 0.0
+
+    def admit(self) -> bool:
+        """Take leave for one call, to be given back by `settle`; False where there is none."""
+        with self._lock:
+            if self.max_calls is not None and self.calls + self.in_flight >= self.max_calls:
+                return False
+            if self.max_cost is not None and self.cost >= self.max_cost:
+                return False
+            self.in_flight += 1
+            return True
+
+    def settle(self, name: str, usage: Usage) -> None:
+        """A call that `admit` allowed has ended, and used this."""
+        with self._lock:
+            self.in_flight -= 1
+        self.charge(name, usage)
+
+    def __str__(self) -> str:
+        most = []
+        if self.max_calls is not None:
+            most.append(f"max_calls={self.max_calls}")
+        if self.max_cost is not None:
+            most.append(f"max_cost={self.max_cost:g}")
+        spent = f"{self.calls} calls, ${self.cost:.4g}"
+        return f"{spent} of {', '.join(most)}" if most else spent
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What asking would use, before a call is made."""
+
+    calls: int
+    """One for each ask; malformed replies are asked again and come on top."""
+    input_tokens: int
+    output_tokens: int
+    """At most: `max_output` for each call."""
+    cost: float | None
+    """Dollars, at most; None where the judge has no price."""
+    method: str
+    """How tokens were counted."""
+
+
+CHARACTERS_PER_TOKEN = 3.5
+"""Mathematical English in the common vocabularies has 3.3 to 4; the low end, to promise too much
+rather than too little."""
+
+MESSAGE_TOKENS = 12
+"""What chat formats write around a message."""
+
+
+def estimate(
+    asks: Iterable[Ask], name: str, max_output: int, prices: Prices, prompted: bool = True
+) -> Estimate:
+    """Calls, tokens and cost of asking a judge, without calling it.
+
+    Args:
+        max_output: tokens that a reply may have, thinking included.
+        prompted: whether the schema is asked for in the prompt (`ApiJudge.structured`).
+    """
+    calls = tokens = 0
+    for ask in asks:
+        schema = parse.request(ask.form, ask.high) if prompted else ""
+        texts = [t for t in (ask.form.system, ask.prompt, schema) if t]
+        tokens += math.ceil(sum(map(len, texts)) / CHARACTERS_PER_TOKEN) + MESSAGE_TOKENS
+        calls += 1
+    usage = Usage(calls, tokens, calls * max_output)
+    price = price_of(name, prices)
+    cost = price.of(usage) if price else None
+    method = f"characters / {CHARACTERS_PER_TOKEN:g}, without a tokenizer"
+    return Estimate(calls, tokens, usage.output_tokens, cost, method)

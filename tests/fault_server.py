@@ -1,0 +1,169 @@
+"""A server that speaks the chat completions API on loopback and goes wrong on demand.
+
+What it does with a request is looked up by the item that the prompt names (`item=ID;`), one
+behaviour after the other, the last one for good.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+GOOD = '{"rationale": "fine", "score": 3}'
+USAGE = {
+    "prompt_tokens": 100,
+    "completion_tokens": 20,
+    "total_tokens": 120,
+    "prompt_tokens_details": {"cached_tokens": 40},
+    "completion_tokens_details": {"reasoning_tokens": 5},
+}
+Behaviour = Callable[["Handler"], None]
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: FaultServer
+
+    def do_POST(self):
+        assert self.path.endswith("/chat/completions"), self.path
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.request_body = body
+        with self.server.lock:
+            item = re.search(r"item=([^;]*);", json.dumps(body["messages"]))
+            name = item[1] if item else ""
+            plan = self.server.plan.get(name, [says(GOOD)])
+            behave = plan[min(self.server.seen[name], len(plan) - 1)]
+            self.server.seen[name] += 1
+            self.server.bodies.append(body)
+            self.server.keys.add(self.headers.get("Authorization", ""))
+            self.server.now += 1
+            self.server.most = max(self.server.most, self.server.now)
+        try:
+            behave(self)
+        finally:
+            with self.server.lock:
+                self.server.now -= 1
+
+    def send(self, status: int, body: bytes, **headers: str):
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format, *args):
+        pass
+
+
+class FaultServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.plan: dict[str, list[Behaviour]] = {}
+        self.seen: Counter[str] = Counter()
+        self.bodies: list[dict[str, Any]] = []
+        self.keys: set[str] = set()
+        self.lock = threading.Lock()
+        self.broken: list[str] = []
+        self.now = 0
+        self.most = 0
+        self.url = f"http://127.0.0.1:{self.server_port}/v1"
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *exc):
+        self.shutdown()
+        self.server_close()
+        assert not self.broken
+
+    def handle_error(self, request, client_address):
+        """A connection that breaks is what some tests are about; anything else is a bug here."""
+        if not isinstance(error := sys.exception(), OSError | ValueError):
+            self.broken.append(repr(error))
+
+
+def completion(content: str | None, finish: str = "stop", **message: Any) -> bytes:
+    choice = {
+        "index": 0,
+        "finish_reason": finish,
+        "message": {"role": "assistant", "content": content, **message},
+    }
+    whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
+    return json.dumps({**whole, "choices": [choice], "usage": USAGE}).encode()
+
+
+def says(content: str | None, finish: str = "stop", **message: Any) -> Behaviour:
+    return lambda handler: handler.send(200, completion(content, finish, **message))
+
+
+def fails(status: int, message: str = "no", code: str = "", **headers: str) -> Behaviour:
+    error = {"error": {"message": message, "type": "invalid_request_error", "code": code or None}}
+    return lambda handler: handler.send(status, json.dumps(error).encode(), **headers)
+
+
+def body(raw: bytes) -> Behaviour:
+    return lambda handler: handler.send(200, raw)
+
+
+def waits(seconds: float, then: Behaviour) -> Behaviour:
+    def behave(handler: Handler):
+        time.sleep(seconds)
+        then(handler)
+
+    return behave
+
+
+def drips(content: str) -> Behaviour:
+    """A whole reply, a few bytes at a time."""
+
+    def behave(handler: Handler):
+        raw = completion(content)
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(raw)))
+        handler.end_headers()
+        for at in range(0, len(raw), 60):
+            handler.wfile.write(raw[at : at + 60])
+            handler.wfile.flush()
+            time.sleep(0.02)
+
+    return behave
+
+
+def hangs_up(handler: Handler):
+    handler.close_connection = True
+    handler.connection.close()
+
+
+def cut_off(handler: Handler):
+    """Half of a reply, and the connection is gone."""
+    raw = completion(GOOD)
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", str(len(raw)))
+    handler.end_headers()
+    handler.wfile.write(raw[: len(raw) // 2])
+    handler.wfile.flush()
+    handler.close_connection = True
+    handler.connection.close()
+
+
+def echoes_key(status: int) -> Behaviour:
+    """What careless servers do with a key that they do not know."""
+
+    def behave(handler: Handler):
+        fails(status, f"Incorrect API key: {handler.headers['Authorization']}")(handler)
+
+    return behave

@@ -1,0 +1,407 @@
+"""Through a server that goes wrong: nothing lost, nothing doubled, spend counted once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+
+from fault_server import (
+    GOOD,
+    FaultServer,
+    body,
+    cut_off,
+    drips,
+    echoes_key,
+    fails,
+    hangs_up,
+    says,
+    waits,
+)
+
+from interp.errors import UserError
+from probes.judge import providers
+from probes.judge.api import ApiJudge
+from probes.judge.form import Ask, Field, Form, Reply, Usage
+from probes.judge.spend import Budget, BudgetSpent, Price
+
+FORM = Form(
+    "coverage",
+    "item={item}; Rate this.",
+    (Field("rationale", "text"), Field("score", "integer", 0, 4)),
+    "score",
+    system="You are strict.",
+)
+NAME = "openai/gpt-4.1"
+KEY = "sk-planted-1f0e9d8c7b6a"
+ONE = Usage(1, 100, 20, 5, 40)
+"""What the server bills for one completion."""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch) -> Path:
+    """A home of their own, where nothing may appear; and the planted key."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for names in (p.keys for p in providers.PROVIDERS.values()):
+        for name in names:
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.chdir(home)
+    return home
+
+
+@pytest.fixture
+def server():
+    with FaultServer() as server:
+        yield server
+
+
+def asks(names) -> list[Ask]:
+    return [Ask(str(name), FORM, {"item": str(name)}) for name in names]
+
+
+def judge(server: FaultServer, **changes) -> ApiJudge:
+    settings = {"max_retries": 0, "structured": "prompt"} | changes
+    return ApiJudge(NAME, base_url=server.url, **settings)
+
+
+def ask_all(judge: ApiJudge, names) -> dict[str, Reply]:
+    replies = {}
+
+    def keep(ask: Ask, reply: Reply):
+        assert ask.id not in replies, "a reply came twice"
+        replies[ask.id] = reply
+
+    judge.ask_all(asks(names), keep)
+    return replies
+
+
+LONG = "This model's maximum context length is 100 tokens, your prompt has 200"
+SOON = {"retry_after_ms": "10"}
+OUTCOMES = {
+    "good": ([says(GOOD)], "parsed", 1),
+    "slow": ([drips(GOOD)], "parsed", 1),
+    "rate limit": ([fails(429, **SOON), fails(429, **SOON), says(GOOD)], "parsed", 3),
+    "error": ([fails(500, **SOON), says(GOOD)], "parsed", 2),
+    "hung up": ([hangs_up, says(GOOD)], "parsed", 2),
+    "cut off": ([cut_off, says(GOOD)], "parsed", 2),
+    "down": ([fails(503, **SOON)], "failed", 3),
+    "not accepted": ([fails(400, "unknown parameter")], "failed", 1),
+    "broken body": ([body(b'{"id": "x", "cho')], "unparsed", 3),
+    "other body": ([body(b'"hello"')], "failed", 1),
+    "no choice": ([body(b'{"id":"x","object":"chat.completion","model":"m","choices":[]}')],
+                  "unparsed", 3),
+    "prose": ([says("I'd say 3.")], "unparsed", 3),
+    "prose once": ([says("I'd say 3."), says(GOOD)], "parsed", 2),
+    "empty": ([says("")], "unparsed", 3),
+    "nothing": ([says(None)], "unparsed", 3),
+    "refusal": ([says(None, refusal="I cannot rate this.")], "refused", 1),
+    "filter": ([says("", "content_filter")], "filtered", 1),
+    "filter before": ([fails(400, "blocked", "content_filter")], "filtered", 1),
+    "cut": ([says('{"rationale": "fine', "length")], "truncated", 1),
+    "cut after": ([says(GOOD, "length")], "truncated", 1),
+    "cut while thinking": ([says("", "length", reasoning_content="hm")], "truncated", 1),
+    "too long": ([fails(400, LONG, "context_length_exceeded")], "overflow", 1),
+    "too long, no code": ([fails(400, LONG)], "overflow", 1),
+    "too large": ([fails(413, "the prompt is too large")], "overflow", 1),
+    "thinking field": ([says(GOOD, reasoning_content="hm")], "parsed", 1),
+    "thinking tags": ([says(f"<think>hm</think>{GOOD}")], "parsed", 1),
+    "only thinking": ([says(f"<think>{GOOD}</think>")], "unparsed", 3),
+    "endless thinking": ([says(f"<think>hm {GOOD}")], "unclosed_thinking", 1),
+}  # fmt: skip
+
+
+def test_every_way_of_having_no_verdict_is_its_own(server):
+    server.plan = {name: plan for name, (plan, _, _) in OUTCOMES.items()}
+    replies = ask_all(judge(server), OUTCOMES)
+    found = {name: (reply.outcome, server.seen[name]) for name, reply in replies.items()}
+    assert found == {name: tuple(expected) for name, (_, *expected) in OUTCOMES.items()}
+    for name, reply in replies.items():
+        assert bool(reply.values) == (reply.outcome == "parsed"), name
+        assert bool(reply.problem) == (reply.outcome != "parsed" and name != "filter"), name
+    assert replies["good"].values == {"rationale": "fine", "score": 3}
+    assert replies["prose"].text == "I'd say 3."
+    assert replies["refusal"].text == "I cannot rate this."
+    assert "maximum context length" in replies["too long"].problem
+    assert {replies[f"thinking {how}"].thinking for how in ("field", "tags")} == {"hm"}
+    assert replies["thinking tags"].text == GOOD
+
+
+def test_usage_is_counted_once(server):
+    server.plan = {name: plan for name, (plan, _, _) in OUTCOMES.items()}
+    replies = ask_all(judge(server), ["good", "rate limit", "prose", "prose once", "down"])
+    assert {name: reply.usage for name, reply in replies.items()} == {
+        "good": ONE,
+        "rate limit": ONE,
+        "prose": Usage(3, 300, 60, 15, 120),
+        "prose once": Usage(2, 200, 40, 10, 80),
+        "down": Usage(calls=1),
+    }
+
+
+def test_nothing_lost_and_nothing_doubled(server):
+    faults = [fails(500, **SOON), fails(429, **SOON), cut_off, hangs_up]
+    for i in range(40):
+        server.plan[str(i)] = [faults[i % 4]] * (i % 3) + [waits(0.02, says(GOOD))]
+    me = judge(server, max_connections=8)
+    replies = ask_all(me, range(40))
+    assert Counter(reply.outcome for reply in replies.values()) == {"parsed": 40}
+    assert all(reply.usage == ONE for reply in replies.values())
+    assert server.seen == {str(i): i % 3 + 1 for i in range(40)}
+    assert 1 < server.most <= 8
+    assert me.budget.calls == 40
+
+
+def test_the_server_says_how_long_to_wait(server):
+    server.plan["a"] = [fails(429, Retry_After="1"), says(GOOD)]
+    began = time.perf_counter()
+    assert ask_all(judge(server), "a")["a"].outcome == "parsed"
+    assert time.perf_counter() - began >= 1
+
+
+@pytest.mark.slow
+def test_a_long_outage_is_waited_out(server):
+    server.plan["a"] = [fails(503, **SOON)] * 5 + [says(GOOD)]
+    reply = ask_all(judge(server, max_retries=3), "a")["a"]
+    assert (reply.outcome, reply.usage, server.seen["a"]) == ("parsed", ONE, 6)
+
+
+def test_a_call_without_an_answer_is_given_up(server):
+    server.plan["a"] = [waits(4, says(GOOD))]
+    reply = ask_all(judge(server, timeout=1), "ab")
+    assert reply["b"].outcome == "parsed"
+    assert reply["a"].outcome == "failed"
+    assert reply["a"].seconds < 4
+    assert "Timeout" in reply["a"].problem
+
+
+def test_what_is_sent(server):
+    ask_all(judge(server, temperature=0.5, seed=7, max_tokens=99), "a")
+    ask_all(judge(server, temperature=None, max_tokens=None, structured="schema"), "b")
+    prompted, held = server.bodies
+    assert prompted["messages"][0] == {"role": "system", "content": "You are strict."}
+    assert '"maximum": 4' in prompted["messages"][1]["content"]
+    assert (prompted["temperature"], prompted["seed"], prompted["max_tokens"]) == (0.5, 7, 99)
+    assert "response_format" not in prompted
+    assert held["messages"][1]["content"] == "item=b; Rate this."
+    schema = held["response_format"]["json_schema"]
+    assert (schema["name"], schema["strict"]) == ("coverage", True)
+    assert schema["schema"]["required"] == ["rationale", "score"]
+    assert schema["schema"]["additionalProperties"] is False
+    assert not {"temperature", "max_tokens"} & set(held)
+    assert ApiJudge(NAME, base_url=server.url).structured == "schema"
+    assert ApiJudge("openai-api/own/m", base_url=server.url).structured == "prompt"
+
+
+def test_replies_come_to_the_callers_thread_also_where_a_loop_runs(server):
+    threads = set()
+
+    async def notebook():
+        judge(server).ask_all(asks("abc"), lambda *_: threads.add(threading.get_ident()))
+
+    asyncio.run(notebook())
+    assert threads == {threading.get_ident()}
+
+
+def test_a_reply_that_cannot_be_kept_ends_the_asking(server):
+    server.plan = {str(i): [waits(0.05, says(GOOD))] for i in range(50)}
+
+    def disk_full(ask, reply):
+        raise OSError("no space left on device")
+
+    with pytest.raises(OSError, match="no space left"):
+        judge(server, max_connections=2).ask_all(asks(range(50)), disk_full)
+    assert sum(server.seen.values()) < 10
+
+
+def test_an_interruption_keeps_what_was_answered(server):
+    server.plan["never"] = [waits(20, says(GOOD))]
+    kept = []
+    main = threading.get_ident()
+
+    def keep(ask, reply):
+        kept.append(ask.id)
+        if len(kept) == 5:
+            threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT)).start()
+
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        judge(server).ask_all(asks(["never", *"abcde"]), keep)
+    assert sorted(kept) == list("abcde")
+    assert time.perf_counter() - began < 15
+
+
+def test_two_asks_of_one_id_are_refused(server):
+    with pytest.raises(ValueError, match="asked twice"):
+        judge(server).ask_all(asks("aa"), lambda *_: None)
+    assert not server.seen
+
+
+def test_the_cache_is_where_it_was_asked_for_and_costs_nothing(server, tmp_path, home):
+    server.plan["m"] = [says("hm"), says(GOOD)]
+    folder = tmp_path / "cache"
+    first = ask_all(judge(server, cache=folder), "abm")
+    assert [first[n].from_cache for n in "abm"] == [False] * 3
+    assert first["m"].usage.calls == 2
+    me = judge(server, cache=folder)
+    again = ask_all(me, "abm")
+    assert server.seen == {"a": 1, "b": 1, "m": 3}, "a malformed reply is asked for past the cache"
+    assert (again["a"].from_cache, again["a"].usage) == (True, Usage())
+    assert again["a"].values == first["a"].values
+    assert (again["m"].outcome, again["m"].usage) == ("parsed", ONE)
+    assert me.budget.calls == 1
+    other = ask_all(judge(server, cache=folder, temperature=1.0), "a")
+    assert not other["a"].from_cache
+    assert any(folder.rglob("*"))
+    assert not list(home.rglob("*"))
+    assert "INSPECT_CACHE_DIR" not in os.environ
+
+
+def test_calls_are_limited_and_the_rest_goes_on_later(server):
+    server.plan = {str(i): [waits(0.02, says(GOOD))] for i in range(20)}
+    kept = {}
+    me = judge(server, budget=Budget(max_calls=7))
+    with pytest.raises(BudgetSpent, match=r"7 calls.*max_calls=7.*13 of 20 asks are left") as spent:
+        me.ask_all(asks(range(20)), lambda ask, reply: kept.setdefault(ask.id, reply))
+    assert len(kept) == sum(server.seen.values()) == me.budget.calls == 7
+    assert spent.value.unanswered == Usage()
+    left = [i for i in range(20) if str(i) not in kept]
+    resumed = Budget(max_calls=20)
+    for reply in kept.values():
+        resumed.charge(NAME, reply.usage)
+    kept |= ask_all(judge(server, budget=resumed), left)
+    assert len(kept) == sum(server.seen.values()) == resumed.calls == 20
+
+
+def test_cost_is_limited(server):
+    server.plan = {str(i): [waits(0.02, says(GOOD))] for i in range(20)}
+    prices = {"gpt-4.1": Price(input=10, cached=5, output=30)}
+    each = (60 * 10 + 40 * 5 + 20 * 30) / 1e6
+    budget = Budget(max_cost=4.5 * each, prices=prices)
+    kept = []
+    with pytest.raises(BudgetSpent, match="max_cost="):
+        judge(server, budget=budget, max_connections=2).ask_all(
+            asks(range(20)), lambda ask, reply: kept.append(reply)
+        )
+    assert len(kept) in (5, 6), "calls in flight finish and are kept"
+    assert budget.cost == pytest.approx(each * len(kept))
+
+
+def test_an_ask_that_the_budget_stops_between_two_attempts_is_left_for_later(server):
+    server.plan["a"] = [says("hm")]
+    with pytest.raises(BudgetSpent) as spent:
+        ask_all(judge(server, budget=Budget(max_calls=2)), "a")
+    assert spent.value.unanswered == Usage(2, 200, 40, 10, 80)
+    assert server.seen["a"] == 2
+
+
+def test_cached_replies_need_no_budget(server, tmp_path):
+    ask_all(judge(server, cache=tmp_path), range(20))
+    me = judge(server, cache=tmp_path, budget=Budget(max_calls=3))
+    assert len(ask_all(me, range(23))) == 23
+    assert me.budget.calls == 3
+
+
+def test_a_refused_key_ends_the_asking_and_is_not_shown(server):
+    server.plan = {str(i): [waits(0.05, echoes_key(401))] for i in range(50)}
+    with pytest.raises(UserError, match=r"OPENAI_API_KEY.*the key was refused") as error:
+        ask_all(judge(server), range(50))
+    assert KEY not in str(error.value)
+    assert "\n" not in str(error.value)
+    assert sum(server.seen.values()) <= 20
+    assert server.keys == {f"Bearer {KEY}"}
+
+
+def test_no_key_in_anything_that_comes_back(server, tmp_path, home, caplog, capfd):
+    server.plan = {
+        "error": [echoes_key(400)],
+        "down": [echoes_key(500)],
+        "text": [says(f"<think>{KEY}</think>the key is {KEY}")],
+        "value": [says(GOOD.replace("fine", KEY), reasoning_content=KEY)],
+        "refusal": [says(None, refusal=KEY)],
+        "filter": [fails(400, f"blocked {KEY}", "content_filter")],
+    }
+    caplog.set_level(logging.DEBUG)
+    me = judge(server, cache=tmp_path / "cache")
+    replies = ask_all(me, [*server.plan, "good"])
+    assert len(replies) == 7
+    assert replies["value"].values["rationale"] == "[OPENAI_API_KEY]"
+    kept = [repr(replies), repr(me), str(me.settings), caplog.text, *capfd.readouterr()]
+    assert not [where for where, text in enumerate(kept) if KEY in text]
+    assert not list(home.rglob("*"))
+
+
+def test_a_cache_file_holds_no_key(server, tmp_path):
+    ask_all(judge(server, cache=tmp_path / "cache"), "abc")
+    files = [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
+    assert len(files) == 3
+    assert not [f for f in files if KEY.encode() in f.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("opnai/gpt-4.1", {}, "did you mean 'openai'"),
+        ("gpt-4.1", {}, "no such provider"),
+        ("openai/", {}, "no such provider"),
+        ("openai-api/own", {"base_url": "http://127.0.0.1/v1"}, "names no model"),
+        ("anthropic/claude", {}, "export ANTHROPIC_API_KEY"),
+        ("together/m", {}, "export TOGETHER_API_KEY"),
+        ("openai/azure/gpt", {}, "AZUREAI_OPENAI_BASE_URL"),
+        ("openai/azure/gpt", {"base_url": "https://x.test"}, "export AZUREAI_OPENAI_API_KEY or"),
+        ("openai-api/own-box/m", {}, "give base_url, or set OWN_BOX_BASE_URL"),
+        ("openai-api/own-box/m", {"base_url": "http://10.0.0.1/v1"}, "export OWN_BOX_API_KEY"),
+        ("vllm/m", {}, "give base_url, or set VLLM_BASE_URL"),
+        ("openai/m", {"base_url": "10.0.0.1:80"}, "base_url must be http"),
+        ("openai/m", {"base_url": f"http://me:{KEY}@h/v1"}, "the environment only"),
+        ("openai/m", {"base_url": f"http://h/v1?key={KEY}"}, "the environment only"),
+        ("openai/m", {"attempts": 0}, "attempts=0: at least 1"),
+        ("openai/m", {"budget": Budget(max_cost=1.0)}, "has no price"),
+    ],
+)
+def test_what_would_fail_at_the_first_call_fails_before_it(name, settings, message, monkeypatch):
+    for variable in ("AZUREAI_OPENAI_BASE_URL", "VLLM_BASE_URL", "OWN_BOX_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(UserError, match=message) as error:
+        ApiJudge(name, **settings)
+    assert KEY not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("missing", ["inspect_ai", "openai"])
+def test_a_missing_package_is_named(missing, monkeypatch):
+    there = providers._importable
+    monkeypatch.setattr(providers, "_importable", lambda m: m != missing and there(m))
+    with pytest.raises(UserError, match=rf"{missing}.*pip install 'faithscope\[judge\]'"):
+        ApiJudge("openai/m")
+
+
+@pytest.mark.parametrize("name", providers.PROVIDERS)
+def test_every_provider_opens_with_a_key(name, monkeypatch):
+    provider = providers.PROVIDERS[name]
+    if not providers._importable(provider.module):
+        with pytest.raises(UserError, match=provider.install):
+            ApiJudge(f"{name}/m")
+        return
+    for variable in provider.keys[:1]:
+        monkeypatch.setenv(variable, KEY)
+    model = "own/m" if name == "openai-api" else "m"
+    hook = sys.excepthook
+    judge = ApiJudge(f"{name}/{model}", base_url="http://127.0.0.1:9/v1")
+    assert judge.name == f"{name}/{model}"
+    assert sys.excepthook is hook
+    assert KEY not in repr(judge)
