@@ -19,7 +19,14 @@ from typing import Literal, get_args
 
 from interventions.calculation import calculations
 from interventions.corrupt import Change
-from interventions.swaps import comparator_flips, numeric_swaps, operator_swaps, sentence_at
+from interventions.swaps import (
+    NUMBER_WORD,
+    NUMBER_WORDS,
+    comparator_flips,
+    numeric_swaps,
+    operator_swaps,
+    sentence_at,
+)
 
 Rule = Literal["numeric", "operator", "comparator"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -39,7 +46,7 @@ _SUPPOSED = re.compile(
     re.IGNORECASE,
 )
 _NEGATED = re.compile(r"\b(?:not|no|never|cannot|neither|impossible)\b|n['’]t\b", re.IGNORECASE)
-_DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_WRITTEN = re.compile(rf"\d+(?:,\d{{3}})*(?:\.\d+)?|{NUMBER_WORD.pattern}", re.IGNORECASE)
 _SIDES = re.compile(
     r"(?<![\w.)}])([-−]?\d+(?:\.\d+)?)[\s$]*"
     r"(<=|>=|[<>≤≥]|\\(?:leqslant|geqslant|leq|geq|le|ge|lt|gt)(?![a-zA-Z]))"
@@ -95,7 +102,7 @@ def acausal_replacement(
         rules: those that may be used.
     """
     rng = random.Random(f"acausal-{seed}-{text}")
-    known = {_value(n) for t in (text, *others) for n in _DIGITS.findall(t)}
+    known = {_value(n) for t in (text, *others) for n in _WRITTEN.findall(t)}
     said = {_plain(t) for t in (text, *others)}
     refused: Counter[Reason] = Counter()
     for rule in rng.sample(list(rules), len(rules)):
@@ -153,7 +160,7 @@ def _objection(
         start, end = sentence_at(text, at)
         if _NEGATED.search(text, start, end):
             return "may_stay_true"
-        written = next(m for m in _DIGITS.finditer(new) if m.start() <= at < m.end())
+        written = next(m for m in _WRITTEN.finditer(new) if m.start() <= at < m.end())
         if _value(written.group()) in known:
             return "number_known"
     return None
@@ -169,8 +176,9 @@ def _compares_truly(m: re.Match[str]) -> bool:
     return left <= right if sign in ("<=", "≤", "le", "leq") else left >= right
 
 
-def _value(digits: str) -> Fraction:
-    return Fraction(digits.replace(",", ""))
+def _value(written: str) -> Fraction:
+    in_words = NUMBER_WORDS.get(written.lower())
+    return Fraction(written.replace(",", "") if in_words is None else in_words)
 
 
 def _plain(text: str) -> str:

@@ -80,6 +80,10 @@ COMPARISON_WORDS = _pairs(
 ) | {"more than": "less than", "fewer than": "more than"}
 COMPARISON_WORDS |= {"at least": "at most", "at most": "at least"}
 _KIND_OF_PRODUCT = re.compile(r"\b(?:dot|cross|inner|outer|scalar|vector)\s+$", re.IGNORECASE)
+_FROM_TWO = "two three four five six seven eight nine ten eleven twelve"
+NUMBER_WORDS = {word: value for value, word in enumerate(re.findall(r"\w+", _FROM_TWO), start=2)}
+"""Without "one", which is seldom a number."""
+NUMBER_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(NUMBER_WORDS)})(?![\w-])", re.IGNORECASE)
 # "add 3 to x" turned is "subtract 3 to x", and "multiply to 12" is no instruction
 _BOUND_TO = re.compile(r"[^,.;:]*?\b(?:to|from)\b")
 _BY_ONE = re.compile(r"[^,.;:]*?\bby[\s$]+[-−]?1(?!\d|[.,/]\d)")
@@ -89,7 +93,7 @@ def numeric_swaps(text: str, rng: random.Random, seed: int | str) -> Iterator[Ch
     """Numbers with another leading digit: those of a true calculation first, then results.
 
     Not of subscripts, and not of bounds ("x > 5", "at least 5"), which another number may only
-    loosen.
+    loosen. In a step without digits numbers in words, from two to twelve.
     """
     if (change := miscalculation(text, seed)) is not None:
         yield change
@@ -99,6 +103,8 @@ def numeric_swaps(text: str, rng: random.Random, seed: int | str) -> Iterator[Ch
         others = other_leading_digits(m.group())
         for new in rng.sample(others, len(others)):
             yield Change(m.start(), m.start() + 1, new, "number")
+    if not re.search(r"\d", text):
+        yield from _number_words(text, rng)
 
 
 def operator_swaps(text: str, rng: random.Random) -> Iterator[Change]:
@@ -153,6 +159,15 @@ def sentence_at(text: str, at: int) -> tuple[int, int]:
 
 def _one_sentence(text: str, a: int, b: int) -> bool:
     return sentence_at(text, a) == sentence_at(text, b)
+
+
+def _number_words(text: str, rng: random.Random) -> Iterator[Change]:
+    found = [m for m in NUMBER_WORD.finditer(text) if not _is_bound(text, m)]
+    rng.shuffle(found)
+    for m in found:
+        for new in rng.sample(list(NUMBER_WORDS), len(NUMBER_WORDS)):
+            if new != m.group().lower():
+                yield Change(*m.span(), cased(new, m.group()), "number")
 
 
 def _turned_words(text: str, rng: random.Random, pairs: dict[str, str]) -> Iterator[Change]:

@@ -14,7 +14,7 @@ from experiments.c2faith.prm800k import Solution
 LEAST = 5
 """Fewest steps of a perfect chain."""
 
-LeftOut = Literal[
+Flaw = Literal[
     "unfinished",
     "empty_step",
     "not_all_positive",
@@ -23,9 +23,10 @@ LeftOut = Literal[
     "repeated",
     "problem_taken",
 ]
-"""Why a solution is no perfect chain, the first of these that holds: its path ends where no step
-was chosen; a step is empty; a step is not rated +1; it has too few steps; it reaches no answer;
-an earlier solution is the same, word for word; an earlier chain solves the same problem."""
+"""Why a solution is no perfect chain, the first of these that holds: its path ends where none of
+several steps was chosen; a step is empty; a step is not rated +1; it has too few steps; it reaches
+no answer; an earlier solution is the same, word for word; an earlier chain solves the same
+problem."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Selection:
     """The perfect chains, and why every other solution is none."""
 
     chains: tuple[Chain, ...]
-    left_out: tuple[tuple[str, LeftOut], ...]
+    left_out: tuple[tuple[str, Flaw], ...]
     """Id and reason, in the order of the data."""
 
     @property
@@ -89,7 +90,7 @@ def perfect(
     return Selection(tuple(chains), tuple(left_out))
 
 
-def _flaw(solution: Solution, least: int, answered: bool) -> LeftOut | None:
+def _flaw(solution: Solution, least: int, answered: bool) -> Flaw | None:
     if not solution.complete:
         return "unfinished"
     if not all(step.strip() for step in solution.steps):

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import pandas as pd
 
 from experiments.c2faith.items import CausalItem
+from interventions.swaps import NUMBER_WORD
 
 EditType = Literal[
     "numeric_swap",
@@ -38,7 +39,7 @@ COLUMNS = (
     "method",
 )
 
-_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_NUMBER = re.compile(rf"\d+(?:,\d{{3}})*(?:\.\d+)?|{NUMBER_WORD.pattern}", re.IGNORECASE)
 _OPERATOR = re.compile(
     r"[-+−*×·/÷=<>≤≥≠±]"
     r"|\\(?:times|cdot|div|pm|mp|leqslant|geqslant|leq|geq|le|ge|lt|gt|neq|ne)(?![a-zA-Z])"

@@ -48,7 +48,8 @@ class Solution:
     ratings: tuple[int | None, ...]
     """-1, 0 or 1 per step; None where a rater gave none. A step that a rater wrote is 1."""
     complete: bool
-    """Whether every step of the path was chosen: not so where rating ended at an error."""
+    """Whether the path has all its steps: not so where it ends among several of which none was
+    chosen, as where rating ended at an error."""
     answered: bool
     """Whether it reaches an answer: `finish_reason` "solution", or "# Answer" in its last step."""
 
@@ -154,6 +155,10 @@ def _chosen(row: Row, step: dict[str, Any], at: str) -> tuple[str, int | None] |
     if not isinstance(completions, list):
         raise UserError(f"{row.where}: {at}.completions is no list; give the proposed steps")
     index, human = step.get("chosen_completion"), step.get("human_completion")
+    if isinstance(human, dict) and human.get("text") is None:
+        human = None
+    if index is None and human is None and len(completions) == 1:
+        index = 0  # also of solved problems: what is the only one there is not marked as chosen
     if index is None:
         if human is None:
             return None

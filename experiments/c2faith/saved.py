@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,7 +34,7 @@ class Benchmark:
     made_of: dict[str, Any]
     """Seed, settings, sources and chains (see `made_of`), as plain JSON values."""
 
-    @property
+    @cached_property
     def files(self) -> dict[str, str]:
         """Name -> content of every file but the manifest."""
         return {

@@ -173,6 +173,14 @@ def test_the_new_number_stands_nowhere_in_the_chain() -> None:
     assert refused("One root is 2.", "numeric", others=every) == "number_known"
 
 
+def test_numbers_in_words_are_exchanged_where_there_are_no_digits() -> None:
+    others = ("There are 2, 3, 4, 5 or 7 of them.", "Eight, nine, ten, eleven and twelve too.")
+    assert replaced("Two halves remain.", "numeric", others=others) == "Six halves remain."
+    assert refused("One remains at last.", "numeric") == "nothing_to_change"
+    assert refused("At least two remain.", "numeric") == "nothing_to_change"
+    assert replaced("Of the two, 5 remains.", "numeric").startswith("Of the two, ")
+
+
 def test_what_another_step_says_is_not_said() -> None:
     assert refused("So $x < 3$.", "comparator", others=("so  $x > 3$.",)) == "repeats"
 

@@ -30,7 +30,7 @@ from interp.errors import UserError
 from interventions.region import middle_region
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "prm800k"
-WORDS = Chain("words", "Why?", ("One says.", "Two agree.", "It is so.", "Fine.", "Done."))
+WORDS = Chain("words", "Why?", ("One says.", "Both agree.", "It is so.", "Fine.", "Done."))
 
 
 def chain(i: int, n: int = 10) -> Chain:
@@ -224,9 +224,7 @@ def test_the_benchmark_of_real_rows(tmp_path: Path) -> None:
     solutions, sources = read_prm800k(SHARED)
     built = by_rule(perfect(solutions), sources)
     assert len(built.coverage) == 4 * 168
-    assert len(built.causal) >= 160
-    unreplaced = [o for o in built.left_out if o.stage == "causal"]
-    assert len(built.causal) + len(unreplaced) == 168
+    assert len(built.causal) == 168
     assert len(built.causal) + len(built.left_out) == len(solutions)
     methods = Counter(i.method for i in built.causal)
     assert methods.keys() == {"rule:numeric", "rule:operator", "rule:comparator"}

@@ -27,6 +27,7 @@ LONG = "Now that this is known I can go on and see that it is"
     [
         (f"{LONG} 120.", f"{LONG} 124.", "numeric_swap"),
         (f"{LONG} 1.5.", f"{LONG} 1.7.", "numeric_swap"),
+        (f"{LONG} Six sided.", f"{LONG} Ten sided.", "numeric_swap"),
         (f"{LONG} $x + 12$.", f"{LONG} $x - 12$.", "operator_swap"),
         (f"{LONG} $x + 12$.", f"{LONG} $x - 13$.", "operator_swap"),  # not numbers only
         (rf"{LONG} $x \leq 12$.", rf"{LONG} $x \geq 12$.", "operator_swap"),

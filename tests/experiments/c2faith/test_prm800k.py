@@ -27,17 +27,21 @@ def test_the_chosen_path_is_read(tmp_path: Path) -> None:
             step(completion("bad", -1), chosen=None, human=human("I say 7.")),
             step(completion("meh", 0)),
             step(completion("unrated", None)),
+            step(completion("the only one", 1), chosen=None, human={"text": None}),
         ),
         row(
-            "Q", step(completion("a")), step(completion("b", -1), chosen=None), finish="found_error"
+            "Q",
+            step(completion("a")),
+            step(completion("b", -1), completion("c"), chosen=None),
+            finish="give_up",
         ),
     )
     (first, second), (source,) = read_prm800k(path)
     assert first.id == "phase1_train-0"
     assert first.problem == "What is $3+4$?"
-    assert first.steps == ("Add.", "I say 7.", "meh", "unrated")
+    assert first.steps == ("Add.", "I say 7.", "meh", "unrated", "the only one")
     # a step that the rater wrote has no rating: it is right
-    assert first.ratings == (1, 1, 0, None)
+    assert first.ratings == (1, 1, 0, None, 1)
     assert (first.complete, first.answered) == (True, True)
     assert (second.steps, second.complete, second.answered) == (("a",), False, False)
     assert source.name == "phase1_train.jsonl"
@@ -154,6 +158,7 @@ def test_perfect_chains_and_why_others_are_none(tmp_path: Path) -> None:
         row("unrated", *five, step(completion("x", None))),
         row("short", *five[:4]),
         row("ended", *five, step(completion("x", -1), chosen=None), finish="found_error"),
+        row("open", *five, step(completion("x"), completion("y"), chosen=None), finish="give_up"),
         row("given up", *five, finish="give_up"),
         row("empty", *five, step(completion(" "))),
         solved("first", 5),
@@ -161,23 +166,24 @@ def test_perfect_chains_and_why_others_are_none(tmp_path: Path) -> None:
     )
     solutions, _ = read_prm800k(path)
     found = perfect(solutions)
-    assert [c.id for c in found.chains] == [f"phase1_train-{i}" for i in (0, 5, 8)]
+    assert [c.id for c in found.chains] == [f"phase1_train-{i}" for i in (0, 6, 9)]
     assert dict(found.left_out) == {
         "phase1_train-1": "not_all_positive",
         "phase1_train-2": "not_all_positive",
         "phase1_train-3": "too_short",
-        "phase1_train-4": "unfinished",
-        "phase1_train-6": "empty_step",
-        "phase1_train-7": "repeated",
+        "phase1_train-4": "not_all_positive",
+        "phase1_train-5": "unfinished",
+        "phase1_train-7": "empty_step",
+        "phase1_train-8": "repeated",
     }
     assert sum(found.counts.values()) == len(solutions)
     strict = perfect(solutions, least=6, answered=True, one_per_problem=True)
-    assert [c.id for c in strict.chains] == ["phase1_train-8"]
-    assert dict(strict.left_out)["phase1_train-5"] == "too_short"
+    assert [c.id for c in strict.chains] == ["phase1_train-9"]
+    assert dict(strict.left_out)["phase1_train-6"] == "too_short"
     one = perfect(solutions, answered=True, one_per_problem=True)
     assert [c.id for c in one.chains] == ["phase1_train-0"]
-    assert dict(one.left_out)["phase1_train-5"] == "no_answer"
-    assert dict(one.left_out)["phase1_train-8"] == "problem_taken"
+    assert dict(one.left_out)["phase1_train-6"] == "no_answer"
+    assert dict(one.left_out)["phase1_train-9"] == "problem_taken"
 
 
 def test_a_chains_hash_is_of_its_words() -> None:
