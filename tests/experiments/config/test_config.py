@@ -245,6 +245,9 @@ def test_an_empty_section_means_its_defaults(tmp_path: Path) -> None:
     assert load_config(path).slrc.shuffles == 3
 
 
-@pytest.mark.parametrize("path", sorted(Path("configs").glob("*.yaml")), ids=str)
+RUN_CONFIGS = sorted(p for p in Path("configs").glob("*.yaml") if p.stem != "prices")
+
+
+@pytest.mark.parametrize("path", RUN_CONFIGS, ids=str)
 def test_shipped_configs_are_sound(path: Path) -> None:
     assert load_config(path).name == path.stem
