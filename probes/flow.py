@@ -15,12 +15,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
 
 from interventions import Trace
 from probes.framing import Asking, prefix_ids
 from probes.record import Record, record
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from interp.forest import Branch
     from interp.model import Model
 
 _DIGITS = 6
@@ -53,40 +58,13 @@ def flow(model: Model, trace: Trace, asking: Asking, settings: FlowSettings) -> 
         ValueError: a trace without reasoning.
         FloatingPointError: a state is zero or not finite, naming the item.
     """
-    # Not at the top: it brings torch, which listing the probes need not wait for.
-    from interp.forest import Branch
-
-    if not trace.reasoning_ids:
-        raise ValueError(
-            f"trace of {trace.question.id!r} has no reasoning; exclude it as empty_generation"
-        )
-    ids = prefix_ids(model, asking, trace)
-    start = len(trace.prompt_ids)
-    asked = (len(ids) - 1, *range(start, start + len(trace.reasoning_ids)))
-    branch = Branch(ids, ask=asked)
+    branch = flow_branch(model, trace, asking)
     ran = model.run([branch], residuals=True, logits=False, execution=settings.execution)
     (read,) = ran.branches
     assert read.residuals is not None
-    answer = read.residuals[0].double().cpu().numpy()
-    n_layers = len(answer) - 1
-    n_tokens = len(trace.reasoning_ids)
-    tokens = np.empty((n_layers + 1, n_tokens))
-    steps = np.empty((n_layers + 1, len(trace.counted_steps)))
-    whole = np.empty(n_layers + 1)
-    for layer in range(n_layers + 1):
-        # One layer at a time: doubles of all layers would be more than the model itself.
-        states = read.residuals[1:, layer].double().cpu().numpy()
-        tokens[layer] = cosines(states, answer[layer])
-        whole[layer] = cosines(states.mean(0, keepdims=True), answer[layer])[0]
-        for i, step in enumerate(trace.counted_steps):
-            mean = states[slice(*step.tokens)].mean(0, keepdims=True)
-            steps[layer, i] = cosines(mean, answer[layer])[0]
-    if not all(np.isfinite(x).all() for x in (tokens, steps, whole)):
-        raise FloatingPointError(
-            f"item {trace.question.id!r}, flow: {model.name}: a hidden state is zero or not finite "
-            f"in {model.dtype}; set "
-            "model.dtype to float32, or check the checkpoint"
-        )
+    found = curves(model, trace, read.residuals)
+    whole, steps, tokens = found.whole, found.steps, found.tokens
+    n_layers, n_tokens = len(whole) - 1, len(trace.reasoning_ids)
     peak = 1 + int(whole[1:].argmax())
     return [
         record(
@@ -111,6 +89,65 @@ def flow(model: Model, trace: Trace, asking: Asking, settings: FlowSettings) -> 
             tree_reason=ran.reason,
         )
     ]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Cosines with the answer token's state at the same layer, embeddings first."""
+
+    whole: Float[NDArray[np.float64], " L+1"]
+    """Of the mean state over the reasoning."""
+    steps: Float[NDArray[np.float64], "L+1 S"]
+    """Of the mean state over each counted step."""
+    tokens: Float[NDArray[np.float64], "L+1 T"]
+    """Of each reasoning token's state."""
+
+
+def flow_branch(model: Model, trace: Trace, asking: Asking) -> Branch:
+    """The reasoning, closed, and the cue; asked for the answer token, then the reasoning's.
+
+    Raises:
+        ValueError: a trace without reasoning.
+    """
+    # Not at the top: it brings torch, which listing the probes need not wait for.
+    from interp.forest import Branch
+
+    if not trace.reasoning_ids:
+        raise ValueError(
+            f"trace of {trace.question.id!r} has no reasoning; exclude it as empty_generation"
+        )
+    ids = prefix_ids(model, asking, trace)
+    start = len(trace.prompt_ids)
+    asked = (len(ids) - 1, *range(start, start + len(trace.reasoning_ids)))
+    return Branch(ids, ask=asked)
+
+
+def curves(model: Model, trace: Trace, residuals: Float[Tensor, "A L+1 D"]) -> Curves:
+    """The cosines in the residual streams that a run of `flow_branch` read.
+
+    Raises:
+        FloatingPointError: a state is zero or not finite, naming the item.
+    """
+    answer = residuals[0].double().cpu().numpy()
+    found = Curves(
+        whole=np.empty(len(answer)),
+        steps=np.empty((len(answer), len(trace.counted_steps))),
+        tokens=np.empty((len(answer), len(trace.reasoning_ids))),
+    )
+    for layer in range(len(answer)):
+        # One layer at a time: doubles of all layers would be more than the model itself.
+        states = residuals[1:, layer].double().cpu().numpy()
+        found.tokens[layer] = cosines(states, answer[layer])
+        found.whole[layer] = cosines(states.mean(0, keepdims=True), answer[layer])[0]
+        for i, step in enumerate(trace.counted_steps):
+            mean = states[slice(*step.tokens)].mean(0, keepdims=True)
+            found.steps[layer, i] = cosines(mean, answer[layer])[0]
+    if not all(np.isfinite(x).all() for x in (found.tokens, found.steps, found.whole)):
+        raise FloatingPointError(
+            f"item {trace.question.id!r}, flow: {model.name}: a hidden state is zero or not finite "
+            f"in {model.dtype}; set model.dtype to float32, or check the checkpoint"
+        )
+    return found
 
 
 def cosines(states: np.ndarray, answer: np.ndarray) -> np.ndarray:
