@@ -1,0 +1,106 @@
+"""A chain of reasoning that another wrote, whole and with one step broken, as a model reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from interventions import Origin, Question, Trace, from_steps, truncate_after_step
+from probes.framing import Asking
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+Condition = Literal["perturbed", "control"]
+CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
+
+
+@dataclass(frozen=True)
+class BrokenChain:
+    """One item: a chain, and the step that stands in one step's place."""
+
+    item: str
+    chain: str
+    """Of which the item was made; several items may be of one chain."""
+    dataset: str
+    prompt: str
+    """The user message that the chain replies to."""
+    steps: tuple[str, ...]
+    """As written; the last states the answer."""
+    target: int
+    """0-based index of the step that is exchanged, not the last."""
+    replacement: str
+    answer: str | None = None
+    """The chain's final answer as text; without one `answer_tracing` and `necessity` are not
+    measured."""
+
+    def __post_init__(self) -> None:
+        if len(self.steps) < 3:
+            raise ValueError(
+                f"chain {self.chain!r} has {len(self.steps)} steps; give three or more, so that "
+                "the target has others to be held against"
+            )
+        if not 0 <= self.target < len(self.steps) - 1:
+            raise ValueError(
+                f"item {self.item!r}: target {self.target} of {len(self.steps)} steps; give the "
+                f"0-based index of a step before the last, 0 to {len(self.steps) - 2}"
+            )
+        if self.answer is not None and not self.answer.strip():
+            raise ValueError(f"item {self.item!r}: answer {self.answer!r} is empty; give None")
+
+    def told(self, condition: Condition) -> tuple[str, ...]:
+        """The steps as they are read in one condition."""
+        if condition == "control":
+            return self.steps
+        return (*self.steps[: self.target], self.replacement, *self.steps[self.target + 1 :])
+
+
+def read_both(
+    model: Model, chain: BrokenChain, *, join: str, answer_cue: str, thinking: bool | None
+) -> tuple[dict[Condition, Trace], Asking]:
+    """Both chains in a model's tokens, where it would reason itself, and how to ask the answer.
+
+    Args:
+        join: put after every step but the last.
+        answer_cue: put after the steps where the answer is asked for.
+        thinking: whether a hybrid model reads the chain as its thinking.
+
+    Raises:
+        NotWritable: the tokenizer has no ids for a step.
+    """
+    # Not at the top: it brings torch, which listing the probes need not wait for.
+    from interp.control import encode_marks
+
+    prompt = model.prompt(chain.prompt, thinking=thinking)
+    question = Question(chain.item, chain.dataset, chain.prompt, "number")
+    origin = Origin(
+        model=model.name,
+        revision=model.revision,
+        dtype=model.dtype,
+        template_hash=prompt.template_hash,
+    )
+    traces: dict[Condition, Trace] = {}
+    for condition in CONDITIONS:
+        *most, last = chain.told(condition)
+        texts = [*(f"{text}{join}" for text in most), last]
+        traces[condition] = from_steps(
+            question, prompt.ids, texts, model.encode, model.pieces, origin=origin
+        )
+    answer = chain.answer or ""
+    gap = "" if answer_cue[-1:].isspace() else " "
+    asking = Asking(
+        answer_cue=answer_cue,
+        labels=((answer, f"{gap}{answer}"),),
+        parse=lambda _: None,
+        necessity_prompt=str,
+        sufficiency_prompt=str,
+        # "1/7" is not to be credited with what belongs to "1/70"
+        kind="number" if answer[-1:].isdigit() else "label",
+        closer_ids=encode_marks(model.tokenizer, prompt.closer) if prompt.closer else (),
+    )
+    return traces, asking
+
+
+def without_last(trace: Trace) -> Trace:
+    """The chain without its last step, which states the answer."""
+    return truncate_after_step(trace, trace.steps[-2].index)

@@ -1,0 +1,308 @@
+"""A broken step, seen from inside: what a model that reads a chain makes of each of its steps.
+
+The white-box counterpart of a judge's detection and localisation (C2-Faith, section 3.3). The
+chain was written by another: one of its steps was exchanged for one that does not follow. Both
+chains, `perturbed` and `control` (as it was written), are read by the same model in the place
+where it would reason itself (`probes.broken_chain`), and each signal gives every step a number.
+**Higher is more suspicious, in every signal**; the directions were fixed before any chain was
+read:
+
+    surprisal         mean of -log p(token | all before it) over the step's tokens, nats: a step
+                      that does not follow is unexpected
+    peak_surprisal    the greatest of them: a changed number is one token of many
+    excess_surprisal  mean of -log p minus the entropy of the next-token distribution: how much
+                      more surprised than it expected to be, which takes out that some steps
+                      (the first) are open to many words
+    answer_tracing    log p(answer) before the step minus after it, nats per answer token: a step
+                      that does not follow leads away from the chain's answer
+    necessity         log p(answer) without the step minus with it, the rest left as it is, per
+                      answer token: the necessity of the step in log-probs, its sign turned, as
+                      a chain does better without a step that is wrong
+    information_flow  minus the cosine of the step's mean state and the answer token's, in one
+                      layer: less of a step that does not belong comes to the answer
+
+The last step states the answer. It is read as a step, but never given where the answer is asked
+for, so `answer_tracing`, `necessity` and `information_flow` have no number for it.
+
+A signal's **score** is the number of the step in question minus the median of the chain's other
+steps, since chains differ in how surprising they are; its **prediction** is the step with the
+greatest number, the first of equals. The raw numbers are kept beside both.
+
+Expected of them: surprisal tends to fall along a chain and the cosine to rise, so that their
+predictions lean to early steps; and the step after the broken one may surprise more than it
+does, since it goes on from the text that was taken out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+
+from interventions import Trace, remove_step, truncate_after_step, truncate_after_token
+from probes.broken_chain import BrokenChain, Condition, read_both, without_last
+from probes.flow import curves, flow_branch
+from probes.framing import Arm, Asking, ask_arms
+from probes.record import Record, record
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+SURPRISALS = ("surprisal", "peak_surprisal", "excess_surprisal")
+ANSWERS = ("answer_tracing", "necessity")
+FLOW = "information_flow"
+SIGNALS = (*SURPRISALS, *ANSWERS, FLOW)
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class BrokenStepSettings:
+    """What determines the records besides model and chain."""
+
+    signals: tuple[str, ...] = SIGNALS
+    """Which to measure; `necessity` costs the most by far."""
+    join: str = "\n"
+    """Put after every step but the last."""
+    answer_cue: str = "The final answer is"
+    """Put after the steps where the answer is asked for."""
+    layer: int | None = None
+    """Of `information_flow`, 1..L as the residual streams are counted; None for the middle one,
+    L // 2. All layers are kept."""
+    thinking: bool | None = None
+    """Whether a hybrid model reads the chain as its thinking; None leaves it to the template."""
+    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+
+    def __post_init__(self) -> None:
+        if unknown := [s for s in self.signals if s not in SIGNALS] or not self.signals:
+            raise ValueError(
+                f"broken_step settings: signals {unknown or self.signals!r}; give some of "
+                f"{', '.join(SIGNALS)}"
+            )
+
+
+@dataclass
+class _Found:
+    """What was measured of one condition."""
+
+    values: dict[str, NDArray[np.float64]]
+    """Per signal, a number per step; NaN where there is none."""
+    arrays: dict[str, np.ndarray]
+
+
+def broken_step(
+    model: Model, chain: BrokenChain, settings: BrokenStepSettings | None = None
+) -> list[Record]:
+    """Two records, `perturbed` and `control` in `variant`; the signals are those of this file.
+
+    Both chains are branches of one pack: what comes before the target is computed once, and each
+    step is tokenised by itself, so that nothing but the target's tokens differs.
+
+    Of every signal: `steps_…`, a number per step, None where there is none; `score_…` of the
+    target; `predicted_…`, 0-based. `rows` puts them in long form.
+
+    Arrays: `spans` (steps, 2) of each step's tokens; `surprisal`, `entropy` (tokens,);
+    `answer_log_prob` (steps,), log p per answer token after 0, 1, … steps, and
+    `removed_log_prob` (steps - 1,), without each; `flow` (L+1, steps - 1), the cosines of all
+    layers, embeddings first, for the best of them is a choice made after seeing.
+
+    Raises:
+        UserError: the chain does not fit the model's positions.
+        NotWritable: the tokenizer has no ids for a step.
+        ValueError: the layer is none of the model's.
+        FloatingPointError: logits or states are not finite, naming the item.
+    """
+    settings = settings or BrokenStepSettings()
+    layer = _layer(model, settings)
+    traces, asking = read_both(
+        model,
+        chain,
+        join=settings.join,
+        answer_cue=settings.answer_cue,
+        thinking=settings.thinking,
+    )
+    found: dict[Condition, _Found] = {
+        c: _Found({}, {"spans": np.array([s.tokens for s in t.steps])}) for c, t in traces.items()
+    }
+    cost: dict[str, Any] = {"trie_tokens": 0, "naive_tokens": 0}
+    try:
+        if set(settings.signals) & set(SURPRISALS):
+            _surprisals(model, traces, found, cost, settings)
+        if set(settings.signals) & set(ANSWERS) and chain.answer is not None:
+            _answers(model, traces, asking, found, cost, settings)
+        if FLOW in settings.signals:
+            _flow(model, traces, asking, found, cost, settings, layer)
+    except FloatingPointError as error:
+        raise FloatingPointError(f"item {chain.item!r}, broken_step: {error}") from error
+    return [
+        record(
+            trace,
+            "broken_step",
+            condition,
+            None,
+            arrays=found[condition].arrays,
+            chain=chain.chain,
+            condition=condition,
+            target=chain.target,
+            n_steps=len(chain.steps),
+            n_tokens=len(trace.reasoning_ids),
+            answer=chain.answer,
+            layer=layer,
+            n_layers=model.n_layers,
+            **_told(found[condition].values, chain.target, settings.signals),
+            **cost,
+        )
+        for condition, trace in traces.items()
+    ]
+
+
+def rows(found: Record) -> list[dict[str, Any]]:
+    """A record in long form, a row per signal: `model, signal, item, chain, condition, score`,
+    `target, predicted, n_steps`. Signals that were not measured have no row."""
+    same = ("model", "item", "chain", "condition", "target", "n_steps")
+    return [
+        {name: found[name] for name in same}
+        | {"signal": s, "score": found[f"score_{s}"], "predicted": found[f"predicted_{s}"]}
+        for s in SIGNALS
+        if f"score_{s}" in found
+    ]
+
+
+def score(values: Float[NDArray[np.float64], " steps"], step: int) -> float:
+    """A step's number minus the median of the chain's other steps, those without one left out."""
+    return float(values[step] - np.nanmedian(np.delete(values, step)))
+
+
+def predicted(values: Float[NDArray[np.float64], " steps"]) -> int:
+    """The step with the greatest number, the first of equals."""
+    return int(np.nanargmax(values))
+
+
+def _layer(model: Model, settings: BrokenStepSettings) -> int:
+    layer = model.n_layers // 2 if settings.layer is None else settings.layer
+    if not 1 <= layer <= model.n_layers:
+        raise ValueError(
+            f"broken_step settings: layer = {layer}; {model.name} has 1 to {model.n_layers}"
+        )
+    return layer
+
+
+def _surprisals(
+    model: Model,
+    traces: Mapping[Condition, Trace],
+    found: Mapping[Condition, _Found],
+    cost: dict[str, Any],
+    settings: BrokenStepSettings,
+) -> None:
+    ran = model.likelihood(
+        [(*t.prompt_ids, *t.reasoning_ids) for t in traces.values()],
+        [len(t.prompt_ids) for t in traces.values()],
+        execution=settings.execution,
+    )
+    _add(cost, ran.trie_tokens, ran.naive_tokens)
+    for (condition, trace), read in zip(traces.items(), ran.sequences, strict=True):
+        spans = [slice(*s.tokens) for s in trace.steps]
+        surprisal = -read.log_probs
+        excess = surprisal - read.entropies
+        found[condition].values |= {
+            "surprisal": np.array([surprisal[s].mean() for s in spans]),
+            "peak_surprisal": np.array([surprisal[s].max() for s in spans]),
+            "excess_surprisal": np.array([excess[s].mean() for s in spans]),
+        }
+        found[condition].arrays |= {
+            "surprisal": surprisal.astype(np.float32),
+            "entropy": read.entropies.astype(np.float32),
+        }
+
+
+def _answers(
+    model: Model,
+    traces: Mapping[Condition, Trace],
+    asking: Asking,
+    found: Mapping[Condition, _Found],
+    cost: dict[str, Any],
+    settings: BrokenStepSettings,
+) -> None:
+    """log p(answer) after every step and without every step, of both chains in one pack."""
+    arms: dict[Arm, Trace] = {}
+    without = "necessity" in settings.signals
+    for condition, trace in traces.items():
+        body = without_last(trace)
+        arms[f"{condition} after", 0] = truncate_after_token(body, 0)
+        for i in range(len(body.steps)):
+            arms[f"{condition} after", i + 1] = truncate_after_step(body, i)
+            if without:
+                arms[f"{condition} without", i] = remove_step(body, i)
+    pack = ask_arms(
+        model,
+        traces["control"],
+        asking,
+        "prefix",
+        arms,
+        readings=("scored",),
+        answer_tokens=0,
+        execution=settings.execution,
+    )
+    _add(cost, pack.trie_tokens, pack.naive_tokens)
+    per_token = {arm: r.log_probs[0] / r.lengths[0] for arm, r in pack.replies.items()}
+    for condition, trace in traces.items():
+        n = len(trace.steps)
+        after = np.array([per_token[f"{condition} after", i] for i in range(n)])
+        found[condition].values["answer_tracing"] = _but_last([a - b for a, b in pairwise(after)])
+        found[condition].arrays["answer_log_prob"] = after.astype(np.float32)
+        if without:
+            removed = np.array([per_token[f"{condition} without", i] for i in range(n - 1)])
+            found[condition].values["necessity"] = _but_last(removed - after[-1])
+            found[condition].arrays["removed_log_prob"] = removed.astype(np.float32)
+
+
+def _flow(
+    model: Model,
+    traces: Mapping[Condition, Trace],
+    asking: Asking,
+    found: Mapping[Condition, _Found],
+    cost: dict[str, Any],
+    settings: BrokenStepSettings,
+    layer: int,
+) -> None:
+    bodies: dict[Condition, Trace] = {
+        condition: without_last(trace) for condition, trace in traces.items()
+    }
+    branches = [flow_branch(model, body, asking) for body in bodies.values()]
+    ran = model.run(branches, residuals=True, logits=False, execution=settings.execution)
+    _add(cost, ran.trie_tokens, ran.naive_tokens)
+    for (condition, body), read in zip(bodies.items(), ran.branches, strict=True):
+        assert read.residuals is not None
+        steps = curves(model, body, read.residuals).steps
+        found[condition].values[FLOW] = _but_last(-steps[layer])
+        found[condition].arrays["flow"] = steps.astype(np.float32)
+
+
+def _but_last(values: Sequence[float] | np.ndarray) -> NDArray[np.float64]:
+    return np.array([*values, np.nan])
+
+
+def _add(cost: dict[str, Any], trie: int, naive: int) -> None:
+    cost["trie_tokens"] += trie
+    cost["naive_tokens"] += naive
+
+
+def _told(
+    values: Mapping[str, NDArray[np.float64]], target: int, signals: Sequence[str]
+) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for name in SIGNALS:
+        if name not in signals or name not in values:
+            continue
+        of = values[name]
+        if not np.isfinite(of[:-1]).all():
+            raise FloatingPointError(f"{name} is not finite: {of.tolist()}")
+        told[f"steps_{name}"] = [None if math.isnan(x) else round(float(x), _DIGITS) for x in of]
+        told[f"score_{name}"] = round(score(of, target), _DIGITS)
+        told[f"predicted_{name}"] = predicted(of)
+    return told
