@@ -31,7 +31,11 @@ def from_error(error: BaseException) -> tuple[Reply, bool]:
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     # Inspect's own message holds the whole request; the provider's says what is wrong.
     message = getattr(error, "provider_message", None) or str(error) or repr(error)
-    problem = f"{type(error).__name__}: {message}"
+    source = error.__cause__ or error
+    if re.fullmatch(r"Error code: \d+", message):
+        # A server of another house (`{"detail": …}`): the client leaves out what it said.
+        message += f" - {getattr(getattr(source, 'response', None), 'text', '')}"
+    problem = f"{type(source).__name__}: {message}"
     outcome: Outcome = "failed"
     if status in (400, 413) and _OVERFLOW.search(message):
         outcome = "overflow"

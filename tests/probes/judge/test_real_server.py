@@ -1,0 +1,87 @@
+"""A real model behind a real server says what the same weights say in this process."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+
+from model_server import serving
+
+import interp
+from interp.sources import resolve
+from probes.judge.api import ApiJudge
+from probes.judge.form import Ask, Field, Form, Reply
+from probes.judge.open_model import GeneratingJudge, GeneratingSettings
+from probes.judge.spend import Budget, BudgetSpent
+
+MODEL = "bundled:smollm2-135m"
+TOKENS = 48
+FORM = Form(
+    "follows",
+    "Problem: {problem}\nStep: {step}\nDoes the step follow? Score 1 if it does, 0 if not.",
+    (Field("score", "integer", 0, 1),),
+    "score",
+)
+STEPS = ["12 + 7 = 19", "12 + 7 = 21", "So there are 84 cats.", "12 is even, 7 is odd."]
+ASKS = [Ask(str(i), FORM, {"problem": "12 + 7 = ?", "step": s}) for i, s in enumerate(STEPS)]
+
+
+def ask_all(judge, asks=ASKS) -> dict[str, Reply]:
+    replies: dict[str, Reply] = {}
+    judge.ask_all(asks, lambda ask, reply: replies.setdefault(ask.id, reply))
+    return replies
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with serving(resolve(MODEL).location, tmp_path_factory.mktemp("server")) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def judge(server):
+    url, name = server
+
+    def make(**settings) -> ApiJudge:
+        settings = {"max_tokens": TOKENS, "attempts": 1} | settings
+        return ApiJudge(f"openai-api/local/{name}", base_url=url, **settings)
+
+    return make
+
+
+@pytest.mark.slow
+def test_the_server_says_what_the_weights_say(judge):
+    served = ask_all(judge())
+    model = interp.load(MODEL, dtype="float32", device="cpu", verify_model=False)
+    here = ask_all(GeneratingJudge(model, GeneratingSettings(max_new_tokens=TOKENS)))
+    assert sorted(served) == sorted(here) == [ask.id for ask in ASKS]
+    for name, reply in served.items():
+        assert (reply.text, reply.outcome) == (here[name].text, here[name].outcome)
+        assert reply.values == here[name].values
+        assert reply.usage.calls == 1
+        assert reply.usage.input_tokens == here[name].usage.input_tokens
+        assert 0 < reply.usage.output_tokens <= TOKENS
+
+
+@pytest.mark.slow
+def test_a_budget_and_a_resumption_against_the_server(judge):
+    kept: dict[str, Reply] = {}
+    first = judge(budget=Budget(max_calls=2), max_connections=1)
+    with pytest.raises(BudgetSpent, match="2 of 4 asks are left"):
+        first.ask_all(ASKS, lambda ask, reply: kept.setdefault(ask.id, reply))
+    assert list(kept) == ["0", "1"]
+    kept |= ask_all(judge(), [ask for ask in ASKS if ask.id not in kept])
+    whole = ask_all(judge())
+    assert {name: reply.text for name, reply in kept.items()} == {
+        name: reply.text for name, reply in whole.items()
+    }
+
+
+@pytest.mark.slow
+def test_what_the_server_does_not_accept_is_told(judge, server):
+    url, _ = server
+    wrong = ApiJudge("openai-api/local/other", base_url=url, max_tokens=TOKENS)
+    replies = ask_all(wrong, ASKS[:1])
+    assert replies["0"].outcome == "failed"
+    assert "other" in replies["0"].problem
