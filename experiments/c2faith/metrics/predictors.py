@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from experiments.c2faith.features import EDIT_TYPES
 from experiments.c2faith.metrics.frames import PERTURBED, WAY, count, groups, keep, numbers
 from experiments.c2faith.metrics.resampling import Drawing, ratios
 from experiments.tables.stats import wilson
@@ -25,15 +26,6 @@ FEATURES = (
     "n_chars",
 )
 """In the order of Table 5."""
-EDIT_TYPES = (
-    "numeric_swap",
-    "operator_swap",
-    "other_swap",
-    "minor_rewrite",
-    "moderate_rewrite",
-    "major_rewrite",
-)
-"""In the order of Table 6, with the class that it lacks; others follow by name."""
 POSITION_BINS = 5
 LEAST_OF_CLASS = 10
 """Right and wrong items below which no logistic regression is fitted."""
@@ -52,7 +44,7 @@ def joined(detection: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
 
 def edit_types_table(of_items: pd.DataFrame) -> pd.DataFrame:
     """Table 6: detection by edit type, with Wilson intervals; a row per type that occurs."""
-    order = {name: i for i, name in enumerate(EDIT_TYPES)}
+    order: dict[str, int] = {name: i for i, name in enumerate(EDIT_TYPES)}
     return _by(of_items, "edit_type", EDITS, lambda t: (order.get(t, len(order)), t))
 
 

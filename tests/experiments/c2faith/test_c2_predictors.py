@@ -11,6 +11,8 @@ from sklearn.metrics import roc_auc_score
 from test_c2_detection import ABSENT, HOW, frames, judged
 from test_c2_localisation import placed
 
+from experiments.c2faith.features import features as benchmark_features
+from experiments.c2faith.items import CausalItem
 from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.metrics.internals import against_table
 from experiments.c2faith.metrics.predictors import (
@@ -81,6 +83,15 @@ def test_edit_types_methods_and_positions():
     assert bins["bin"].tolist() == [0, 1, 2, 4]
     assert bins["n"].tolist() == [2, 1, 0, 2]
     assert bins["position"].tolist() == pytest.approx([0.1, 0.3, 0.5, 0.9])
+
+
+def test_the_benchmarks_own_features_are_admitted():
+    steps = ("Let x be 2.", "Then x + 1 = 4.", "So y is 9.")
+    item = CausalItem("i0", "c0", "?", steps, 1, "Then x + 1 = 3.", steps[1], "rule:numeric")
+    about = Frames(features=benchmark_features([item])).features
+    table = edit_types_table(joined(frames(judged([0], [])), about))
+    assert table["edit_type"].tolist() == ["numeric_swap"]
+    assert set(FEATURES) <= set(about.columns)
 
 
 def test_judges_beside_internals():

@@ -1,0 +1,139 @@
+"""C2-Faith's figures: drawn of the tables, of few judges and many, of silent ones too."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from c2_frames import MUTE, NAMES, made_up
+from matplotlib.figure import Figure
+
+from experiments.c2faith.coverage_figures import score_bars
+from experiments.c2faith.failure_figures import radar_table
+from experiments.c2faith.figures import pictures, signed_errors
+from experiments.c2faith.metrics.frames import Frames
+from experiments.c2faith.plots import judge_names, middle_cut, voices
+from experiments.c2faith.tables import tables
+from experiments.report.picture import Picture, save, svg
+from experiments.tables.tidy import where
+
+ALL = (
+    *("c2_detection", "c2_localisation", "c2_coverage_scores", "c2_coverage", "c2_radar"),
+    *("c2_signed_error", "c2_failure_overlap", "c2_within", "c2_positions", "c2_calibration"),
+    "c2_judge_against_internals",
+)
+
+
+def drawn(frames: Frames) -> dict[str, Picture]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return {p.name: p for p in pictures(tables(frames, resamples=20))}
+
+
+@pytest.fixture(scope="module")
+def three() -> dict[str, Picture]:
+    return drawn(made_up(3, 20, mute=True))
+
+
+def said(figure: Figure | None) -> str:
+    assert figure is not None
+    return "\n".join(t.get_text() for t in figure.findobj(match=lambda a: hasattr(a, "get_text")))
+
+
+def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
+    found = drawn(Frames())
+    assert tuple(found) == ALL
+    for picture in found.values():
+        assert picture.figure is None
+        assert picture.absent
+        save(picture, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_three_judges_and_a_silent_one(three):
+    assert [n for n, p in three.items() if p.figure is None] == ["c2_calibration"]
+    for name in ("c2_detection", "c2_localisation", "c2_coverage", "c2_within", "c2_radar"):
+        text = said(three[name].figure)
+        for judge in (*NAMES[:3], MUTE):
+            assert middle_cut(judge.rpartition("/")[2]) in text, (name, judge)
+    assert "no verdict" in said(three["c2_detection"].figure)
+    assert "in 20 judgements" in said(three["c2_signed_error"].figure)
+    assert MUTE not in said(three["c2_failure_overlap"].figure)
+
+
+@pytest.mark.parametrize("name", ["c2_radar", "c2_coverage", "c2_judge_against_internals"])
+def test_a_picture_is_saved_with_its_numbers_and_stands_in_a_page(three, name, tmp_path):
+    save(three[name], tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {f"{name}.{x}" for x in ("png", "pdf", "csv")}
+    assert len(pd.read_csv(tmp_path / f"{name}.csv")) == len(three[name].data)
+    # a page admits drawings, not images
+    assert "<image" not in svg(three[name])
+
+
+def test_one_judge_in_two_readings_and_nothing_but_silence():
+    one = drawn(made_up(1, 12))
+    assert [n for n, p in one.items() if p.figure is None] == ["c2_failure_overlap"]
+    assert "scored" in said(one["c2_within"].figure)
+    assert "ECE" in said(one["c2_calibration"].figure)
+    silent = drawn(made_up(0, 5, mute=True))
+    assert [n for n, p in silent.items() if p.figure is None] == [
+        *("c2_failure_overlap", "c2_calibration")
+    ]
+
+
+def test_names_stay_apart():
+    judges = ["a/gpt", "b/gpt", "x/" + "n" * 60 + "-small", "x/" + "n" * 60 + "-large"]
+    names = judge_names(judges)
+    assert list(names.values())[:2] == ["a/gpt", "b/gpt"]
+    assert len(set(names.values())) == 4
+    assert all(len(n) <= 34 for n in names.values())
+    # alike at both ends: nothing is cut
+    alike = ["y" * 40 + "1" + "z" * 40, "y" * 40 + "2" + "z" * 40]
+    assert judge_names(alike) == dict(zip(alike, alike, strict=True))
+    assert "\x1b" not in judge_names(["evil\x1b[31m"])["evil\x1b[31m"]
+
+
+def test_only_the_first_prompt_is_drawn():
+    made = tables(made_up(1, 8, prompts=2), resamples=10)
+    assert made["c2_detection"]["prompt"].nunique() == 2
+    assert {v.prompt for v in voices(made["c2_detection"])} == {"c2_detection"}
+
+
+def test_signed_errors_beyond_the_edge_are_in_the_last_bars():
+    line = pd.DataFrame({"signed_error": [-20, -9, 0, 11], "share": [0.1, 0.2, 0.4, 0.3]})
+    ax = signed_errors(Figure().add_subplot(), line)
+    heights = {round(b.get_x() + b.get_width() / 2): b.get_height() for b in ax.patches}
+    assert (heights[-8], heights[0], heights[8]) == pytest.approx((0.3, 0.4, 0.3))
+    assert sum(heights.values()) == pytest.approx(1)
+    # the mean is of the errors as they are
+    assert ax.texts[0].get_text() == "mean −0.50"
+
+
+def test_bars_of_scores_fill_the_width_on_every_scale():
+    for top, scores, parts in ((4, [0, 3, 4], 3), (9, [1, 2, 9], 3), (100, [0, 19, 100], 2)):
+        line = pd.DataFrame({"level": 0.1, "score": scores, "share": [0.2, 0.3, 0.5]})
+        ax = score_bars(Figure().add_subplot(), line, top)
+        widths = [b.get_width() for b in ax.patches]
+        assert sum(widths) == pytest.approx(1)
+        assert widths[-1] == pytest.approx(0.5)
+        assert sum(w > 0 for w in widths) == parts
+
+
+def test_the_radar_has_the_numbers_of_the_tables():
+    made = tables(made_up(2, 20, mute=True), resamples=10)
+    parts = [made[n] for n in ("c2_detection", "c2_localisation", "c2_coverage_pooled")]
+    data = radar_table(*parts)
+    of_judge = where(data, judge=NAMES[0]).set_index("axis")["value"]
+    first = made["c2_detection"].iloc[0]
+    assert of_judge["not_flagged"] == 1 - first["fpr"]
+    assert of_judge["coverage"] == made["c2_coverage_pooled"].iloc[0]["spearman_kept"]
+    assert where(data, judge=MUTE)["value"].isna().all()
+    below = made["c2_coverage_pooled"].assign(spearman_kept=-0.2)
+    assert radar_table(*parts[:2], below)["value"].min() == 0
+    nowhere = radar_table(parts[0], parts[1].iloc[:0], parts[2].iloc[:0])
+    values = where(nowhere, judge=NAMES[0])["value"].to_numpy()
+    assert np.isnan(values[2:]).all()
+    assert not math.isnan(values[0])
