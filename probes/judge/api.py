@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from interp.errors import UserError
 from probes.judge import parse
-from probes.judge.form import Ask, OnReply, Reply, Usage
-from probes.judge.providers import service
+from probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
+from probes.judge.providers import redact, service
 from probes.judge.replies import from_error, from_output, one_line
 from probes.judge.spend import Budget, BudgetSpent, add
 
 if TYPE_CHECKING:
-    from inspect_ai.model import GenerateConfig, Model
+    from inspect_ai.model import GenerateConfig, Model, ModelOutput
 
-Put = Callable[[tuple[Ask, Reply]], None]
+Put = Callable[[tuple[Any, Reply]], None]
 
 
 @dataclass
@@ -102,12 +102,21 @@ class ApiJudge:
             UserError: the server refuses the key, or knows no such model.
             ValueError: two asks of one form have one id.
         """
+        self._put_all(asks, [(ask.form.name, ask.id) for ask in asks], on_reply)
+
+    def write_all(self, writings: list[Writing], on_text: OnText) -> None:
+        """Put prompts whose replies are taken as text; all else as with `ask_all`.
+
+        A reply that is empty, thinking apart, is asked for again and then `unparsed`.
+        """
+        self._put_all(writings, [writing.id for writing in writings], on_text)
+
+    def _put_all(self, asks: list[Any], names: list[Any], on_reply: Callable[..., None]) -> None:
         from anyio.from_thread import start_blocking_portal
 
-        names = Counter((ask.form.name, ask.id) for ask in asks)
-        if twice := [name for name, n in names.items() if n > 1]:
+        if twice := [name for name, n in Counter(names).items() if n > 1]:
             raise ValueError(f"judge {self.name!r}: asked twice: {twice[0]}")
-        replies: queue.SimpleQueue[tuple[Ask, Reply] | None] = queue.SimpleQueue()
+        replies: queue.SimpleQueue[tuple[Any, Reply] | None] = queue.SimpleQueue()
         try:
             with self._cache_folder(), start_blocking_portal() as portal:
                 run = portal.start_task_soon(self._run, asks, replies.put)
@@ -126,13 +135,13 @@ class ApiJudge:
                     on_reply(*item)
             raise
 
-    async def _run(self, asks: list[Ask], put: Put) -> None:
+    async def _run(self, asks: list[Any], put: Put) -> None:
         import anyio
 
         state = _Run(put)
         slots = anyio.Semaphore(self.max_connections)
 
-        async def one(ask: Ask) -> None:
+        async def one(ask: Ask | Writing) -> None:
             try:
                 await self._answer(model, ask, state)
             finally:
@@ -165,7 +174,7 @@ class ApiJudge:
             await anyio.sleep(0.02)
         return True
 
-    async def _answer(self, model: Model, ask: Ask, state: _Run) -> None:
+    async def _answer(self, model: Model, ask: Ask | Writing, state: _Run) -> None:
         """One ask, for which leave has been taken: again while its replies are malformed."""
         began = time.perf_counter()
         usage = Usage()
@@ -187,18 +196,19 @@ class ApiJudge:
         state.answered += 1
         state.put((ask, replace(reply, usage=usage, seconds=time.perf_counter() - began)))
 
-    async def _call(self, model: Model, ask: Ask, attempt: int, state: _Run) -> Reply:
+    async def _call(self, model: Model, ask: Ask | Writing, attempt: int, state: _Run) -> Reply:
         from inspect_ai.log import transcript
         from inspect_ai.model import CachePolicy, ChatMessageSystem, ChatMessageUser
 
         prompt = ask.prompt
-        if self.structured == "prompt":
+        system = ask.system if isinstance(ask, Writing) else ask.form.system
+        if isinstance(ask, Ask) and self.structured == "prompt":
             prompt += f"\n\n{parse.request(ask.form, ask.high)}"
-        system = [ChatMessageSystem(content=ask.form.system)] if ask.form.system else []
+        first = [ChatMessageSystem(content=system)] if system else []
         use_cache = self.cache is not None and attempt == 1
         try:
             output = await model.generate(
-                [*system, ChatMessageUser(content=prompt)],
+                [*first, ChatMessageUser(content=prompt)],
                 config=self._config(ask),
                 cache=CachePolicy(expiry=None) if use_cache else False,
             )
@@ -208,16 +218,18 @@ class ApiJudge:
                 keys = " or ".join(self._service.keys)
                 state.fatal = f"judge {self.name!r} (key: {keys or 'none'}): {reply.problem}"
             return reply
+        if use_cache:
+            self._forget_secrets(output)
         reply = from_output(ask, output)
         if getattr(transcript().events[-1], "cache", None) == "read":
             return replace(reply, usage=Usage(), from_cache=True)
         return reply
 
-    def _config(self, ask: Ask) -> GenerateConfig:
+    def _config(self, ask: Ask | Writing) -> GenerateConfig:
         from inspect_ai.model import GenerateConfig, ResponseSchema
         from inspect_ai.util import JSONSchema
 
-        if self.structured == "prompt":
+        if isinstance(ask, Writing) or self.structured == "prompt":
             return GenerateConfig()
         schema = JSONSchema.model_validate(parse.schema(ask.form, ask.high))
         name = re.sub(r"[^\w-]", "_", ask.form.name, flags=re.A)[:64]
@@ -259,6 +271,16 @@ class ApiJudge:
         finally:
             # Inspect puts its own in its place, which prints tracebacks where a line is wanted.
             sys.excepthook = hook
+
+    def _forget_secrets(self, output: ModelOutput) -> None:
+        """Inspect has kept the reply as it came; one that repeats a key is not to stay."""
+        whole = output.model_dump_json()
+        if self.cache is None or redact(whole) == whole:
+            return
+        for file in [f for f in self.cache.rglob("*") if f.is_file()]:
+            text = file.read_bytes().decode("utf-8", "replace")
+            if redact(text) != text:
+                file.unlink(missing_ok=True)
 
     @contextmanager
     def _cache_folder(self) -> Iterator[None]:

@@ -88,8 +88,18 @@ class Ask:
         return range(f.low, high + 1)
 
 
+@dataclass(frozen=True)
+class Writing:
+    """A prompt whose reply is taken as text: a rewritten step, a chain of thought, an answer."""
+
+    id: str
+    """Unique in one run."""
+    prompt: str
+    system: str | None = None
+
+
 Outcome = Literal[
-    "parsed",  # a reply of the form
+    "parsed",  # a reply of the form; of a writing, a text
     "unparsed",  # a reply, asked for again, that is not of the form
     "truncated",  # cut off before its end, by the token limit
     "unclosed_thinking",  # thinking without an end, and so no answer
@@ -106,7 +116,9 @@ class Usage:
 
     calls: int = 0
     input_tokens: int = 0
+    """Those among them that the provider had cached, too."""
     output_tokens: int = 0
+    """Those of the reasoning, too."""
     reasoning_tokens: int = 0
     cached_tokens: int = 0
 
@@ -137,6 +149,12 @@ class OnReply(Protocol):
     """Takes a reply as soon as it is there, so that it can be stored."""
 
     def __call__(self, ask: Ask, reply: Reply) -> None: ...
+
+
+class OnText(Protocol):
+    """Takes what was written as soon as it is there."""
+
+    def __call__(self, writing: Writing, reply: Reply) -> None: ...
 
 
 class Judge(Protocol):

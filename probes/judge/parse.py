@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from probes.judge.form import Ask, Field, Form, Outcome
+from probes.judge.form import Ask, Field, Form, Outcome, Writing
 
 MARKS = (
     ("<think>", "</think>"),
@@ -88,8 +88,8 @@ def request(form: Form, high: int | None = None) -> str:
     )
 
 
-def read(ask: Ask, text: str, cut: bool = False) -> Reading:
-    """The verdict of one raw reply.
+def read(ask: Ask | Writing, text: str, cut: bool = False) -> Reading:
+    """The verdict of one raw reply; of a writing, its text without the thinking.
 
     Args:
         cut: the server said that the token limit ended the reply. Such a reply is never parsed,
@@ -101,6 +101,8 @@ def read(ask: Ask, text: str, cut: bool = False) -> Reading:
         outcome, problem = "unclosed_thinking", "the thinking has no end"
     elif cut:
         outcome, problem = "truncated", "the token limit ended the reply"
+    elif isinstance(ask, Writing):
+        outcome, problem = ("parsed", "") if thought.answer else ("unparsed", "the reply is empty")
     else:
         try:
             values = fields(ask, thought.answer)

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from probes.judge import parse
-from probes.judge.form import Ask, Outcome, Reply, Usage
+from probes.judge.form import Ask, Outcome, Reply, Usage, Writing
 from probes.judge.providers import redact
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def one_line(text: str) -> str:
     return redact(" ".join(text.split()))[:500]
 
 
-def from_output(ask: Ask, output: ModelOutput) -> Reply:
+def from_output(ask: Ask | Writing, output: ModelOutput) -> Reply:
     """What the judge said, and which of the ways of saying nothing it took."""
     usage = usage_of(output)
     if output.empty:

@@ -32,7 +32,7 @@ from fault_server import (
 from interp.errors import UserError
 from probes.judge import providers
 from probes.judge.api import ApiJudge
-from probes.judge.form import Ask, Field, Form, Reply, Usage
+from probes.judge.form import Ask, Field, Form, Reply, Usage, Writing
 from probes.judge.spend import Budget, BudgetSpent, Price
 
 FORM = Form(
@@ -340,16 +340,36 @@ def test_no_key_in_anything_that_comes_back(server, tmp_path, home, caplog, capf
     replies = ask_all(me, [*server.plan, "good"])
     assert len(replies) == 7
     assert replies["value"].values["rationale"] == "[OPENAI_API_KEY]"
+    files = [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
     kept = [repr(replies), repr(me), str(me.settings), caplog.text, *capfd.readouterr()]
+    kept += [f.read_bytes().decode("latin-1") for f in files]
+    assert files, "a reply without the key stays in the cache"
     assert not [where for where, text in enumerate(kept) if KEY in text]
     assert not list(home.rglob("*"))
 
 
-def test_a_cache_file_holds_no_key(server, tmp_path):
-    ask_all(judge(server, cache=tmp_path / "cache"), "abc")
-    files = [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
-    assert len(files) == 3
-    assert not [f for f in files if KEY.encode() in f.read_bytes()]
+def test_texts_are_written(server):
+    server.plan = {
+        "a": [says("<think>hm</think> 12 + 7 = 21\n")],
+        "b": [says(""), says("It is a cat.")],
+        "c": [says("It is", "length")],
+        "d": [says("")],
+    }
+    replies = {}
+    me = judge(server, structured="schema", temperature=0.7)
+    writings = [Writing(name, f"item={name}; Rewrite.", "Be brief.") for name in server.plan]
+    me.write_all(writings, lambda writing, reply: replies.setdefault(writing.id, reply))
+    found = {
+        name: (reply.outcome, reply.text, reply.usage.calls) for name, reply in replies.items()
+    }
+    assert found == {
+        "a": ("parsed", "12 + 7 = 21", 1),
+        "b": ("parsed", "It is a cat.", 2),
+        "c": ("truncated", "It is", 1),
+        "d": ("unparsed", "", 3),
+    }
+    assert server.bodies[0]["messages"][0]["content"] == "Be brief."
+    assert all("response_format" not in body for body in server.bodies)
 
 
 @pytest.mark.parametrize(
