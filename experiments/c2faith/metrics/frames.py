@@ -143,7 +143,10 @@ def _check_verdicts(name: str, frame: pd.DataFrame, column: str) -> None:
     elif name == "localisation":
         allowed = (value >= NO_STEP) & (value < frame["n_steps"])
     else:
-        allowed = (value >= 0) & (value <= frame["scale"].map(maximum).astype(float))
+        top = frame["scale"].map(maximum).astype(float)
+        allowed = (value >= 0) & (value <= top)
+        for beside in ("reference", "expected"):
+            _refuse(name, frame, (frame[beside] < 0) | (frame[beside] > top), beside)
     _refuse(name, frame, said & ~allowed, column)
 
 
@@ -153,7 +156,7 @@ def _refuse(name: str, frame: pd.DataFrame, wrong: Any, column: str) -> None:
         about = ", ".join(f"{c} {row[c]}" for c in ("item", "outcome") if c in frame)
         raise ValueError(
             f"c2faith frame {name!r}: {column} = {row[column]} cannot be ({about}); a verdict "
-            "stands in parsed rows, in all of them, and within its form's range"
+            "stands in parsed rows, in all of them, and every value within its form's range"
         )
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
@@ -32,16 +33,21 @@ class Drawing:
     resamples: int = stats.RESAMPLES
 
 
-def weights(
-    chains: int, how: Drawing, at_once: int = _AT_ONCE
-) -> Iterator[Int[np.ndarray, "draws chains"]]:
+def weights(chains: int, how: Drawing) -> Iterator[Float[np.ndarray, "draws chains"]]:
     """How often each chain is drawn, draw by draw, some draws at a time."""
+    drawn = _drawn(chains, how)
+    for first in range(0, how.resamples, _AT_ONCE):
+        yield drawn[first : first + _AT_ONCE]
+
+
+@lru_cache(maxsize=2)
+def _drawn(chains: int, how: Drawing) -> Float[np.ndarray, "draws chains"]:
+    """Counts as floats, for products; the same for every number of the same many chains."""
     rng = np.random.default_rng(how.seed)
-    left = how.resamples
-    while left > 0:
-        draws = min(left, at_once)
-        yield rng.multinomial(chains, np.full(chains, 1 / chains), size=draws)
-        left -= draws
+    drawn = rng.multinomial(chains, np.full(chains, 1 / chains), size=how.resamples)
+    made = drawn.astype(np.float32)
+    made.flags.writeable = False
+    return made
 
 
 def ratios(
@@ -74,7 +80,7 @@ def ratios(
         ],
         axis=1,
     )
-    totals = np.concatenate([w @ sums for w in weights(len(told), how)])
+    totals = np.concatenate([w.astype(float) @ sums for w in weights(len(told), how)])
     values, draws = _divided(sums.sum(axis=0)[None])[0], _divided(totals)
     below = sums.sum(axis=0)[1::2]
     place = {name: i for i, name in enumerate(names)}
@@ -102,7 +108,7 @@ def auroc(
     wins = ((high[:, None] > low) + 0.5 * (high[:, None] == low)).astype(np.float32)
     draws = []
     for w in weights(len(told), how):
-        of_high, of_low = (w[:, codes[x]].astype(np.float32) for x in (positive, ~positive))
+        of_high, of_low = (w[:, codes[x]] for x in (positive, ~positive))
         won = np.einsum("dn,dn->d", of_high @ wins, of_low, dtype=np.float64)
         pairs = of_high.sum(axis=1, dtype=np.float64) * of_low.sum(axis=1, dtype=np.float64)
         draws.append(_over(won, pairs))
@@ -126,14 +132,32 @@ def spearman(
         return Estimate(math.nan, math.nan, math.nan, len(x)), math.nan
     found = spearmanr(x, y)
     value, p = float(found.statistic), float(found.pvalue)  # pyright: ignore
-    if len(told) == len(x):
-        return ranks.spearman(x, y, seed=how.seed, resamples=how.resamples), p
-    draws = [
-        ranks.rho(np.repeat(x, drawn[codes]), np.repeat(y, drawn[codes]))
-        for w in weights(len(told), how)
-        for drawn in w
-    ]
-    return _estimate(value, np.array(draws), len(x)), math.nan
+    draws = [_rho(x, y, w.astype(float)[:, codes]) for w in weights(len(told), how)]
+    several = len(told) < len(x)
+    return _estimate(value, np.concatenate(draws), len(x)), math.nan if several else p
+
+
+def _rho(
+    x: Float[np.ndarray, " rows"],
+    y: Float[np.ndarray, " rows"],
+    times: Float[np.ndarray, "draws rows"],
+) -> Float[np.ndarray, " draws"]:
+    """Spearman's rho with every row taken so many times: Pearson's of the middle ranks."""
+    n = times.sum(axis=1, keepdims=True)
+    left, right = (_middle_ranks(v, times) - (n + 1) / 2 for v in (x, y))
+    spread = np.sqrt((times * left**2).sum(axis=1) * (times * right**2).sum(axis=1))
+    return _over((times * left * right).sum(axis=1), spread)
+
+
+def _middle_ranks(
+    values: Float[np.ndarray, " rows"], times: Float[np.ndarray, "draws rows"]
+) -> Float[np.ndarray, "draws rows"]:
+    order = np.argsort(values, kind="stable")
+    _, first, codes = np.unique(values[order], return_index=True, return_inverse=True)
+    counts = np.add.reduceat(times[:, order], first, axis=1)
+    made = np.empty_like(times)
+    made[:, order] = (np.cumsum(counts, axis=1) - (counts - 1) / 2)[:, codes]
+    return made
 
 
 def _divided(totals: Float[np.ndarray, "draws twice"]) -> Float[np.ndarray, "draws names"]:

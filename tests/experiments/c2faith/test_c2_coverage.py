@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from experiments.c2faith.metrics.coverage import coverage_table, pooled_coverage_table, scores_table
 from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.metrics.resampling import Drawing
+from experiments.c2faith.metrics.resampling import Drawing, spearman
 
 HOW = Drawing(seed=3, resamples=200)
 
@@ -86,6 +86,23 @@ def test_without_a_reference_the_share_kept_is_the_truth():
     assert by_level["share_kept"].tolist() == pytest.approx([0.9, 0.7, 0.5, 0.3])
 
 
+def test_the_interval_of_a_rank_correlation_is_that_of_drawing_chains():
+    rng = np.random.default_rng(8)
+    chains = np.repeat(np.arange(25), 4)
+    x = rng.integers(0, 5, 100).astype(float)
+    y = (x + rng.integers(0, 4, 100)).round(1)
+    found, p = spearman([f"{c:02}" for c in chains], x, y, Drawing(seed=1, resamples=300))
+    # the same draws, row by row
+    drawn = np.random.default_rng(1).multinomial(25, np.full(25, 1 / 25), size=300)
+    of_draws = [
+        spearmanr(np.repeat(x, times[chains]), np.repeat(y, times[chains])).statistic
+        for times in drawn
+    ]
+    assert found.value == pytest.approx(spearmanr(x, y).statistic)
+    assert (found.low, found.high) == pytest.approx(np.quantile(of_draws, [0.025, 0.975]))
+    assert math.isnan(p)
+
+
 def test_within_a_level_the_share_kept_varies_by_rounding():
     removed = [1, 2, 1, 3]
     (row,) = coverage_table(frame(scored([4, 3, 4, 1], removed=removed)), HOW).to_dict("records")
@@ -120,6 +137,8 @@ def test_distribution_and_silence():
 
 
 def test_scores_and_scales_that_are_none_are_refused():
+    with pytest.raises(ValueError, match=r"reference = 9\.0 .*item i0:0\.1"):
+        frame(scored([4], [9]))
     with pytest.raises(ValueError, match=r"score = 5\.0"):
         frame(scored([5]))
     with pytest.raises(ValueError, match="coverage scale 'five' is not of the form"):
