@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
@@ -132,7 +131,8 @@ def table_4(
         if rho == "spearman":
             made += _cross(where(kept, level=low), f"cov. bias @{100 * low:.0f}%", "bias", 0)
     data = pd.DataFrame(made, columns=["reading", "task", "judge", "value", "best", *_COUNTS])
-    ranked = _overall(data)
+    goodness = pd.Series([r["goodness"] for r in made], dtype=float)
+    ranked = _overall(data.assign(goodness=goodness))
     data["overall_rank"] = [ranked.get((r["reading"], r["judge"]), math.nan) for r in rows(data)]
     printed = []
     judges = list(dict.fromkeys(data["judge"]))
@@ -148,20 +148,17 @@ def table_4(
 
 
 def _cross(table: pd.DataFrame, task: str, measure: str, better: int) -> list[dict[str, Any]]:
+    """Rows of one task; `better`: more (1), less (-1), or nearer to zero (0)."""
     made = []
     for reading in dict.fromkeys(table["reading"]):
-        mine = where(table, reading=reading).drop_duplicates(subset="judge")
-        good = {
-            r["judge"]: better * r[measure] if better else -abs(r[measure])
-            for r in rows(mine)
-            if not math.isnan(r[measure])
-        }
-        top = max(good.values(), default=math.nan)
+        mine = rows(where(table, reading=reading).drop_duplicates(subset="judge"))
+        good = [better * r[measure] if better else -abs(r[measure]) for r in mine]
+        top = max((g for g in good if not math.isnan(g)), default=math.nan)
         made += [
             {"reading": reading, "task": task, "judge": r["judge"], "value": r[measure]}
-            | {"best": good.get(r["judge"]) == top}
+            | {"best": g == top, "goodness": g}
             | {name: r[name] for name in _COUNTS}
-            for r in rows(mine)
+            for r, g in zip(mine, good, strict=True)
         ]
     return made
 
@@ -170,20 +167,14 @@ def _overall(data: pd.DataFrame) -> dict[tuple[str, str], float]:
     """(reading, judge) -> place, of the judges that have every row of their reading."""
     found: dict[tuple[str, str], float] = {}
     for reading in dict.fromkeys(data["reading"]):
-        wide = where(data, reading=reading).pivot(index="judge", columns="task", values="value")
-        wide = wide.dropna()
+        mine = where(data, reading=reading)
+        wide = mine.pivot(index="judge", columns="task", values="goodness").dropna()
         if len(wide) < 2:
             continue
-        places = [rankdata(-_good(str(task), wide[task])) for task in wide.columns]
-        overall = rankdata(np.mean(places, axis=0).round(9), method="min")
+        places = rankdata(-wide.to_numpy(dtype=float), axis=0)
+        overall = rankdata(places.mean(axis=1).round(9), method="min")
         found |= {(reading, j): float(p) for j, p in zip(wide.index, overall, strict=True)}
     return found
-
-
-def _good(task: str, values: Any) -> np.ndarray:
-    if "fpr" in task:
-        return -values.to_numpy(dtype=float)
-    return -abs(values.to_numpy(dtype=float)) if "bias" in task else values.to_numpy(dtype=float)
 
 
 def _cell(row: Mapping[str, Any]) -> str:

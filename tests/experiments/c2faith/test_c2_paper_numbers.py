@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 from scipy.stats import t
 
 from experiments.c2faith.metrics.detection import mcnemar
 from experiments.c2faith.metrics.resampling import Drawing, ratios
-from experiments.c2faith.paper import _stars
+from experiments.c2faith.paper import _stars, table_4
 from experiments.tables.paper import percent
 
 N = 450
@@ -133,6 +134,38 @@ def test_shares_are_of_450_items_but_for_two():
     for printed in (11.4, 74.6):
         assert not is_of(printed, N)
         assert is_of(printed, N - 1)
+
+
+def test_table_4_ranks_o4_mini_first_as_the_paper_does():
+    of_judges = pd.DataFrame({"judge": list(TABLE_1), "reading": "generated", "prompt": "p"})
+    of_judges = of_judges.assign(n=N, n_without_verdict=0)
+    detection = of_judges.assign(
+        detection=list(DETECTION.values()), fpr=[fpr for _, fpr, *_ in TABLE_1.values()]
+    )
+    exact, _, fpr, *_ = zip(*TABLE_2.values(), strict=True)
+    coverage = pd.concat(
+        [
+            of_judges.assign(level=level, spearman=rho, bias=bias)
+            for i, level in ((0, 0.1), (3, 0.7))
+            for bias, rho in [zip(*[rows[i][2:4] for rows in TABLE_3.values()], strict=True)]
+        ]
+    ).assign(scale="0-4", reference_judge="GPT-4.1", n_reference=N)
+    data = table_4(detection, of_judges.assign(exact=exact, fpr=fpr), coverage).data
+    best = {task: set(mine.loc[mine["best"], "judge"]) for task, mine in data.groupby("task")}
+    assert best == {
+        "exp 1 detect": {"DeepSeek-V3.1"},
+        "exp 1 fpr": {"o4-mini"},
+        "exp 2 exact match": {"o4-mini"},
+        "exp 2 fpr": {"o4-mini"},
+        "cov. ρ @70%": {"GPT-4.1", "o4-mini"},
+        "cov. bias @10%": {"o4-mini"},
+    }
+    # the paper: 3rd, mixed, 1st; by our rule GPT-4.1 is second
+    assert data.groupby("judge")["overall_rank"].first().to_dict() == {
+        "GPT-4.1": 2,
+        "DeepSeek-V3.1": 3,
+        "o4-mini": 1,
+    }
 
 
 def test_table_5_and_6():
