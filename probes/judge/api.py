@@ -30,6 +30,10 @@ from probes.judge.spend import Budget, BudgetSpent, add
 if TYPE_CHECKING:
     from inspect_ai.model import GenerateConfig, Model, ModelOutput
 
+GIVE_UP_AFTER = 10
+"""Asks in a row that fail after all retries (or as many as run at once): then the server is down,
+or takes no request of this kind, and the rest is better left for later."""
+
 Put = Callable[[tuple[Any, Reply]], None]
 
 
@@ -99,7 +103,8 @@ class ApiJudge:
 
         Raises:
             BudgetSpent: the budget allows no further call; what was answered has been handed over.
-            UserError: the server refuses the key, or knows no such model.
+            UserError: the server refuses the key or knows no such model, the account is empty, or
+                `GIVE_UP_AFTER` asks in a row failed.
             ValueError: two asks of one form have one id.
         """
         self._put_all(asks, [(ask.form.name, ask.id) for ask in asks], on_reply)
@@ -193,6 +198,12 @@ class ApiJudge:
                 break
         if state.fatal and reply.outcome == "failed":
             return
+        state.failed_in_a_row = state.failed_in_a_row + 1 if reply.outcome == "failed" else 0
+        if state.failed_in_a_row >= max(GIVE_UP_AFTER, self.max_connections):
+            state.fatal = (
+                f"judge {self.name!r}: {state.failed_in_a_row} asks in a row failed; the last: "
+                f"{reply.problem}"
+            )
         state.answered += 1
         state.put((ask, replace(reply, usage=usage, seconds=time.perf_counter() - began)))
 
@@ -307,4 +318,5 @@ class _Run:
     answered: int = 0
     unanswered: Usage = field(default_factory=Usage)
     """Spent on asks that the budget stopped between two attempts."""
+    failed_in_a_row: int = 0
     fatal: str = ""

@@ -13,8 +13,13 @@ from probes.judge.providers import redact
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput
 
-FATAL = {401: "the key was refused", 404: "there is no such model, or no such address"}
-"""Statuses that every other ask would meet too."""
+FATAL = {
+    401: "the key was refused",
+    402: "the account has nothing left",
+    404: "there is no such model, or no such address",
+    "insufficient_quota": "the account has nothing left",
+}
+"""Statuses and codes that every other ask would meet too."""
 
 _OVERFLOW = re.compile(
     r"context.{0,9}(length|window)|(prompt|input).{0,20}too (long|large)|too many (input )?tokens",
@@ -28,7 +33,9 @@ def from_error(error: BaseException) -> tuple[Reply, bool]:
 
     if isinstance(error, RetryError):
         error = error.last_attempt.exception() or error
-    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    code = getattr(error, "code", None)
+    status = getattr(error, "status_code", None) or code
+    fatal = next((why for key, why in FATAL.items() if key in (status, code)), None)
     # Inspect's own message holds the whole request; the provider's says what is wrong.
     message = getattr(error, "provider_message", None) or str(error) or repr(error)
     source = error.__cause__ or error
@@ -42,9 +49,9 @@ def from_error(error: BaseException) -> tuple[Reply, bool]:
     elif isinstance(error, json.JSONDecodeError):
         # The server answered, in a body that breaks off: as good as a malformed reply.
         outcome = "unparsed"
-    elif status in FATAL:
-        problem = f"{FATAL[status]}: {problem}"
-    return Reply(outcome, problem=one_line(problem), usage=Usage(calls=1)), status in FATAL
+    elif fatal:
+        problem = f"{fatal}: {problem}"
+    return Reply(outcome, problem=one_line(problem), usage=Usage(calls=1)), fatal is not None
 
 
 def one_line(text: str) -> str:

@@ -326,6 +326,35 @@ def test_a_refused_key_ends_the_asking_and_is_not_shown(server):
     assert server.keys == {f"Bearer {KEY}"}
 
 
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (fails(404, "no model m"), "there is no such model.*no model m"),
+        (fails(402, "Insufficient Balance"), "the account has nothing left"),
+        (fails(429, "add credit", "insufficient_quota", **SOON), "the account has nothing left"),
+    ],
+)
+def test_what_every_ask_would_meet_ends_the_asking(server, plan, message):
+    server.plan = {str(i): [waits(0.05, plan)] for i in range(50)}
+    kept = []
+    with pytest.raises(UserError, match=message):
+        judge(server, max_connections=2).ask_all(asks(range(50)), lambda *pair: kept.append(pair))
+    assert not kept
+    assert len(server.seen) <= 4
+
+
+def test_a_server_that_answers_nothing_is_left_alone(server):
+    no = [fails(400, "unknown parameter: response_format")]
+    server.plan = {str(i): no for i in range(5, 50)}
+    kept = []
+    with pytest.raises(UserError, match=r"10 asks in a row failed.*unknown parameter"):
+        judge(server, max_connections=2).ask_all(
+            asks(range(50)), lambda _, r: kept.append(r.outcome)
+        )
+    assert kept.count("parsed") == 5
+    assert 10 <= kept.count("failed") <= 11
+
+
 def test_no_key_in_anything_that_comes_back(server, tmp_path, home, caplog, capfd):
     server.plan = {
         "error": [echoes_key(400)],
