@@ -1,7 +1,8 @@
 """An open model as a judge by the log-probs of its verdict: always one, and how sure it is.
 
-The same words are put to it as to a judge that writes (`probes.judge.open_model`), so that the
-two readings differ in nothing but how the verdict is got out of the model.
+It is put the form's prompt alone, as an API judge is where the server sees to the schema: the
+cue sees to it here. (The request for JSON that a judge that writes gets makes a small model echo
+the schema after the cue: SmolLM2-135M then leaves all verdicts together less than .1.)
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ class ScoringSettings:
     batch_size: int = 16
     """Most asks in one packed call: what their prompts share at the beginning (a rubric) is
     computed once. The model's token budget splits calls that are too large."""
+    request_form: bool = False
+    """Put the request for the reply's form after the prompt, as to a judge that writes, so that
+    the two readings differ in nothing but how the verdict is got out of the model."""
     execution: Literal["auto", "packed", "dense", "loop"] = "auto"
 
     def __post_init__(self) -> None:
@@ -108,7 +112,8 @@ class ScoringJudge:
                 f"judge form {ask.form.name!r} has no cue to read log-probs after; give it the "
                 "beginning of a reply, up to where the number stands"
             )
-        message = Message(words(ask), ask.form.system)
+        told = words(ask) if self.settings.request_form else ask.prompt
+        message = Message(told, ask.form.system)
         return (*message_ids(self.model, message), *self.model.encode(ask.form.cue.rstrip()))
 
     def _labels(self, ask: Ask) -> list[tuple[int, ...]]:

@@ -44,7 +44,7 @@ def answers(judge: ScoringJudge, asked: list[Ask]) -> dict[str, Reply]:
 
 def by_hand(model: Model, ask: Ask) -> torch.Tensor:
     """p(the verdict's own characters, then no digit) of each verdict, a plain forward each."""
-    prompt = (*message_ids(model, Message(words(ask), ask.form.system)), *model.encode('{"score":'))
+    prompt = (*message_ids(model, Message(ask.prompt, ask.form.system)), *model.encode('{"score":'))
     out = []
     for verdict in ask.range:
         ids = [*prompt, *model.encode(f" {verdict}")]
@@ -81,9 +81,9 @@ def test_probabilities_are_those_of_the_whole_logits(scale: str) -> None:
 def test_company_order_and_execution_change_no_probability(scale: str) -> None:
     model = tiny("llama")
     whole = answers(ScoringJudge(model), asks(scale))
-    settings = [ScoringSettings(1), ScoringSettings(2), ScoringSettings(3, "dense")]
+    settings = [ScoringSettings(1), ScoringSettings(2), ScoringSettings(3, execution="dense")]
     # the loop runs every label by itself: ten of them will do
-    settings += [ScoringSettings(4, "loop")] * (scale in {"binary", "0-9"})
+    settings += [ScoringSettings(4, execution="loop")] * (scale in {"binary", "0-9"})
     for each in settings:
         other = answers(ScoringJudge(model, each), asks(scale)[::-1])
         for k, reply in whole.items():
@@ -135,6 +135,15 @@ def test_the_system_text_of_a_form_is_read() -> None:
     one, other = (answers(ScoringJudge(model), [a])["i0"] for a in (plain, told))
     assert one.probabilities != pytest.approx(other.probabilities, abs=1e-4)
     assert other.usage.input_tokens > one.usage.input_tokens
+
+
+def test_the_request_for_a_form_is_put_where_it_is_asked_for() -> None:
+    model = tiny("llama")
+    (ask,) = asks("0-9", 1)
+    bare = answers(ScoringJudge(model), [ask])["i0"]
+    full = answers(ScoringJudge(model, ScoringSettings(request_form=True)), [ask])["i0"]
+    more = len(model.encode(words(ask))) - len(model.encode(ask.prompt))
+    assert full.usage.input_tokens - bare.usage.input_tokens == more > 100
 
 
 def test_what_does_not_fit_is_an_overflow_and_holds_up_nothing_else() -> None:
