@@ -32,7 +32,7 @@ RELEASED = {
 }
 """sha256 of the released files, as their repository's Git LFS pointers state them."""
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_ANSWER = "# Answer"
+ANSWER = "# Answer"
 """What the last step of a finished solution holds."""
 
 
@@ -194,7 +194,7 @@ def _plain(row: Row) -> Solution:
     texts = tuple(_text(row, s, f"steps[{i}]") for i, s in enumerate(steps))
     answered = row.values.get("ends_in_answer")
     if answered is None:
-        answered = bool(texts) and _ANSWER in texts[-1]
+        answered = bool(texts) and ANSWER in texts[-1]
     if not isinstance(answered, bool):
         raise UserError(f"{row.where}: 'ends_in_answer' is {answered!r}; give true or false")
     number = row.values.get("row")
