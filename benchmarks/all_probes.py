@@ -22,9 +22,9 @@ from forest import timed
 from tqdm import tqdm
 
 import interp
-from experiments.config import load_config
+from experiments.config import RunConfig, load_config
 from experiments.measures import PROBES
-from experiments.runs.run import trace_settings
+from experiments.runs.work import trace_settings
 from experiments.tasks import LoadSettings, get_task
 from experiments.traces import asking_for, exclusion, make_traces
 from interp.model import Model
@@ -54,6 +54,7 @@ def main() -> None:
             "data.limit=40",
             "generation.max_new_tokens=256",
         ],
+        RunConfig,
     )
     task = get_task(args.task)
     model = interp.load(args.model, dtype=args.dtype)

@@ -20,7 +20,7 @@ import pandas as pd
 from run_scale import Records, config, started, until
 from tqdm import tqdm
 
-from experiments.config import load_config
+from experiments.config import RunConfig, load_config
 from experiments.runs.environment import environment
 from experiments.runs.plan import plan
 from experiments.runs.run import run
@@ -38,7 +38,7 @@ def nearly_done(folder: Path, items: int, left: int = LEFT) -> Path:
     many = folder / "many"
     many.mkdir()
     path = config(many, items)
-    settings = load_config(path)
+    settings = load_config(path, must_be=RunConfig)
     whole = plan(settings)
     with Store(settings, environment(), "main", whole.stored()) as store:
         for stage in ("trace", "slrc"):

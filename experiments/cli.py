@@ -1,7 +1,8 @@
 """The `faithscope` command.
 
 Standard output carries only what was asked for; logs and progress go to standard error.
-Exit codes: 0 done; 2 bad input or config; 3 finished with failed items; 130 interrupted.
+Exit codes: 0 done; 2 bad input or config; 3 finished with failed items; 130 interrupted or
+stopped by a spent budget; the same command goes on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from interp.errors import UserError, did_you_mean
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 """What a disk says when it is full or may not be written: nothing that is wrong with us."""
-LISTED = ("models", "tasks", "probes")
+LISTED = ("models", "tasks", "probes", "prompts")
 
 app = typer.Typer(
     name="faithscope",
@@ -155,22 +156,18 @@ def run(
     """Run a config, or go on with it; prints the run folder as its last line."""
     with _nothing_to_collect():
         from experiments.config import load_config
-        from experiments.registry import partner_hint_for_task
-        from experiments.runs.plan import plan, summary
         from experiments.runs.planfile import parse_shard
+        from experiments.runs.run import plan, work_through
 
         loaded = load_config(config, overrides or [])
         part = parse_shard(shard)
-        for task in loaded.idle_tasks:
-            hint = partner_hint_for_task(task)
-            line = f"note: task {task!r} is left out: no model here can do it; {hint}"
-            print(line, file=sys.stderr)
+        for line in loaded.notes:
+            print(f"note: {line}", file=sys.stderr)
         whole = plan(loaded)
         if dry_run:
-            print(summary(whole))
+            print(whole.summary())
             return DONE
         import interp.loading  # noqa: F401
-        from experiments.runs.run import work_through
 
     outcome = work_through(whole, part)
     for failure in outcome.failures:
@@ -180,6 +177,10 @@ def run(
         return INTERRUPTED
     if outcome.problems:
         return _complain("\n".join(outcome.problems))
+    if outcome.stopped:
+        print(f"stopped: {outcome.stopped}", file=sys.stderr)
+        print(outcome.run_dir)
+        return INTERRUPTED
     print(outcome.run_dir)
     return FAILED_ITEMS if outcome.failures else DONE
 
@@ -232,7 +233,7 @@ def status(run: RunFolder) -> int:
 
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(metavar="|".join(LISTED))]) -> int:
-    """List the models, tasks or probes that a config can name."""
+    """List the models, tasks, probes or judges' prompts that a config can name."""
     from experiments import registry
 
     if what not in LISTED:
@@ -241,6 +242,7 @@ def list_(what: Annotated[str, typer.Argument(metavar="|".join(LISTED))]) -> int
         "models": registry.model_rows,
         "tasks": registry.task_rows,
         "probes": registry.probe_rows,
+        "prompts": registry.prompt_rows,
     }[what]()
     width = max(len(name) for name, _ in rows)
     for name, note in rows:

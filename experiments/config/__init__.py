@@ -1,5 +1,7 @@
 """What a run is told to do: typed, checked before any weights are read."""
 
-from experiments.config.run_config import ConfigError, ReportConfig, RunConfig, load_config
+from experiments.config.base import ConfigError, FolderConfig
+from experiments.config.load import load_config
+from experiments.config.run_config import ReportConfig, RunConfig
 
-__all__ = ["ConfigError", "ReportConfig", "RunConfig", "load_config"]
+__all__ = ["ConfigError", "FolderConfig", "ReportConfig", "RunConfig", "load_config"]

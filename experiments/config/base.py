@@ -1,12 +1,33 @@
-"""What all sections of a run config share."""
+"""What all sections of a run config share, and what all run configs do."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import re
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    field_validator,
+)
+
+from interp.errors import UserError
 
 T = TypeVar("T")
+
+
+class ConfigError(UserError):
+    """A config that cannot be run; `problems` has one line per problem."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
 
 
 class Section(BaseModel):
@@ -24,5 +45,40 @@ def _without_repeats(values: list[T]) -> list[T]:
     return values
 
 
-OneOrMany = (BeforeValidator(_as_list), AfterValidator(_without_repeats), Field(min_length=1))
+AnyNumber = (BeforeValidator(_as_list), AfterValidator(_without_repeats))
+"""For a list that may be written as its one entry, or be empty."""
+OneOrMany = (*AnyNumber, Field(min_length=1))
 """For a list that may be written as its one entry."""
+
+
+class FolderConfig(Section):
+    """What every run has, whatever it measures: a folder and a seed."""
+
+    FREE: ClassVar[tuple[str, ...]] = ("out", "name")
+    """Keys, or sections with a dot behind, that decide nothing of what is in the run folder: a
+    run may be gone on with under others."""
+
+    name: StrictStr
+    """Names the run folder."""
+    seed: StrictInt = Field(default=0, ge=0)
+    """Of the data, sampling, shuffles, corruptions and intervals."""
+    out: StrictStr = "runs"
+    """The folder that holds run folders."""
+
+    @field_validator("name")
+    @classmethod
+    def _folder_name(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise ValueError(
+                f"{name!r} cannot name a folder; use letters, digits, '.', '_' and '-'"
+            )
+        return name
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know before it runs, a line each."""
+        return []
+
+    @property
+    def run_dir(self) -> Path:
+        return Path(self.out).expanduser() / self.name

@@ -1,12 +1,7 @@
-"""What a run is told to do: typed, checked before any weights are read.
-
-`load_config` reads a YAML file, applies `--set key=value` overrides and reports every
-problem it finds, one line each: file, key, value, remedy.
-"""
+"""What a run over traces is told: models, tasks, probes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -19,14 +14,12 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
-    ValidationError,
-    field_validator,
     model_validator,
 )
 
 from experiments import registry
-from experiments.config.base import OneOrMany, Section
-from experiments.config.errors import explain, shown, without_empty_sections
+from experiments.config.base import FolderConfig, OneOrMany, Section
+from experiments.config.errors import shown
 from experiments.config.probes import (
     AttentionConfig,
     CausalEffectsConfig,
@@ -42,19 +35,9 @@ from experiments.config.probes import (
     TaxonomyConfig,
     TracingConfig,
 )
-from experiments.config.yaml_source import Tree, read_tree
 from experiments.tasks import base_name, task_problem
-from interp.errors import UserError
 
 T = TypeVar("T")
-
-
-class ConfigError(UserError):
-    """A config that cannot be run; `problems` has one line per problem."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
 
 
 def _known(check: Callable[[str], str | None]) -> AfterValidator:
@@ -172,15 +155,9 @@ class ReportConfig(Section):
     """Resamples behind the interval of SLRC."""
 
 
-class RunConfig(Section):
-    """A whole run."""
+class RunConfig(FolderConfig):
+    """A run over traces: models write them, probes measure them."""
 
-    name: StrictStr
-    """Names the run folder."""
-    seed: StrictInt = Field(default=0, ge=0)
-    """Of the data, sampling, shuffles, corruptions and intervals."""
-    out: StrictStr = "runs"
-    """The folder that holds run folders."""
     model: ModelConfig
     tasks: Annotated[list[TaskName], *OneOrMany]
     data: DataConfig = DataConfig()
@@ -202,15 +179,6 @@ class RunConfig(Section):
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
     report: ReportConfig = ReportConfig()
-
-    @field_validator("name")
-    @classmethod
-    def _folder_name(cls, name: str) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise ValueError(
-                f"{name!r} cannot name a folder; use letters, digits, '.', '_' and '-'"
-            )
-        return name
 
     @model_validator(mode="after")
     def _every_model_has_a_task(self) -> RunConfig:
@@ -236,10 +204,6 @@ class RunConfig(Section):
         return self
 
     @property
-    def run_dir(self) -> Path:
-        return Path(self.out).expanduser() / self.name
-
-    @property
     def pairs(self) -> list[tuple[str, str]]:
         """(model, task), models outermost, without those that do not fit each other."""
         return registry.pairs(self.model.name, self.tasks)
@@ -250,26 +214,10 @@ class RunConfig(Section):
         not name the tasks again."""
         return [task for task in self.tasks if not any(t == task for _, t in self.pairs)]
 
-
-def load_config(path: str | Path, overrides: list[str] | None = None) -> RunConfig:
-    """Read and check a run config.
-
-    Args:
-        path: a YAML file.
-        overrides: `key.sub=value` each, the value in YAML.
-
-    Raises:
-        ConfigError: with a line per problem.
-    """
-    try:
-        tree = read_tree(Path(path), overrides or [])
-    except UserError as error:
-        raise ConfigError(str(error).split("\n")) from error
-    return _validated(tree)
-
-
-def _validated(tree: Tree) -> RunConfig:
-    try:
-        return RunConfig.model_validate(without_empty_sections(tree.values, RunConfig))
-    except ValidationError as error:
-        raise ConfigError(explain(tree, error, RunConfig)) from None
+    @property
+    def notes(self) -> list[str]:
+        return [
+            f"task {task!r} is left out: no model here can do it; "
+            f"{registry.partner_hint_for_task(task)}"
+            for task in self.idle_tasks
+        ]

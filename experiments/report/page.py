@@ -1,25 +1,15 @@
-"""One self-contained report.html: opens offline, asks nothing of any network.
-
-Whatever a model wrote is escaped and its control characters are made visible; a content
-security policy in the page admits no script but the one that sorts its tables.
-"""
+"""One self-contained report.html of a run over traces: opens offline, asks nothing of any
+network."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 
 from experiments.report.figures import pictures
-from experiments.report.picture import Picture, svg
+from experiments.report.html import HtmlTable, drawing, flat, html_table, read_json, render_page
 from experiments.report.traceview import (
     EDIT_SHORT,
     EDIT_WORDS,
@@ -32,7 +22,7 @@ from experiments.report.traceview import (
 from experiments.runs.store import write_atomically
 from experiments.tables.outcomes import place_of
 from experiments.tables.results import Results
-from experiments.tables.textual import number, readable, visible
+from experiments.tables.textual import visible
 from experiments.tables.tidy import rows, where
 from experiments.tables.verdict import (
     IGNORED,
@@ -41,7 +31,6 @@ from experiments.tables.verdict import (
     Check,
     instrument_checks,
     model_order,
-    percent,
     verdicts,
 )
 
@@ -222,24 +211,6 @@ REASONS = {
 
 
 @dataclass(frozen=True)
-class Cell:
-    text: str
-    sort: str
-    """What the table is sorted by: a number in full, or the text."""
-    interval: str = ""
-
-
-@dataclass(frozen=True)
-class HtmlTable:
-    """A table ready for the template."""
-
-    name: str
-    heading: list[str]
-    numeric: list[bool]
-    rows: list[list[Cell]]
-
-
-@dataclass(frozen=True)
 class Waterfall:
     """Where the items of one model and task went: stages with (reason, n) summing to a total."""
 
@@ -265,14 +236,9 @@ def render(found: Results) -> str:
     places = {place_of(r) for r in found.records}
     shown = typical(found.records, found.report.traces)
     checks = instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
-    drawn = {p.name: _drawing(p) for p in pictures(made)}
-    script = _asset("report.js")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"percent": percent, "number": number}
-    environment.globals["script_hash"] = _hash(script)
-    return environment.from_string(_asset("template.html.jinja")).render(
+    drawn = {p.name: drawing(p) for p in pictures(made)}
+    return render_page(
+        "template.html.jinja",
         name=visible(run_dir.resolve().name),
         n_models=len({model for model, _, _ in places}),
         n_tasks=len({task for _, task, _ in places}),
@@ -288,7 +254,7 @@ def render(found: Results) -> str:
         checks=checks,
         instrument=_instrument(checks),
         figures=drawn,
-        tables={name: html_table(name, table) for name, table in made.items()},
+        tables={name: _table(name, table) for name, table in made.items()},
         traces=[trace_view(found.whole(place)) for place in shown],
         marks=MARKS,
         meanings=MEANINGS,
@@ -308,26 +274,13 @@ def render(found: Results) -> str:
             }
             for u in found.failures
         ],
-        environment=_flat(_json(run_dir / "environment.json")),
+        environment=flat(read_json(run_dir / "environment.json")),
         config=visible((run_dir / "config.yaml").read_text("utf-8")),
-        style=Markup(_asset("report.css")),
-        script=Markup(script),
     )
 
 
-def html_table(name: str, table: pd.DataFrame) -> HtmlTable:
-    """A table for reading, planted models first, with the numbers in full kept for sorting."""
-    if "model" in table:
-        by_model = {"by": "model", "key": lambda column: column.map(model_order)}
-        table = table.sort_values(**by_model, kind="stable")
-    names, numeric, texts = readable(table)
-    body = [
-        [_cell(text, row[column]) for text, column in zip(line, names, strict=True)]
-        for line, row in zip(texts, rows(table), strict=True)
-    ]
-    labels = LABELS | {"n": COUNTED.get(name, "items")}
-    heading = [labels.get(n, n.replace("_", " ")) for n in names]
-    return HtmlTable(name, heading, numeric, body)
+def _table(name: str, table: pd.DataFrame) -> HtmlTable:
+    return html_table(name, table, LABELS | {"n": COUNTED.get(name, "items")})
 
 
 def waterfalls(exclusions: pd.DataFrame) -> list[Waterfall]:
@@ -364,45 +317,3 @@ def _instrument(checks: list[Check]) -> str:
     if not checks:
         return "absent"
     return "passes" if all(check.passed for check in checks) else "fails"
-
-
-def _drawing(picture: Picture) -> dict[str, Any]:
-    drawn = None if picture.figure is None else Markup(svg(picture))
-    return {
-        "title": picture.title,
-        "caption": picture.caption,
-        "absent": picture.absent,
-        "svg": drawn,
-        "name": picture.name,
-    }
-
-
-def _cell(text: str, value: Any) -> Cell:
-    shown, bracket, interval = text.partition(" [")
-    if isinstance(value, float):
-        return Cell(shown, repr(value), f"{interval.removesuffix(']')}" if bracket else "")
-    return Cell(text, str(value))
-
-
-def _asset(name: str) -> str:
-    folder = resources.files("experiments.report").joinpath("assets")
-    return folder.joinpath(name).read_text("utf-8")
-
-
-def _hash(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
-
-
-def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
-    """Nested settings as dotted names and texts; lists of scalars on one line."""
-    if isinstance(value, dict):
-        return [pair for k, v in value.items() for pair in _flat(v, f"{name}.{k}".lstrip("."))]
-    if isinstance(value, list) and any(isinstance(v, dict | list) for v in value):
-        return [pair for i, v in enumerate(value, 1) for pair in _flat(v, f"{name} {i}")]
-    if isinstance(value, list):
-        value = ", ".join(map(str, value))
-    return [(visible(name), "–" if value in (None, "") else visible(str(value)))]

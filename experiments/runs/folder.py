@@ -7,21 +7,20 @@ import difflib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import ValidationError
 
-from experiments.config import RunConfig, load_config
+from experiments.config import ConfigError, FolderConfig, load_config
+from experiments.config.load import config_kind
 from experiments.config.yaml_source import read_tree
 from interp.errors import UserError
 
+C = TypeVar("C", bound=FolderConfig)
+
 SCHEMA = 1
 """Raised when records come to mean something else; part of every unit id."""
-
-
-MOVES = ("out", "name")
-"""Keys of a config that say where its run folder is, and nothing of what is in it."""
 
 
 class StoreError(UserError):
@@ -51,13 +50,13 @@ def existing_run(run_dir: str | Path) -> Path:
     raise StoreError(f"{path}: no such run folder{hint}")
 
 
-def read_config(run_dir: str | Path) -> RunConfig:
+def read_config(run_dir: str | Path, must_be: type[C] = FolderConfig) -> C:
     """The resolved config of a run.
 
     Raises:
         ConfigError: it cannot be run on this machine, e.g. a model's folder is gone.
     """
-    return load_config(existing_run(run_dir) / "config.yaml")
+    return load_config(existing_run(run_dir) / "config.yaml", must_be=must_be)
 
 
 def read_environment(run_dir: Path) -> dict[str, Any]:
@@ -117,7 +116,7 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def to_yaml(config: RunConfig) -> str:
+def to_yaml(config: FolderConfig) -> str:
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
@@ -125,7 +124,7 @@ def has_records(run_dir: Path) -> bool:
     return any(p.stat().st_size for p in (run_dir / "records").glob("*.jsonl"))
 
 
-def check_config(config: RunConfig, in_use: bool = False) -> None:
+def check_config(config: FolderConfig, in_use: bool = False) -> None:
     """Refuse a run folder that holds another run's records, or is in use for another run.
 
     `out` and `name` may differ: a run folder may be moved and renamed.
@@ -146,7 +145,7 @@ def check_config(config: RunConfig, in_use: bool = False) -> None:
             "use another name (--set name=…)"
         )
     stored = _completed(stored_config(run_dir))
-    differing = differences(stored, config.model_dump(mode="json"), MOVES)
+    differing = differences(stored, config.model_dump(mode="json"), config.FREE)
     if differing:
         told = "; ".join(
             f"{k}: {json.dumps(there)} there, {json.dumps(here)} now"
@@ -166,17 +165,26 @@ def stored_config(run_dir: Path) -> dict[str, Any]:
 def _completed(stored: dict[str, Any]) -> dict[str, Any]:
     """What an older version left out, with its defaults: a key it did not know was not set."""
     try:
-        return RunConfig.model_validate(stored).model_dump(mode="json")
-    except ValidationError:
+        return config_kind(stored).model_validate(stored).model_dump(mode="json")
+    except (ValidationError, ConfigError):
         return stored
 
 
 def differences(
     one: dict[str, Any], other: dict[str, Any], ignore: tuple[str, ...]
 ) -> list[tuple[str, Any, Any]]:
-    """(dotted key, one's value, the other's) where two configs differ."""
+    """(dotted key, one's value, the other's) where two configs differ.
+
+    Args:
+        ignore: keys that do not count; with a dot at the end, whole sections.
+    """
     a, b = _flat(one), _flat(other)
-    return [(k, a.get(k), b.get(k)) for k in {**a, **b} if k not in ignore and a.get(k) != b.get(k)]
+    sections = tuple(name for name in ignore if name.endswith("."))
+    return [
+        (k, a.get(k), b.get(k))
+        for k in {**a, **b}
+        if k not in ignore and not k.startswith(sections) and a.get(k) != b.get(k)
+    ]
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

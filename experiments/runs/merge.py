@@ -17,11 +17,11 @@ from pathlib import Path
 
 import yaml
 
+from experiments.config.load import config_kind
 from experiments.runs import planfile
 from experiments.runs.append import Appender, cut_torn_line
 from experiments.runs.arrays import beside, read_blob
 from experiments.runs.folder import (
-    MOVES,
     StoreError,
     differences,
     existing_run,
@@ -195,7 +195,7 @@ def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
 
 def _same_run(one: Path, other: Path) -> None:
     here, there = (stored_config(f) for f in (one, other))
-    if differing := differences(here, there, MOVES):
+    if differing := differences(here, there, config_kind(here).FREE):
         told = "; ".join(f"{k}: {json.dumps(a)} and {json.dumps(b)}" for k, a, b in differing)
         raise StoreError(f"{one} and {other} are parts of different runs ({told})")
     plans = _plan(one), _plan(other)

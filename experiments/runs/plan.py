@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.config import ConfigError, RunConfig
 from experiments.fingerprint import fingerprint
@@ -16,6 +16,11 @@ from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
 from experiments.runs.units import Key, UnitIds
 from experiments.tasks import LoadSettings, Task, get_task
 from interventions.trace import Question
+
+if TYPE_CHECKING:
+    from experiments.runs.planfile import Shard
+    from experiments.runs.store import Store
+    from experiments.runs.work import TraceWork
 
 STEPS_GUESSED = 5
 """Steps per trace in estimates made before the traces exist."""
@@ -63,6 +68,31 @@ class Plan:
             StoredItem(i.model, i.task.name, i.question.id, i.units, i.anyway) for i in self.items
         )
         return StoredPlan(self.config.generation.batch_size, tuple(items))
+
+    def summary(self) -> str:
+        """What a run would do, for `--dry-run`."""
+        config = self.config
+        index = Index.of(config.run_dir)
+        branches = sum(PROBES[p].branches(STEPS_GUESSED, config) for p in config.probes)
+        lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}", ""]
+        header = ("model", "task", "items", "traces to write", "items to probe", "branches, about")
+        table = []
+        for model, task in config.pairs:
+            items = [i for i in self.items if (i.model, i.task.name) == (model, task)]
+            traces = sum(not index.is_done(i.key("trace"), i.trace) for i in items)
+            probes = sum(not is_finished(index, i) for i in items)
+            table.append((model, task, len(items), traces, probes, probes * branches))
+        lines += columns([header, *table, total(table)])
+        lines += ["", f"branches are estimated at {STEPS_GUESSED} steps per trace"]
+        return "\n".join(lines)
+
+    def work(self, store: Store, shard: Shard) -> TraceWork:
+        from experiments.runs.work import TraceWork
+
+        return TraceWork(self, store, shard)
+
+    def then(self) -> None:
+        """Nothing: every unit is known from the start."""
 
 
 def plan(config: RunConfig) -> Plan:
@@ -128,21 +158,3 @@ def _item(
         for name, ids in probes.items()
     }
     return Item(model, task, question, trace, of_probes)
-
-
-def summary(plan: Plan) -> str:
-    """What a run would do, for `--dry-run`."""
-    config = plan.config
-    index = Index.of(config.run_dir)
-    branches = sum(PROBES[p].branches(STEPS_GUESSED, config) for p in config.probes)
-    lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}", ""]
-    header = ("model", "task", "items", "traces to write", "items to probe", "branches, about")
-    table = []
-    for model, task in config.pairs:
-        items = [i for i in plan.items if (i.model, i.task.name) == (model, task)]
-        traces = sum(not index.is_done(i.key("trace"), i.trace) for i in items)
-        probes = sum(not is_finished(index, i) for i in items)
-        table.append((model, task, len(items), traces, probes, probes * branches))
-    lines += columns([header, *table, total(table)])
-    lines += ["", f"branches are estimated at {STEPS_GUESSED} steps per trace"]
-    return "\n".join(lines)

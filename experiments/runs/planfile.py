@@ -31,7 +31,7 @@ class HasUnits(Protocol):
 
     @property
     def units(self) -> dict[str, str]:
-        """Stage -> unit id, the trace first."""
+        """Stage -> unit id, the trace first where there is one."""
         ...
 
     @property
@@ -44,13 +44,13 @@ class HasUnits(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """One question that one model is asked."""
+    """One thing that one model is asked."""
 
     model: str
     task: str
     item: str
     units: dict[str, str]
-    """Stage -> unit id, the trace first."""
+    """Stage -> unit id, the trace first where there is one."""
     anyway: tuple[str, ...] = ()
     """Stages that run where the trace is excluded, too."""
 
@@ -149,7 +149,11 @@ def missing(index: Index, item: HasUnits) -> list[str]:
     An excluded trace lacks only those that ask about the question alone.
     """
     units, trace = item.units, item.key("trace")
-    skips = index.is_done(trace, units["trace"]) and index.excluded(trace) is not None
+    skips = (
+        "trace" in units
+        and index.is_done(trace, units["trace"])
+        and index.excluded(trace) is not None
+    )
     return [
         stage
         for stage, unit in units.items()

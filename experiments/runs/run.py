@@ -1,37 +1,65 @@
-"""Work through a plan: generate, probe, then tables, figures and report.
+"""Carry a run out: plan, work, outputs. What each of these is depends on the kind of run.
 
-One model is in memory at a time. What is stored is never made again, so a run that was
-stopped, however hard, goes on where it was.
+What is stored is never made again, so a run that was stopped, however hard, goes on where it was.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
-import torch
-from transformers.utils import logging as transformers_logging
-
-import interp
-from experiments.config import RunConfig
-from experiments.measures import PROBES
+from experiments.config import FolderConfig, RunConfig
+from experiments.config.load import config_kind
 from experiments.runs.environment import environment
-from experiments.runs.plan import Item, Plan, plan
-from experiments.runs.planfile import Shard, failures, is_finished, missing
-from experiments.runs.progress import Meter
-from experiments.runs.store import Key, Store, outputs_lock, storable
-from experiments.traces import TraceSettings, make_traces, to_record, to_trace
-from interp.errors import UserError
-from interp.memory import free, within_memory
-from interp.size import size_of
-from interventions import Trace
+from experiments.runs.folder import stored_config
+from experiments.runs.planfile import Shard, StoredPlan
+from experiments.runs.store import Store, outputs_lock
 
-Records = list[dict[str, Any]]
+
+class Work(Protocol):
+    """One worker's part of a run."""
+
+    problems: list[str]
+    """A line per model that could not be used; the others were."""
+    stopped: str
+    """Why it ended before all was done, though nothing is wrong: a spent budget."""
+    has_outputs: bool
+    """Whether there are tables and a page to be made of it."""
+
+    def go(self) -> None:
+        """Do all that is missing."""
+        ...
+
+    def failures(self) -> list[str]: ...
+
+    def done(self) -> str:
+        """How far it is, in words."""
+        ...
+
+
+class AnyPlan(Protocol):
+    """What there is to do, whatever is measured; made without reading weights."""
+
+    @property
+    def config(self) -> FolderConfig: ...
+
+    def stored(self) -> StoredPlan:
+        """What of it is kept in the run folder."""
+        ...
+
+    def summary(self) -> str:
+        """What a run would do, for `--dry-run`."""
+        ...
+
+    def work(self, store: Store, shard: Shard) -> Work: ...
+
+    def then(self) -> AnyPlan | None:
+        """What can only be planned once this is done; None where this is all."""
+        ...
 
 
 @dataclass
@@ -45,9 +73,28 @@ class Outcome:
     done: str = ""
     problems: list[str] = field(default_factory=list)
     """A line per model that could not be used; the others were."""
+    stopped: str = ""
+    """Why it ended early though nothing is wrong; the same command goes on."""
 
 
-def run(config: RunConfig, shard: Shard | None = None) -> Outcome:
+def plan(config: FolderConfig) -> AnyPlan:
+    """What there is to do.
+
+    Raises:
+        ConfigError: data that cannot be read, or holds no item.
+    """
+    if isinstance(config, RunConfig):
+        from experiments.runs.plan import plan as of_traces
+
+        return of_traces(config)
+    from experiments.c2faith.config import C2FaithConfig
+    from experiments.c2faith.plan import plan as of_c2faith
+
+    assert isinstance(config, C2FaithConfig), type(config)
+    return of_c2faith(config)
+
+
+def run(config: FolderConfig, shard: Shard | None = None) -> Outcome:
     """Do what is missing of a run.
 
     With one of several shards, tables and report are left to `write_outputs`.
@@ -60,240 +107,36 @@ def run(config: RunConfig, shard: Shard | None = None) -> Outcome:
     return work_through(whole, shard)
 
 
-def work_through(whole: Plan, shard: Shard | None = None) -> Outcome:
+def work_through(whole: AnyPlan, shard: Shard | None = None) -> Outcome:
     """`run` of a plan that is already made."""
     shard = shard or Shard()
     with (
         _standard_output_kept_clean(),
         Store(whole.config, environment(), shard.worker, whole.stored()) as store,
     ):
-        work = _Work(whole, store, shard)
+        work = whole.work(store, shard)
         try:
             work.go()
-            if shard.of == 1:
+            ended = Outcome(
+                store.run_dir, work.failures(), problems=work.problems, stopped=work.stopped
+            )
+            cut_short = ended.failures or ended.problems or ended.stopped
+            more = None if cut_short else whole.then()
+            if more is None and shard.of == 1 and work.has_outputs:
                 write_outputs(store.run_dir)
         except KeyboardInterrupt:
             return Outcome(store.run_dir, work.failures(), True, work.done())
-        return Outcome(store.run_dir, work.failures(), problems=work.problems)
+    return ended if more is None else work_through(more, shard)
 
 
 def write_outputs(run_dir: Path) -> Path:
     """Tables, figures and report from the stored records; gives the report's path."""
-    from experiments.report.figures import write_figures
-    from experiments.report.page import write_report
-    from experiments.runs.arrays import pack
-    from experiments.tables.results import results
-    from experiments.tables.write import write_tables
-
     with _standard_output_kept_clean(), outputs_lock(run_dir):
-        found = results(run_dir)
-        for probe in PROBES:
-            pack(run_dir, found.index, probe)
-        write_tables(found)
-        write_figures(found)
-        return write_report(found)
-
-
-class _Work:
-    def __init__(self, whole: Plan, store: Store, shard: Shard) -> None:
-        self.config = whole.config
-        self.store = store
-        self.index = store.index
-        batch = self.config.generation.batch_size
-        self.batches = {m: shard.mine(whole.of(m), batch) for m in self.config.model.name}
-        self.items = [i for b in self.batches.values() for batch in b for i in batch]
-        self.meter = Meter()
-        self.problems: list[str] = []
-        self._handles: dict[tuple[str, str, str], int] = {}
-        self._announced: set[Key] = set()
-        """Units that the meter expects."""
-
-    def go(self) -> None:
-        todo = {m: [i for b in batches for i in b] for m, batches in self.batches.items()}
-        todo = {
-            m: items
-            for m, items in todo.items()
-            if not all(is_finished(self.index, i) for i in items)
-        }
-        self._announce(todo)
-        with self.meter:
-            for name, items in todo.items():
-                try:
-                    model = self._load(name)
-                except UserError as error:
-                    # A model that cannot be used must not cost the night of the others.
-                    if len(todo) == 1:
-                        raise
-                    self.problems.append(str(error))
-                    self.meter.say(f"left out: {error}")
-                    continue
-                for batch in self.batches[name]:
-                    self._generate(model, batch)
-                for item in items:
-                    self._probe(model, item)
-                del model
-                free()
-        if self.problems and len(self.problems) == len(todo):
-            raise UserError("\n".join(self.problems))
-
-    def failures(self) -> list[str]:
-        return [
-            f"{i.model} · {i.task.name} · {i.question.id} · {stage}: {reason}"
-            for i in self.items
-            for stage, reason in failures(self.index, i)
-        ]
-
-    def done(self) -> str:
-        finished = sum(is_finished(self.index, i) for i in self.items)
-        return f"{finished} of {len(self.items)} items are done"
-
-    def _announce(self, todo: dict[str, list[Item]]) -> None:
-        for model, items in todo.items():
-            short = model.rpartition("/")[2]
-            tiny = model.startswith("planted:")
-            new = [i for i in items if not self.index.is_done(i.key("trace"), i.trace)]
-            label = f"{short} · traces"
-            self._handles[model, "", "trace"] = self.meter.expect(label, len(new), "trace", tiny)
-            for task in dict.fromkeys(i.task.name for i in items):
-                for probe in self.config.probes:
-                    left = [
-                        i for i in items if i.task.name == task and probe in missing(self.index, i)
-                    ]
-                    self._announced |= {i.key(probe) for i in left}
-                    self._handles[model, task, probe] = self.meter.expect(
-                        f"{short} · {task} · {probe}", len(left), probe, tiny
-                    )
-
-    def _load(self, name: str) -> interp.Model:
-        c = self.config.model
-        self.meter.say(f"loading {name}")
-        transformers_logging.disable_progress_bar()
-        model = interp.load(
-            name,
-            dtype=c.dtype,
-            device=c.device,
-            revision=c.revision,
-            quantize=c.quantize,
-            device_map=c.device_map,
-        )
-        if self.config.token_budget is not None:
-            model.token_budget = self.config.token_budget
-        # says so at once where the config asks of its template what that cannot give
-        model.prompt("?", thinking=c.thinking)
-        if model.tree_reason:
-            self.meter.say(f"{name}: branches run one by one: {model.tree_reason}")
-        size = size_of(model.hf)
-        self.store.note_model(
-            name,
-            {
-                "revision": model.revision,
-                "dtype": model.dtype,
-                "device": str(model.device),
-                "layers": model.n_layers,
-                "parameters": size.total,
-                "active_parameters": size.active,
-                "reasoning_format": model.format.name,
-                "tree_reason": model.tree_reason,
-                "checks": list(model.checks),
-            },
-        )
-        return model
-
-    def _generate(self, model: interp.Model, batch: list[Item]) -> None:
-        missing = [i for i in batch if not self.index.is_done(i.key("trace"), i.trace)]
-        if not missing:
-            return
-        self.meter.begin(self._handles[model.name, "", "trace"])
-        started = time.perf_counter()
-        # the whole batch, though some may be stored: other company could change the tokens
-        found = self._traces(model, batch)
-        seconds = (time.perf_counter() - started) / len(batch)
-        for item, made in zip(batch, found, strict=True):
-            if item in missing:
-                self._keep(item, "trace", item.trace, made, seconds)
-        self.meter.advance(len(missing))
-
-    def _traces(self, model: interp.Model, batch: list[Item]) -> list[Records | Exception]:
-        try:
-            settings = trace_settings(self.config)
-            asked = [(i.task, i.question) for i in batch]
-
-            def work() -> list[Trace]:
-                return make_traces(
-                    model, asked, settings, on_done=lambda i, trace: self.meter.tick()
-                )
-
-            traces = within_memory(model, work, self._on_less(model))
-            return [storable([to_record(t)]) for t in traces]
-        except Exception as error:
-            if len(batch) == 1:
-                return [error]
-        # one bad item must not take its batch with it: ask one at a time to find it
-        return [found for item in batch for found in self._traces(model, [item])]
-
-    def _probe(self, model: interp.Model, item: Item) -> None:
-        if not self.index.is_done(item.key("trace"), item.trace):
-            return
-        trace = None
-        lacking = missing(self.index, item)
-        for name in item.probes:
-            self.meter.begin(self._handles[model.name, item.task.name, name])
-            if name in lacking:
-                trace = trace or to_trace(self.index.records(item.key("trace"))[0])
-                started = time.perf_counter()
-                made: Records | Exception
-                try:
-                    made = self._measure(model, name, item, trace)
-                except Exception as error:
-                    made = error
-                self._keep(item, name, item.probes[name], made, time.perf_counter() - started)
-            if item.key(name) in self._announced:
-                self.meter.advance()
-
-    def _measure(self, model: interp.Model, name: str, item: Item, trace: Trace) -> Records:
-        def work() -> Records:
-            return storable(PROBES[name].measure(model, item.task, trace, self.config))
-
-        return within_memory(model, work, self._on_less(model))
-
-    def _on_less(self, model: interp.Model) -> Callable[[int], None]:
-        def note(budget: int) -> None:
-            line = f"{model.name}: out of memory; goes on with a token budget of {budget}"
-            self.meter.say(line)
-            self.store.note(line)
-
-        return note
-
-    def _keep(
-        self, item: Item, stage: str, unit: str, made: Records | Exception, seconds: float
-    ) -> None:
-        failed = None
-        if isinstance(made, Exception):
-            failed = f"{type(made).__name__}: {' '.join(str(made).split())[:300]}"
-            self.meter.say(f"failed: {item.task.name} · {item.question.id} · {stage}: {failed}")
-        records = [] if isinstance(made, Exception) else made
-        self.store.add(unit, item.key(stage), records, failed, seconds)
-        if isinstance(made, torch.AcceleratorError):
-            raise UserError(
-                f"{item.model}: the device failed and takes no more work ({failed}); "
-                "run again: it goes on from here"
-            )
-
-
-def trace_settings(config: RunConfig) -> TraceSettings:
-    """How a run's traces are made."""
-    g, c = config.generation, config.slrc
-    return TraceSettings(
-        max_new_tokens=g.max_new_tokens,
-        temperature=g.temperature,
-        top_p=g.top_p,
-        seed=config.seed,
-        batch_size=g.batch_size,
-        thinking=config.model.thinking,
-        segmentation=c.segmentation,
-        min_step_chars=c.min_step_chars,
-        conclusion=c.conclusion,
-    )
+        if config_kind(stored_config(run_dir)) is RunConfig:
+            from experiments.report.outputs import write_all
+        else:
+            from experiments.c2faith.outputs import write_all
+        return write_all(run_dir)
 
 
 @contextlib.contextmanager

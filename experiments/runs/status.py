@@ -85,6 +85,8 @@ class Status:
     """Of work, for one worker; None where nothing like it was timed yet."""
     reported: bool
     """Whether report.html is there."""
+    of_traces: bool = True
+    """Whether models write traces here, which may be excluded."""
 
     @property
     def at_work(self) -> int:
@@ -104,6 +106,8 @@ class Status:
             out.append(self._speed())
         out += [_told(w) for w in self.workers if left and w.at_work]
         header = ("model", "task", "items", "traces", "done", "excluded", "failed", "left")
+        if not self.of_traces:
+            header = tuple(name for name in header if name not in ("traces", "excluded"))
         rows = [tuple(getattr(g, name) for name in header) for g in self.groups]
         last = [(*r, _rate(g)) for r, g in zip(rows, self.groups, strict=True)]
         out += ["", *columns([(*header, "a minute"), *last, (*total(rows), "")])]
@@ -156,6 +160,7 @@ def status(run_dir: Path, now: float | None = None) -> Status:
         _workers(run_dir, max(pace.values(), default=0.0), time.time() if now is None else now),
         _left(index, planned, pace),
         (run_dir / "report.html").is_file(),
+        any("trace" in i.units for i in planned.items),
     )
 
 
@@ -170,7 +175,7 @@ def _group(
         model,
         task,
         len(items),
-        sum(index.is_done(i.key("trace"), i.units["trace"]) for i in items),
+        sum(index.is_done(i.key("trace"), i.units["trace"]) for i in items if "trace" in stages),
         len(done),
         sum(index.excluded(i.key("trace")) is not None for i in done),
         failed,

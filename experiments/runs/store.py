@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from experiments.config import RunConfig
+from experiments.config import FolderConfig
 from experiments.runs import planfile
 from experiments.runs.append import Appender, cut_torn_line
 from experiments.runs.arrays import SUFFIX, take_arrays, to_blob
@@ -105,7 +105,7 @@ class Store:
 
     def __init__(
         self,
-        config: RunConfig,
+        config: FolderConfig,
         environment: dict[str, Any],
         worker: str = "main",
         plan: StoredPlan | None = None,

@@ -59,7 +59,7 @@ class Run:
 
     @cached_property
     def config(self) -> RunConfig:
-        return read_config(self.path)
+        return read_config(self.path, RunConfig)
 
     @cached_property
     def traces(self) -> pd.DataFrame:

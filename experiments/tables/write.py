@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pandas as pd
 
@@ -18,12 +19,22 @@ def write_tables(found: Results) -> None:
 
     Beside them `paper_<name>`: the same numbers in the layout of the paper's tables.
     """
-    folder = make_folder(found.run_dir / "tables")
     laid_out = paper_tables(found.tables, read_environment(found.run_dir).get("models"))
-    read = {t.name: t.printed for t in laid_out}
-    for name, table in (found.tables | {t.name: t.data for t in laid_out}).items():
+    write_each(
+        found.run_dir,
+        found.tables | {t.name: t.data for t in laid_out},
+        {t.name: t.printed for t in laid_out},
+    )
+
+
+def write_each(
+    run_dir: Path, tables: Mapping[str, pd.DataFrame], printed: Mapping[str, pd.DataFrame]
+) -> None:
+    """Write tables by name; `printed` has those that readers see in another form."""
+    folder = make_folder(run_dir / "tables")
+    for name, table in tables.items():
         for suffix, render in _RENDERERS.items():
-            shown = table if suffix == ".csv" else read.get(name, table)
+            shown = table if suffix == ".csv" else printed.get(name, table)
             write_atomically(folder / f"{name}{suffix}", render(shown))
 
 

@@ -1,0 +1,22 @@
+"""All that a run over traces gives a reader: tables, figures, the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.measures import PROBES
+from experiments.report.figures import write_figures
+from experiments.report.page import write_report
+from experiments.runs.arrays import pack
+from experiments.tables.results import results
+from experiments.tables.write import write_tables
+
+
+def write_all(run_dir: Path) -> Path:
+    """Write them from the stored records; gives the report's path."""
+    found = results(run_dir)
+    for probe in PROBES:
+        pack(run_dir, found.index, probe)
+    write_tables(found)
+    write_figures(found)
+    return write_report(found)
