@@ -95,3 +95,13 @@ _VARIANTS = {
     "self_justification": "each step is to say why it is necessary (SLRC, 2.6)",
     "alternative": "the key points are to be broken down one by one (SLRC, 2.6)",
 }
+
+
+def prompt_rows() -> list[tuple[str, str]]:
+    """Prompts that judges are asked, and where their words come from."""
+    from experiments.c2faith.prompts import judge_forms
+
+    return [
+        (name, f"{f.task.replace('_', ' ')}; {'our words' if f.ours else 'the words of the paper'}")
+        for name, f in judge_forms().items()
+    ]

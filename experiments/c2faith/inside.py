@@ -1,10 +1,18 @@
-"""The causal items as a model reads them from inside (`probes.broken_step`)."""
+"""What a model shows inside while it reads a broken chain: items in, rows for the tables out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from experiments.c2faith.config import InternalsConfig
 from experiments.c2faith.items import CausalItem
 from experiments.c2faith.prm800k import ANSWER
 from probes.broken_chain import BrokenChain
+
+if TYPE_CHECKING:
+    from interp.model import Model
+    from probes.record import Record
 
 
 def broken_chain(item: CausalItem, dataset: str = "c2faith") -> BrokenChain:
@@ -25,3 +33,28 @@ def stated_answer(step: str) -> str | None:
     """What stands under the last "# Answer" of a step; None where there is none."""
     _, mark, after = step.rpartition(ANSWER)
     return after.strip() or None if mark else None
+
+
+def look_inside(model: Model, item: CausalItem, c: InternalsConfig) -> list[Record]:
+    """Two records, of the broken chain and of the chain as it was (`probes.broken_step`)."""
+    from probes.broken_step import BrokenStepSettings, broken_step
+
+    settings = BrokenStepSettings(
+        signals=tuple(c.signals), answer_cue=c.answer_cue, layer=c.layer, thinking=c.thinking
+    )
+    return broken_step(model, broken_chain(item), settings)
+
+
+def inside_rows(
+    records: Iterable[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """A row per item, condition and signal: of the target's scores, and of the step named."""
+    from probes.broken_step import rows
+
+    told = [row for record in records for row in rows(record)]
+    scores = ("model", "signal", "item", "chain", "condition", "score")
+    places = ("model", "signal", "item", "chain", "condition", "target", "predicted", "n_steps")
+    return (
+        [{name: row[name] for name in scores} for row in told],
+        [{name: row[name] for name in places} for row in told],
+    )

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -148,13 +148,24 @@ class Reply:
 class OnReply(Protocol):
     """Takes a reply as soon as it is there, so that it can be stored."""
 
-    def __call__(self, ask: Ask, reply: Reply) -> None: ...
+    def __call__(self, ask: Ask, reply: Reply, /) -> None: ...
 
 
 class OnText(Protocol):
     """Takes what was written as soon as it is there."""
 
-    def __call__(self, writing: Writing, reply: Reply) -> None: ...
+    def __call__(self, writing: Writing, reply: Reply, /) -> None: ...
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """Whatever can write a text: all judges but those that score."""
+
+    name: str
+
+    def write_all(self, writings: list[Writing], on_text: OnText) -> None:
+        """Every writing gets exactly one reply, in whatever order, on the caller's thread."""
+        ...
 
 
 class Judge(Protocol):

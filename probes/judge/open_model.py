@@ -9,17 +9,21 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from probes.judge.form import Ask, OnReply, Reply, Usage
+from probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
 from probes.judge.parse import read, request
 
 if TYPE_CHECKING:
     from interp.execute import Generation
     from interp.model import Model
     from interp.prompts import Prompt
+
+
+Put = Callable[[Any, Reply], None]
+"""Takes an ask or a writing, and what came back."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,10 @@ class GeneratingSettings:
             )
 
 
-def words(ask: Ask) -> str:
-    """The user message of an ask: the form's prompt and the request for the reply's form."""
+def words(ask: Ask | Writing) -> str:
+    """The user message: the prompt, and of an ask the request for the reply's form."""
+    if isinstance(ask, Writing):
+        return ask.prompt
     return f"{ask.prompt}\n\n{request(ask.form, ask.high)}"
 
 
@@ -85,19 +91,32 @@ class GeneratingJudge:
         Raises:
             FloatingPointError: the model's logits are not finite.
         """
+        self._all(asks, on_reply)
+
+    def write_all(self, writings: list[Writing], on_text: OnText) -> None:
+        """Every writing gets one reply, as soon as its text has come to an end.
+
+        Raises:
+            FloatingPointError: the model's logits are not finite.
+        """
+        self._all(writings, on_text)
+
+    def _all(self, asks: Sequence[Ask | Writing], on_reply: Put) -> None:
         for batch, room in self._batches(asks, on_reply):
             began, attempt, waiting = time.perf_counter(), 0, batch
             while waiting:
                 waiting = self._once(waiting, room, attempt, began, on_reply)
                 attempt += 1
 
-    def _batches(self, asks: list[Ask], on_reply: OnReply) -> Iterator[tuple[list[_Put], int]]:
+    def _batches(
+        self, asks: Sequence[Ask | Writing], on_reply: Put
+    ) -> Iterator[tuple[list[_Put], int]]:
         """Asks with as many tokens to write in, batch after batch."""
         limit = self.model.max_positions
         most = self.settings.max_new_tokens
         by_room: dict[int, list[_Put]] = {}
         for ask in asks:
-            prompt = self.model.prompt(words(ask), ask.form.system, self.settings.thinking)
+            prompt = self.model.prompt(words(ask), _system(ask), self.settings.thinking)
             room = most if limit is None else min(most, limit - len(prompt.ids))
             if room < 1:
                 on_reply(ask, overflow(self.model, len(prompt.ids) + 1))
@@ -110,7 +129,7 @@ class GeneratingJudge:
             yield batch, room
 
     def _once(
-        self, batch: list[_Put], room: int, attempt: int, began: float, on_reply: OnReply
+        self, batch: list[_Put], room: int, attempt: int, began: float, on_reply: Put
     ) -> list[_Put]:
         """Write every ask of a batch once; back come those to be drawn anew."""
         again: dict[int, _Put] = {}
@@ -133,16 +152,21 @@ class GeneratingJudge:
         )
         return [again[i] for i in sorted(again)]
 
-    def _seed(self, ask: Ask, attempt: int) -> int:
-        told = f"{self.settings.seed}\n{ask.form.name}\n{ask.id}\n{attempt}"
+    def _seed(self, ask: Ask | Writing, attempt: int) -> int:
+        name = "" if isinstance(ask, Writing) else ask.form.name
+        told = f"{self.settings.seed}\n{name}\n{ask.id}\n{attempt}"
         return int.from_bytes(hashlib.sha256(told.encode()).digest()[:8]) >> 1
+
+
+def _system(ask: Ask | Writing) -> str | None:
+    return ask.system if isinstance(ask, Writing) else ask.form.system
 
 
 @dataclass(frozen=True)
 class _Put:
     """An ask on its way through the model."""
 
-    ask: Ask
+    ask: Ask | Writing
     prompt: Prompt
     usage: Usage = field(default_factory=Usage)
     """Of the attempts so far."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 
 from interp.errors import UserError, did_you_mean
 from probes.judge import parse
-from probes.judge.form import Ask, Usage
+from probes.judge.form import Ask, Usage, Writing
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ MESSAGE_TOKENS = 12
 
 
 def estimate(
-    asks: Iterable[Ask], name: str, max_output: int, prices: Prices, prompted: bool = True
+    asks: Iterable[Ask | Writing], name: str, max_output: int, prices: Prices, prompted: bool = True
 ) -> Estimate:
     """Calls, tokens and cost of asking a judge, without calling it.
 
@@ -157,8 +157,11 @@ def estimate(
     """
     calls = tokens = 0
     for ask in asks:
-        schema = parse.request(ask.form, ask.high) if prompted else ""
-        texts = [t for t in (ask.form.system, ask.prompt, schema) if t]
+        texts = [ask.prompt]
+        if isinstance(ask, Ask):
+            texts += [ask.form.system or "", parse.request(ask.form, ask.high) if prompted else ""]
+        else:
+            texts.append(ask.system or "")
         tokens += math.ceil(sum(map(len, texts)) / CHARACTERS_PER_TOKEN) + MESSAGE_TOKENS
         calls += 1
     usage = Usage(calls, tokens, calls * max_output)

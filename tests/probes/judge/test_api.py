@@ -228,6 +228,15 @@ def test_a_reply_that_cannot_be_kept_ends_the_asking(server):
     assert sum(server.seen.values()) < 10
 
 
+@pytest.fixture
+def interruptible():
+    """A process that a shell put in the background ignores SIGINT from birth."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_keeps_what_was_answered(server):
     server.plan["never"] = [waits(20, says(GOOD))]
     kept = []

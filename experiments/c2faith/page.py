@@ -1,0 +1,175 @@
+"""The page of a C2-Faith run: the paper's tables and figures, and judgements word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.c2faith.plan import STAGES
+from experiments.c2faith.results import READINGS, C2Results
+from experiments.report.html import drawing, flat, html_table, read_json, render_page
+from experiments.report.picture import Picture
+from experiments.runs.store import write_atomically
+from experiments.tables.textual import visible
+
+LABELS = {
+    "n": "items",
+    "n_without_verdict": "without a verdict",
+    "n_control": "controls",
+    "n_control_without_verdict": "controls without a verdict",
+    "fpr": "false alarms",
+    "net": "net (detected − false alarms)",
+    "auroc": "AUROC",
+    "ece": "calibration error (ECE)",
+    "mae_all": "MAE, all",
+    "mae_detected": "MAE, detected",
+    "p": "p",
+}
+SECTIONS = (
+    (
+        "against",
+        "Judge against internals",
+        "The same broken steps, told from sound ones by what a judge says and by what a model "
+        "shows inside while it reads them. AUROC .5 is chance.",
+        ("c2_judge_against_internals",),
+        ("c2_judge_against_internals",),
+    ),
+    (
+        "detection",
+        "Detection (experiment 1)",
+        "One step is put to the judge with those before it. Detected: broken steps that it says "
+        "do not follow. False alarms: sound steps of which it says the same.",
+        ("c2_detection", "c2_mcnemar", "c2_calibration", "c2_positions", "c2_edit_types"),
+        ("c2_detection", "c2_positions", "c2_calibration", "c2_failure_overlap"),
+    ),
+    (
+        "localisation",
+        "Localisation (experiment 2)",
+        "The whole chain is put to the judge, which names the first step that does not follow, "
+        "or none.",
+        ("c2_localisation", "c2_within"),
+        ("c2_localisation", "c2_signed_error", "c2_within"),
+    ),
+    (
+        "coverage",
+        "Coverage",
+        "Chains with steps left out, rated for completeness. Inflation: the share of ratings of "
+        "three quarters of the scale and more.",
+        ("c2_coverage", "c2_coverage_pooled"),
+        ("c2_coverage_scores", "c2_coverage", "c2_radar"),
+    ),
+    (
+        "panel",
+        "Panels and prompts",
+        "Several judges as one, how far they agree, and how far the numbers hang on the prompt.",
+        ("c2_panel", "c2_agreement", "c2_prompts", "c2_prompt_agreement", "c2_predictors"),
+        (),
+    ),
+)
+"""(anchor, heading, text, tables, figures); what was not run is left out."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One judgement as the page tells it."""
+
+    model: str
+    form: str
+    reading: str
+    item: str
+    condition: str
+    outcome: str
+    verdict: str
+    told: str
+    """What would have been right, where that is known."""
+    asked: str
+    reply: str
+    thinking: str
+    problem: str
+
+
+def write_report(found: C2Results, drawn: list[Picture]) -> Path:
+    """Write `report.html` of a run; gives its path."""
+    path = found.run_dir / "report.html"
+    write_atomically(path, render(found, drawn))
+    return path
+
+
+def render(found: C2Results, drawn: list[Picture]) -> str:
+    """The page as text."""
+    made = {n: t for n, t in found.tables.items() if len(t)}
+    shapes = {p.name: drawing(p) for p in drawn}
+    sections = [
+        {
+            "anchor": anchor,
+            "heading": heading,
+            "text": text,
+            "tables": [t for t in tables if t in made],
+            "figures": [f for f in figures if f in shapes and shapes[f]["svg"]],
+        }
+        for anchor, heading, text, tables, figures in SECTIONS
+    ]
+    run_dir = found.run_dir
+    return render_page(
+        "c2faith.html.jinja",
+        name=visible(run_dir.resolve().name),
+        n_chains=found.benchmark.made_of["chains"]["n"],
+        n_causal=len(found.benchmark.causal),
+        n_coverage=len(found.benchmark.coverage),
+        n_judgements=sum(r["probe"] in READINGS for r in found.records),
+        sections=[s for s in sections if s["tables"] or s["figures"]],
+        tables={name: html_table(name, table, LABELS) for name, table in made.items()},
+        figures=shapes,
+        judgements=list(examples(found)),
+        failures=[
+            {
+                "model": visible(u.model),
+                "task": u.task,
+                "item": u.item,
+                "why": visible(u.failed or ""),
+            }
+            for u in found.failures
+        ],
+        environment=flat(read_json(run_dir / "environment.json")),
+        config=visible((run_dir / "config.yaml").read_text("utf-8")),
+    )
+
+
+def examples(found: C2Results) -> Iterable[Shown]:
+    """Judgements with prompt and raw reply: as many of every judge, form and reading in turn."""
+    waiting: dict[tuple[str, str, str], list[tuple[str, str, str, str]]] = {}
+    for key in found.index:
+        stage, model, task, _ = key
+        if stage in STAGES.values():
+            waiting.setdefault((model, task, stage), []).append(key)
+    kinds = list(waiting.values())
+    order = [of[i] for i in range(max(map(len, kinds), default=0)) for of in kinds if i < len(of)]
+    for key in order[: found.report.judgements]:
+        for record in found.index.records(key):
+            yield _shown(record)
+
+
+def _shown(r: dict[str, Any]) -> Shown:
+    told = ""
+    if r.get("condition"):
+        broken = r["condition"] == "perturbed"
+        told = f"step {r['target']} is broken" if broken else "no step is broken"
+    elif "level" in r:
+        told = f"{r['n_removed']} of {r['n_middle']} middle steps are left out"
+    chances = ", ".join(f"{p:.2f}" for p in r["probabilities"][:12])
+    return Shown(
+        visible(r["model"]),
+        r["variant"],
+        READINGS[r["probe"]],
+        visible(r["item"]),
+        r.get("condition") or "",
+        r["outcome"],
+        "none" if r["verdict"] is None else str(r["verdict"]),
+        told,
+        visible(r["asked"]),
+        visible(r["text"]) or (f"probabilities {chances}" if chances else ""),
+        visible(r["thinking"]),
+        visible(r["problem"]),
+    )

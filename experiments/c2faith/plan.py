@@ -1,0 +1,277 @@
+"""The units of work of a C2-Faith run: every judgement, and every look inside; reads no weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from experiments.c2faith.asks import coverage_ask, detection_ask, localisation_ask
+from experiments.c2faith.benchmark import Settings
+from experiments.c2faith.build import by_rule
+from experiments.c2faith.chains import Selection, perfect
+from experiments.c2faith.config import C2FaithConfig
+from experiments.c2faith.items import CausalItem, CoverageItem
+from experiments.c2faith.prm800k import Source, read_prm800k
+from experiments.c2faith.prompts import TaskForm, judge_forms
+from experiments.c2faith.saved import Benchmark, differences, load
+from experiments.c2faith.writing import WritingPlan, written
+from experiments.config import ConfigError
+from experiments.config.judge import API, JudgeConfig, Reading
+from experiments.fingerprint import fingerprint
+from experiments.listing import columns, total
+from experiments.runs.folder import SCHEMA
+from experiments.runs.index import Index
+from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
+from experiments.runs.units import Key, UnitIds
+from interp.errors import UserError, did_you_mean
+from probes.judge.form import Ask, Writing
+
+if TYPE_CHECKING:
+    from experiments.c2faith.work import C2Work
+    from experiments.runs.planfile import Shard
+    from experiments.runs.store import Store
+
+FOLDER = "benchmark"
+"""Below the run folder: the items, as saved."""
+INTERNALS = "c2_internals"
+"""The task, as stored, of looking inside a model."""
+Condition = Literal["perturbed", "control"]
+CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
+STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
+INSIDE = "broken_step"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One ask put to one judge."""
+
+    model: str
+    task: str
+    """The form's name."""
+    ask: Ask
+    of: CausalItem | CoverageItem
+    condition: Condition | None
+    """None for coverage."""
+    units: dict[str, str]
+    """Stage -> unit id: one for each way of reading the verdict."""
+    anyway: tuple[str, ...] = ()
+
+    @property
+    def item(self) -> str:
+        return self.ask.id
+
+    def key(self, stage: str) -> Key:
+        return (stage, self.model, self.task, self.item)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """One chain read by a model whose insides are looked at, broken and as it was."""
+
+    model: str
+    of: CausalItem
+    units: dict[str, str]
+    task: str = INTERNALS
+    anyway: tuple[str, ...] = ()
+
+    @property
+    def item(self) -> str:
+        return self.of.id
+
+    def key(self, stage: str) -> Key:
+        return (stage, self.model, self.task, self.item)
+
+
+@dataclass(frozen=True)
+class C2Plan:
+    """All that is to be judged, in the order it is worked on."""
+
+    config: C2FaithConfig
+    benchmark: Benchmark
+    items: tuple[Judged | Inside, ...]
+
+    def of(self, model: str) -> list[Judged | Inside]:
+        return [i for i in self.items if i.model == model]
+
+    def stored(self) -> StoredPlan:
+        """What of it is kept in the run folder."""
+        items = (StoredItem(i.model, i.task, i.item, i.units, i.anyway) for i in self.items)
+        return StoredPlan(self.config.judge.batch_size, tuple(items))
+
+    def summary(self) -> str:
+        """What a run would do, for `--dry-run`."""
+        from experiments.spending import spending_lines
+
+        index = Index.of(self.config.run_dir)
+        counts = Counter((i.model, i.task) for i in self.items)
+        left = Counter((i.model, i.task) for i in self.items if not is_finished(index, i))
+        chains = self.benchmark.made_of["chains"]["n"]
+        lines = [
+            f"run folder  {self.config.run_dir}",
+            f"benchmark   {chains} chains: {len(self.benchmark.causal)} with a broken step, "
+            f"{len(self.benchmark.coverage)} with steps left out",
+            "",
+        ]
+        rows = [(*pair, n, left[pair]) for pair, n in counts.items()]
+        lines += columns([("model", "task", "items", "left"), *rows, total(rows)])
+        asks: dict[str, list[Ask | Writing]] = {
+            m: [i.ask for i in self.of(m) if isinstance(i, Judged) and not is_finished(index, i)]
+            for m in self.config.models
+        }
+        return "\n".join(lines + spending_lines(asks, self.config.judge, self.config.spend))
+
+    def work(self, store: Store, shard: Shard) -> C2Work:
+        from experiments.c2faith.work import C2Work
+
+        return C2Work(self, store, shard)
+
+    def then(self) -> None:
+        """Nothing: all is judged."""
+
+
+def plan(config: C2FaithConfig) -> C2Plan | WritingPlan:
+    """Read the chains, perturb them, and name every unit; or what is to be written before that.
+
+    Raises:
+        ConfigError: data that cannot be read or holds no perfect chain, or a form there is not.
+        UserError: the saved benchmark is not what the config would make now.
+    """
+    forms = forms_of(config)
+    benchmark = _benchmark(config)
+    if isinstance(benchmark, WritingPlan):
+        return benchmark
+    return C2Plan(config, benchmark, tuple(_Units(config).items(benchmark, forms)))
+
+
+def forms_of(config: C2FaithConfig) -> dict[str, TaskForm]:
+    """The forms of a run by name; those that the reference is asked among them.
+
+    Raises:
+        ConfigError: a name without a form, or no reference form for a scale.
+    """
+    folder = None if config.prompts is None else Path(config.prompts).expanduser()
+    known = judge_forms(folder)
+    asked: dict[str, TaskForm] = {}
+    for name in config.forms:
+        if name not in known:
+            guess = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+            raise ConfigError([f"forms: unknown form {name!r}{guess}"])
+        if known[name].task == "coverage_reference":
+            raise ConfigError([f"forms: {name!r} is asked of the reference; name one in reference"])
+        asked[name] = known[name]
+    return asked
+
+
+def reference_forms(config: C2FaithConfig, forms: Mapping[str, TaskForm]) -> dict[str, TaskForm]:
+    """Scale -> the form by which the reference rates it; none without a reference."""
+    if config.reference is None:
+        return {}
+    folder = None if config.prompts is None else Path(config.prompts).expanduser()
+    by_scale = {f.scale: f for f in judge_forms(folder).values() if f.task == "coverage_reference"}
+    wanted = dict.fromkeys(f.scale for f in forms.values() if f.task == "coverage")
+    if missing := [s for s in wanted if s not in by_scale]:
+        raise ConfigError([f"reference: there is no reference form of scale {missing[0]}"])
+    return {scale: by_scale[scale] for scale in wanted}
+
+
+def settings_of(config: C2FaithConfig) -> Settings:
+    """How the chains of a run are perturbed."""
+    p = config.perturb
+    return Settings(config.seed, p.low, p.high, tuple(p.levels), tuple(p.rules))
+
+
+def chains_of(config: C2FaithConfig) -> tuple[Selection, tuple[Source, ...]]:
+    """The perfect chains of a run, and the files they came from."""
+    d = config.data
+    path = None if d.path is None else Path(d.path).expanduser()
+    solutions, sources = read_prm800k(path, d.splits)
+    selection = perfect(solutions, d.least, d.answered, d.one_per_problem)
+    if not selection.chains:
+        told = ", ".join(f"{n} {why}" for why, n in selection.counts.items() if why != "kept")
+        raise ConfigError([f"data: no perfect chain among {len(solutions)} solutions ({told})"])
+    return selection, tuple(sources)
+
+
+def _benchmark(config: C2FaithConfig) -> Benchmark | WritingPlan:
+    if config.data.benchmark is not None:
+        return load(Path(config.data.benchmark).expanduser())
+    saved = config.run_dir / FOLDER
+    selection, sources = chains_of(config)
+    if config.perturb.acausal == "llm":
+        built = written(config, selection, sources, Index.of(config.run_dir))
+    else:
+        built = by_rule(selection, sources, settings_of(config), config.data.limit)
+    if isinstance(built, WritingPlan):
+        return built
+    if (saved / "manifest.json").is_file() and (told := differences(load(saved), built)):
+        raise UserError(
+            f"{saved}: is not what the config makes now ({'; '.join(told[:3])}); use another name "
+            "(--set name=…), or delete the run folder"
+        )
+    return built
+
+
+class _Units:
+    """Names the units of a run: the id is a hash of all that decides the result."""
+
+    def __init__(self, config: C2FaithConfig) -> None:
+        self.config = config
+        self.weights = {
+            m: fingerprint(m, config.judge.revision) for m in config.models if not m.startswith(API)
+        }
+
+    def items(self, benchmark: Benchmark, forms: Mapping[str, TaskForm]) -> Iterator[Any]:
+        c = self.config
+        references = reference_forms(c, forms)
+        for model in c.models:
+            asked = dict(forms) if model in c.judge.model else {}
+            if model == c.reference:
+                asked |= {f.form.name: f for f in references.values()}
+            for form in asked.values():
+                yield from self._judged(model, form, benchmark)
+            if model in c.internals.model:
+                ids = UnitIds(**self._decides(model), settings=c.internals.model_dump(mode="json"))
+                for item in benchmark.causal:
+                    yield Inside(model, item, {INSIDE: ids.of(item=vars(item))})
+
+    def _judged(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
+        readings = self.config.judge.readings_of(model)
+        ids = {
+            r: UnitIds(**self._decides(model), reading=r, form=form.form.sha256) for r in readings
+        }
+
+        def judged(ask: Ask, of: CausalItem | CoverageItem, condition: Condition | None) -> Judged:
+            about = {"values": dict(ask.values), "high": ask.high}
+            units = {STAGES[r]: ids[r].of(ask=ask.id, about=about) for r in readings}
+            return Judged(model, form.form.name, ask, of, condition, units)
+
+        if form.task in ("coverage", "coverage_reference"):
+            for item in benchmark.coverage:
+                yield judged(coverage_ask(item, form), item, None)
+            return
+        of_task = detection_ask if form.task == "detection" else localisation_ask
+        for item in benchmark.causal:
+            for condition in CONDITIONS:
+                yield judged(of_task(item, form, condition), item, condition)
+
+    def _decides(self, model: str) -> dict[str, Any]:
+        weights = self.weights.get(model)
+        of_judge = decides(model, self.config.judge)
+        return {"schema": SCHEMA, "seed": self.config.seed, "weights": weights, **of_judge}
+
+
+def decides(model: str, judge: JudgeConfig) -> dict[str, Any]:
+    """What decides a judge's replies besides its weights; how fast it is asked does not."""
+    told = judge.model_dump(mode="json")
+    how = (*_OF_ALL, *(_OF_API if model.startswith(API) else _OF_MODELS_HERE))
+    return {"model": model, "judge": {name: told[name] for name in how}}
+
+
+_OF_ALL = ("max_tokens", "temperature", "top_p", "attempts")
+_OF_MODELS_HERE = (
+    *("thinking", "batch_size", "dtype", "device", "revision", "quantize", "device_map"),
+)
+_OF_API = ("base_url", "structured", "reasoning_effort", "reasoning_tokens", "extra_body")

@@ -1,0 +1,51 @@
+"""One flat record per judgement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.c2faith.items import CausalItem
+from experiments.c2faith.plan import STAGES, Judged
+from experiments.config.judge import Reading
+from probes.judge.form import Reply
+
+DATASET = "c2faith"
+TEXTS = frozenset(["system", "asked", "text", "thinking", "problem"])
+"""What no table counts: what the judge was told and what it wrote."""
+
+
+def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> dict[str, Any]:
+    """Who was asked what of which item, and what came back, word for word."""
+    of = item.of
+    about: dict[str, Any] = {"chain": of.chain}
+    if isinstance(of, CausalItem):
+        about |= {"condition": item.condition, "target": of.target, "n_steps": len(of.steps)}
+    else:
+        about |= {"level": of.level, "n_middle": of.n_middle, "n_removed": len(of.removed)}
+    verdict = reply.values.get(item.ask.form.verdict)
+    return {
+        "dataset": DATASET,
+        "item": item.ask.id,
+        "model": item.model,
+        "probe": STAGES[reading],
+        "variant": item.task,
+        "seed": seed,
+        "of": of.id,
+        **about,
+        "outcome": reply.outcome,
+        "verdict": verdict,
+        "probabilities": list(reply.probabilities),
+        "mass": reply.mass,
+        "form_sha256": item.ask.form.sha256,
+        "system": item.ask.form.system,
+        "asked": item.ask.prompt,
+        "text": reply.text,
+        "thinking": reply.thinking,
+        "problem": reply.problem,
+        "calls": reply.usage.calls,
+        "input_tokens": reply.usage.input_tokens,
+        "output_tokens": reply.usage.output_tokens,
+        "reasoning_tokens": reply.usage.reasoning_tokens,
+        "cached_tokens": reply.usage.cached_tokens,
+        "from_cache": reply.from_cache,
+    }

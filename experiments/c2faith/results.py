@@ -1,0 +1,173 @@
+"""A run of C2-Faith as the tidy frames that its tables are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from experiments.c2faith.config import C2ReportConfig
+from experiments.c2faith.features import features
+from experiments.c2faith.inside import inside_rows
+from experiments.c2faith.metrics.frames import Frames
+from experiments.c2faith.plan import FOLDER, INSIDE, STAGES
+from experiments.c2faith.prompts import TaskForm, judge_forms
+from experiments.c2faith.records import TEXTS
+from experiments.c2faith.saved import Benchmark, load
+from experiments.c2faith.tables import tables
+from experiments.runs.folder import existing_run
+from experiments.runs.index import Index
+from experiments.runs.planfile import counted
+from experiments.runs.store import Unit
+
+Record = dict[str, Any]
+READINGS = {stage: reading for reading, stage in STAGES.items()}
+
+
+@dataclass(frozen=True)
+class C2Results:
+    """The records that count in a run, without their texts, and the units that failed."""
+
+    run_dir: Path
+    index: Index
+    benchmark: Benchmark
+    forms: dict[str, TaskForm]
+    records: list[Record]
+    failures: list[Unit]
+    reference: str | None
+    seed: int
+    report: C2ReportConfig
+
+    @cached_property
+    def frames(self) -> Frames:
+        """One row per judgement."""
+        judged = [r for r in self.records if r["probe"] in READINGS]
+        inside = [r for r in self.records if r["probe"] == INSIDE]
+        scores, places = inside_rows(inside)
+        return Frames(
+            detection=pd.DataFrame(self._detection(judged)),
+            localisation=pd.DataFrame(self._localisation(judged)),
+            coverage=pd.DataFrame(self._coverage(judged)),
+            features=features(self.benchmark.causal),
+            internals=pd.DataFrame(scores),
+            internals_localisation=pd.DataFrame(places),
+        )
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Every table by its file name."""
+        made = tables(self.frames, seed=self.seed, resamples=self.report.bootstrap)
+        return made | {"exclusions": self._exclusions(), "usage": self._usage()}
+
+    def _of_task(self, records: Iterable[Record], task: str) -> Iterator[Record]:
+        return (r for r in records if self.forms[r["variant"]].task == task)
+
+    def _detection(self, judged: list[Record]) -> Iterator[Record]:
+        for r in self._of_task(judged, "detection"):
+            p = r["probabilities"]
+            score = {"condition": r["condition"], "score": r["verdict"]}
+            yield _judgement(r) | score | {"p_flag": p[0] if p else None}
+
+    def _localisation(self, judged: list[Record]) -> Iterator[Record]:
+        for r in self._of_task(judged, "localisation"):
+            p, low = r["probabilities"], self.forms[r["variant"]].form.verdict_field.low or 0
+            yield _judgement(r) | {
+                "condition": r["condition"],
+                "n_steps": r["n_steps"],
+                "target": r["target"],
+                "predicted": r["verdict"],
+                "p_target": p[r["target"] - low] if p else None,
+            }
+
+    def _coverage(self, judged: list[Record]) -> Iterator[Record]:
+        told = self._references(judged)
+        for r in self._of_task(judged, "coverage"):
+            form = self.forms[r["variant"]]
+            p = r["probabilities"]
+            low = form.form.verdict_field.low or 0
+            # a reference that was not read this way was read as written
+            reference = told.get((r["item"], form.scale, r["probe"]))
+            if reference is None:
+                reference = told.get((r["item"], form.scale, STAGES["generated"]))
+            yield _judgement(r) | {
+                "scale": form.scale,
+                "level": r["level"],
+                "n_middle": r["n_middle"],
+                "n_removed": r["n_removed"],
+                "score": r["verdict"],
+                "expected": sum((low + i) * x for i, x in enumerate(p)) if p else None,
+                "reference": reference,
+                "reference_judge": self.reference or "",
+            }
+
+    def _references(self, judged: list[Record]) -> dict[tuple[str, str, str], float]:
+        return {
+            (r["item"], self.forms[r["variant"]].scale, r["probe"]): r["verdict"]
+            for r in self._of_task(judged, "coverage_reference")
+            if r["verdict"] is not None
+        }
+
+    def _exclusions(self) -> pd.DataFrame:
+        """Everything that is in no estimate: solutions, chains, judgements, with the reason."""
+        rows: list[tuple[str, str, str, str]] = [
+            ("", o.stage, o.reason, o.id) for o in self.benchmark.left_out
+        ]
+        rows += [
+            (r["model"], f"{r['variant']}.{READINGS[r['probe']]}", r["outcome"], r["item"])
+            for r in self.records
+            if r["probe"] in READINGS and r["outcome"] != "parsed"
+        ]
+        rows += [(u.model, u.task, "failed", u.item) for u in self.failures]
+        frame = pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
+        by = ["model", "stage", "reason"]
+        counts = frame.groupby(by, sort=True)["item"].agg(n="count", example="first")
+        return counts.reset_index()
+
+    def _usage(self) -> pd.DataFrame:
+        """Tokens and calls of every judge, form and reading."""
+        names = ["calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens"]
+        rows = [
+            {"model": r["model"], "prompt": r["variant"], "reading": READINGS[r["probe"]], "n": 1}
+            | {name: r[name] for name in names}
+            for r in self.records
+            if r["probe"] in READINGS
+        ]
+        by = ["model", "prompt", "reading"]
+        summed = pd.DataFrame(rows, columns=[*by, "n", *names]).groupby(by, sort=False).sum()
+        return pd.DataFrame(summed).reset_index()
+
+
+def results(run_dir: str | Path) -> C2Results:
+    """Read a run once; models and data need not be at hand."""
+    folder = existing_run(run_dir)
+    stored = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
+    index = counted(folder)
+    units = sorted(index.each((*READINGS, INSIDE)), key=lambda u: u.key)
+    prompts = stored.get("prompts")
+    return C2Results(
+        folder,
+        index,
+        load(folder / FOLDER),
+        judge_forms(None if prompts is None else Path(prompts).expanduser()),
+        [{k: v for k, v in r.items() if k not in TEXTS} for u in units for r in u.records],
+        index.failures(),
+        stored.get("reference"),
+        stored.get("seed", 0),
+        C2ReportConfig.model_validate(stored.get("report") or {}),
+    )
+
+
+def _judgement(r: Record) -> Record:
+    return {
+        "judge": r["model"],
+        "reading": READINGS[r["probe"]],
+        "prompt": r["variant"],
+        "item": r["of"],
+        "chain": r["chain"],
+        "outcome": r["outcome"],
+    }

@@ -1,0 +1,94 @@
+"""The sections of a config that name judges, and what they may cost."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from experiments import registry
+from experiments.config.base import OneOrMany, Section
+
+API = "api:"
+"""Before the name of a judge that is asked over the network; any other name is a model here."""
+Reading = Literal["generated", "scored"]
+_PROVIDERS = ("openai", "anthropic", "google", "groq", "together", "vllm", "openai-api")
+
+
+def _judge(name: str) -> str:
+    if name.startswith(API):
+        if "/" not in name:
+            raise ValueError(f"{name!r} names no provider; write {API}openai/gpt-4.1 and the like")
+        return name
+    if problem := registry.model_problem(name):
+        first = name.partition("/")[0]
+        hint = f"; over its API: '{API}{name}'" if first in _PROVIDERS else ""
+        raise ValueError(f"{problem}{hint}")
+    return name
+
+
+JudgeName = Annotated[StrictStr, AfterValidator(_judge)]
+
+
+class JudgeConfig(Section):
+    """Who judges, and how each is asked."""
+
+    model: Annotated[list[JudgeName], *OneOrMany]
+    """One or several of: a model here as in `model.name`, or `api:PROVIDER/MODEL`."""
+    readings: Annotated[list[Reading], *OneOrMany] = Field(default=["generated", "scored"])
+    """How the verdict is got: from what is written, or (models here) from its log-probs."""
+    max_tokens: StrictInt = Field(default=1024, ge=16)
+    """Most tokens of a reply, thinking included; a thinking model wants thousands."""
+    temperature: StrictFloat = Field(default=0.0, ge=0)
+    """0 is greedy."""
+    top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
+    """Nucleus of sampling, where temperature > 0."""
+    attempts: StrictInt = Field(default=3, ge=1)
+    """How often an ask is put while its replies do not parse; once where a model here is greedy."""
+    thinking: StrictBool | None = None
+    """Ask a hybrid model here to think, or not to; null leaves it to its template."""
+    batch_size: StrictInt = Field(default=8, ge=1)
+    """Asks that a model here answers together."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Of a model here; `auto` is float32 on a CPU and bfloat16 on an accelerator."""
+    device: StrictStr = "auto"
+    """`auto` takes cuda, then mps, then cpu."""
+    revision: StrictStr | None = None
+    """Pin of a hub repository."""
+    quantize: Literal["8bit", "4bit"] | None = None
+    """8- or 4-bit weights through bitsandbytes."""
+    device_map: StrictStr | None = None
+    """`auto` spreads the layers over the devices of a node."""
+    base_url: StrictStr | None = None
+    """Of an OpenAI-compatible server. Keys come from the environment and are never written."""
+    structured: Literal["auto", "schema", "prompt"] = "auto"
+    """Whether a provider holds replies to a JSON schema, or is asked for one in the prompt."""
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    """Of an API model that thinks."""
+    reasoning_tokens: StrictInt | None = Field(default=None, ge=1)
+    """Most tokens of its thinking, where the provider lets one say."""
+    max_connections: StrictInt = Field(default=10, ge=1)
+    """Calls to an API at the same time."""
+    max_retries: StrictInt = Field(default=5, ge=0)
+    """After rate limits, errors of the server and lost connections."""
+    timeout: StrictInt = Field(default=300, ge=1)
+    """Seconds until a call without an answer is made again."""
+    cache: StrictStr | None = None
+    """A folder where API replies are kept and found again, also by other runs."""
+    extra_body: dict[str, Any] | None = None
+    """What else an OpenAI-compatible server is sent."""
+
+    def readings_of(self, name: str) -> list[Reading]:
+        """An API gives no log-probs of whole verdicts: what it writes is all there is."""
+        return ["generated"] if name.startswith(API) else list(self.readings)
+
+
+class SpendConfig(Section):
+    """What judging by API may cost; a run that reaches a limit ends cleanly and goes on later."""
+
+    max_cost: StrictFloat | None = Field(default=None, ge=0)
+    """US dollars."""
+    max_calls: StrictInt | None = Field(default=None, ge=0)
+    """Calls, repeated ones included."""
+    prices: StrictStr | None = None
+    """A YAML file of prices like configs/prices.yaml; null takes the shipped one."""

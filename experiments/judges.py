@@ -1,0 +1,61 @@
+"""Judges as a config names them: a model behind an API, or a model here, by either reading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.config.judge import API, JudgeConfig, Reading
+
+if TYPE_CHECKING:
+    from interp.model import Model
+    from probes.judge.form import Judge
+    from probes.judge.spend import Budget
+
+
+def api_judge(name: str, c: JudgeConfig, budget: Budget) -> Judge:
+    """A judge asked over the network.
+
+    Raises:
+        UserError: its provider, package, key or address is missing: before any call.
+    """
+    from probes.judge.api import ApiJudge
+
+    return ApiJudge(
+        name.removeprefix(API),
+        base_url=c.base_url,
+        temperature=c.temperature,
+        top_p=c.top_p if c.top_p < 1 else None,
+        max_tokens=c.max_tokens,
+        reasoning_effort=c.reasoning_effort,
+        reasoning_tokens=c.reasoning_tokens,
+        structured=c.structured,
+        attempts=c.attempts,
+        max_connections=c.max_connections,
+        max_retries=c.max_retries,
+        timeout=c.timeout,
+        cache=None if c.cache is None else Path(c.cache).expanduser(),
+        extra_body=c.extra_body,
+        budget=budget,
+    )
+
+
+def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Judge:
+    """A model here as judge, by what it writes or by its log-probs of the verdict."""
+    if reading == "scored":
+        from probes.judge.scoring import ScoringJudge, ScoringSettings
+
+        return ScoringJudge(model, ScoringSettings(batch_size=c.batch_size))
+    from probes.judge.open_model import GeneratingJudge, GeneratingSettings
+
+    settings = GeneratingSettings(
+        max_new_tokens=c.max_tokens,
+        batch_size=c.batch_size,
+        temperature=c.temperature,
+        top_p=c.top_p,
+        seed=seed,
+        thinking=c.thinking,
+        # a greedy reply that does not parse would only be written again
+        attempts=c.attempts if c.temperature > 0 else 1,
+    )
+    return GeneratingJudge(model, settings)

@@ -1,0 +1,275 @@
+"""C2-Faith as a run: planned, judged, killed, gone on with, shared out, paid for, told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from prm800k_rows import completion, row, solved, step, write
+from tiny_models import tiny
+
+from experiments.cli import execute
+from experiments.config import load_config
+from experiments.runs.folder import StoreError
+from experiments.runs.index import Index
+from experiments.runs.planfile import Shard
+from experiments.runs.run import run, write_outputs
+from interp.errors import UserError
+
+KEY = "sk-planted-0a1b2c3d4e5f"
+EVIL = "<script>alert(1)</script> \x1b[31m"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny random model on disk that reads long prompts; what it writes is no verdict."""
+    folder = tmp_path_factory.mktemp("tiny") / "model"
+    made = tiny("llama", max_position_embeddings=8192)
+    made.hf.save_pretrained(folder)
+    made.tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def chains(folder: Path) -> Path:
+    evil = row(
+        f"What is x? {EVIL}",
+        *(step(completion(f"So $x = {7 + 2 * i}$.")) for i in range(5)),
+        step(completion("Thus.\n\n# Answer\n\n7")),
+    )
+    rows = [evil, *(solved(f"Find x, number {n}.", 6, 20 + 40 * n) for n in range(2))]
+    return write(folder / "phase1_train.jsonl", *rows)
+
+
+def prompts(folder: Path) -> Path:
+    """Short ones: a byte is a token to the tiny model."""
+    path = folder / "prompts"
+    path.mkdir()
+    verdict = {"name": "score", "kind": "integer"}
+    bounds = {
+        "detection": {"low": 0, "high": 1},
+        "localisation": {"low": -1},
+        "coverage": {"low": 0, "high": 4},
+        "coverage_reference": {"low": 0, "high": 4},
+    }
+    places = {
+        "detection": "{context} {step}",
+        "localisation": "{cot}",
+        "coverage": "{question} {degraded_cot}",
+        "coverage_reference": "{question} {original_cot} {degraded_cot} {removed_steps}",
+    }
+    for task, template in places.items():
+        values = {
+            "task": task,
+            "source": "a test",
+            "ours": True,
+            "fields": [verdict | bounds[task]],
+            "verdict": "score",
+            "cue": '{"score": ',
+            "template": f"Judge: {template}",
+        }
+        (path / f"c2_{task}.yaml").write_text(yaml.safe_dump(values))
+    return path
+
+
+def config(folder: Path, judge: dict[str, Any], **changes: Any) -> Path:
+    data = folder / "data"
+    if not data.exists():
+        chains(data)
+        prompts(folder)
+    values: dict[str, Any] = {
+        "name": "c2",
+        "benchmark": "c2faith",
+        "out": str(folder / "runs"),
+        "data": {"path": str(data), "splits": "phase1_train"},
+        "perturb": {"levels": [0.5]},
+        "prompts": str(folder / "prompts"),
+        "judge": {"max_tokens": 16, "batch_size": 4, "device": "cpu"} | judge,
+        "report": {"bootstrap": 20},
+    }
+    path = folder / f"{(values | changes)['name']}.yaml"
+    path.write_text(yaml.safe_dump(values | changes))
+    return path
+
+
+def tables(run_dir: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in sorted((run_dir / "tables").glob("*.csv"))}
+
+
+def test_a_run_judges_every_item_and_looks_inside(tmp_path: Path, model: str) -> None:
+    judge = {"model": model, "readings": ["generated", "scored"]}
+    path = config(tmp_path, judge, reference=model, internals={"model": model})
+    outcome = run(load_config(path))
+    assert outcome.failures == []
+    of = outcome.run_dir / "tables"
+    detection = pd.read_csv(of / "c2_detection.csv").set_index("reading")
+    scored, written = detection.loc["scored"], detection.loc["generated"]
+    assert (scored["n"], scored["n_without_verdict"]) == (3, 0)
+    assert (written["n"], written["n_without_verdict"]) == (0, 3)
+    coverage = pd.read_csv(of / "c2_coverage.csv").set_index("reading")
+    assert coverage.loc["scored", "n"] == 3
+    against = pd.read_csv(of / "c2_judge_against_internals.csv")
+    assert {"surprisal", "necessity", "information_flow"} <= set(against["signal"])
+    exclusions = pd.read_csv(of / "exclusions.csv")
+    lost = exclusions[exclusions["stage"] == "c2_detection.generated"]
+    assert lost["n"].sum() == 6
+    page = (outcome.run_dir / "report.html").read_text()
+    assert "alert(1)" in page
+    assert "<script>alert" not in page
+    assert "\x1b" not in page
+    before = tables(outcome.run_dir)
+    records = [p.read_bytes() for p in sorted((outcome.run_dir / "records").iterdir())]
+    assert run(load_config(path)).run_dir == outcome.run_dir
+    assert records == [p.read_bytes() for p in sorted((outcome.run_dir / "records").iterdir())]
+    assert tables(outcome.run_dir) == before
+
+
+def test_parts_join_to_what_one_process_does(tmp_path: Path, model: str) -> None:
+    judge = {"model": model, "readings": ["scored"]}
+    whole = run(load_config(config(tmp_path, judge))).run_dir
+    parts = load_config(config(tmp_path, judge, name="parts"))
+    for k in range(2):
+        run(parts, Shard(k, 2))
+    write_outputs(parts.run_dir)
+    assert tables(parts.run_dir) == tables(whole)
+
+
+def test_the_saved_items_can_be_judged_by_another_run(tmp_path: Path, model: str) -> None:
+    judge = {"model": model, "readings": ["scored"]}
+    one = run(load_config(config(tmp_path, judge))).run_dir
+    data = {"benchmark": str(one / "benchmark")}
+    other = run(load_config(config(tmp_path, judge, name="other", data=data))).run_dir
+    for name in ("causal.jsonl", "manifest.json"):
+        assert (other / "benchmark" / name).read_bytes() == (one / "benchmark" / name).read_bytes()
+    assert tables(other)["c2_detection.csv"] == tables(one)["c2_detection.csv"]
+
+
+def test_other_chains_do_not_mix_with_stored_judgements(tmp_path: Path, model: str) -> None:
+    path = config(tmp_path, {"model": model, "readings": ["scored"]})
+    run(load_config(path))
+    write(tmp_path / "data/phase1_train.jsonl", solved("Another.", 6))
+    with pytest.raises(Exception, match=r"benchmark: is not what the config makes now"):
+        run(load_config(path))
+
+
+def test_a_model_may_rewrite_the_steps(tmp_path: Path, model: str) -> None:
+    perturb = {"levels": [0.5], "acausal": "llm", "writer": model}
+    judge = {"model": model, "readings": ["scored"]}
+    outcome = run(load_config(config(tmp_path, judge, perturb=perturb)))
+    manifest = yaml.safe_load((outcome.run_dir / "benchmark/manifest.json").read_text())
+    assert manifest["made_of"]["replacement"]["author"] == model
+    # bytes at random are one line now and then; what is refused says why
+    made = manifest["counts"]
+    assert (
+        sum(made["causal"].values())
+        + sum(n for why, n in made["left_out"].items() if why.startswith("causal:"))
+        == 3
+    )
+    before = tables(outcome.run_dir)
+    run(load_config(tmp_path / "c2.yaml"))
+    assert tables(outcome.run_dir) == before
+
+
+class TestBehindAnApi:
+    @pytest.fixture
+    def server(self, monkeypatch: pytest.MonkeyPatch):
+        pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+        from fault_server import FaultServer, says
+
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        with FaultServer() as server:
+            server.plan[""] = [says('{"score": 1}')]
+            yield server
+
+    def judged(self, folder: Path, server: Any, **changes: Any) -> Path:
+        judge = {"model": "api:openai/gpt-4.1", "base_url": server.url, "structured": "prompt"}
+        return config(folder, judge | {"max_retries": 0}, **changes)
+
+    def test_a_spent_budget_ends_the_run_and_a_greater_one_goes_on(
+        self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        path = str(self.judged(tmp_path, server))
+        assert execute(["run", path, "--set", "spend.max_calls=5"]) == 130
+        assert "the budget is spent (5 calls" in capfd.readouterr().err
+        assert sum(server.seen.values()) == 5
+        # the same budget is spent already, by what is stored
+        assert execute(["run", path, "--set", "spend.max_calls=5"]) == 130
+        assert sum(server.seen.values()) == 5
+        assert execute(["run", path]) == 0
+        # three chains, two tasks in two conditions, one level
+        assert sum(server.seen.values()) == 3 * (2 * 2 + 1)
+        usage = pd.read_csv(tmp_path / "runs/c2/tables/usage.csv")
+        assert usage["calls"].sum() == 15
+        assert usage["cached_tokens"].sum() == 15 * 40
+
+    def test_the_key_is_nowhere_in_the_run_folder(self, tmp_path: Path, server: Any) -> None:
+        from fault_server import echoes_key
+
+        server.plan[""] = [echoes_key(400)]
+        with pytest.raises(UserError, match="10 asks in a row failed") as caught:
+            run(load_config(self.judged(tmp_path, server)))
+        assert KEY not in str(caught.value)
+        assert f"Bearer {KEY}" in server.keys
+        for path in (tmp_path / "runs").rglob("*"):
+            if path.is_file():
+                assert KEY.encode() not in path.read_bytes(), path
+
+    def test_what_failed_is_asked_again_and_nothing_else(self, tmp_path: Path, server: Any) -> None:
+        from fault_server import fails, says
+
+        good, bad = says('{"score": 1}'), fails(503, retry_after_ms="10")
+        server.plan[""] = [*[good] * 4, *[bad] * 9, good]
+        path = self.judged(tmp_path, server)
+        one_by_one = ["judge.max_connections=1"]
+        # the client tries each of them three times
+        assert len(run(load_config(path, one_by_one)).failures) == 3
+        assert len(Index.of(tmp_path / "runs/c2")) == 15
+        asked = sum(server.seen.values())
+        assert run(load_config(path)).failures == []
+        assert sum(server.seen.values()) == asked + 3
+
+    def test_a_dry_run_says_what_it_would_cost(
+        self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        path = str(self.judged(tmp_path, server))
+        prices = tmp_path / "prices.yaml"
+        of_model = {"input": 1000.0, "output": 0.0, "source": "a test"}
+        prices.write_text(yaml.safe_dump({"as_of": "2026-01-01", "models": {"gpt-4.1": of_model}}))
+        assert execute(["run", path, "--dry-run", "--set", f"spend.prices={prices}"]) == 0
+        told = capfd.readouterr().out
+        assert re.search(r"api:openai/gpt-4.1 +15 +[\d,]+ +240 +\d+\.\d\d", told)
+        assert sum(server.seen.values()) == 0
+        assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"forms": ["c2_detecton"]}, "unknown form 'c2_detecton'; did you mean 'c2_detection'?"),
+        ({"benchmark": "c2fath"}, "unknown benchmark 'c2fath'; did you mean 'c2faith'?"),
+        ({"judge": {"model": "api:gpt-4.1"}}, "'api:gpt-4.1' names no provider"),
+        ({"judge": {"model": "openai/gpt/x"}}, "over its API: 'api:openai/gpt/x'"),
+        ({"perturb": {"acausal": "llm"}}, "acausal 'llm' needs a writer"),
+        ({"data": {"path": "/no/such/rows.jsonl"}}, "data.path: "),
+        ({"spend": {"max_cst": 3}}, "unknown key 'max_cst'; did you mean 'max_cost'?"),
+    ],
+)
+def test_what_cannot_be_run_is_said_in_a_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: dict[str, Any], expected: str
+) -> None:
+    judge = {"model": "planted:faithful"} | changes.pop("judge", {})
+    path = config(tmp_path, judge, **changes)
+    assert execute(["run", str(path)]) == 2
+    error = capfd.readouterr().err
+    assert expected in error
+    assert "Traceback" not in error
+
+
+def test_a_run_folder_is_not_gone_on_with_under_another_config(tmp_path: Path, model: str) -> None:
+    run(load_config(config(tmp_path, {"model": model, "readings": ["scored"]})))
+    path = config(tmp_path, {"model": model, "readings": ["scored"], "temperature": 0.5})
+    with pytest.raises(StoreError, match=r"judge.temperature: 0.0 there, 0.5 now"):
+        run(load_config(path))
