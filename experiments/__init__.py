@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from interp.sources import register_scheme
 
 if TYPE_CHECKING:
+    from experiments.c2faith.frames import C2Run
     from experiments.interactive import measure, questions
     from experiments.tables.frames import Run, load_run
     from experiments.traces import make_trace, make_traces, score_answer
 
 _HOMES = {
+    "C2Run": "c2faith.frames",
     "Run": "tables.frames",
     "load_run": "tables.frames",
     "make_trace": "traces",
@@ -23,7 +25,16 @@ _HOMES = {
     "score_answer": "traces",
 }
 
-__all__ = ["Run", "load_run", "make_trace", "make_traces", "measure", "questions", "score_answer"]
+__all__ = [
+    "C2Run",
+    "Run",
+    "load_run",
+    "make_trace",
+    "make_traces",
+    "measure",
+    "questions",
+    "score_answer",
+]
 
 
 def _planted(name: str) -> Path:

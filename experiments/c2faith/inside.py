@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from experiments.c2faith.config import InternalsConfig
@@ -58,3 +58,19 @@ def inside_rows(
         [{name: row[name] for name in scores} for row in told],
         [{name: row[name] for name in places} for row in told],
     )
+
+
+def steps_of(record: Mapping[str, Any]) -> dict[str, list[float | None]]:
+    """Signal -> a number per step, of one record of `probes.broken_step`."""
+    start = "steps_"
+    return {k.removeprefix(start): v for k, v in record.items() if k.startswith(start)}
+
+
+def step_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row per signal and step of one record."""
+    about = {n: record[n] for n in ("model", "item", "chain", "condition", "target")}
+    return [
+        about | {"step": i, "signal": signal, "value": value}
+        for signal, values in steps_of(record).items()
+        for i, value in enumerate(values)
+    ]

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from experiments.c2faith.judgements import READINGS, truth
 from experiments.c2faith.plan import STAGES
-from experiments.c2faith.results import READINGS, C2Results
+from experiments.c2faith.results import C2Results
 from experiments.report.html import drawing, flat, html_table, read_json, render_page
 from experiments.report.picture import Picture
 from experiments.runs.store import write_atomically
 from experiments.tables.textual import visible
+from experiments.tables.tidy import rows
 
 LABELS = {
     "n": "items",
@@ -26,6 +30,7 @@ LABELS = {
     "mae_all": "MAE, all",
     "mae_detected": "MAE, detected",
     "p": "p",
+    "share_below_half": "share with mass under .5",
 }
 SECTIONS = (
     (
@@ -67,6 +72,16 @@ SECTIONS = (
         ("c2_panel", "c2_agreement", "c2_prompts", "c2_prompt_agreement", "c2_predictors"),
         (),
     ),
+    (
+        "mass",
+        "How much of the model a scored verdict is",
+        "A scored verdict is the likeliest number where the number must stand, whatever else the "
+        "model would have written there. Mass: the share of its probability that all numbers "
+        "allowed have together. {mass} Where it is low, the model was not about to give a "
+        "verdict, and the one that is counted says little.",
+        ("c2_mass",),
+        (),
+    ),
 )
 """(anchor, heading, text, tables, figures); what was not run is left out."""
 
@@ -105,7 +120,7 @@ def render(found: C2Results, drawn: list[Picture]) -> str:
         {
             "anchor": anchor,
             "heading": heading,
-            "text": text,
+            "text": text.format(mass=_mass_told(found.tables["c2_mass"])),
             "tables": [t for t in tables if t in made],
             "figures": [f for f in figures if f in shapes and shapes[f]["svg"]],
         }
@@ -137,6 +152,22 @@ def render(found: C2Results, drawn: list[Picture]) -> str:
     )
 
 
+def _mass_told(mass: pd.DataFrame) -> str:
+    """The least and the greatest mean mass of the run, in a sentence."""
+    told = mass.dropna(subset=["mean_mass"]).sort_values("mean_mass", kind="stable")
+    if not len(told):
+        return ""
+    least, most = rows(told)[0], rows(told)[-1]
+    sentence = f"Here it is {least['mean_mass']:.2f} on average of {_way(least)}"
+    if len(told) == 1:
+        return f"{sentence}."
+    return f"{sentence}, the least, and {most['mean_mass']:.2f} of {_way(most)}, the most."
+
+
+def _way(row: dict[str, Any]) -> str:
+    return f"{visible(row['judge'])} under {row['prompt']}"
+
+
 def examples(found: C2Results) -> Iterable[Shown]:
     """Judgements with prompt and raw reply: as many of every judge, form and reading in turn."""
     waiting: dict[tuple[str, str, str], list[tuple[str, str, str, str]]] = {}
@@ -152,12 +183,6 @@ def examples(found: C2Results) -> Iterable[Shown]:
 
 
 def _shown(r: dict[str, Any]) -> Shown:
-    told = ""
-    if r.get("condition"):
-        broken = r["condition"] == "perturbed"
-        told = f"step {r['target']} is broken" if broken else "no step is broken"
-    elif "level" in r:
-        told = f"{r['n_removed']} of {r['n_middle']} middle steps are left out"
     chances = ", ".join(f"{p:.2f}" for p in r["probabilities"][:12])
     return Shown(
         visible(r["model"]),
@@ -167,7 +192,7 @@ def _shown(r: dict[str, Any]) -> Shown:
         r.get("condition") or "",
         r["outcome"],
         "none" if r["verdict"] is None else str(r["verdict"]),
-        told,
+        truth(r),
         visible(r["asked"]),
         visible(r["text"]) or (f"probabilities {chances}" if chances else ""),
         visible(r["thinking"]),

@@ -14,7 +14,10 @@ import yaml
 from experiments.c2faith.config import C2ReportConfig
 from experiments.c2faith.features import features
 from experiments.c2faith.inside import inside_rows
-from experiments.c2faith.metrics.frames import Frames
+from experiments.c2faith.judgements import READINGS, expected_verdict
+from experiments.c2faith.metrics.frames import WAY, Frames
+from experiments.c2faith.metrics.mass import mass_table
+from experiments.c2faith.metrics.resampling import Drawing
 from experiments.c2faith.plan import FOLDER, INSIDE, STAGES
 from experiments.c2faith.prompts import TaskForm, judge_forms
 from experiments.c2faith.records import TEXTS
@@ -26,7 +29,6 @@ from experiments.runs.planfile import counted
 from experiments.runs.store import Unit
 
 Record = dict[str, Any]
-READINGS = {stage: reading for reading, stage in STAGES.items()}
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,22 @@ class C2Results:
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
         made = tables(self.frames, seed=self.seed, resamples=self.report.bootstrap)
-        return made | {"exclusions": self._exclusions(), "usage": self._usage()}
+        how = Drawing(self.seed, self.report.bootstrap)
+        return made | {
+            "c2_mass": mass_table(self._scored(), how),
+            "exclusions": self._exclusions(),
+            "usage": self._usage(),
+        }
+
+    def _scored(self) -> pd.DataFrame:
+        """The judgements read from log-probs, each with the verdicts' part of the probability."""
+        rows = [
+            _judgement(r) | {"mass": r["mass"]}
+            for r in self.records
+            if READINGS.get(r["probe"]) == "scored"
+        ]
+        names = [*WAY, "item", "chain", "outcome", "mass"]
+        return pd.DataFrame(rows, columns=names).astype({"mass": float})
 
     def _of_task(self, records: Iterable[Record], task: str) -> Iterator[Record]:
         return (r for r in records if self.forms[r["variant"]].task == task)
@@ -88,8 +105,6 @@ class C2Results:
         told = self._references(judged)
         for r in self._of_task(judged, "coverage"):
             form = self.forms[r["variant"]]
-            p = r["probabilities"]
-            low = form.form.verdict_field.low or 0
             # a reference that was not read this way was read as written
             reference = told.get((r["item"], form.scale, r["probe"]))
             if reference is None:
@@ -100,7 +115,7 @@ class C2Results:
                 "n_middle": r["n_middle"],
                 "n_removed": r["n_removed"],
                 "score": r["verdict"],
-                "expected": sum((low + i) * x for i, x in enumerate(p)) if p else None,
+                "expected": expected_verdict(r, form),
                 "reference": reference,
                 "reference_judge": self.reference or "",
             }

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.config import RunConfig
-from experiments.runs.folder import existing_run, read_config
+from experiments.config.load import config_kind
+from experiments.runs.folder import existing_run, read_config, stored_config
 from experiments.runs.planfile import counted
 from experiments.runs.store import read_records
 from experiments.tables.knockout import KNOCKED
@@ -19,6 +20,8 @@ from probes.causal_effects import STEP_MEASURES
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+
+    from experiments.c2faith.frames import C2Run
 
 _BASE = ("model", "task", "item")
 _READ = (*_BASE, "framing", "reading")
@@ -241,13 +244,21 @@ class Run:
         return read_records(self.path, "slrc")
 
 
-def load_run(path: str | Path) -> Run:
-    """Open a run folder.
+def load_run(path: str | Path) -> Run | C2Run:
+    """Open a run folder: a `Run` of traces, or of C2-Faith a `C2Run` of judgements.
+
+        experiments.load_run("runs/quickstart").items
+        experiments.load_run("runs/c2faith").judgements
 
     Raises:
-        UserError: `path` is none.
+        UserError: `path` is none, or its config names a benchmark that there is not.
     """
-    return Run(existing_run(path))
+    folder = existing_run(path)
+    if config_kind(stored_config(folder)) is RunConfig:
+        return Run(folder)
+    from experiments.c2faith.frames import C2Run
+
+    return C2Run(folder)
 
 
 def _frame(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> pd.DataFrame:

@@ -1,0 +1,112 @@
+"""A run of C2-Faith, opened: every judgement and every signal as tidy DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.runs.folder import read_config
+from experiments.runs.planfile import counted
+from experiments.runs.store import read_records
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from experiments.c2faith.config import C2FaithConfig
+    from experiments.c2faith.metrics.frames import Frames
+    from experiments.c2faith.results import C2Results
+    from experiments.c2faith.saved import Benchmark
+    from experiments.tables.outcomes import Place
+
+
+@dataclass(frozen=True)
+class C2Run:
+    """One run folder of C2-Faith; what it holds is read when first asked for.
+
+    Neither models nor data need be at hand. How often each judge is right, of what it says:
+
+        run = experiments.load_run("runs/c2faith")
+        said = run.judgements.dropna(subset=["verdict", "right"])
+        (said["verdict"] == said["right"]).groupby([said["model"], said["form"]]).mean()
+    """
+
+    path: Path
+
+    @cached_property
+    def config(self) -> C2FaithConfig:
+        from experiments.c2faith.config import C2FaithConfig
+
+        return read_config(self.path, C2FaithConfig)
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """The items: chains with a broken step, and chains with steps left out.
+
+        Raises:
+            UserError: it is not made yet, or not what was written.
+        """
+        return self._results.benchmark
+
+    @cached_property
+    def judgements(self) -> pd.DataFrame:
+        """A row per judgement, with the texts; those without a verdict, too.
+
+        Who and how: `model`, `form` (the prompt), `task`, `reading` (generated | scored).
+        Of what: `item` (the ask), `of` (the benchmark's item), `chain`; `condition` (perturbed |
+        control), `target`, `n_steps`, or `level`, `scale`, `n_middle`, `n_removed`; steps count
+        from 0.
+        What came: `outcome` (parsed, refused …), `verdict`, `right` (none for coverage);
+        of the scored reading `probabilities` (of every verdict, from the least), their mean
+        `expected`, and `mass`, what all verdicts have of the model's probability.
+        Usage: calls and tokens, `from_cache`. Texts: `system`, `asked`, `text` (the raw reply),
+        `thinking`, `problem`.
+        """
+        from experiments.c2faith.judgements import READINGS, judgements
+
+        return judgements(read_records(self.path, *READINGS), self._results.forms)
+
+    @cached_property
+    def signals(self) -> pd.DataFrame:
+        """A row per model, item, condition, step and signal: what it shows inside at that step.
+
+        `step` and `target` from 0; `value` is NaN where a step has none (`probes.broken_step`).
+        """
+        import pandas as pd
+
+        from experiments.c2faith.inside import step_rows
+        from experiments.c2faith.plan import INSIDE
+
+        names = ("model", "item", "chain", "condition", "target", "step", "signal", "value")
+        made = [row for r in read_records(self.path, INSIDE) for row in step_rows(r)]
+        return pd.DataFrame(made, columns=list(names)).astype({"value": float})
+
+    @property
+    def frames(self) -> Frames:
+        """What the tables are made from: one frame a task, one row a judgement, no texts."""
+        return self._results.frames
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Every table by its file name; made from the records, so also of a run still going."""
+        return self._results.tables
+
+    def arrays(self, probe: str = "broken_step") -> Iterator[tuple[Place, dict[str, np.ndarray]]]:
+        """(model, task, item) and its raw numbers by name, e.g. `perturbed/surprisal` per token.
+
+        One item is in memory at a time. `arrays/broken_step.safetensors` in the run folder,
+        which is written with the tables, holds the same in one file.
+        """
+        from experiments.runs.arrays import each
+
+        for (_, model, task, item), found in each(counted(self.path), probe):
+            yield (model, task, item), found
+
+    @cached_property
+    def _results(self) -> C2Results:
+        from experiments.c2faith.results import results
+
+        return results(self.path)
