@@ -257,13 +257,19 @@ def show(
     model: Annotated[str | None, typer.Option(help="Where several models did the item.")] = None,
     task: Annotated[str | None, typer.Option(help="Where several tasks have the item.")] = None,
 ) -> int:
-    """Show one trace: steps coloured by necessity, and what each branch answered."""
+    """Show one trace, its steps coloured by necessity; of C2-Faith, every judgement of an item."""
     from rich.console import Console
 
-    from experiments.report.show import show_item
-    from experiments.runs.folder import existing_run
+    from experiments.config import RunConfig
+    from experiments.config.load import config_kind
+    from experiments.runs.folder import existing_run, stored_config
 
-    show_item(existing_run(run), item, model=model, task=task, console=Console())
+    folder = existing_run(run)
+    if config_kind(stored_config(folder)) is RunConfig:
+        from experiments.report.show import show_item
+    else:
+        from experiments.c2faith.show import show_item
+    show_item(folder, item, model=model, task=task, console=Console())
     return DONE
 
 

@@ -73,12 +73,13 @@ def find(
         known = list(dict.fromkeys(visible(place[at]) for place in left))
         left = [place for place in left if wanted in (place[at], visible(place[at]))]
         if not left:
-            guess = did_you_mean(wanted, known) or _listed(known)
+            guess = did_you_mean(wanted, known) or listed(known)
             raise UserError(f"no {what} {wanted!r} among the traces of this run{guess}")
     return left
 
 
-def _listed(known: Sequence[str]) -> str:
+def listed(known: Sequence[str]) -> str:
+    """Some of the names there are, for an error."""
     more = f", … ({len(known)} in all)" if len(known) > LISTED else ""
     return f"; there are {', '.join(map(repr, known[:LISTED]))}{more}"
 
