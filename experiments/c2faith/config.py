@@ -59,10 +59,16 @@ class PerturbConfig(Section):
     low: Share = 0.3
     high: Share = 0.9
     """The middle region, as shares of the chain."""
-    levels: Annotated[list[Annotated[StrictFloat, Field(gt=0, le=1)]], Field(min_length=1)] = Field(
+    levels: Annotated[list[Annotated[StrictFloat, Field(gt=0, le=1)]], *OneOrMany] = Field(
         default=[0.1, 0.3, 0.5, 0.7]
     )
     """Shares of the middle steps that are left out."""
+
+    @model_validator(mode="after")
+    def _a_region(self) -> PerturbConfig:
+        if self.low > self.high:
+            raise ValueError(f"low {self.low} is over high {self.high}: no step lies between them")
+        return self
 
     @model_validator(mode="after")
     def _a_writer_where_one_is_needed(self) -> PerturbConfig:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    field_validator,
+)
 
 from experiments import registry
 from experiments.config.base import OneOrMany, Section
@@ -25,6 +36,24 @@ def _judge(name: str) -> str:
         hint = f"; over its API: '{API}{name}'" if first in _PROVIDERS else ""
         raise ValueError(f"{problem}{hint}")
     return name
+
+
+_SECRET = re.compile(
+    r"authorization$|(api|access|auth|secret|bearer)[_-]?(keys?|token)$|secret$|password$|"
+    r"^(key|token)$",
+    re.I,
+)
+"""Names of what must not stand in a file that goes into the run folder and its page."""
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _names(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _names(inner)
 
 
 JudgeName = Annotated[StrictStr, AfterValidator(_judge)]
@@ -77,6 +106,37 @@ class JudgeConfig(Section):
     """A folder where API replies are kept and found again, also by other runs."""
     extra_body: dict[str, Any] | None = None
     """What else an OpenAI-compatible server is sent."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _no_key_in_the_address(cls, url: str | None) -> str | None:
+        # before anything is written: the config is kept in the run folder and shown on the page
+        parts = urlsplit(url or "")
+        if parts.username or parts.password or parts.query:
+            raise ValueError(
+                "holds a user name, a password or a query; keys come from the environment only"
+            )
+        return url
+
+    @field_validator("extra_body")
+    @classmethod
+    def _no_key_in_the_body(cls, body: dict[str, Any] | None) -> dict[str, Any] | None:
+        if body is None:
+            return None
+        # with it comes torch, which most configs need not wait for
+        from probes.judge.providers import redact
+
+        if redact(str(body)) != str(body):
+            raise ValueError(
+                "holds the value of an environment variable that is a key, and the run folder "
+                "would keep it; take it out: keys are read from the environment"
+            )
+        if named := next((n for n in _names(body) if _SECRET.search(n)), None):
+            raise ValueError(
+                f"{named!r} is named like a key, which the run folder would keep; keys come from "
+                "the environment only"
+            )
+        return body
 
     def readings_of(self, name: str) -> list[Reading]:
         """An API gives no log-probs of whole verdicts: what it writes is all there is."""

@@ -179,6 +179,8 @@ class TestBehindAnApi:
         ({"perturb": {"acausal": "llm"}}, "acausal 'llm' needs a writer"),
         ({"data": {"path": "/no/such/rows.jsonl"}}, "data.path: "),
         ({"spend": {"max_cst": 3}}, "unknown key 'max_cst'; did you mean 'max_cost'?"),
+        ({"perturb": {"levels": [0.5, 0.5]}}, "perturb.levels: 0.5 is listed twice; list it once"),
+        ({"perturb": {"low": 0.9, "high": 0.3}}, "perturb: low 0.9 is over high 0.3"),
     ],
 )
 def test_what_cannot_be_run_is_said_in_a_line(
@@ -197,3 +199,33 @@ def test_a_run_folder_is_not_gone_on_with_under_another_config(tmp_path: Path, m
     path = config(tmp_path, {"model": model, "readings": ["scored"], "temperature": 0.5})
     with pytest.raises(StoreError, match=r"judge.temperature: 0.0 there, 0.5 now"):
         run(load_config(path))
+
+
+@pytest.mark.parametrize(
+    ("judge", "expected"),
+    [
+        ({"base_url": f"http://me:{KEY}@host/v1"}, "base_url: holds a user name, a password"),
+        ({"extra_body": {"a": [{"X-Api-Key": "0123"}]}}, "extra_body: 'X-Api-Key' is named like"),
+        ({"extra_body": {"note": KEY}}, "extra_body: holds the value of an environment variable"),
+    ],
+)
+def test_no_key_comes_into_a_run_folder_by_its_config(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    judge: dict[str, Any],
+    expected: str,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    path = config(tmp_path, {"model": "api:openai/gpt-4.1"} | judge)
+    assert execute(["run", str(path)]) == 2
+    error = capfd.readouterr().err
+    assert expected in error
+    assert KEY not in error
+    assert not (tmp_path / "runs").exists()
+
+
+def test_names_that_are_no_keys_may_be_sent(tmp_path: Path) -> None:
+    body = {"prompt_cache_key": "a", "eos_token": "b", "max_tokens": 3, "chat_template_kwargs": {}}
+    path = config(tmp_path, {"model": "api:openai/gpt-4.1", "extra_body": body})
+    assert load_config(path).model_dump()["judge"]["extra_body"] == body
