@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 FOLDER = "benchmark"
 """Below the run folder: the items, as saved."""
+FORMS = "prompts"
+"""Below the run folder: the forms that were asked, as a folder of prompts."""
 INTERNALS = "c2_internals"
 """The task, as stored, of looking inside a model."""
 Condition = Literal["perturbed", "control"]
@@ -92,6 +94,8 @@ class C2Plan:
     config: C2FaithConfig
     benchmark: Benchmark
     items: tuple[Judged | Inside, ...]
+    forms: Mapping[str, TaskForm]
+    """Every form that someone is asked, by name."""
 
     def of(self, model: str) -> list[Judged | Inside]:
         return [i for i in self.items if i.model == model]
@@ -143,7 +147,9 @@ def plan(config: C2FaithConfig) -> C2Plan | WritingPlan:
     benchmark = _benchmark(config)
     if isinstance(benchmark, WritingPlan):
         return benchmark
-    return C2Plan(config, benchmark, tuple(_Units(config).items(benchmark, forms)))
+    references = {f.form.name: f for f in reference_forms(config, forms).values()}
+    items = tuple(_Units(config).items(benchmark, forms, references))
+    return C2Plan(config, benchmark, items, forms | references)
 
 
 def forms_of(config: C2FaithConfig) -> dict[str, TaskForm]:
@@ -223,13 +229,17 @@ class _Units:
             m: fingerprint(m, config.judge.revision) for m in config.models if not m.startswith(API)
         }
 
-    def items(self, benchmark: Benchmark, forms: Mapping[str, TaskForm]) -> Iterator[Any]:
+    def items(
+        self,
+        benchmark: Benchmark,
+        forms: Mapping[str, TaskForm],
+        references: Mapping[str, TaskForm],
+    ) -> Iterator[Any]:
         c = self.config
-        references = reference_forms(c, forms)
         for model in c.models:
             asked = dict(forms) if model in c.judge.model else {}
             if model == c.reference:
-                asked |= {f.form.name: f for f in references.values()}
+                asked |= references
             for form in asked.values():
                 yield from self._judged(model, form, benchmark)
             if model in c.internals.model:

@@ -18,12 +18,12 @@ from experiments.c2faith.judgements import READINGS, expected_verdict
 from experiments.c2faith.metrics.frames import WAY, Frames
 from experiments.c2faith.metrics.mass import mass_table
 from experiments.c2faith.metrics.resampling import Drawing
-from experiments.c2faith.plan import FOLDER, INSIDE, STAGES
+from experiments.c2faith.plan import FOLDER, FORMS, INSIDE, STAGES
 from experiments.c2faith.prompts import TaskForm, judge_forms
 from experiments.c2faith.records import TEXTS
-from experiments.c2faith.saved import Benchmark, load
+from experiments.c2faith.saved import MANIFEST, Benchmark, load
 from experiments.c2faith.tables import tables
-from experiments.runs.folder import existing_run
+from experiments.runs.folder import StoreError, existing_run
 from experiments.runs.index import Index
 from experiments.runs.planfile import counted
 from experiments.runs.store import Unit
@@ -158,18 +158,30 @@ class C2Results:
 
 
 def results(run_dir: str | Path) -> C2Results:
-    """Read a run once; models and data need not be at hand."""
+    """Read a run once; models, data and the prompts' folder need not be at hand.
+
+    Raises:
+        StoreError: no judge was asked anything yet.
+    """
     folder = existing_run(run_dir)
+    if not ((folder / FOLDER / MANIFEST).is_file() and (folder / FORMS).is_dir()):
+        raise StoreError(
+            f"{folder}: nothing is judged there yet, and there is nothing to tell; "
+            "`faithscope run` goes on with it"
+        )
     stored = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
     index = counted(folder)
-    units = sorted(index.each((*READINGS, INSIDE)), key=lambda u: u.key)
-    prompts = stored.get("prompts")
+    # the texts are most of a record, and are dropped as each is read
+    found = [
+        (unit.key, [{k: v for k, v in r.items() if k not in TEXTS} for r in unit.records])
+        for unit in index.each((*READINGS, INSIDE))
+    ]
     return C2Results(
         folder,
         index,
         load(folder / FOLDER),
-        judge_forms(None if prompts is None else Path(prompts).expanduser()),
-        [{k: v for k, v in r.items() if k not in TEXTS} for u in units for r in u.records],
+        judge_forms(folder / FORMS),
+        [r for _, records in sorted(found, key=lambda f: f[0]) for r in records],
         index.failures(),
         stored.get("reference"),
         stored.get("seed", 0),

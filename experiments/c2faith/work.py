@@ -14,13 +14,15 @@ import torch
 
 import interp
 from experiments.c2faith.inside import look_inside
-from experiments.c2faith.plan import FOLDER, INSIDE, STAGES, C2Plan, Inside, Judged
+from experiments.c2faith.plan import FOLDER, FORMS, INSIDE, STAGES, C2Plan, Inside, Judged
+from experiments.c2faith.prompts import as_files
 from experiments.c2faith.records import judged_record
 from experiments.c2faith.saved import save
 from experiments.c2faith.writing import STAGE as WRITING
 from experiments.c2faith.writing import Rewrite, WritingPlan, rewrite_record, writing_as
 from experiments.config.judge import API, JudgeConfig, Reading
 from experiments.judges import api_judge, open_judge
+from experiments.runs.folder import make_folder, write_atomically
 from experiments.runs.loading import load_for_run
 from experiments.runs.planfile import Shard, failures, is_finished, missing
 from experiments.runs.progress import Meter
@@ -255,10 +257,16 @@ class C2Work(_Work):
         stages: dict[str, Reading | None] = {s: r for r, s in STAGES.items()}
         super().__init__(whole, config.models, config.judge, stages | {INSIDE: None}, store, shard)
         self.benchmark = whole.benchmark
+        self.forms = whole.forms
 
     def go(self) -> None:
-        """Save the benchmark, then judge."""
-        save(self.benchmark, self.store.run_dir / FOLDER)
+        """Keep what is asked, items and forms; then judge."""
+        run_dir = self.store.run_dir
+        with self.store.shared():
+            save(self.benchmark, run_dir / FOLDER)
+            folder = make_folder(run_dir / FORMS)
+            for name, text in as_files(self.forms).items():
+                write_atomically(folder / name, text)
         super().go()
 
     def record(self, item: Judged, reading: Reading, reply: Reply) -> dict[str, Any]:

@@ -135,11 +135,16 @@ def join(folders: Sequence[Path], into: Path) -> None:
         config = stored_config(folders[0]) | {"name": into.resolve().name, "out": str(into.parent)}
         text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
         write_atomically(into / "config.yaml", text)
+        for asked in (folders[0] / name for name in ASKED):
+            for path in asked.glob("[!.]*"):
+                write_atomically(make_folder(into / asked.name) / path.name, path.read_bytes())
         session = _join_environments(folders, into)
         _copy_units(folders, into, session)
 
 
-_OWN = {".locks", "records", "plan.jsonl", "config.yaml", ".plan.jsonl.writing"}
+ASKED = ("benchmark", "prompts")
+"""Folders of what was asked, where a run keeps it: equal plans have asked the same."""
+_OWN = {".locks", "records", "plan.jsonl", "config.yaml", ".plan.jsonl.writing", *ASKED}
 """What a merge that was stopped early may have left."""
 
 

@@ -124,7 +124,7 @@ class Store:
         make_folder(self.run_dir / "records")
         with ExitStack() as stack:
             stack.enter_context(hold(self.run_dir, self.worker))
-            with self._shared():
+            with self.shared():
                 others = self._others_at_work()
                 check_config(self.config, in_use=others)
                 self._begin_session(others)
@@ -174,14 +174,14 @@ class Store:
 
     def note(self, text: str) -> None:
         """Keep in environment.json what happened to this start of the run."""
-        with self._shared():
+        with self.shared():
             environment = read_environment(self.run_dir)
             environment["sessions"][self.session - 1].setdefault("notes", []).append(text)
             write_environment(self.run_dir, environment)
 
     def note_model(self, name: str, facts: dict[str, Any]) -> None:
         """Keep in environment.json what a loaded model turned out to be."""
-        with self._shared():
+        with self.shared():
             environment = read_environment(self.run_dir)
             environment["models"][name] = facts
             write_environment(self.run_dir, environment)
@@ -190,7 +190,8 @@ class Store:
     def _shared_lock(self) -> FileLock:
         return FileLock(self.run_dir / ".locks" / "folder.lock")
 
-    def _shared(self) -> FileLock:
+    def shared(self) -> FileLock:
+        """Held while something is written that all workers of a run folder share."""
         return self._shared_lock
 
     def _others_at_work(self) -> bool:

@@ -6,7 +6,8 @@ from experiments.c2faith.prompts.forms import (
     Task,
     TaskForm,
     acausal_prompt,
+    as_files,
     judge_forms,
 )
 
-__all__ = ["PLACES", "PlainPrompt", "Task", "TaskForm", "acausal_prompt", "judge_forms"]
+__all__ = ["PLACES", "PlainPrompt", "Task", "TaskForm", "acausal_prompt", "as_files", "judge_forms"]

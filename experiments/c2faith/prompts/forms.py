@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import string
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -101,6 +101,25 @@ def judge_forms(folder: Path | None = None) -> dict[str, TaskForm]:
     """
     read = _read_all(folder)
     return {name: _form(name, *found) for name, found in read.items() if name != ACAUSAL}
+
+
+def as_files(forms: Mapping[str, TaskForm]) -> dict[str, str]:
+    """File name -> content of forms, as `judge_forms` reads them from a folder."""
+    return {f"{name}.yaml": _to_yaml(form) for name, form in forms.items()}
+
+
+def _to_yaml(f: TaskForm) -> str:
+    file = _PromptFile(
+        task=f.task,
+        source=f.source,
+        ours=f.ours,
+        fields=[_FieldFile(**asdict(field)) for field in f.form.fields],
+        verdict=f.form.verdict,
+        cue=f.form.cue,
+        system=f.form.system,
+        template=f.form.template,
+    )
+    return yaml.safe_dump(file.model_dump(), sort_keys=False, allow_unicode=True)
 
 
 def acausal_prompt(folder: Path | None = None) -> PlainPrompt:

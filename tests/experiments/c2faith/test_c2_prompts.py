@@ -13,7 +13,7 @@ import experiments.c2faith.prompts as prompts
 from experiments.c2faith.asks import coverage_ask, detection_ask, localisation_ask
 from experiments.c2faith.chains import Chain
 from experiments.c2faith.items import CoverageItem, causal_item
-from experiments.c2faith.prompts import acausal_prompt, judge_forms
+from experiments.c2faith.prompts import acausal_prompt, as_files, judge_forms
 from interp.errors import UserError
 
 PACKAGED = Path(prompts.__file__).parent
@@ -191,3 +191,11 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "c2_coverage.yaml").write_text("- a")
     with pytest.raises(UserError, match="holds a list"):
         judge_forms(tmp_path)
+
+
+def test_forms_written_to_a_folder_are_read_back_as_they_were(tmp_path: Path) -> None:
+    forms = judge_forms()
+    for name, text in as_files(forms).items():
+        (tmp_path / name).write_text(text, "utf-8")
+    assert judge_forms(tmp_path) == forms
+    assert (tmp_path / "c2_detection.yaml").is_file()

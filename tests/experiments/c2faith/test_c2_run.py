@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,48 @@ def test_parts_join_to_what_one_process_does(tmp_path: Path, model: str) -> None
         run(parts, Shard(k, 2))
     write_outputs(parts.run_dir)
     assert tables(parts.run_dir) == tables(whole)
+
+
+def test_parts_made_in_folders_of_their_own_are_joined_with_what_was_asked(
+    tmp_path: Path, model: str
+) -> None:
+    judge = {"model": model, "readings": ["scored"]}
+    path = config(tmp_path, judge)
+    whole = run(load_config(path)).run_dir
+    parts = [
+        run(load_config(path, [f"out={tmp_path / str(k)}"]), Shard(k, 2)).run_dir for k in range(2)
+    ]
+    joined = tmp_path / "joined"
+    assert execute(["merge", *map(str, parts), "--into", str(joined)]) == 0
+    assert tables(joined) == tables(whole)
+    for name in ("benchmark", "prompts"):
+        kept = {p.name: p.read_bytes() for p in (whole / name).iterdir()}
+        assert {p.name: p.read_bytes() for p in (joined / name).iterdir()} == kept
+
+
+def test_a_report_needs_neither_data_nor_prompts_at_hand(tmp_path: Path, model: str) -> None:
+    judge = {"model": model, "readings": ["scored"]}
+    run_dir = run(load_config(config(tmp_path, judge, reference=model))).run_dir
+    before = tables(run_dir)
+    form = tmp_path / "prompts/c2_coverage.yaml"
+    form.write_text(form.read_text().replace("high: 4", "high: 9"))
+    assert execute(["report", str(run_dir)]) == 0
+    assert tables(run_dir) == before
+    shutil.rmtree(tmp_path / "prompts")
+    shutil.rmtree(tmp_path / "data")
+    moved = run_dir.rename(tmp_path / "elsewhere")
+    assert execute(["report", str(moved)]) == 0
+    assert tables(moved) == before
+
+
+def test_where_nothing_was_judged_there_is_no_report(
+    tmp_path: Path, model: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    perturb = {"levels": [0.5], "acausal": "llm", "writer": model}
+    path = config(tmp_path, {"model": model, "readings": ["scored"]}, perturb=perturb)
+    assert execute(["run", str(path), "--shard", "1/2"]) == 2
+    assert execute(["report", str(tmp_path / "runs/c2")]) == 2
+    assert "nothing is judged there yet" in capfd.readouterr().err
 
 
 def test_the_saved_items_can_be_judged_by_another_run(tmp_path: Path, model: str) -> None:
