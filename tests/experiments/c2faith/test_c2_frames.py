@@ -105,5 +105,5 @@ def test_a_run_whose_items_are_not_made_yet_says_so(judged: Path, tmp_path: Path
     early = tmp_path / "early"
     early.mkdir()
     shutil.copy(judged / "config.yaml", early)
-    with pytest.raises(UserError, match=r"manifest.json: cannot be read"):
+    with pytest.raises(UserError, match="early: nothing is judged there yet"):
         _ = experiments.load_run(early).judgements  # type: ignore
