@@ -23,12 +23,19 @@ def prices_of(spend: SpendConfig) -> dict[str, Price]:
     return dict(read_prices(Path(spend.prices).expanduser()).prices)
 
 
-def budget_of(spend: SpendConfig, index: Index, stages: Iterable[str]) -> Budget:
-    """What may still be spent: what the stored judgements cost is counted already."""
+def budget_of(
+    spend: SpendConfig, index: Index, stages: Iterable[str], judges: Iterable[str]
+) -> Budget:
+    """What may still be spent: what the stored judgements cost is counted already.
+
+    Args:
+        judges: who is still to be asked; the prices are read where one of them has some.
+    """
     from probes.judge.form import Usage
     from probes.judge.spend import Budget
 
-    budget = Budget(spend.max_cost, spend.max_calls, prices_of(spend))
+    prices = prices_of(spend) if any(name.startswith(API) for name in judges) else {}
+    budget = Budget(spend.max_cost, spend.max_calls, prices)
     for unit in index.each(tuple(stages)):
         if unit.model.startswith(API):
             for r in unit.records:

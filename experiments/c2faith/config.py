@@ -31,7 +31,7 @@ class ChainsConfig(Section):
     ] = Field(default=["phase1_train", "phase2_train"])
     """Of PRM800K; a path to one file is read whatever its name."""
     limit: StrictInt | None = Field(default=None, ge=1)
-    """The first N perfect chains."""
+    """The first N perfect chains; of a saved benchmark, its first N."""
     least: StrictInt = Field(default=5, ge=2)
     """Fewest steps of a perfect chain (4.1)."""
     answered: StrictBool = False
@@ -39,7 +39,8 @@ class ChainsConfig(Section):
     one_per_problem: StrictBool = False
     """Only the first chain of each problem."""
     benchmark: StrictStr | None = None
-    """The folder of a benchmark that another run saved: taken as it is, chains and all."""
+    """The folder of a benchmark that another run saved: its items as they are, whatever else
+    stands here but `limit`."""
 
 
 class PerturbConfig(Section):

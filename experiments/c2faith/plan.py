@@ -16,7 +16,7 @@ from experiments.c2faith.config import C2FaithConfig
 from experiments.c2faith.items import CausalItem, CoverageItem
 from experiments.c2faith.prm800k import Source, read_prm800k
 from experiments.c2faith.prompts import TaskForm, judge_forms
-from experiments.c2faith.saved import Benchmark, differences, load
+from experiments.c2faith.saved import Benchmark, differences, first_chains, load
 from experiments.c2faith.writing import WritingPlan, written
 from experiments.config import ConfigError
 from experiments.config.judge import API, JudgeConfig, Reading
@@ -203,7 +203,8 @@ def chains_of(config: C2FaithConfig) -> tuple[Selection, tuple[Source, ...]]:
 
 def _benchmark(config: C2FaithConfig) -> Benchmark | WritingPlan:
     if config.data.benchmark is not None:
-        return load(Path(config.data.benchmark).expanduser())
+        whole = load(Path(config.data.benchmark).expanduser())
+        return first_chains(whole, config.data.limit)
     saved = config.run_dir / FOLDER
     selection, sources = chains_of(config)
     if config.perturb.acausal == "llm":

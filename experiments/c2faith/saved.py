@@ -123,6 +123,27 @@ def load(folder: Path) -> Benchmark:
     return benchmark
 
 
+def first_chains(benchmark: Benchmark, n: int | None) -> Benchmark:
+    """The items of its first `n` chains, the others accounted for; all of them for None."""
+    chains = list(dict.fromkeys(i.chain for i in (*benchmark.coverage, *benchmark.causal)))
+    if n is None or n >= len(chains):
+        return benchmark
+    kept, beyond = set(chains[:n]), chains[n:]
+    left_out = (
+        *(o for o in benchmark.left_out if o.id not in beyond),
+        *(LeftOut(chain, "selection", "limit") for chain in beyond),
+    )
+    described = benchmark.made_of | {
+        "chains": {"n": n, "first_of": benchmark.made_of["chains"]},
+    }
+    return Benchmark(
+        tuple(i for i in benchmark.causal if i.chain in kept),
+        tuple(i for i in benchmark.coverage if i.chain in kept),
+        left_out,
+        described,
+    )
+
+
 def differences(saved: Benchmark, built: Benchmark) -> list[str]:
     """What sets a saved benchmark apart from one built now, a line each; none if it is the same.
 

@@ -96,19 +96,20 @@ class _Work:
         """When the last unit was stored."""
 
     def go(self) -> None:
-        """Do all that is missing; a spent budget ends it early."""
+        """Do all that is missing; where the budget is spent, what costs nothing."""
         todo = [m for m in self.batches if self._left(m)]
         for model in todo:
             self._announce(model)
-        self.budget = budget_of(self.config.spend, self.index, (WRITING, *STAGES.values()))
+        stages = (WRITING, *STAGES.values())
+        self.budget = budget_of(self.config.spend, self.index, stages, todo)
         with self.meter:
             for model in todo:
                 try:
                     self._all_of(model)
                 except BudgetSpent as spent:
-                    self.stopped = str(spent)
+                    # models here cost nothing: they go on
+                    self.stopped += f"{'; ' if self.stopped else ''}{spent}"
                     self.store.note(f"{spent} (unanswered: {spent.unanswered})")
-                    return
                 except UserError as error:
                     # A judge that cannot be used must not cost the night of the others.
                     if len(todo) == 1:
@@ -135,6 +136,10 @@ class _Work:
     def inside(self, model: interp.Model, item: Any) -> Records:
         raise NotImplementedError
 
+    def held(self, name: str) -> JudgeConfig:
+        """How the weights of a model here are held, and what its template must be able to."""
+        return self.judge
+
     def _left(self, model: str) -> list[Any]:
         items = [i for batch in self.batches[model] for i in batch]
         return [i for i in items if not is_finished(self.index, i)]
@@ -154,7 +159,8 @@ class _Work:
             for stage, reading in asked.items():
                 self._ask(judge, stage, reading, self._lacking(name, stage))
             return
-        model = load_for_run(name, self.judge, self.config.token_budget, self.meter, self.store)
+        held = self.held(name)
+        model = load_for_run(name, held, self.config.token_budget, self.meter, self.store)
         for stage, reading in asked.items():
             judge = open_judge(model, reading, self.judge, self.config.seed)
             for batch in self.batches[name]:
@@ -271,6 +277,12 @@ class C2Work(_Work):
 
     def record(self, item: Judged, reading: Reading, reply: Reply) -> dict[str, Any]:
         return judged_record(item, reading, reply, self.config.seed)
+
+    def held(self, name: str) -> JudgeConfig:
+        if name in self.judge.model or name == self.config.reference:
+            return self.judge
+        # it is not asked to judge, and need not think as judges do
+        return self.judge.model_copy(update={"thinking": self.config.internals.thinking})
 
     def inside(self, model: interp.Model, item: Inside) -> Records:
         return look_inside(model, item.of, self.config.internals)

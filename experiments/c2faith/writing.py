@@ -87,8 +87,9 @@ class WritingPlan:
             raise ConfigError(
                 [
                     "perturb.acausal: the steps are rewritten by one process, before the work is "
-                    "shared out: run once without --shard, then each part with "
-                    f"--set data.benchmark={store.run_dir / 'benchmark'}"
+                    "shared out: run once without --shard and stop it (Ctrl-C) when judging "
+                    "begins; the parts then find the steps in "
+                    f"{store.run_dir}"
                 ]
             )
         return WritingWork(self, store, shard)

@@ -144,11 +144,15 @@ class JudgeConfig(Section):
 
 
 class SpendConfig(Section):
-    """What judging by API may cost; a run that reaches a limit ends cleanly and goes on later."""
+    """What judging by API may cost; a run that reaches a limit ends cleanly and goes on later.
+
+    Each part of a run that is shared out (`--shard`) counts what was stored when it began and what
+    it asks itself: parts at work together may spend as many times the limit as there are parts.
+    """
 
     max_cost: StrictFloat | None = Field(default=None, ge=0)
     """US dollars."""
     max_calls: StrictInt | None = Field(default=None, ge=0)
     """Calls, repeated ones included."""
     prices: StrictStr | None = None
-    """A YAML file of prices like configs/prices.yaml; null takes the shipped one."""
+    """A YAML file of prices like configs/prices.yaml, which max_cost needs; null knows none."""

@@ -13,6 +13,8 @@ import yaml
 from c2_runs import config, tables
 from prm800k_rows import solved, write
 
+from experiments.c2faith.plan import C2Plan, plan
+from experiments.c2faith.saved import load, save
 from experiments.cli import execute
 from experiments.config import load_config
 from experiments.runs.folder import StoreError
@@ -114,6 +116,30 @@ def test_the_saved_items_can_be_judged_by_another_run(tmp_path: Path, model: str
     assert tables(other)["c2_detection.csv"] == tables(one)["c2_detection.csv"]
 
 
+def test_the_first_of_the_saved_items_are_those_of_the_first_chains(tmp_path: Path) -> None:
+    judge = {"model": "planted:faithful", "readings": ["scored"]}
+    made = plan(load_config(config(tmp_path, judge)))
+    assert isinstance(made, C2Plan)
+    save(made.benchmark, tmp_path / "saved")
+    data = {"benchmark": str(tmp_path / "saved"), "limit": 2}
+    first = plan(load_config(config(tmp_path, judge, data=data)))
+    built = plan(load_config(config(tmp_path, judge), ["data.limit=2"]))
+    assert isinstance(first, C2Plan)
+    assert isinstance(built, C2Plan)
+    assert first.benchmark.causal == built.benchmark.causal
+    assert first.benchmark.coverage == built.benchmark.coverage
+    assert set(first.benchmark.left_out) == set(built.benchmark.left_out)
+    assert first.stored() == built.stored()
+    save(first.benchmark, tmp_path / "first")
+    assert load(tmp_path / "first") == first.benchmark
+
+
+def test_models_here_need_no_prices(tmp_path: Path, model: str) -> None:
+    spend = {"prices": "no/such/prices.yaml"}
+    judge = {"model": model, "readings": ["scored"]}
+    assert run(load_config(config(tmp_path, judge, forms="c2_coverage", spend=spend))).done == ""
+
+
 def test_other_chains_do_not_mix_with_stored_judgements(tmp_path: Path, model: str) -> None:
     path = config(tmp_path, {"model": model, "readings": ["scored"]})
     run(load_config(path))
@@ -171,6 +197,28 @@ class TestBehindAnApi:
         usage = pd.read_csv(tmp_path / "runs/c2/tables/usage.csv")
         assert usage["calls"].sum() == 15
         assert usage["cached_tokens"].sum() == 15 * 40
+
+    def test_a_spent_budget_does_not_keep_models_here_from_their_work(
+        self, tmp_path: Path, server: Any, model: str
+    ) -> None:
+        more = {"forms": "c2_coverage", "spend": {"max_calls": 1}}
+        path = self.judged(tmp_path, server, **more)
+        models = [f"judge.model=[api:openai/gpt-4.1, {model}, api:openai/gpt-4o]"]
+        ended = run(load_config(path, models))
+        assert sum(server.seen.values()) == 1
+        assert "judge 'openai/gpt-4.1'" in ended.stopped
+        assert "judge 'openai/gpt-4o'" in ended.stopped
+        usage = pd.read_csv(ended.run_dir / "tables/usage.csv").groupby("model")["n"].sum()
+        # one level of three chains, by both readings
+        assert usage.to_dict() == {"api:openai/gpt-4.1": 1, model: 6}
+
+    def test_who_is_only_looked_into_need_not_think_as_judges_do(
+        self, tmp_path: Path, server: Any, model: str
+    ) -> None:
+        inside = {"model": model, "signals": ["surprisal"]}
+        path = self.judged(tmp_path, server, forms="c2_coverage", internals=inside)
+        ended = run(load_config(path, ["judge.thinking=true"]))
+        assert (ended.failures, ended.problems) == ([], [])
 
     def test_the_key_is_nowhere_in_the_run_folder(self, tmp_path: Path, server: Any) -> None:
         from fault_server import echoes_key
