@@ -158,10 +158,10 @@ def _mass_told(mass: pd.DataFrame) -> str:
     if not len(told):
         return ""
     least, most = rows(told)[0], rows(told)[-1]
-    sentence = f"Here it is {least['mean_mass']:.2f} on average of {_way(least)}"
+    sentence = f"Here it is {least['mean_mass']:.2g} on average of {_way(least)}"
     if len(told) == 1:
         return f"{sentence}."
-    return f"{sentence}, the least, and {most['mean_mass']:.2f} of {_way(most)}, the most."
+    return f"{sentence}, the least, and {most['mean_mass']:.2g} of {_way(most)}, the most."
 
 
 def _way(row: dict[str, Any]) -> str:

@@ -172,7 +172,7 @@ def _chances(r: Record, form: TaskForm) -> str:
     told = "   ".join(f"{low + i}: {p[i]:.3f}" for i in likeliest)
     more = f"   … ({len(p)} in all)" if len(p) > MOST_CHANCES else ""
     mean = expected_verdict(r, form)
-    return f"{told}{more}\nmean {mean:.2f}; mass {r['mass']:.3f} of the model's probability"
+    return f"{told}{more}\nmean {mean:.2f}; mass {r['mass']:.3g} of the model's probability"
 
 
 def _print_inside(console: Console, r: Record) -> None:

@@ -63,7 +63,7 @@ def test_a_verdict_is_marked_right_or_wrong(judged: Path, opened: experiments.C2
         text = shown(judged, row["item"], task=row["form"])
         mark = "✓" if row["verdict"] == row["right"] else "✗"
         assert f"Verdict {row['verdict']} (parsed) {mark}; right is {row['right']}" in text
-        assert f"{row['mass']:.3f} of the model's probability" in text
+        assert f"{row['mass']:.3g} of the model's probability" in text
 
 
 def test_it_is_narrowed_by_condition_task_and_chain(
