@@ -46,8 +46,10 @@ def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Jud
         from probes.judge.scoring import ScoringJudge, ScoringSettings
 
         return ScoringJudge(model, ScoringSettings(batch_size=c.batch_size))
+    from probes.judge.forced import ForcedJudge
     from probes.judge.open_model import GeneratingJudge, GeneratingSettings
 
+    forced = c.structured == "schema" or (c.structured == "auto" and not _thinks(model, c))
     settings = GeneratingSettings(
         max_new_tokens=c.max_tokens,
         batch_size=c.batch_size,
@@ -58,4 +60,9 @@ def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Jud
         # a greedy reply that does not parse would only be written again
         attempts=c.attempts if c.temperature > 0 else 1,
     )
-    return GeneratingJudge(model, settings)
+    return ForcedJudge(model, settings) if forced else GeneratingJudge(model, settings)
+
+
+def _thinks(model: Model, c: JudgeConfig) -> bool:
+    """Whether a model writes its thinking apart, and is let."""
+    return bool(model.format.marks) and c.thinking is not False

@@ -281,8 +281,8 @@ def decides(model: str, judge: JudgeConfig) -> dict[str, Any]:
     return {"model": model, "judge": {name: told[name] for name in how}}
 
 
-_OF_ALL = ("max_tokens", "temperature", "top_p", "attempts")
+_OF_ALL = ("max_tokens", "temperature", "top_p", "attempts", "structured")
 _OF_MODELS_HERE = (
     *("thinking", "batch_size", "dtype", "device", "revision", "quantize", "device_map"),
 )
-_OF_API = ("base_url", "structured", "reasoning_effort", "reasoning_tokens", "extra_body")
+_OF_API = ("base_url", "reasoning_effort", "reasoning_tokens", "extra_body")

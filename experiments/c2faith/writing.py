@@ -104,7 +104,11 @@ class WritingPlan:
 def writing_as(config: C2FaithConfig) -> JudgeConfig:
     """How the writer is asked: as judges are, but at its own temperature and once."""
     return config.judge.model_copy(
-        update={"temperature": config.perturb.temperature, "attempts": 1}
+        update={
+            "temperature": config.perturb.temperature,
+            "attempts": 1,
+            "structured": "prompt",
+        }
     )
 
 

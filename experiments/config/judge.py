@@ -91,7 +91,8 @@ class JudgeConfig(Section):
     base_url: StrictStr | None = None
     """Of an OpenAI-compatible server. Keys come from the environment and are never written."""
     structured: Literal["auto", "schema", "prompt"] = "auto"
-    """Whether a provider holds replies to a JSON schema, or is asked for one in the prompt."""
+    """Whether replies are held to the form while they are written, or it is asked for in the
+    prompt; `auto` holds those of providers that can, and of models here that do not think."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     """Of an API model that thinks."""
     reasoning_tokens: StrictInt | None = Field(default=None, ge=1)

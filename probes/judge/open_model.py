@@ -147,15 +147,17 @@ class GeneratingJudge:
             max_new_tokens=room,
             temperature=self.settings.temperature,
             top_p=self.settings.top_p,
-            seed=[self._seed(put.ask, attempt) for put in batch],
+            seed=[seed_of(self.settings, put.ask, attempt) for put in batch],
             on_done=done,
         )
         return [again[i] for i in sorted(again)]
 
-    def _seed(self, ask: Ask | Writing, attempt: int) -> int:
-        name = "" if isinstance(ask, Writing) else ask.form.name
-        told = f"{self.settings.seed}\n{name}\n{ask.id}\n{attempt}"
-        return int.from_bytes(hashlib.sha256(told.encode()).digest()[:8]) >> 1
+
+def seed_of(settings: GeneratingSettings, ask: Ask | Writing, attempt: int) -> int:
+    """Of one attempt at one ask, whoever shares its batch."""
+    name = "" if isinstance(ask, Writing) else ask.form.name
+    told = f"{settings.seed}\n{name}\n{ask.id}\n{attempt}"
+    return int.from_bytes(hashlib.sha256(told.encode()).digest()[:8]) >> 1
 
 
 def _system(ask: Ask | Writing) -> str | None:

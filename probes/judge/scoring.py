@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from interventions import written
 from probes.graded import log_distribution, top
 from probes.judge.form import Ask, OnReply, Reply, Usage
+from probes.judge.numerals import Numerals
 from probes.judge.open_model import overflow, words
 from probes.messages import Message, message_ids
 
@@ -57,7 +57,7 @@ class ScoringJudge:
         self.model = model
         self.name = model.name
         self.settings = settings or ScoringSettings()
-        self._known: dict[tuple[tuple[int, ...], str], tuple[int, ...]] = {}
+        self._numerals = Numerals(model)
 
     def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
         """Every ask gets one reply, call by call; `Reply.seconds` are its share of the call.
@@ -120,18 +120,7 @@ class ScoringJudge:
         cue = ask.form.cue
         before = self.model.encode(cue.rstrip())
         gap = cue[len(cue.rstrip()) :]
-        return [self._label(before, f"{gap}{verdict}") for verdict in ask.range]
-
-    def _label(self, before: tuple[int, ...], text: str) -> tuple[int, ...]:
-        if (before, text) not in self._known:
-            found = written(text, before, self.model.encode, self.model.pieces)
-            if found is None:
-                raise ValueError(
-                    f"{self.model.name}: its tokenizer gives no ids that read as {text!r} after "
-                    f"the cue {self.model.decode(before)!r}; give the form another cue"
-                )
-            self._known[before, text] = found[0]
-        return self._known[before, text]
+        return [self._numerals.after(before, f"{gap}{verdict}") for verdict in ask.range]
 
 
 def expected(ask: Ask, reply: Reply) -> float:

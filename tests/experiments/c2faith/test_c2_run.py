@@ -27,7 +27,7 @@ KEY = "sk-planted-0a1b2c3d4e5f"
 
 
 def test_a_run_judges_every_item_and_looks_inside(tmp_path: Path, model: str) -> None:
-    judge = {"model": model, "readings": ["generated", "scored"]}
+    judge = {"model": model, "readings": ["generated", "scored"], "structured": "prompt"}
     path = config(tmp_path, judge, reference=model, internals={"model": model})
     outcome = run(load_config(path))
     assert outcome.failures == []
@@ -52,6 +52,14 @@ def test_a_run_judges_every_item_and_looks_inside(tmp_path: Path, model: str) ->
     assert run(load_config(path)).run_dir == outcome.run_dir
     assert records == [p.read_bytes() for p in sorted((outcome.run_dir / "records").iterdir())]
     assert tables(outcome.run_dir) == before
+
+
+def test_a_judge_here_is_held_to_the_form(tmp_path: Path, model: str) -> None:
+    outcome = run(load_config(config(tmp_path, {"model": model, "readings": ["generated"]})))
+    for task in ("detection", "localisation", "coverage"):
+        table = pd.read_csv(outcome.run_dir / f"tables/c2_{task}.csv")
+        assert table["n_without_verdict"].sum() == 0
+        assert table["n"].sum() > 0
 
 
 def test_parts_join_to_what_one_process_does(tmp_path: Path, model: str) -> None:

@@ -1,0 +1,189 @@
+"""An open model as a judge whose reply is held to the form while it is written.
+
+What a provider's structured output does for its models: the names, quotes and commas of the JSON
+object are put there for it, a text field is written freely up to its closing quote, and a number
+is chosen among those that the form admits, by log-probs of the whole number. So every reply
+parses, and a model that cannot keep to a form is asked about its judgement, not about JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from probes.graded import log_distribution, top
+from probes.judge.form import Ask, Field, OnReply, Reply, Usage
+from probes.judge.numerals import Numerals
+from probes.judge.open_model import GeneratingSettings, overflow, seed_of
+from probes.messages import Message, message_ids
+
+if TYPE_CHECKING:
+    from interp.execute import Generation
+    from interp.model import Model
+
+SPARE = 64
+"""Tokens kept free for what is put there for the model, after the texts that it writes."""
+
+
+@dataclass
+class _State:
+    """One ask on its way through the fields of its form."""
+
+    ask: Ask
+    prompt: tuple[int, ...]
+    ids: list[int] = field(default_factory=list)
+    """What stands of the reply."""
+    values: dict[str, Any] = field(default_factory=dict)
+    written: int = 0
+    """Tokens that the model wrote itself."""
+    cut: list[str] = field(default_factory=list)
+    """Texts that the token limit ended."""
+
+
+class ForcedJudge:
+    """The form's fields in their order, texts written and numbers chosen.
+
+    The prompt stands alone, without a request for JSON. The model answers at once: a family that
+    thinks has its think block opened and closed with nothing in it; where it is to think first,
+    `probes.judge.open_model.GeneratingJudge` lets it. A text that reaches `max_new_tokens` is
+    closed there, which `Reply.problem` says; the numbers after it are the model's own choice.
+    Greedy, or drawn with the settings' temperature and a seed for each ask.
+    """
+
+    def __init__(self, model: Model, settings: GeneratingSettings | None = None) -> None:
+        self.model = model
+        self.name = model.name
+        self.settings = settings or GeneratingSettings()
+        self._numerals = Numerals(model)
+
+    def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
+        """Every ask gets one reply, batch by batch; `Reply.seconds` are its share of the batch.
+
+        Raises:
+            FloatingPointError: the model's logits are not finite.
+        """
+        by_form: dict[str, list[Ask]] = defaultdict(list)
+        for ask in asks:
+            by_form[ask.form.name].append(ask)
+        size = self.settings.batch_size
+        for of_form in by_form.values():
+            for start in range(0, len(of_form), size):
+                self._batch(of_form[start : start + size], on_reply)
+
+    def _batch(self, asks: Sequence[Ask], on_reply: OnReply) -> None:
+        began = time.perf_counter()
+        form, limit, states = asks[0].form, self.model.max_positions, []
+        texts = sum(f.kind == "text" for f in form.fields)
+        for ask in asks:
+            prompt = tuple(message_ids(self.model, Message(ask.prompt, ask.form.system)))
+            needed = len(prompt) + texts * self.settings.max_new_tokens + SPARE
+            if limit is not None and needed > limit:
+                on_reply(ask, overflow(self.model, needed))
+            else:
+                states.append(_State(ask, prompt))
+        if not states:
+            return
+        for i, f in enumerate(form.fields):
+            lead = ("{" if i == 0 else ", ") + json.dumps(f.name) + ":"
+            for state in states:
+                state.ids += self.model.encode(f'{lead} "' if f.kind == "text" else lead)
+            (self._write if f.kind == "text" else self._choose)(states, f)
+        seconds = (time.perf_counter() - began) / len(states)
+        for state in states:
+            on_reply(state.ask, self._reply(state, seconds))
+
+    def _write(self, states: Sequence[_State], f: Field) -> None:
+        """A text of every state, up to its closing quote."""
+        said = self.model.generate(
+            [(*s.prompt, *s.ids) for s in states],
+            max_new_tokens=self.settings.max_new_tokens,
+            temperature=self.settings.temperature,
+            top_p=self.settings.top_p,
+            seed=[seed_of(self.settings, s.ask, 0) for s in states],
+            stop=lambda text: closing_quote(text) is not None,
+        )
+        for state, generation in zip(states, said, strict=True):
+            self._take(state, f, generation)
+
+    def _take(self, state: _State, f: Field, said: Generation) -> None:
+        pieces = self.model.pieces(said.ids)
+        text = "".join(pieces)
+        end = closing_quote(text)
+        if end is None:
+            kept, rest = len(pieces), ""
+            if said.finish == "length":
+                state.cut.append(f.name)
+        else:
+            # the token that holds the quote may hold the end of the text before it
+            kept, at = 0, 0
+            while at + len(pieces[kept]) <= end:
+                at += len(pieces[kept])
+                kept += 1
+            text, rest = text[:end], text[at:end]
+        state.ids += [*said.ids[:kept], *self.model.encode(f'{rest}"')]
+        state.values[f.name] = text
+        state.written += len(said.ids)
+
+    def _choose(self, states: Sequence[_State], f: Field) -> None:
+        """A number of every state, of those that the form admits."""
+        numbers = [self._range(s.ask, f) for s in states]
+        # of one form the lead is the same, and so is what a number is written like after it
+        before = tuple(self.model.encode(":"))
+        labels = [[self._numerals.after(before, f" {n}") for n in of] for of in numbers]
+        found = self.model.ask([(*s.prompt, *s.ids) for s in states], labels, boundary="digit")
+        for state, of, mine, answered in zip(states, numbers, labels, found, strict=True):
+            shares = log_distribution(
+                answered.log_probs,
+                list(map(str, of)),
+                what=f"judge form {state.ask.form.name!r}, item {state.ask.id!r}",
+            )
+            chosen = int(self._drawn(shares, state.ask, f))
+            state.ids += mine[of.index(chosen)]
+            state.values[f.name] = chosen
+
+    def _drawn(self, shares: dict[str, float], ask: Ask, f: Field) -> str:
+        """The likeliest, or one by chance where the settings have a temperature."""
+        t = self.settings.temperature
+        if t == 0:
+            return top(shares)
+        from math import exp
+
+        rng = random.Random(f"{seed_of(self.settings, ask, 0)}\n{f.name}")
+        return rng.choices(list(shares), [exp(x / t) for x in shares.values()])[0]
+
+    def _range(self, ask: Ask, f: Field) -> range:
+        if f.name == ask.form.verdict:
+            return ask.range
+        if f.low is None or f.high is None:
+            raise ValueError(
+                f"judge form {ask.form.name!r}: the number {f.name!r} has no bounds to be chosen "
+                "within; give low and high, or let the judge write (structured: prompt)"
+            )
+        return range(f.low, f.high + 1)
+
+    def _reply(self, state: _State, seconds: float) -> Reply:
+        names = ", ".join(map(repr, state.cut))
+        most = self.settings.max_new_tokens
+        return Reply(
+            "parsed",
+            {f.name: state.values[f.name] for f in state.ask.form.fields},
+            text=self.model.decode(state.ids) + "}",
+            problem=f"{names} ended by the limit of {most} tokens" if names else "",
+            usage=Usage(calls=1, input_tokens=len(state.prompt), output_tokens=state.written),
+            seconds=seconds,
+        )
+
+
+def closing_quote(text: str) -> int | None:
+    """Where the first quote stands that no backslash escapes; None without one."""
+    escaped = False
+    for i, c in enumerate(text):
+        if c == '"' and not escaped:
+            return i
+        escaped = c == "\\" and not escaped
+    return None

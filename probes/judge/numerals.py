@@ -1,0 +1,34 @@
+"""How a tokenizer writes a number after a cue, found once for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interventions import written
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+
+class Numerals:
+    """The ids of numbers in a model's tokens; remembers what it has found."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._known: dict[tuple[tuple[int, ...], str], tuple[int, ...]] = {}
+
+    def after(self, before: tuple[int, ...], text: str) -> tuple[int, ...]:
+        """Ids that read as `text` where they follow `before`.
+
+        Raises:
+            ValueError: there are none.
+        """
+        if (before, text) not in self._known:
+            found = written(text, before, self.model.encode, self.model.pieces)
+            if found is None:
+                raise ValueError(
+                    f"{self.model.name}: its tokenizer gives no ids that read as {text!r} after "
+                    f"the cue {self.model.decode(before)!r}; give the form another cue"
+                )
+            self._known[before, text] = found[0]
+        return self._known[before, text]

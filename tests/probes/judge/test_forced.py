@@ -1,0 +1,123 @@
+"""A reply that is held to its form while it is written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from tiny_models import tiny
+
+from interp.model import Model
+from probes.judge.forced import ForcedJudge, closing_quote
+from probes.judge.form import Ask, Field, Form, Reply
+from probes.judge.open_model import GeneratingSettings
+from probes.judge.scoring import ScoringJudge
+
+BOTH = Form(
+    "both",
+    "Rate {item}.",
+    (Field("reasoning", "text"), Field("index", "integer", -1), Field("score", "integer", 0, 1)),
+    "index",
+    cue='{"index": ',
+)
+NUMBER = Form("number", "Rate {item}.", (Field("score", "integer", 0, 12),), "score", '{"score": ')
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return tiny("llama", max_position_embeddings=2048)
+
+
+def asks(form: Form, n: int = 3) -> list[Ask]:
+    return [Ask(str(i), form, {"item": f"item {i}"}, high=2 + i) for i in range(n)]
+
+
+def replies(judge, given: list[Ask]) -> dict[str, Reply]:
+    found: dict[str, Reply] = {}
+
+    def keep(ask: Ask, reply: Reply) -> None:
+        assert ask.id not in found
+        found[ask.id] = reply
+
+    judge.ask_all(given, keep)
+    return found
+
+
+def test_every_reply_has_the_form_and_the_range(model: Model) -> None:
+    found = replies(ForcedJudge(model, GeneratingSettings(max_new_tokens=8)), asks(BOTH))
+    assert list(found) == ["0", "1", "2"]
+    for ask in asks(BOTH):
+        reply = found[ask.id]
+        assert reply.outcome == "parsed"
+        assert list(reply.values) == ["reasoning", "index", "score"]
+        assert reply.values["index"] in ask.range
+        assert reply.values["score"] in (0, 1)
+        assert reply.text.startswith('{"reasoning": "')
+        assert reply.text.endswith(
+            f', "index": {reply.values["index"]}, "score": {reply.values["score"]}}}'
+        )
+        assert reply.problem == "'reasoning' ended by the limit of 8 tokens"
+        assert reply.usage.output_tokens == 8
+
+
+def test_a_number_alone_is_what_its_log_probs_say(model: Model) -> None:
+    given = asks(NUMBER)
+    chosen, scored = replies(ForcedJudge(model), given), replies(ScoringJudge(model), given)
+    for ask in given:
+        assert chosen[ask.id].values == scored[ask.id].values
+        assert json.loads(chosen[ask.id].text) == chosen[ask.id].values
+
+
+def test_company_changes_nothing(model: Model) -> None:
+    settings = GeneratingSettings(max_new_tokens=6, temperature=0.8, seed=3)
+    together = replies(ForcedJudge(model, settings), asks(BOTH, 5))
+    for ask in asks(BOTH, 5):
+        (alone,) = replies(ForcedJudge(model, settings), [ask]).values()
+        assert alone.values == together[ask.id].values
+    other = GeneratingSettings(max_new_tokens=6, temperature=0.8, seed=4)
+    assert any(
+        replies(ForcedJudge(model, other), [ask])[ask.id].values != together[ask.id].values
+        for ask in asks(BOTH, 5)
+    )
+
+
+def test_a_text_ends_at_its_quote(model: Model) -> None:
+    """A model that says nothing but quotes."""
+    eager = tiny("llama", max_position_embeddings=2048)
+    (quote,) = eager.encode('"')
+    head = eager.hf.get_output_embeddings()
+    with torch.no_grad():
+        head.weight.zero_()
+
+    def only_quotes(_, __, out):
+        out = out.clone()
+        out[..., quote] += 50
+        return out
+
+    handle = head.register_forward_hook(only_quotes)
+    found = replies(ForcedJudge(eager, GeneratingSettings(max_new_tokens=8)), asks(BOTH, 1))["0"]
+    handle.remove()
+    assert found.values["reasoning"] == ""
+    assert found.text.startswith('{"reasoning": "", "index":')
+    assert found.problem == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [('abc" x', 3), (r"a\"b", None), (r'a\\" b', 3), ("", None), (r"\frac{1}{2}", None)],
+)
+def test_the_closing_quote(text: str, at: int | None) -> None:
+    assert closing_quote(text) == at
+
+
+def test_what_does_not_fit_is_an_overflow(model: Model) -> None:
+    small = tiny("llama")
+    found = replies(ForcedJudge(small, GeneratingSettings(max_new_tokens=500)), asks(BOTH, 1))
+    assert found["0"].outcome == "overflow"
+
+
+def test_a_number_without_bounds_cannot_be_chosen(model: Model) -> None:
+    form = Form("open", "x", (Field("n", "integer"), Field("score", "integer", 0, 1)), "score", "{")
+    with pytest.raises(ValueError, match="the number 'n' has no bounds"):
+        replies(ForcedJudge(model), [Ask("0", form, {})])
