@@ -37,10 +37,8 @@ class _State:
     ask: Ask
     prompt: tuple[int, ...]
     ids: list[int] = field(default_factory=list)
-    """What stands of the reply."""
+    """What stands of the reply, put there or written."""
     values: dict[str, Any] = field(default_factory=dict)
-    written: int = 0
-    """Tokens that the model wrote itself."""
     cut: list[str] = field(default_factory=list)
     """Texts that the token limit ended."""
 
@@ -127,7 +125,6 @@ class ForcedJudge:
             text, rest = text[:end], text[at:end]
         state.ids += [*said.ids[:kept], *self.model.encode(f'{rest}"')]
         state.values[f.name] = text
-        state.written += len(said.ids)
 
     def _choose(self, states: Sequence[_State], f: Field) -> None:
         """A number of every state, of those that the form admits."""
@@ -174,7 +171,7 @@ class ForcedJudge:
             {f.name: state.values[f.name] for f in state.ask.form.fields},
             text=self.model.decode(state.ids) + "}",
             problem=f"{names} ended by the limit of {most} tokens" if names else "",
-            usage=Usage(calls=1, input_tokens=len(state.prompt), output_tokens=state.written),
+            usage=Usage(calls=1, input_tokens=len(state.prompt), output_tokens=len(state.ids)),
             seconds=seconds,
         )
 

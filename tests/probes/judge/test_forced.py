@@ -58,7 +58,7 @@ def test_every_reply_has_the_form_and_the_range(model: Model) -> None:
             f', "index": {reply.values["index"]}, "score": {reply.values["score"]}}}'
         )
         assert reply.problem == "'reasoning' ended by the limit of 8 tokens"
-        assert reply.usage.output_tokens == 8
+        assert reply.usage.output_tokens > 8
 
 
 def test_a_number_alone_is_what_its_log_probs_say(model: Model) -> None:
