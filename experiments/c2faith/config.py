@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
-from experiments.config.judge import API, JudgeConfig, JudgeName, SpendConfig
+from experiments.config.judge import API, JudgeConfig, JudgeName, SpendConfig, service_of
 from experiments.config.run_config import ModelName
 
 Signal = Literal[
@@ -132,6 +132,19 @@ class C2FaithConfig(FolderConfig):
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
     report: C2ReportConfig = C2ReportConfig()
+
+    @model_validator(mode="after")
+    def _one_address_for_one_service(self) -> C2FaithConfig:
+        asked = [*self.models, *filter(None, [self.perturb.writer])]
+        services = dict.fromkeys(service_of(name) for name in asked if name.startswith(API))
+        if self.judge.base_url and len(services) > 1:
+            # each would be sent its own key to the one address
+            raise ValueError(
+                f"judge.base_url is one address for {' and '.join(services)}; leave it out and "
+                "name addresses in the environment (VLLM_BASE_URL, or SERVICE_BASE_URL of "
+                f"{API}openai-api/SERVICE/MODEL)"
+            )
+        return self
 
     @property
     def models(self) -> list[str]:

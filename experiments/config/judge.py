@@ -56,6 +56,12 @@ def _names(value: Any) -> Iterator[str]:
             yield from _names(inner)
 
 
+def service_of(name: str) -> str:
+    """Of a judge behind an API, whose it is: `openai`, `openai-api/SERVICE`."""
+    parts = name.removeprefix(API).split("/")
+    return "/".join(parts[: 2 if parts[0] == "openai-api" else 1])
+
+
 JudgeName = Annotated[StrictStr, AfterValidator(_judge)]
 
 

@@ -280,6 +280,13 @@ class TestBehindAnApi:
         ({"spend": {"max_cst": 3}}, "unknown key 'max_cst'; did you mean 'max_cost'?"),
         ({"perturb": {"levels": [0.5, 0.5]}}, "perturb.levels: 0.5 is listed twice; list it once"),
         ({"perturb": {"low": 0.9, "high": 0.3}}, "perturb: low 0.9 is over high 0.3"),
+        (
+            {
+                "judge": {"model": ["api:openai/a", "api:openai/b"], "base_url": "http://h/v1"},
+                "reference": "api:anthropic/c",
+            },
+            "judge.base_url is one address for openai and anthropic",
+        ),
     ],
 )
 def test_what_cannot_be_run_is_said_in_a_line(
