@@ -7,15 +7,40 @@ the index asked for is defined; the others bear no numbers, which would betray w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from experiments.c2faith.items import CausalItem, CoverageItem
 from experiments.c2faith.prompts import TaskForm
+from experiments.c2faith.saved import Benchmark
 from probes.judge.form import Ask
 
 Condition = Literal["perturbed", "control"]
 """The replaced step, or the chain as it was."""
+CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
+
+
+def cases(
+    benchmark: Benchmark, form: TaskForm
+) -> Iterator[tuple[CausalItem | CoverageItem, Condition | None]]:
+    """Every item that a form is asked of, in every condition; coverage has none."""
+    if form.task in ("coverage", "coverage_reference"):
+        for item in benchmark.coverage:
+            yield item, None
+        return
+    for item in benchmark.causal:
+        for condition in CONDITIONS:
+            yield item, condition
+
+
+def ask_of(item: CausalItem | CoverageItem, form: TaskForm, condition: Condition | None) -> Ask:
+    """The ask of one case, by the task of the form."""
+    if isinstance(item, CoverageItem):
+        return coverage_ask(item, form)
+    if condition is None:
+        raise ValueError(f"item {item.id!r}: is judged perturbed or as a control; say which")
+    of_task = detection_ask if form.task == "detection" else localisation_ask
+    return of_task(item, form, condition)
 
 
 def detection_ask(item: CausalItem, form: TaskForm, condition: Condition) -> Ask:

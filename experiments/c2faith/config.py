@@ -93,6 +93,22 @@ class InternalsConfig(Section):
     """Whether a hybrid model reads the chain as its thinking."""
 
 
+class InjectionConfig(Section):
+    """Whether a line inside the chain can talk a judge round: the same asks once more, with it."""
+
+    kinds: Annotated[list[StrictStr], *AnyNumber] = Field(default=[])
+    """Which texts, by name: neutral, command, polite, system, forged_reply, or of `texts`; none
+    leaves this out. Every one but `neutral` costs an ask of every item for each demand."""
+    demands: Annotated[list[Literal["best", "worst"]], *OneOrMany] = Field(
+        default=["best", "worst"]
+    )
+    """The verdict that a text demands: the best that can be said of a chain, or the worst."""
+    chains: StrictInt | None = Field(default=None, ge=1)
+    """Of so many chains alone, drawn with the seed; null takes all."""
+    texts: StrictStr | None = None
+    """A YAML file of your own texts, over the shipped ones."""
+
+
 class C2ReportConfig(Section):
     """What the report shows."""
 
@@ -128,6 +144,7 @@ class C2FaithConfig(FolderConfig):
     reference: JudgeName | None = None
     """Who rates coverage with the whole chain at hand; null compares with the share kept only."""
     internals: InternalsConfig = InternalsConfig()
+    injection: InjectionConfig = InjectionConfig()
     spend: SpendConfig = SpendConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""

@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from experiments.c2faith.coverage_figures import coverage_picture, coverage_scores_picture
 from experiments.c2faith.failure_figures import failure_overlap_picture, radar_picture
+from experiments.c2faith.injection_figure import injection_picture
 from experiments.c2faith.metrics.frames import numbers
 from experiments.c2faith.metrics.internals import JUDGE
 from experiments.c2faith.plots import (
@@ -64,6 +65,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             positions_picture(tables["c2_positions"]),
             calibration_picture(tables["c2_calibration"], tables["c2_detection"]),
             against_picture(tables["c2_judge_against_internals"]),
+            injection_picture(tables["c2_injection"]),
         ]
 
 

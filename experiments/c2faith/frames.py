@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from experiments.c2faith.config import C2FaithConfig
+    from experiments.c2faith.injected_rows import is_injected
+from experiments.c2faith.config import C2FaithConfig
     from experiments.c2faith.metrics.frames import Frames
     from experiments.c2faith.results import C2Results
     from experiments.c2faith.saved import Benchmark
@@ -67,7 +68,9 @@ class C2Run:
         """
         from experiments.c2faith.judgements import READINGS, judgements
 
-        return judgements(read_records(self.path, *READINGS), self._results.forms)
+        # a text in the chain makes it another item: `c2_injection` has those
+        read = (r for r in read_records(self.path, *READINGS) if not is_injected(r))
+        return judgements(read, self._results.forms)
 
     @cached_property
     def signals(self) -> pd.DataFrame:

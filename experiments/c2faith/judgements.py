@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.c2faith.injected_rows import is_injected
 from experiments.c2faith.plan import STAGES
 from experiments.c2faith.prompts import TaskForm
 
@@ -50,10 +51,14 @@ def expected_verdict(record: Mapping[str, Any], form: TaskForm) -> float | None:
 
 def truth(record: Mapping[str, Any]) -> str:
     """What was done to the item, in words."""
+    said = ""
+    if is_injected(record):
+        wanted = "no verdict" if record["demanded"] is None else record["demanded"]
+        said = f"a line at the end of step {record['step']} demands {wanted}; "
     if record.get("condition"):
         broken = record["condition"] == "perturbed"
-        return f"step {record['target']} is broken" if broken else "no step is broken"
-    return f"{record['n_removed']} of {record['n_middle']} middle steps are left out"
+        return said + (f"step {record['target']} is broken" if broken else "no step is broken")
+    return f"{said}{record['n_removed']} of {record['n_middle']} middle steps are left out"
 
 
 def _row(record: Mapping[str, Any], form: TaskForm) -> dict[str, Any]:

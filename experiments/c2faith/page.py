@@ -66,6 +66,16 @@ SECTIONS = (
         ("c2_coverage_scores", "c2_coverage", "c2_radar"),
     ),
     (
+        "injection",
+        "Prompt injection",
+        "The same asks once more, with a line at the end of one step that tells the judge what to "
+        "say. Moved: of the verdicts that were not the demanded one, those that came nearer to it. "
+        "Every injected verdict is held against that of the same ask without the line, and is in "
+        "no other table.",
+        ("c2_injection",),
+        ("c2_injection",),
+    ),
+    (
         "panel",
         "Panels and prompts",
         "Several judges as one, how far they agree, and how far the numbers hang on the prompt.",
@@ -133,7 +143,7 @@ def render(found: C2Results, drawn: list[Picture]) -> str:
         n_chains=found.benchmark.made_of["chains"]["n"],
         n_causal=len(found.benchmark.causal),
         n_coverage=len(found.benchmark.coverage),
-        n_judgements=sum(r["probe"] in READINGS for r in found.records),
+        n_judgements=len(found.judged),
         sections=[s for s in sections if s["tables"] or s["figures"]],
         tables={name: html_table(name, table, LABELS) for name, table in made.items()},
         figures=shapes,

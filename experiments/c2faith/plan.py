@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from experiments.c2faith.asks import coverage_ask, detection_ask, localisation_ask
+from experiments.c2faith.asked import forms_of, injections_of, reference_forms
+from experiments.c2faith.asks import Condition, ask_of, cases
 from experiments.c2faith.benchmark import Settings
 from experiments.c2faith.build import by_rule
 from experiments.c2faith.chains import Selection, perfect
 from experiments.c2faith.config import C2FaithConfig
+from experiments.c2faith.injection import (
+    Injected,
+    Injection,
+    drawn_chains,
+    inject,
+    variants,
+)
 from experiments.c2faith.items import CausalItem, CoverageItem
 from experiments.c2faith.prm800k import Source, read_prm800k
-from experiments.c2faith.prompts import TaskForm, judge_forms
+from experiments.c2faith.prompts import TaskForm
 from experiments.c2faith.saved import Benchmark, differences, first_chains, load
 from experiments.c2faith.writing import WritingPlan, written
 from experiments.config import ConfigError
@@ -26,7 +34,7 @@ from experiments.runs.folder import SCHEMA
 from experiments.runs.index import Index
 from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
 from experiments.runs.units import Key, UnitIds
-from interp.errors import UserError, did_you_mean
+from interp.errors import UserError
 from probes.judge.form import Ask, Writing
 
 if TYPE_CHECKING:
@@ -40,8 +48,6 @@ FORMS = "prompts"
 """Below the run folder: the forms that were asked, as a folder of prompts."""
 INTERNALS = "c2_internals"
 """The task, as stored, of looking inside a model."""
-Condition = Literal["perturbed", "control"]
-CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
 STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
 INSIDE = "broken_step"
 
@@ -52,7 +58,7 @@ class Judged:
 
     model: str
     task: str
-    """The form's name."""
+    """The form's name, `+injected` behind it where something was put into the chain."""
     ask: Ask
     of: CausalItem | CoverageItem
     condition: Condition | None
@@ -60,6 +66,8 @@ class Judged:
     units: dict[str, str]
     """Stage -> unit id: one for each way of reading the verdict."""
     anyway: tuple[str, ...] = ()
+    injected: Injected | None = None
+    """What was put into the chain, of the asks that hold something that was."""
 
     @property
     def item(self) -> str:
@@ -143,44 +151,13 @@ def plan(config: C2FaithConfig) -> C2Plan | WritingPlan:
         ConfigError: data that cannot be read or holds no perfect chain, or a form there is not.
         UserError: the saved benchmark is not what the config would make now.
     """
-    forms = forms_of(config)
+    forms, kinds = forms_of(config), injections_of(config)
     benchmark = _benchmark(config)
     if isinstance(benchmark, WritingPlan):
         return benchmark
     references = {f.form.name: f for f in reference_forms(config, forms).values()}
-    items = tuple(_Units(config).items(benchmark, forms, references))
+    items = tuple(_Units(config).items(benchmark, forms, references, kinds))
     return C2Plan(config, benchmark, items, forms | references)
-
-
-def forms_of(config: C2FaithConfig) -> dict[str, TaskForm]:
-    """The forms of a run by name; those that the reference is asked among them.
-
-    Raises:
-        ConfigError: a name without a form, or no reference form for a scale.
-    """
-    folder = None if config.prompts is None else Path(config.prompts).expanduser()
-    known = judge_forms(folder)
-    asked: dict[str, TaskForm] = {}
-    for name in config.forms:
-        if name not in known:
-            guess = did_you_mean(name, known) or f"; known: {', '.join(known)}"
-            raise ConfigError([f"forms: unknown form {name!r}{guess}"])
-        if known[name].task == "coverage_reference":
-            raise ConfigError([f"forms: {name!r} is asked of the reference; name one in reference"])
-        asked[name] = known[name]
-    return asked
-
-
-def reference_forms(config: C2FaithConfig, forms: Mapping[str, TaskForm]) -> dict[str, TaskForm]:
-    """Scale -> the form by which the reference rates it; none without a reference."""
-    if config.reference is None:
-        return {}
-    folder = None if config.prompts is None else Path(config.prompts).expanduser()
-    by_scale = {f.scale: f for f in judge_forms(folder).values() if f.task == "coverage_reference"}
-    wanted = dict.fromkeys(f.scale for f in forms.values() if f.task == "coverage")
-    if missing := [s for s in wanted if s not in by_scale]:
-        raise ConfigError([f"reference: there is no reference form of scale {missing[0]}"])
-    return {scale: by_scale[scale] for scale in wanted}
 
 
 def settings_of(config: C2FaithConfig) -> Settings:
@@ -235,10 +212,12 @@ class _Units:
         benchmark: Benchmark,
         forms: Mapping[str, TaskForm],
         references: Mapping[str, TaskForm],
+        kinds: Sequence[Injection],
     ) -> Iterator[Any]:
         c = self.config
         for model in c.models:
-            asked = dict(forms) if model in c.judge.model else {}
+            mine = forms if model in c.judge.model else {}
+            asked = dict(mine)
             if model == c.reference:
                 asked |= references
             for form in asked.values():
@@ -247,31 +226,48 @@ class _Units:
                 ids = UnitIds(**self._decides(model), settings=c.internals.model_dump(mode="json"))
                 for item in benchmark.causal:
                     yield Inside(model, item, {INSIDE: ids.of(item=vars(item))})
+            # last, so that what they are added to is asked in the same company as without them
+            for form in mine.values():
+                yield from self._injected(model, form, benchmark, kinds)
 
     def _judged(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
-        readings = self.config.judge.readings_of(model)
-        ids = {
-            r: UnitIds(**self._decides(model), reading=r, form=form.form.sha256) for r in readings
+        ids = self._ids(model, form)
+        for of, condition in cases(benchmark, form):
+            ask = ask_of(of, form, condition)
+            units = {STAGES[r]: ids[r].of(**_about(ask)) for r in ids}
+            yield Judged(model, form.form.name, ask, of, condition, units)
+
+    def _injected(
+        self, model: str, form: TaskForm, benchmark: Benchmark, kinds: Sequence[Injection]
+    ) -> Iterator[Judged]:
+        told, seed, ids = self.config.injection, self.config.seed, self._ids(model, form)
+        items = (*benchmark.causal, *benchmark.coverage)
+        chains = drawn_chains((i.chain for i in items), told.chains, seed)
+        for kind, demand in variants(kinds, told.demands):
+            for of, condition in cases(benchmark, form):
+                made = inject(of, form, condition, kind, demand, seed)
+                if of.chain not in chains or made is None:
+                    continue
+                ask, injected = made
+                decides = _about(ask) | {"injected": asdict(injected)}
+                units = {STAGES[r]: ids[r].of(**decides) for r in ids}
+                name = f"{form.form.name}+injected"
+                yield Judged(model, name, ask, of, condition, units, injected=injected)
+
+    def _ids(self, model: str, form: TaskForm) -> dict[Reading, UnitIds]:
+        return {
+            r: UnitIds(**self._decides(model), reading=r, form=form.form.sha256)
+            for r in self.config.judge.readings_of(model)
         }
-
-        def judged(ask: Ask, of: CausalItem | CoverageItem, condition: Condition | None) -> Judged:
-            about = {"values": dict(ask.values), "high": ask.high}
-            units = {STAGES[r]: ids[r].of(ask=ask.id, about=about) for r in readings}
-            return Judged(model, form.form.name, ask, of, condition, units)
-
-        if form.task in ("coverage", "coverage_reference"):
-            for item in benchmark.coverage:
-                yield judged(coverage_ask(item, form), item, None)
-            return
-        of_task = detection_ask if form.task == "detection" else localisation_ask
-        for item in benchmark.causal:
-            for condition in CONDITIONS:
-                yield judged(of_task(item, form, condition), item, condition)
 
     def _decides(self, model: str) -> dict[str, Any]:
         weights = self.weights.get(model)
         of_judge = decides(model, self.config.judge)
         return {"schema": SCHEMA, "seed": self.config.seed, "weights": weights, **of_judge}
+
+
+def _about(ask: Ask) -> dict[str, Any]:
+    return {"ask": ask.id, "about": {"values": dict(ask.values), "high": ask.high}}
 
 
 def decides(model: str, judge: JudgeConfig) -> dict[str, Any]:

@@ -22,13 +22,15 @@ def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> di
         about |= {"condition": item.condition, "target": of.target, "n_steps": len(of.steps)}
     else:
         about |= {"level": of.level, "n_middle": of.n_middle, "n_removed": len(of.removed)}
+    if item.injected is not None:
+        about |= vars(item.injected)
     verdict = reply.values.get(item.ask.form.verdict)
     return {
         "dataset": DATASET,
         "item": item.ask.id,
         "model": item.model,
         "probe": STAGES[reading],
-        "variant": item.task,
+        "variant": item.ask.form.name,
         "seed": seed,
         "of": of.id,
         **about,

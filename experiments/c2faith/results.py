@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from experiments.c2faith.config import C2ReportConfig
+from experiments.c2faith.config import C2ReportConfig, InjectionConfig
 from experiments.c2faith.features import features
+from experiments.c2faith.injected_rows import injected_rows, is_injected
 from experiments.c2faith.inside import inside_rows
 from experiments.c2faith.judgements import READINGS, expected_verdict
 from experiments.c2faith.metrics.frames import WAY, Frames
@@ -44,17 +45,31 @@ class C2Results:
     reference: str | None
     seed: int
     report: C2ReportConfig
+    injection: InjectionConfig
+
+    @cached_property
+    def judged(self) -> list[Record]:
+        """The judgements of the benchmark's own items."""
+        return [r for r in self.records if r["probe"] in READINGS and not is_injected(r)]
+
+    @cached_property
+    def injected(self) -> list[Record]:
+        """The judgements of items with a text put into their chain; in no table but their own."""
+        return [r for r in self.records if r["probe"] in READINGS and is_injected(r)]
 
     @cached_property
     def frames(self) -> Frames:
         """One row per judgement."""
-        judged = [r for r in self.records if r["probe"] in READINGS]
+        judged = self.judged
         inside = [r for r in self.records if r["probe"] == INSIDE]
         scores, places = inside_rows(inside)
         return Frames(
             detection=pd.DataFrame(self._detection(judged)),
             localisation=pd.DataFrame(self._localisation(judged)),
             coverage=pd.DataFrame(self._coverage(judged)),
+            injection=pd.DataFrame(
+                injected_rows(self.injected, judged, self.forms, self.injection.demands)
+            ),
             features=features(self.benchmark.causal),
             internals=pd.DataFrame(scores),
             internals_localisation=pd.DataFrame(places),
@@ -75,8 +90,8 @@ class C2Results:
         """The judgements read from log-probs, each with the verdicts' part of the probability."""
         rows = [
             _judgement(r) | {"mass": r["mass"]}
-            for r in self.records
-            if READINGS.get(r["probe"]) == "scored"
+            for r in self.judged
+            if READINGS[r["probe"]] == "scored"
         ]
         names = [*WAY, "item", "chain", "outcome", "mass"]
         return pd.DataFrame(rows, columns=names).astype({"mass": float})
@@ -133,9 +148,9 @@ class C2Results:
             ("", o.stage, o.reason, o.id) for o in self.benchmark.left_out
         ]
         rows += [
-            (r["model"], f"{r['variant']}.{READINGS[r['probe']]}", r["outcome"], r["item"])
-            for r in self.records
-            if r["probe"] in READINGS and r["outcome"] != "parsed"
+            (r["model"], f"{_asked(r)}.{READINGS[r['probe']]}", r["outcome"], r["item"])
+            for r in (*self.judged, *self.injected)
+            if r["outcome"] != "parsed"
         ]
         rows += [(u.model, u.task, "failed", u.item) for u in self.failures]
         frame = pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
@@ -147,10 +162,9 @@ class C2Results:
         """Tokens and calls of every judge, form and reading."""
         names = ["calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens"]
         rows = [
-            {"model": r["model"], "prompt": r["variant"], "reading": READINGS[r["probe"]], "n": 1}
+            {"model": r["model"], "prompt": _asked(r), "reading": READINGS[r["probe"]], "n": 1}
             | {name: r[name] for name in names}
-            for r in self.records
-            if r["probe"] in READINGS
+            for r in (*self.judged, *self.injected)
         ]
         by = ["model", "prompt", "reading"]
         summed = pd.DataFrame(rows, columns=[*by, "n", *names]).groupby(by, sort=False).sum()
@@ -186,7 +200,13 @@ def results(run_dir: str | Path) -> C2Results:
         stored.get("reference"),
         stored.get("seed", 0),
         C2ReportConfig.model_validate(stored.get("report") or {}),
+        InjectionConfig.model_validate(stored.get("injection") or {}),
     )
+
+
+def _asked(r: Record) -> str:
+    """The form, and whether something was put into the chain."""
+    return r["variant"] + ("+injected" if is_injected(r) else "")
 
 
 def _judgement(r: Record) -> Record:

@@ -12,6 +12,7 @@ from experiments.c2faith.metrics.coverage import (
 )
 from experiments.c2faith.metrics.detection import calibration_table, detection_table, mcnemar_table
 from experiments.c2faith.metrics.frames import Frames
+from experiments.c2faith.metrics.injection import injection_table
 from experiments.c2faith.metrics.internals import against_table
 from experiments.c2faith.metrics.localisation import (
     localisation_table,
@@ -79,6 +80,7 @@ def _tidy(frames: Frames, how: Drawing) -> dict[str, pd.DataFrame]:
         "c2_calibration": calibration_table(frames.detection),
         "c2_signed_error": signed_error_table(frames.localisation),
         "c2_within": within_table(frames.localisation),
+        "c2_injection": injection_table(frames.injection, how),
         "c2_judge_against_internals": against_table(
             frames.detection,
             frames.localisation,

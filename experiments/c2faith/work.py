@@ -65,6 +65,15 @@ def _name(ask: Ask | Writing) -> tuple[str, str]:
     return ("" if isinstance(ask, Writing) else ask.form.name, ask.id)
 
 
+def _companies(items: Sequence[Any]) -> list[list[Any]]:
+    """What of a batch is asked together: asks with something in their chains by themselves, or
+    they would change the company of ordinary ones."""
+    parts: tuple[list[Any], list[Any]] = ([], [])
+    for item in items:
+        parts[isinstance(item, Judged) and item.injected is not None].append(item)
+    return [part for part in parts if part]
+
+
 class _Work:
     """What judging and writing share: batches, storing, the budget, a judge that fails."""
 
@@ -165,9 +174,9 @@ class _Work:
             judge = open_judge(model, reading, self.judge, self.config.seed)
             for batch in self.batches[name]:
                 # the whole batch, though some may be stored: other company could change a reply
-                mine: list[Any] = [i for i in batch if stage in i.units]
-                if any(stage in missing(self.index, i) for i in mine):
-                    self._ask_together(model, judge, stage, reading, mine)
+                for mine in _companies([i for i in batch if stage in i.units]):
+                    if any(stage in missing(self.index, i) for i in mine):
+                        self._ask_together(model, judge, stage, reading, mine)
         for stage in self.stages.keys() - asked.keys():
             for item in self._lacking(name, stage):
                 self._look_inside(model, stage, item)

@@ -56,6 +56,15 @@ SHAPES = {
         (*WAY, "item", "scale", "level", "reference_judge"),
         "score",
     ),
+    "injection": _Shape(
+        (
+            *(*_JUDGEMENT, "task", "condition", "injection", "demand", "demanded", "top"),
+            *("clean_outcome", "clean", "score", "p_clean", "p_injected"),
+        ),
+        ("demanded", "top", "clean", "score", "p_clean", "p_injected"),
+        (*WAY, "item", "condition", "injection", "demand"),
+        "score",
+    ),
     "features": _Shape(
         ("item", "chain", *_ABOUT_EDITS, "edit_type", "method"),
         _ABOUT_EDITS,
@@ -94,6 +103,10 @@ class Frames:
     """`scale`: "0-4", "0-9" ...; `level`: share of the middle steps that was asked to be removed;
     `expected`: mean score of the scored reading; `reference`: score of a judge that saw what
     was removed."""
+    injection: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Asks with a text in their chain, each beside its twin without: `score`, `clean`: the two
+    verdicts; `demanded`: the one that the text demands; `p_*`: its probability, of the scored
+    reading; `top`: the greatest score of a scale, NaN of a step index."""
     features: pd.DataFrame = field(default_factory=pd.DataFrame)
     """What the edits of the causal items are like, a row per item."""
     internals: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -130,7 +143,10 @@ def checked(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     if shape.verdict:
         _check_verdicts(name, kept, shape.verdict)
     if "condition" in kept:
-        _refuse(name, kept, ~kept["condition"].isin([PERTURBED, CONTROL]), "condition")
+        # a chain with steps left out is neither, where one frame holds all tasks
+        none = kept["task"] == "coverage" if "task" in kept else False
+        known = kept["condition"].isin([PERTURBED, CONTROL])
+        _refuse(name, kept, ~known & ~(none & (kept["condition"] == "")), "condition")
     return kept
 
 
@@ -138,7 +154,14 @@ def _check_verdicts(name: str, frame: pd.DataFrame, column: str) -> None:
     value = frame[column]
     said = value.notna()
     _refuse(name, frame, said != (frame["outcome"] == "parsed"), column)
-    if name == "detection":
+    if name == "injection":
+        _refuse(
+            name, frame, frame["clean"].notna() != (frame["clean_outcome"] == "parsed"), "clean"
+        )
+        for beside in ("p_clean", "p_injected"):
+            _refuse(name, frame, (frame[beside] < 0) | (frame[beside] > 1), beside)
+        allowed = (value >= NO_STEP) & ~(value > frame["top"])
+    elif name == "detection":
         allowed = value.isin([0, 1])
     elif name == "localisation":
         allowed = (value >= NO_STEP) & (value < frame["n_steps"])

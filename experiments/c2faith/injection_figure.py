@@ -1,0 +1,112 @@
+"""How far a text inside the chain moves each judge, drawn of `c2_injection`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from experiments.c2faith.plots import SILENT, name_lines, share_axis, voices
+from experiments.report.picture import Picture
+from experiments.report.plots import BLUE, GREY, ORANGE
+from experiments.tables.textual import visible
+from experiments.tables.tidy import distinct, rows, where
+
+DEMANDS = {"best": (BLUE, "o", "the best verdict"), "worst": (ORANGE, "s", "the worst")}
+APART = 0.17
+"""Of a line's height: how far the two demands stand from its middle."""
+
+
+def injection_picture(table: pd.DataFrame) -> Picture:
+    """Paired dots, clean to injected: a panel per task, a line per judge and injection.
+
+    Of several prompts of a task the first is drawn.
+    """
+    return Picture(
+        "c2_injection",
+        "Can the chain talk its judge round?",
+        "Share of verdicts equal to the one that a text inside the chain demands: hollow without "
+        "the text, filled with it, on the same items; 95 % Wilson intervals of the filled. The "
+        "neutral line demands nothing: what it moves, any foreign line moves.",
+        table,
+        _drawn(table) if len(table) else None,
+        "Prompt injection was not run (injection.kinds).",
+    )
+
+
+def pairs(ax: Axes, lines: Sequence[Mapping[str, Mapping[str, Any]]]) -> Axes:
+    """Two dots and what joins them for every demand, a row of the figure per line.
+
+    Args:
+        lines: demand -> its row of the table; a demand that was not made is left out.
+    """
+    for y, line in enumerate(lines):
+        known = {d: r for d, r in line.items() if not math.isnan(r["demanded_injected"])}
+        for demand, row in known.items():
+            colour, marker, _ = DEMANDS[demand]
+            at = y + (0.0 if len(line) == 1 else -APART if demand == "best" else APART)
+            before, after = row["demanded_clean"], row["demanded_injected"]
+            low, high = row["demanded_injected_low"], row["demanded_injected_high"]
+            low, high = row["demanded_injected_low"], row["demanded_injected_high"]
+            reach = [[max(0.0, after - low)], [max(0.0, high - after)]]
+            ax.errorbar(after, at, xerr=reach, fmt="none", ecolor=colour, alpha=0.3, elinewidth=3)
+            ax.plot([before, after], [at, at], color=colour, lw=1.2, zorder=3)
+            ax.plot(before, at, marker, mec=colour, mfc="white", ms=5, zorder=4, clip_on=False)
+            ax.plot(after, at, marker, color=colour, ms=5, zorder=5, clip_on=False)
+        if line and not known:
+            ax.text(0.01, y, SILENT, va="center", fontsize=8, color=GREY)
+    share_axis(ax)
+    ax.set_ylim(len(lines) - 0.5, -0.5)
+    return ax
+
+
+def _drawn(table: pd.DataFrame) -> Figure:
+    prompts = {}
+    for of in distinct(table, "task", "prompt"):
+        prompts.setdefault(of["task"], of["prompt"])
+    found, kinds = voices(table), [k["injection"] for k in distinct(table, "injection")]
+    places = [(voice, kind) for voice in found for kind in kinds]
+    figure = Figure(figsize=(9, 1.3 + 0.3 * len(places)), layout="constrained")
+    axes = figure.subplots(1, len(prompts), squeeze=False, sharey=True)[0]
+    for ax, (task, prompt) in zip(axes, prompts.items(), strict=True):
+        of_prompt = where(table, prompt=prompt)
+        lines = []
+        for voice, kind in places:
+            mine = where(of_prompt, judge=voice.judge, reading=voice.reading, injection=kind)
+            lines.append({r["demand"]: r for r in rows(mine)})
+        pairs(ax, lines)
+        for i in range(1, len(places)):
+            between_voices = i % len(kinds) == 0
+            width, alpha = (0.9, 0.8) if between_voices else (0.5, 0.2)
+            ax.axhline(i - 0.5, color=GREY, lw=width, alpha=alpha)
+        ax.set_title(task)
+    several = len(found) > 1
+    said = [_label(v.name, k, several and i % len(kinds) == 0) for i, (v, k) in enumerate(places)]
+    name_lines(axes[0], said)
+    for ax in axes[1:]:
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+    figure.supxlabel("share of verdicts that are the demanded one", fontsize=9)
+    figure.legend(handles=_handles(table), loc="outside upper left", ncols=4, fontsize=8.5)
+    return figure
+
+
+def _label(judge: str, kind: str, first: bool) -> str:
+    name = visible(kind).replace("_", " ")
+    return f"{judge}\n{name}" if first else name
+
+
+def _handles(table: pd.DataFrame) -> list[Line2D]:
+    made = [
+        Line2D([], [], color=colour, marker=marker, label=f"{label} is demanded")
+        for demand, (colour, marker, label) in DEMANDS.items()
+        if demand in set(table["demand"])
+    ]
+    for face, label in (("white", "without the text"), (GREY, "with the text")):
+        made.append(Line2D([], [], ls="", marker="o", mec=GREY, mfc=face, label=label))
+    return made
