@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from experiments.c2faith.injected_rows import is_injected
-from experiments.c2faith.config import C2FaithConfig
+    from experiments.c2faith.config import C2FaithConfig
     from experiments.c2faith.metrics.frames import Frames
     from experiments.c2faith.results import C2Results
     from experiments.c2faith.saved import Benchmark
@@ -66,6 +65,7 @@ class C2Run:
         Usage: calls and tokens, `from_cache`. Texts: `system`, `asked`, `text` (the raw reply),
         `thinking`, `problem`.
         """
+        from experiments.c2faith.injected_rows import is_injected
         from experiments.c2faith.judgements import READINGS, judgements
 
         # a text in the chain makes it another item: `c2_injection` has those

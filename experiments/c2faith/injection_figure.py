@@ -18,6 +18,7 @@ from experiments.tables.textual import visible
 from experiments.tables.tidy import distinct, rows, where
 
 DEMANDS = {"best": (BLUE, "o", "the best verdict"), "worst": (ORANGE, "s", "the worst")}
+TASKS = ("detection", "localisation", "coverage")
 APART = 0.17
 """Of a line's height: how far the two demands stand from its middle."""
 
@@ -66,9 +67,10 @@ def pairs(ax: Axes, lines: Sequence[Mapping[str, Mapping[str, Any]]]) -> Axes:
 
 
 def _drawn(table: pd.DataFrame) -> Figure:
-    prompts = {}
+    first: dict[str, str] = {}
     for of in distinct(table, "task", "prompt"):
-        prompts.setdefault(of["task"], of["prompt"])
+        first.setdefault(of["task"], of["prompt"])
+    prompts = {task: first[task] for task in TASKS if task in first}
     found, kinds = voices(table), [k["injection"] for k in distinct(table, "injection")]
     places = [(voice, kind) for voice in found for kind in kinds]
     figure = Figure(figsize=(9, 1.3 + 0.3 * len(places)), layout="constrained")

@@ -23,7 +23,7 @@ from experiments.tables.tidy import where
 ALL = (
     *("c2_detection", "c2_localisation", "c2_coverage_scores", "c2_coverage", "c2_radar"),
     *("c2_signed_error", "c2_failure_overlap", "c2_within", "c2_positions", "c2_calibration"),
-    "c2_judge_against_internals",
+    *("c2_judge_against_internals", "c2_injection"),
 )
 
 
@@ -54,7 +54,7 @@ def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
 
 
 def test_three_judges_and_a_silent_one(three):
-    assert [n for n, p in three.items() if p.figure is None] == ["c2_calibration"]
+    assert [n for n, p in three.items() if p.figure is None] == ["c2_calibration", "c2_injection"]
     for name in ("c2_detection", "c2_localisation", "c2_coverage", "c2_within", "c2_radar"):
         text = said(three[name].figure)
         for judge in (*NAMES[:3], MUTE):
@@ -75,12 +75,12 @@ def test_a_picture_is_saved_with_its_numbers_and_stands_in_a_page(three, name, t
 
 def test_one_judge_in_two_readings_and_nothing_but_silence():
     one = drawn(made_up(1, 12))
-    assert [n for n, p in one.items() if p.figure is None] == ["c2_failure_overlap"]
+    assert [n for n, p in one.items() if p.figure is None] == ["c2_failure_overlap", "c2_injection"]
     assert "scored" in said(one["c2_within"].figure)
     assert "ECE" in said(one["c2_calibration"].figure)
     silent = drawn(made_up(0, 5, mute=True))
     assert [n for n, p in silent.items() if p.figure is None] == [
-        *("c2_failure_overlap", "c2_calibration")
+        *("c2_failure_overlap", "c2_calibration", "c2_injection")
     ]
 
 
