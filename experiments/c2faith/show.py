@@ -14,10 +14,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from experiments.c2faith.asks import CONDITIONS
 from experiments.c2faith.inside import steps_of
 from experiments.c2faith.items import CausalItem, CoverageItem
 from experiments.c2faith.judgements import READINGS, expected_verdict, right_verdict, truth
-from experiments.c2faith.plan import CONDITIONS, INSIDE
+from experiments.c2faith.plan import INSIDE
 from experiments.c2faith.prompts import TaskForm
 from experiments.c2faith.results import results
 from experiments.c2faith.saved import Benchmark

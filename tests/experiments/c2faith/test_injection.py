@@ -199,7 +199,7 @@ class TestTable:
 
 
 def config(folder: Path, model: str | list[str], injection: dict[str, Any], **judge: Any) -> Path:
-    from test_c2_run import config as of_run
+    from c2_runs import config as of_run
 
     told = {"model": model, "readings": ["generated", "scored"]} | judge
     return of_run(folder, told, injection=injection, name=f"c2-{len(injection.get('kinds', []))}")
