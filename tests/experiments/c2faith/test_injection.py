@@ -253,7 +253,7 @@ def test_injections_are_in_no_ordinary_table(tmp_path: Path, model: str) -> None
     best, worst = (neutral.loc[d, "probability_change"] for d in ("best", "worst"))
     assert best == pytest.approx(-worst)
     written = where(table, reading="generated")
-    assert (written["n"] == 0).all()
+    assert (written["n_scored"] == 0).all()
     page = (outcome.run_dir / "report.html").read_text()
     assert 'id="injection"' in page
     assert "demands no verdict" in page or "demands -1" in page or "demands 1" in page
