@@ -7,6 +7,7 @@ One model is in memory at a time. What is stored is never asked again.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ import torch
 
 import interp
 from experiments.c2faith.inside import look_inside
-from experiments.c2faith.plan import FOLDER, FORMS, INSIDE, STAGES, C2Plan, Inside, Judged
+from experiments.c2faith.plan import FOLDER, FORMS, INSIDE, STAGES, C2Plan, Judged
 from experiments.c2faith.prompts import as_files
 from experiments.c2faith.records import judged_record
 from experiments.c2faith.saved import save
@@ -74,7 +75,7 @@ def _companies(items: Sequence[Any]) -> list[list[Any]]:
     return [part for part in parts if part]
 
 
-class _Work:
+class _Work(ABC):
     """What judging and writing share: batches, storing, the budget, a judge that fails."""
 
     has_outputs = True
@@ -139,11 +140,13 @@ class _Work:
         finished = sum(is_finished(self.index, i) for i in self.items)
         return f"{finished} of {len(self.items)} items are done"
 
+    @abstractmethod
     def record(self, item: Any, reading: Reading, reply: Reply) -> dict[str, Any]:
-        raise NotImplementedError
+        """What is stored of a reply."""
 
-    def inside(self, model: interp.Model, item: Any) -> Records:
-        raise NotImplementedError
+    def besides(self, model: interp.Model) -> None:
+        """What is done with a model here once it has been asked everything."""
+        return
 
     def held(self, name: str) -> JudgeConfig:
         """How the weights of a model here are held, and what its template must be able to."""
@@ -177,9 +180,7 @@ class _Work:
                 for mine in _companies([i for i in batch if stage in i.units]):
                     if any(stage in missing(self.index, i) for i in mine):
                         self._ask_together(model, judge, stage, reading, mine)
-        for stage in self.stages.keys() - asked.keys():
-            for item in self._lacking(name, stage):
-                self._look_inside(model, stage, item)
+        self.besides(model)
         del model
         free()
 
@@ -224,17 +225,6 @@ class _Work:
             judge.write_all(writings, keep)
         if judged := [a for a in asks if isinstance(a, Ask)]:
             judge.ask_all(judged, keep)
-
-    def _look_inside(self, model: interp.Model, stage: str, item: Item) -> None:
-        self._begin(item.model, stage)
-        try:
-            made = within_memory(
-                model, lambda: storable(self.inside(model, item)), self._on_less(model.name)
-            )
-        except Exception as error:
-            self._keep(item, stage, [], error)
-            return
-        self._keep(item, stage, made, None)
 
     def _begin(self, model: str, stage: str) -> None:
         self.meter.begin(self._handles[model, stage])
@@ -293,8 +283,19 @@ class C2Work(_Work):
         # it is not asked to judge, and need not think as judges do
         return self.judge.model_copy(update={"thinking": self.config.internals.thinking})
 
-    def inside(self, model: interp.Model, item: Inside) -> Records:
-        return look_inside(model, item.of, self.config.internals)
+    def besides(self, model: interp.Model) -> None:
+        for item in self._lacking(model.name, INSIDE):
+            self._begin(item.model, INSIDE)
+            try:
+                made = within_memory(
+                    model,
+                    lambda item=item: storable(look_inside(model, item.of, self.config.internals)),
+                    self._on_less(model.name),
+                )
+            except Exception as error:
+                self._keep(item, INSIDE, [], error)
+            else:
+                self._keep(item, INSIDE, made, None)
 
 
 class WritingWork(_Work):
