@@ -22,6 +22,7 @@ from experiments.c2faith.injection import (
     variants,
 )
 from experiments.c2faith.items import CausalItem, CoverageItem
+from experiments.c2faith.planned import Planned, stored
 from experiments.c2faith.prm800k import Source, read_prm800k
 from experiments.c2faith.prompts import TaskForm
 from experiments.c2faith.saved import Benchmark, differences, first_chains, load
@@ -32,8 +33,8 @@ from experiments.fingerprint import fingerprint
 from experiments.listing import columns, total
 from experiments.runs.folder import SCHEMA
 from experiments.runs.index import Index
-from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
-from experiments.runs.units import Key, UnitIds
+from experiments.runs.planfile import StoredPlan, is_finished
+from experiments.runs.units import UnitIds
 from interp.errors import UserError
 from probes.judge.form import Ask, Writing
 
@@ -53,7 +54,7 @@ INSIDE = "broken_step"
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(Planned):
     """One ask put to one judge."""
 
     model: str
@@ -65,7 +66,6 @@ class Judged:
     """None for coverage."""
     units: dict[str, str]
     """Stage -> unit id: one for each way of reading the verdict."""
-    anyway: tuple[str, ...] = ()
     injected: Injected | None = None
     """What was put into the chain, of the asks that hold something that was."""
 
@@ -73,26 +73,19 @@ class Judged:
     def item(self) -> str:
         return self.ask.id
 
-    def key(self, stage: str) -> Key:
-        return (stage, self.model, self.task, self.item)
-
 
 @dataclass(frozen=True)
-class Inside:
+class Inside(Planned):
     """One chain read by a model whose insides are looked at, broken and as it was."""
 
     model: str
     of: CausalItem
     units: dict[str, str]
     task: str = INTERNALS
-    anyway: tuple[str, ...] = ()
 
     @property
     def item(self) -> str:
         return self.of.id
-
-    def key(self, stage: str) -> Key:
-        return (stage, self.model, self.task, self.item)
 
 
 @dataclass(frozen=True)
@@ -110,8 +103,7 @@ class C2Plan:
 
     def stored(self) -> StoredPlan:
         """What of it is kept in the run folder."""
-        items = (StoredItem(i.model, i.task, i.item, i.units, i.anyway) for i in self.items)
-        return StoredPlan(self.config.judge.batch_size, tuple(items))
+        return stored(self.items, self.config.judge.batch_size)
 
     def summary(self) -> str:
         """What a run would do, for `--dry-run`."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 import interp
 from experiments.c2faith.inside import look_inside
 from experiments.c2faith.plan import FOLDER, FORMS, INSIDE, STAGES, C2Plan, Judged
+from experiments.c2faith.planned import Planned
 from experiments.c2faith.prompts import as_files
 from experiments.c2faith.records import judged_record
 from experiments.c2faith.saved import save
@@ -28,7 +29,6 @@ from experiments.runs.loading import load_for_run
 from experiments.runs.planfile import Shard, failures, is_finished, missing
 from experiments.runs.progress import Meter
 from experiments.runs.store import Store, storable
-from experiments.runs.units import Key
 from experiments.spending import budget_of
 from interp.errors import UserError
 from interp.memory import free, within_memory
@@ -38,27 +38,8 @@ from probes.judge.spend import BudgetSpent
 Records = list[dict[str, Any]]
 
 
-class Item(Protocol):
-    """Anything that one model is asked."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def task(self) -> str: ...
-    @property
-    def item(self) -> str: ...
-    @property
-    def units(self) -> dict[str, str]: ...
-    @property
-    def anyway(self) -> tuple[str, ...]: ...
-    def key(self, stage: str) -> Key: ...
-
-
-class Put(Item, Protocol):
-    """Something with an ask."""
-
-    @property
-    def ask(self) -> Ask | Writing: ...
+Put = Judged | Rewrite
+"""Something with an ask."""
 
 
 def _name(ask: Ask | Writing) -> tuple[str, str]:
@@ -230,7 +211,7 @@ class _Work(ABC):
         self.meter.begin(self._handles[model, stage])
         self._last = time.perf_counter()
 
-    def _keep(self, item: Item, stage: str, records: Records, error: Exception | None) -> None:
+    def _keep(self, item: Planned, stage: str, records: Records, error: Exception | None) -> None:
         failed = None
         if error is not None:
             failed = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.c2faith.build import by_replies
 from experiments.c2faith.chains import Selection
 from experiments.c2faith.config import C2FaithConfig
+from experiments.c2faith.planned import Planned, stored
 from experiments.c2faith.prm800k import Source
 from experiments.c2faith.prompts import PlainPrompt, acausal_prompt
 from experiments.c2faith.rewrites import Request, rewrite_requests
@@ -23,8 +24,8 @@ from experiments.config.judge import API, JudgeConfig
 from experiments.fingerprint import fingerprint
 from experiments.runs.folder import SCHEMA
 from experiments.runs.index import Index
-from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
-from experiments.runs.units import Key, UnitIds
+from experiments.runs.planfile import StoredPlan, is_finished
+from experiments.runs.units import UnitIds
 from experiments.spending import spending_lines
 from probes.judge.form import Reply, Writing
 
@@ -38,21 +39,17 @@ STAGE, TASK = "acausal", "c2_acausal"
 
 
 @dataclass(frozen=True)
-class Rewrite:
+class Rewrite(Planned):
     """One step put to the writer."""
 
     model: str
     ask: Writing
     units: dict[str, str]
     task: str = TASK
-    anyway: tuple[str, ...] = ()
 
     @property
     def item(self) -> str:
         return self.ask.id
-
-    def key(self, stage: str) -> Key:
-        return (stage, self.model, self.task, self.item)
 
 
 @dataclass(frozen=True)
@@ -64,8 +61,7 @@ class WritingPlan:
 
     def stored(self) -> StoredPlan:
         """What of it is kept in the run folder, until the judgements are planned."""
-        items = (StoredItem(i.model, i.task, i.item, i.units, i.anyway) for i in self.items)
-        return StoredPlan(self.config.judge.batch_size, tuple(items))
+        return stored(self.items, self.config.judge.batch_size)
 
     def summary(self) -> str:
         """What a run would do first, for `--dry-run`."""
