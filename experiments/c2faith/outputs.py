@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.c2faith.figures import pictures
+from experiments.c2faith.figures.pictures import pictures
 from experiments.c2faith.page import write_report
 from experiments.c2faith.paper import paper_tables
 from experiments.c2faith.plan import INSIDE

@@ -11,11 +11,12 @@ import pytest
 from c2_frames import MUTE, NAMES, made_up
 from matplotlib.figure import Figure
 
-from experiments.c2faith.coverage_figures import score_bars
-from experiments.c2faith.failure_figures import radar_table
-from experiments.c2faith.figures import pictures, signed_errors
+from experiments.c2faith.figures.coverage import score_bars
+from experiments.c2faith.figures.failures import radar_table
+from experiments.c2faith.figures.localisation import signed_errors
+from experiments.c2faith.figures.pictures import pictures
+from experiments.c2faith.figures.plots import judge_names, middle_cut, voices
 from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.plots import judge_names, middle_cut, voices
 from experiments.c2faith.tables import tables
 from experiments.report.picture import Picture, save, svg
 from experiments.tables.tidy import where

@@ -16,6 +16,7 @@ import yaml
 from tiny_models import tiny
 
 from experiments.c2faith.asks import CONDITIONS, ask_of
+from experiments.c2faith.figures.injection import injection_picture
 from experiments.c2faith.injection import (
     drawn_chains,
     inject,
@@ -23,7 +24,6 @@ from experiments.c2faith.injection import (
     injections,
     variants,
 )
-from experiments.c2faith.injection_figure import injection_picture
 from experiments.c2faith.items import CausalItem, CoverageItem
 from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.metrics.injection import injection_table

@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from experiments.c2faith.figures.plots import Voice, behind, curve, grid, say_silent, voices
 from experiments.c2faith.metrics.frames import count, maximum, numbers
-from experiments.c2faith.plots import Voice, behind, curve, grid, say_silent, voices
 from experiments.report.picture import Picture, legend_above
 from experiments.report.plots import GREY, INK_ON_DARK, share_ticks
 from experiments.tables.tidy import where
@@ -66,9 +66,7 @@ def coverage_scores_picture(table: pd.DataFrame) -> Picture:
             if not count(mine["score"].notna()):
                 say_silent(ax, int(sum(mine["n_without_verdict"])))
 
-        figure, _ = grid(found, draw, height=1.6)
-        figure.supxlabel("share of chains", fontsize=9)
-        figure.supylabel("middle steps removed", fontsize=9)
+        figure = grid(found, draw, height=1.6, labels=("share of chains", "middle steps removed"))
         inks = mpl.colormaps["cividis"](np.linspace(0.08, 0.98, PARTS))
         edges = [math.ceil(i * (top + 1) / PARTS) for i in range(PARTS + 1)]
         handles = [Patch(color=ink) for ink in inks]
@@ -118,10 +116,8 @@ def coverage_picture(table: pd.DataFrame) -> Picture:
             ax.set_xticks(levels, [f"{100 * x:.0f} %" for x in levels])
             ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
 
-        figure, axes = grid(found, draw)
-        figure.supxlabel("middle steps removed", fontsize=9)
-        figure.supylabel(f"mean score, of {top}", fontsize=9)
-        most = max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0]))
+        figure = grid(found, draw, labels=("middle steps removed", f"mean score, of {top}"))
+        most = max(figure.axes, key=lambda ax: len(ax.get_legend_handles_labels()[0]))
         legend_above(figure, most)
     return Picture(
         "c2_coverage",

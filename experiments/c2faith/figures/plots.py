@@ -1,4 +1,4 @@
-"""What C2-Faith's figures are put together from: voices, their names, panels, dots."""
+"""What C2-Faith's figures are put together from: voices, their names, panels, dots, curves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.plots import BLUE, GREY, short
+from experiments.report.picture import legend_above
+from experiments.report.plots import BLUE, GREY, share_ticks, short
 from experiments.tables.textual import visible
 from experiments.tables.tidy import rows, where
 
@@ -78,13 +79,15 @@ def grid(
     height: float = 1.9,
     shared: bool = True,
     titles: Mapping[str, str] | None = None,
+    labels: tuple[str, str] = ("", ""),
     **subplots: Any,
-) -> tuple[Figure, list[Axes]]:
-    """A panel per voice, at most `ACROSS` in a row, its name above it.
+) -> Figure:
+    """A panel per voice, of one at least, at most `ACROSS` in a row, its name above it.
 
     Args:
         shared: one axis across and one down for all, with labels at the edges alone.
         titles: name -> what stands below it, in a second line.
+        labels: of the axis across and of the axis down, once for the whole figure.
     """
     across = min(ACROSS, len(found))
     down = math.ceil(len(found) / across)
@@ -101,7 +104,10 @@ def grid(
         if shared:
             # the last panel of each column has the labels, also where the last row is not full
             ax.tick_params(labelbottom=i + across >= len(found))
-    return figure, kept
+    for place, label in zip((figure.supxlabel, figure.supylabel), labels, strict=True):
+        if label:
+            place(label, fontsize=9)
+    return figure
 
 
 def say_silent(ax: Axes, count: int) -> None:
@@ -175,6 +181,51 @@ def dots(
     for y in range(len(lines) - 1):
         ax.axhline(y + 0.5, color=GREY, alpha=0.2, lw=0.5)
     return ax
+
+
+def forest(
+    table: pd.DataFrame, measures: Mapping[str, tuple[str, str, str]], label: str
+) -> Figure | None:
+    """`dots` of every voice of a table as a whole figure, the legend above it."""
+    found = voices(table)
+    if not found:
+        return None
+    height = 1.1 + (0.18 + 0.1 * len(measures)) * len(found)
+    figure = Figure(figsize=(9, height), layout="constrained")
+    ax = dots(figure.add_subplot(), [rows(v.of(table))[0] for v in found], measures)
+    name_lines(ax, [v.name for v in found])
+    ax.set_xlabel(label)
+    legend_above(figure, ax)
+    return figure
+
+
+def curves(
+    table: pd.DataFrame,
+    x: str,
+    y: str,
+    labels: tuple[str, str],
+    unsaid: Callable[[np.ndarray], int],
+) -> Figure | None:
+    """`curve` of every voice in a panel of its own, the others pale behind it.
+
+    Args:
+        labels: of the axis across and of the axis down.
+        unsaid: from the column `n_without_verdict` of a voice of which nothing can be drawn, how
+            many judgements those are.
+    """
+    found = voices(table)
+    lines = {v: v.of(table).dropna(subset=[y]) for v in found}
+
+    def draw(ax: Axes, voice: Voice) -> None:
+        behind(ax, [line for v, line in lines.items() if v != voice], x, y)
+        if len(lines[voice]):
+            curve(ax, lines[voice], x, y)
+        else:
+            say_silent(ax, unsaid(voice.of(table)["n_without_verdict"].to_numpy(dtype=int)))
+        share_ticks(ax.yaxis)
+        ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
+
+    return grid(found, draw, labels=labels) if found else None
 
 
 def name_lines(ax: Axes, names: Sequence[str]) -> None:

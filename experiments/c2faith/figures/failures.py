@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.c2faith.figures.plots import PALE, Voice, grid, judge_names, say_silent, voices
 from experiments.c2faith.metrics.overlap import SEPARATOR
-from experiments.c2faith.plots import PALE, Voice, grid, judge_names, say_silent, voices
 from experiments.report.picture import Picture
 from experiments.report.plots import BLUE, GREY, ORANGE
 from experiments.tables.tidy import rows, where
@@ -92,9 +92,7 @@ def radar_picture(
         ax.grid(color=GREY, alpha=0.4, lw=0.5)
         ax.spines["polar"].set_color(GREY)
 
-    figure = None
-    if found:
-        figure, _ = grid(found, draw, height=2.5, shared=False, subplot_kw={"projection": "polar"})
+    polar = {"height": 2.5, "shared": False, "subplot_kw": {"projection": "polar"}}
     return Picture(
         "c2_radar",
         "Every task of a judge at once",
@@ -103,7 +101,7 @@ def radar_picture(
         "(0 where negative); the rim is 1, other judges pale. The areas say nothing: they change "
         "with the order of the axes.",
         data,
-        figure,
+        grid(found, draw, **polar) if found else None,
         "No judge was asked.",
     )
 

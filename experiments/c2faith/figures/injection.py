@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.c2faith.plots import SILENT, name_lines, share_axis, voices
+from experiments.c2faith.figures.plots import SILENT, name_lines, share_axis, voices
 from experiments.report.picture import Picture
 from experiments.report.plots import BLUE, GREY, ORANGE
 from experiments.tables.textual import visible

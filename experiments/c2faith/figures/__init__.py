@@ -1,0 +1,1 @@
+"""The figures of C2-Faith, a file per question."""
