@@ -22,11 +22,11 @@ from experiments.c2faith.plan import INSIDE
 from experiments.c2faith.prompts import TaskForm
 from experiments.c2faith.results import results
 from experiments.c2faith.saved import Benchmark
-from experiments.report.show import listed
+from experiments.report.show import Narrowing, narrowed
 from experiments.runs.units import Key
 from experiments.tables.textual import visible
 from experiments.tables.verdict import model_order
-from interp.errors import UserError, did_you_mean
+from interp.errors import UserError
 
 Record = dict[str, Any]
 MOST_CHANCES = 12
@@ -100,20 +100,13 @@ def find(
     """
     if not keys:
         raise UserError("the run holds no judgements yet; start it again with `faithscope run`")
-    left = sorted(keys, key=lambda k: (model_order(k[1]), k[2], k[3], k[0]))
-    for what, wanted, names in (
-        ("model", model, lambda key: [key[1]]),
-        ("task", task, lambda key: [key[2]]),
+    ordered = sorted(keys, key=lambda k: (model_order(k[1]), k[2], k[3], k[0]))
+    by: list[Narrowing[Key]] = [
+        ("model", model, lambda key: key[1:2]),
+        ("task", task, lambda key: key[2:3]),
         ("item", item, items.names),
-    ):
-        if wanted is None:
-            continue
-        known = list(dict.fromkeys(visible(name) for key in left for name in names(key)))
-        left = [k for k in left if wanted in (n for x in names(k) for n in (x, visible(x)))]
-        if not left:
-            guess = did_you_mean(wanted, known) or listed(known)
-            raise UserError(f"no {what} {wanted!r} among the judgements of this run{guess}")
-    return left
+    ]
+    return narrowed(ordered, by, "judgements")
 
 
 def _head(console: Console, *parts: str) -> None:

@@ -6,8 +6,9 @@ as anything but text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 from rich.padding import Padding
@@ -35,6 +36,9 @@ from interp.errors import UserError, did_you_mean
 # Blue and orange stay apart for colour-blind readers, on dark grounds and on light ones.
 COLOURS = {"all": "bold dark_orange3", "some": "dark_orange3", "none": "blue", "unknown": "dim"}
 LISTED = 8
+P = TypeVar("P")
+Narrowing = tuple[str, str | None, Callable[[P], Sequence[str]]]
+"""(what is asked for, the name asked for or None for all, the names that a place goes by)."""
 
 
 def show_item(
@@ -66,15 +70,30 @@ def find(
     """
     if not places:
         raise UserError("the run holds no traces yet; start it again with `faithscope run`")
-    left = sorted(places, key=lambda place: (model_order(place[0]), *place[1:]))
-    for at, what, wanted in ((0, "model", model), (1, "task", task), (2, "item", item)):
+    ordered = sorted(places, key=lambda place: (model_order(place[0]), *place[1:]))
+    by: list[Narrowing[Place]] = [
+        ("model", model, lambda place: place[:1]),
+        ("task", task, lambda place: place[1:2]),
+        ("item", item, lambda place: place[2:]),
+    ]
+    return narrowed(ordered, by, "traces")
+
+
+def narrowed(places: Sequence[P], by: Iterable[Narrowing[P]], what_they_are: str) -> list[P]:
+    """The places that go by every name asked for, as it is or as the terminal shows it.
+
+    Raises:
+        UserError: nothing is left; names the first that fits nothing, and what was meant.
+    """
+    left = list(places)
+    for what, wanted, names in by:
         if wanted is None:
             continue
-        known = list(dict.fromkeys(visible(place[at]) for place in left))
-        left = [place for place in left if wanted in (place[at], visible(place[at]))]
+        known = list(dict.fromkeys(visible(name) for place in left for name in names(place)))
+        left = [p for p in left if wanted in (n for x in names(p) for n in (x, visible(x)))]
         if not left:
             guess = did_you_mean(wanted, known) or listed(known)
-            raise UserError(f"no {what} {wanted!r} among the traces of this run{guess}")
+            raise UserError(f"no {what} {wanted!r} among the {what_they_are} of this run{guess}")
     return left
 
 
