@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from experiments.config.judge import API, JudgeConfig, SpendConfig
 from experiments.listing import columns
 from experiments.prices import read_prices
-from experiments.runs.index import Index
+from experiments.runs.ledger import Ledger
+from probes.judge.spend import Budget
 
 if TYPE_CHECKING:
+    from experiments.runs.store import Store
     from probes.judge.form import Ask, Writing
-    from probes.judge.spend import Budget, Price
+    from probes.judge.spend import Price
 
 
 def prices_of(spend: SpendConfig) -> dict[str, Price]:
@@ -23,24 +25,27 @@ def prices_of(spend: SpendConfig) -> dict[str, Price]:
     return dict(read_prices(Path(spend.prices).expanduser()).prices)
 
 
-def budget_of(
-    spend: SpendConfig, index: Index, stages: Iterable[str], judges: Iterable[str]
-) -> Budget:
-    """What may still be spent: what the stored judgements cost is counted already.
+def budget_of(spend: SpendConfig, store: Store, models: Iterable[str]) -> Budget:
+    """What may still be spent in a run: all that any worker has spent there is counted already.
+
+    Calls of this worker go into its ledger as they end, and those of other workers are looked up
+    while it asks (`Budget` says how far they can pass a limit together). Of a run folder without
+    ledgers, the stored replies are counted, once (`Ledger`).
 
     Args:
-        judges: who is still to be asked; the prices are read where one of them has some.
-    """
-    from probes.judge.form import Usage
-    from probes.judge.spend import Budget
+        models: who is still to be asked; prices are read, and the ledger is, where one of them
+            is behind an API.
 
-    prices = prices_of(spend) if any(name.startswith(API) for name in judges) else {}
-    budget = Budget(spend.max_cost, spend.max_calls, prices)
-    for unit in index.each(tuple(stages)):
-        if unit.model.startswith(API):
-            for r in unit.records:
-                used = Usage(**{name: r[name] for name in Usage.__dataclass_fields__})
-                budget.charge(unit.model.removeprefix(API), used)
+    Raises:
+        UserError: the prices cannot be read.
+        StoreError: a ledger is damaged.
+    """
+    if not any(name.startswith(API) for name in models):
+        return Budget(spend.max_cost, spend.max_calls)
+    ledger = Ledger(store)
+    budget = Budget(spend.max_cost, spend.max_calls, prices_of(spend), ledger)
+    for line in ledger.lines:
+        budget.charge(line.spent.judge, line.usage, line.cost)
     return budget
 
 

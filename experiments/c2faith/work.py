@@ -91,8 +91,7 @@ class _Work(ABC):
         todo = [m for m in self.batches if self._left(m)]
         for model in todo:
             self._announce(model)
-        stages = (WRITING, *STAGES.values())
-        self.budget = budget_of(self.config.spend, self.index, stages, todo)
+        self.budget = budget_of(self.config.spend, self.store, todo)
         with self.meter:
             for model in todo:
                 try:

@@ -151,10 +151,12 @@ class JudgeConfig(Section):
 
 
 class SpendConfig(Section):
-    """What judging by API may cost; a run that reaches a limit ends cleanly and goes on later.
+    """What asking by API may cost; a run that reaches a limit ends cleanly and goes on later.
 
-    Each part of a run that is shared out (`--shard`) counts what was stored when it began and what
-    it asks itself: parts at work together may spend as many times the limit as there are parts.
+    The limits hold for the run folder as a whole, whoever works in it and however often it is
+    started: every call is kept in spend.*.jsonl as it ends. Parts at work together (`--shard`) look
+    up each other's calls every two seconds, and can pass a limit by what the others were asking
+    and were answered meanwhile; parts in folders of their own know nothing of each other.
     """
 
     max_cost: StrictFloat | None = Field(default=None, ge=0)

@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 
 from experiments.config.load import config_kind
-from experiments.runs import planfile
+from experiments.runs import ledger, planfile
 from experiments.runs.append import Appender, cut_torn_line
 from experiments.runs.arrays import beside, read_blob
 from experiments.runs.folder import (
@@ -127,7 +127,7 @@ def join(folders: Sequence[Path], into: Path) -> None:
         _same_run(folders[0], other)
     if (into / "config.yaml").is_file() and has_records(into):
         _same_run(folders[0], into)
-    elif into.is_dir() and any(p.name not in _OWN for p in into.iterdir()):
+    elif into.is_dir() and any(_is_other(p.name) for p in into.iterdir()):
         raise StoreError(f"--into {into}: is a folder with something else in it; give another")
     make_folder(into / "records")
     with hold(into, "merged"):
@@ -139,13 +139,22 @@ def join(folders: Sequence[Path], into: Path) -> None:
             for path in asked.glob("[!.]*"):
                 write_atomically(make_folder(into / asked.name) / path.name, path.read_bytes())
         session = _join_environments(folders, into)
+        ledger.join(folders, into)
         _copy_units(folders, into, session)
 
 
 ASKED = ("benchmark", "prompts")
 """Folders of what was asked, where a run keeps it: equal plans have asked the same."""
-_OWN = {".locks", "records", "plan.jsonl", "config.yaml", ".plan.jsonl.writing", *ASKED}
+_OWN = {
+    *(".locks", "records", planfile.FILE, "config.yaml", "environment.json"),
+    *(ledger.spend_file(ledger.MERGED), *ASKED),
+}
 """What a merge that was stopped early may have left."""
+
+
+def _is_other(name: str) -> bool:
+    half_written = name.startswith(".") and name.endswith(".writing")
+    return (name[1:].removesuffix(".writing") if half_written else name) not in _OWN
 
 
 def _join_environments(folders: Sequence[Path], into: Path) -> int:

@@ -228,4 +228,5 @@ class Store:
 
     def _own_files(self) -> Iterator[Path]:
         yield from (self.run_dir / "records").glob(f"*.{self.worker}.jsonl")
-        yield from self.run_dir.glob(f"timing.{self.worker}.jsonl")
+        for kind in ("timing", "spend"):
+            yield from self.run_dir.glob(f"{kind}.{self.worker}.jsonl")

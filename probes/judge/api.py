@@ -187,12 +187,13 @@ class ApiJudge:
             if attempt > 1 and (state.fatal or not await self._admitted()):
                 state.unanswered = add(state.unanswered, usage)
                 return
-            used = Usage()
+            # one that is given up has been sent, and may be billed
+            used, outcome = Usage(calls=1), "stopped"
             try:
                 reply = await self._call(model, ask, attempt, state)
-                used = reply.usage
+                used, outcome = reply.usage, reply.outcome
             finally:
-                self.budget.settle(self.name, used)
+                self._settle(ask, used, outcome, state)
             usage = add(usage, used)
             if reply.outcome != "unparsed":
                 break
@@ -206,6 +207,14 @@ class ApiJudge:
             )
         state.answered += 1
         state.put((ask, replace(reply, usage=usage, seconds=time.perf_counter() - began)))
+
+    def _settle(self, ask: Ask | Writing, used: Usage, outcome: str, state: _Run) -> None:
+        about = ask.id if isinstance(ask, Writing) else f"{ask.form.name}/{ask.id}"
+        try:
+            self.budget.settle(self.name, used, about, outcome)
+        except UserError as error:
+            # what cannot be accounted for must not be spent
+            state.fatal = str(error)
 
     async def _call(self, model: Model, ask: Ask | Writing, attempt: int, state: _Run) -> Reply:
         from inspect_ai.log import transcript

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 from interp.errors import UserError, did_you_mean
 from probes.judge import parse
@@ -53,13 +55,51 @@ class BudgetSpent(Exception):
         """Spent on asks that were begun and then stopped before a reply could be kept."""
 
 
+@dataclass(frozen=True)
+class Spent:
+    """One call that was answered, or that may be billed though nobody saw an answer."""
+
+    judge: str
+    """As `ApiJudge.name` has it."""
+    usage: Usage
+    cost: float | None
+    """Dollars at the price of then; None without a price."""
+    ask: str = ""
+    """Id of the ask that it was made for, its form before it."""
+    outcome: str = ""
+    """Of its reply; `stopped` where it was given up before there was one."""
+
+
+class Account(Protocol):
+    """Where calls are written down, by this process and by others at work on the same run."""
+
+    def add(self, spent: Spent) -> None:
+        """Keep a call of this process.
+
+        Raises:
+            UserError: it cannot be kept.
+        """
+        ...
+
+    def news(self) -> Iterable[Spent]:
+        """What the others have added since this was last asked."""
+        ...
+
+
+REFRESH = 2.0
+"""Seconds after which the others' spending is looked up again."""
+
+
 class Budget:
     """What may be spent, by all judges that hold it together.
 
     No call begins once `max_cost` dollars are spent or `max_calls` calls are made. Calls in
     flight are let finish and are kept, so that the cost can pass `max_cost` by as many calls as
-    a judge has connections; `max_calls` is never passed. A repetition that the client makes
-    after an error of the server is not counted: nobody bills it.
+    a judge has connections; `max_calls` is never passed by one process. Processes that share an
+    account see each other's calls once they have ended and `REFRESH` seconds are over: together
+    they can pass either limit by the calls that the others have in flight and end within that
+    time. A repetition that the client makes after an error of the server is not counted: nobody
+    bills it.
     """
 
     def __init__(
@@ -67,6 +107,7 @@ class Budget:
         max_cost: float | None = None,
         max_calls: int | None = None,
         prices: Prices | None = None,
+        account: Account | None = None,
     ):
         for name, value in (("max_cost", max_cost), ("max_calls", max_calls)):
             if value is not None and not value >= 0:
@@ -74,11 +115,14 @@ class Budget:
         self.max_cost = max_cost
         self.max_calls = max_calls
         self.prices = dict(prices or {})
+        self.account = account
         self.cost = 0.0
         """Dollars so far; nothing for judges without a price."""
         self.calls = 0
         self.in_flight = 0
         self._lock = threading.Lock()
+        self._looked = time.monotonic()
+        """When the others' spending was last looked up."""
 
     def check(self, name: str) -> None:
         """Before the first call of a judge.
@@ -90,15 +134,21 @@ class Budget:
             guess = did_you_mean(name, self.prices) or "; add it to the prices, or limit max_calls"
             raise UserError(f"max_cost={self.max_cost:g}: judge {name!r} has no price{guess}")
 
-    def charge(self, name: str, usage: Usage) -> None:
-        """Count what a judge has used: also for records of an earlier run that is gone on with."""
-        price = price_of(name, self.prices)
+    def charge(self, name: str, usage: Usage, cost: float | None = None) -> None:
+        """Count what a judge has used, here or elsewhere, now or before.
+
+        Args:
+            cost: dollars, where they are known; else the price of now says.
+        """
+        if cost is None:
+            cost = self._cost(name, usage) or 0.0
         with self._lock:
             self.calls += usage.calls
-            self.cost += price.of(usage) if price else 0.0
+            self.cost += cost
 
     def admit(self) -> bool:
         """Take leave for one call, to be given back by `settle`; False where there is none."""
+        self._look_up()
         with self._lock:
             if self.max_calls is not None and self.calls + self.in_flight >= self.max_calls:
                 return False
@@ -107,11 +157,33 @@ class Budget:
             self.in_flight += 1
             return True
 
-    def settle(self, name: str, usage: Usage) -> None:
-        """A call that `admit` allowed has ended, and used this."""
+    def settle(self, name: str, usage: Usage, ask: str = "", outcome: str = "") -> None:
+        """A call that `admit` allowed has ended, and used this; nothing, if it was cached.
+
+        Raises:
+            UserError: the account cannot keep it; it is counted here all the same.
+        """
         with self._lock:
             self.in_flight -= 1
-        self.charge(name, usage)
+        cost = self._cost(name, usage)
+        self.charge(name, usage, cost)
+        if self.account is not None and usage.calls:
+            self.account.add(Spent(name, usage, cost, ask, outcome))
+
+    def _cost(self, name: str, usage: Usage) -> float | None:
+        price = price_of(name, self.prices)
+        return price.of(usage) if price else None
+
+    def _look_up(self) -> None:
+        if self.account is None or (self.max_cost is None and self.max_calls is None):
+            return
+        now = time.monotonic()
+        with self._lock:
+            if now - self._looked < REFRESH:
+                return
+            self._looked = now
+        for spent in self.account.news():
+            self.charge(spent.judge, spent.usage, spent.cost)
 
     def __str__(self) -> str:
         most = []
