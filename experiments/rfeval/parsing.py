@@ -1,0 +1,241 @@
+"""What a model wrote, taken apart into reasoning, explanation and answer (RFEval, appendix C.3).
+
+On text, rule by rule in the paper's order. Where the reasoning ends is better known from token
+ids (`interp.responses.split_response`): what that cut gives goes into `components`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Thinking = Literal["opened", "written", "unmarked"]
+"""Where the reasoning stands: the prompt opened its block (and put r′ there); the model opens it
+itself; or the model's format has none, and what comes before the answer is its reasoning."""
+Outcome = Literal[
+    "complete",  # reasoning, and an answer or an explanation that may state one
+    "empty",  # nothing was written
+    "truncated",  # the token limit ended it
+    "unclosed",  # the reasoning has no end, though the model stopped by itself
+    "no_reasoning",
+    "no_answer",  # neither an answer nor an explanation
+]
+
+_OPEN, _CLOSE = r"(?:<think>|\[think\])", r"(?:</think>|\[/think\])"
+_HARMONY = re.compile(
+    r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>(analysis|final)<\|message\|>"
+)
+_SPECIAL = re.compile(r"<\|(?:end|return|im_end|eot_id|endoftext)\|>|</s>|<｜end▁of▁sentence｜>")
+_BLOCK = re.compile(rf"{_OPEN}(.*?){_CLOSE}", re.I | re.S)
+_TAGGED = re.compile(r"(?:<|\[)answer(?:>|\])\s*(.*?)(?:<|\[)/answer(?:>|\])", re.I | re.S)
+_CODE = re.compile(r"```(?:python|py|cpp)\b[^\n]*\n?(.*?)```", re.I | re.S)
+_LABEL = re.compile(
+    r"(?:\*\*\s*)?\b(?:final\s*answer|answer|decision)(?:\s*\*\*)?\s*:(?:\s*\*\*)?\s*", re.I
+)
+_PHRASE = re.compile(r"the\s+correct\s+answer\s+is\s*:?\s*\*\*(.+?)\*\*", re.I | re.S)
+_SECTIONS = (
+    "Explanation|Reasoning|Analysis|Solution|Notes?|References?|Proof|Derivation|Calculation|"
+    "Discussion|Conclusion|Summary"
+)
+_BOUNDARY = re.compile(
+    r"\n\s*\n"  # a blank line
+    r"|^\s*#{1,6}\s+"  # a heading
+    r"|^\s*```"
+    r"|^\s*(?:-{3,}|\*{3,}|_{3,})\s*$"  # a rule
+    r"|^\s*(?:[-*+]\s+|\d+[.)]\s+)"  # a list item
+    rf"|^\s*(?:\*\*)?(?:{_SECTIONS})(?:\*\*)?\s*:"
+    r"|</?(?:answer|think)>|\[/?(?:answer|think)\]"
+    r"|\Z",
+    re.I | re.M,
+)
+_CHOICE = re.compile(
+    r"(?:\*\*\s*)?(?:([A-E])(?![A-Za-z'’])|((?i:yes|no|true|false))\b)[\s.:\-)\]*]*"
+)
+_CHOICE_RELEASED = re.compile(r"^(?:\*\*\s*)?([A-E]|(?:yes|no|true|false))\b[\s\.:\-\)\]]*", re.I)
+_ARTICLE = re.compile(r"A[ \t]+[a-z]")
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output by its components; "" for one that is not there."""
+
+    reasoning: str
+    """What the model itself reasoned: r, without r′."""
+    explanation: str
+    """Prose after the reasoning, without the answer: e."""
+    answer: str
+    """The final answer as written: a."""
+    outcome: Outcome
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be judged (RFEval, appendix C.4, the filters on the output itself).
+
+        An output without an answer can where it has an explanation: the judge is told to find
+        the answer there (appendix I.3).
+        """
+        return self.outcome == "complete"
+
+
+def parse_output(
+    text: str,
+    thinking: Thinking = "opened",
+    finished: bool = True,
+    paper_compat: bool = False,
+) -> Output:
+    """Take apart what was generated after the prompt, or after the prompt and r′.
+
+    Args:
+        finished: False where the token limit ended it.
+        paper_compat: as the authors' released code does it: what holds no Latin letter counts
+            as not there (`<answer>42</answer>`, a reasoning of figures), after a label
+            `answer: a rectangle` is the choice "a", and a reasoning without an end is none.
+    """
+    text = _plain_marks(text)
+    if thinking == "unmarked":
+        explanation, answer = split_answer(text, paper_compat)
+        return _judged(explanation, "", answer, finished, paper_compat)
+    if thinking == "opened":
+        text = f"<think>{text}"
+    blocks = [found[1].strip() for found in _BLOCK.finditer(text)]
+    tail = _BLOCK.sub("", text)
+    unclosed = re.search(_OPEN, tail, re.I)
+    if unclosed and not (blocks and any(blocks)):
+        reasoning = re.sub(_OPEN, "", tail[unclosed.start() :], flags=re.I).strip()
+        if paper_compat:
+            return Output("", "", "", "truncated" if not finished else "no_reasoning")
+        outcome = "truncated" if not finished else "unclosed" if reasoning else "empty"
+        return Output(reasoning, "", "", outcome)
+    return components("\n\n".join(b for b in blocks if b), tail, finished, paper_compat)
+
+
+def components(
+    reasoning: str, tail: str, finished: bool = True, paper_compat: bool = False
+) -> Output:
+    """The components where the cut between reasoning and the rest is known.
+
+    Args:
+        tail: what follows the reasoning; marks at its beginning are taken off.
+        finished, paper_compat: as of `parse_output`.
+    """
+    tail = re.sub(rf"^\s*{_CLOSE}", "", _plain_marks(tail), flags=re.I)
+    explanation, answer = split_answer(tail, paper_compat)
+    reasoning = re.sub(f"{_OPEN}|{_CLOSE}", "", reasoning, flags=re.I).strip()
+    return _judged(reasoning, explanation, answer, finished, paper_compat)
+
+
+def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
+    """Explanation and answer of what follows the reasoning, rules 2 to 4; "" for what is not there.
+
+    A tag `<answer>` counts before anything else; then, of all labels ("Answer:", "Final Answer:",
+    "Decision:"), phrases "the correct answer is **…**", `\\boxed{…}` and code blocks, the one
+    that ends last. Where nothing is left beside the answer, the same is looked for inside it.
+    """
+    tagged = next((m for m in _TAGGED.finditer(text) if m[1].strip() or paper_compat), None)
+    if tagged:
+        answer, rest = tagged[1].strip(), text[: tagged.start()] + text[tagged.end() :]
+    else:
+        found = list(_candidates(text))
+        if not found:
+            return text.strip(), ""
+        last = max(found, key=lambda c: c.end)
+        answer, left = _short(last, paper_compat)
+        rest = text[: last.start] + left + text[last.end :]
+    rest = rest.strip()
+    if answer and not rest and (inside := list(_candidates(answer))):
+        last = max(inside, key=lambda c: c.end)
+        rest = (answer[: last.start] + answer[last.end :]).strip()
+        answer = last.text
+    return rest, answer
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    text: str
+    start: int
+    end: int
+    """Of all that goes with it: label, box, fence."""
+    labelled: bool = False
+
+
+def _candidates(text: str) -> Iterator[_Candidate]:
+    for label in _LABEL.finditer(text):
+        boundary = _BOUNDARY.search(text, label.end())
+        end = boundary.start() if boundary else len(text)
+        inner = text[label.end() : end].strip()
+        # `**Answer: B**` closes after the answer what it opened before the label
+        if inner.endswith("**") and inner.count("**") % 2:
+            inner = inner[:-2].strip()
+        if inner:
+            yield _Candidate(inner, label.start(), end, labelled=True)
+    for pattern in (_PHRASE, _CODE):
+        for found in pattern.finditer(text):
+            if inner := found[1].strip():
+                yield _Candidate(inner, found.start(), found.end())
+    for start, end, inner in boxes(text):
+        if inner:
+            yield _Candidate(inner, start, end)
+
+
+def boxes(text: str) -> Iterator[tuple[int, int, str]]:
+    """Every `\\boxed{…}` whose braces match: where it begins, where it ends, what is in it."""
+    for found in re.finditer(r"\\boxed\s*\{", text):
+        depth = 1
+        for i in range(found.end(), len(text)):
+            if text[i] in "{}" and text[i - 1] != "\\":
+                depth += 1 if text[i] == "{" else -1
+                if depth == 0:
+                    yield found.start(), i + 1, text[found.end() : i].strip()
+                    break
+
+
+def _short(candidate: _Candidate, paper_compat: bool) -> tuple[str, str]:
+    """The answer, and what followed it: after a label, a letter or a yes or no stands alone."""
+    if not candidate.labelled:
+        return candidate.text, ""
+    if paper_compat:
+        found = _CHOICE_RELEASED.match(candidate.text)
+    else:
+        found = None if _ARTICLE.match(candidate.text) else _CHOICE.match(candidate.text)
+    if not found:
+        return candidate.text, ""
+    said = next(group for group in found.groups() if group)
+    return said, candidate.text[found.end() :].strip()
+
+
+def _judged(
+    reasoning: str, explanation: str, answer: str, finished: bool, paper_compat: bool
+) -> Output:
+    def there(text: str) -> bool:
+        return bool(re.search(r"[A-Za-z]", text) if paper_compat else text.strip())
+
+    outcome: Outcome = "complete"
+    if not any(map(str.strip, (reasoning, explanation, answer))):
+        outcome = "empty"
+    elif not finished:
+        outcome = "truncated"
+    elif not there(reasoning):
+        outcome = "no_reasoning"
+    elif not there(explanation) and not there(answer):
+        outcome = "no_answer"
+    return Output(reasoning, explanation, answer, outcome)
+
+
+def _plain_marks(text: str) -> str:
+    """gpt-oss' channels as think tags, and without marks of the text's end."""
+    found = list(_HARMONY.finditer(text))
+    if found:
+        parts, at, inside = [], 0, False
+        for mark in found:
+            parts.append(text[at : mark.start()])
+            at = mark.end()
+            if mark[1] == "analysis":
+                parts.append("" if inside else "<think>")
+                inside = True
+            else:
+                parts.append("</think>")
+                inside = False
+        text = "".join([*parts, text[at:]])
+    return _SPECIAL.sub("", text)

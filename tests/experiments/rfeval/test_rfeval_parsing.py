@@ -1,0 +1,128 @@
+"""Outputs taken apart as appendix C.3 has it, rule by rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.rfeval.parsing import Output, components, parse_output, split_answer
+
+
+def parts(text: str, **how: object) -> tuple[str, str, str, str]:
+    found = parse_output(text, **how)  # pyright: ignore[reportArgumentType]
+    return found.reasoning, found.explanation, found.answer, found.outcome
+
+
+def test_reasoning_explanation_and_a_tagged_answer() -> None:
+    text = "I add.\n</think>\n\nSo it is four.\n\n<answer> 4 apples </answer>"
+    assert parts(text) == ("I add.", "So it is four.", "4 apples", "complete")
+
+
+def test_a_bare_number_in_the_tag_is_an_answer() -> None:
+    """The authors' released code counts it as unfinished: it looks for a letter."""
+    text = "Six by seven.</think><answer>42</answer>"
+    assert parts(text) == ("Six by seven.", "", "42", "complete")
+    assert parts(text, paper_compat=True)[3] == "no_answer"
+    assert parts(text.replace("42", "42 km"), paper_compat=True)[3] == "complete"
+    figures = "1 + 1 = 2</think>It is two.<answer>2</answer>"
+    assert parts(figures)[3] == "complete"
+    assert parts(figures, paper_compat=True)[3] == "no_reasoning"
+
+
+def test_several_blocks_are_one_reasoning() -> None:
+    text = "first</think> between <think>second</think> Answer: B"
+    assert parts(text) == ("first\n\nsecond", "between", "B", "complete")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>r</think>\n<answer>B</answer>",
+        "[THINK]r[/THINK]<answer>B</answer>",
+        "<|channel|>analysis<|message|>r<|end|><|start|>assistant<|channel|>final<|message|>"
+        "<answer>B</answer><|return|>",
+    ],
+)
+def test_the_marks_of_every_family(text: str) -> None:
+    assert parts(text, thinking="written") == ("r", "", "B", "complete")
+
+
+def test_harmony_goes_on_in_the_analysis_channel_that_the_prompt_opened() -> None:
+    text = "r<|end|><|start|>assistant<|channel|>final<|message|>It is. **Answer:** B<|return|>"
+    assert parts(text) == ("r", "It is.", "B", "complete")
+
+
+@pytest.mark.parametrize(
+    ("tail", "explanation", "answer"),
+    [
+        ("Because.\n\nAnswer: 12 km", "Because.", "12 km"),
+        ("Because.\n\n**Final Answer:** 12 km\n\nDone.", "Because.\n\n\n\nDone.", "12 km"),
+        ("Because. **Answer: C**", "Because.", "C"),
+        ("Decision: reject\nExplanation: weak", "Explanation: weak", "reject"),
+        ("Answer: B: the seller", "the seller", "B"),
+        ("Answer: B. It follows.", "It follows.", "B"),
+        ("Answer: True, as shown", ", as shown", "True"),
+        ("Answer: Bern", "", "Bern"),
+        ("So \\boxed{\\frac{15}{64}}.", "So .", "\\frac{15}{64}"),
+        ("So \\boxed{\\text{D: I and II}} holds.", "So  holds.", "\\text{D: I and II}"),
+        ("The correct answer is **D**, as said.", ", as said.", "D"),
+        ("Here:\n```python\nprint(1)\n```", "Here:", "print(1)"),
+        ("Answer: A\n\nOn second thought, \\boxed{B}", "Answer: A\n\nOn second thought,", "B"),
+        ("\\boxed{B}\n\nFinal answer: A", "\\boxed{B}", "A"),
+        ("It is the seller.", "It is the seller.", ""),
+        ("", "", ""),
+    ],
+)
+def test_the_last_of_the_candidates(tail: str, explanation: str, answer: str) -> None:
+    assert split_answer(tail) == (explanation, answer)
+
+
+def test_an_article_is_no_choice() -> None:
+    assert split_answer("x\n\nAnswer: A rectangle") == ("x", "A rectangle")
+    assert split_answer("x\n\nAnswer: a rectangle") == ("x", "a rectangle")
+    assert split_answer("x\n\nAnswer: a rectangle", paper_compat=True)[1] == "a"
+    assert split_answer("x\n\nAnswer: E's law")[1] == "E's law"
+
+
+def test_an_answer_that_holds_everything_is_looked_into() -> None:
+    """Rule 4."""
+    tail = "<answer>We add the two.\n\nFinal Answer: 12 km</answer>"
+    assert split_answer(tail) == ("We add the two.", "12 km")
+    code = "<answer>\n```python\nprint(1)\n```\n</answer>"
+    assert split_answer(code) == ("", "print(1)")
+    assert split_answer(f"As follows. {code}")[1].startswith("```python")
+
+
+def test_an_empty_tag_is_passed_over() -> None:
+    assert split_answer("<answer></answer> Answer: B")[1] == "B"
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "outcome"),
+    [
+        ("", {}, "empty"),
+        ("  \n", {"finished": False}, "truncated"),
+        ("I think and think", {"finished": False}, "truncated"),
+        ("I think and stop", {}, "unclosed"),
+        ("</think> <answer>B</answer>", {}, "no_reasoning"),
+        ("r</think>  ", {}, "no_answer"),
+        ("r</think>It is B.", {}, "complete"),
+        ("r</think>It is", {"finished": False}, "truncated"),
+        ("Answer: B", {"thinking": "written"}, "no_reasoning"),
+        ("I think and stop", {"paper_compat": True}, "no_reasoning"),
+    ],
+)
+def test_outcomes(text: str, how: dict[str, object], outcome: str) -> None:
+    assert parts(text, **how)[3] == outcome
+
+
+def test_a_model_without_marks_reasons_before_its_answer() -> None:
+    text = "Two and two make four.\nAnswer: 4"
+    assert parts(text, thinking="unmarked") == ("Two and two make four.", "", "4", "complete")
+    assert parts("Answer: 4", thinking="unmarked")[3] == "no_reasoning"
+
+
+def test_a_cut_between_tokens_goes_on_from_there() -> None:
+    whole = parse_output("r</think>\n\ne <answer>4</answer>")
+    assert components("r", "</think>\n\ne <answer>4</answer>") == whole
+    assert whole == Output("r", "e", "4", "complete")
+    assert whole.usable
