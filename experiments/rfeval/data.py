@@ -88,7 +88,7 @@ _Read = tuple[str, str, list[tuple[Row, Item]]]
 
 def _from_file(file: Path, tasks: Sequence[Task]) -> _Read:
     rows = read_rows(file, "")
-    named = next((task for task in TASKS if file.stem.startswith(task)), None)
+    named: Task | None = next((task for task in TASKS if file.stem.startswith(task)), None)
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     read = ((row, item_of(row, named)) for row in rows)
     return file.name, digest, [(row, item) for row, item in read if item.task in tasks]

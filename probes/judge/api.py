@@ -223,7 +223,7 @@ class ApiJudge:
         prompt = ask.prompt
         system = ask.system if isinstance(ask, Writing) else ask.form.system
         if isinstance(ask, Ask) and self.structured == "prompt":
-            prompt += f"\n\n{parse.request(ask.form, ask.high)}"
+            prompt += f"\n\n{parse.request(ask)}"
         first = [ChatMessageSystem(content=system)] if system else []
         use_cache = self.cache is not None and attempt == 1
         try:
@@ -251,7 +251,7 @@ class ApiJudge:
 
         if isinstance(ask, Writing) or self.structured == "prompt":
             return GenerateConfig()
-        schema = JSONSchema.model_validate(parse.schema(ask.form, ask.high))
+        schema = JSONSchema.model_validate(parse.schema(ask))
         name = re.sub(r"[^\w-]", "_", ask.form.name, flags=re.A)[:64]
         strict = True if self.name.startswith(("openai/", "mistral/")) else None
         return GenerateConfig(

@@ -4,6 +4,7 @@ What a provider's structured output does for its models: the names, quotes and c
 object are put there for it, a text field is written freely up to its closing quote, and a number
 is chosen among those that the form admits, by log-probs of the whole number. So every reply
 parses, and a model that cannot keep to a form is asked about its judgement, not about JSON.
+Labels, true and false, and whether an optional text is null are chosen in the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from probes.graded import log_distribution, top
-from probes.judge.form import Ask, Field, OnReply, Reply, Usage
+from probes.judge.form import Ask, Field, OnReply, Reply, Usage, Verdict
 from probes.judge.numerals import Numerals
 from probes.judge.open_model import GeneratingSettings, overflow, seed_of
 from probes.messages import Message, message_ids
@@ -87,13 +88,30 @@ class ForcedJudge:
         if not states:
             return
         for i, f in enumerate(form.fields):
-            lead = ("{" if i == 0 else ", ") + json.dumps(f.name) + ":"
-            for state in states:
-                state.ids += self.model.encode(f'{lead} "' if f.kind == "text" else lead)
-            (self._write if f.kind == "text" else self._choose)(states, f)
+            lead = lead_of(f, form.fields[i - 1] if i else None)
+            if f.kind == "text":
+                self._text(states, f, lead)
+            else:
+                self._put(states, lead)
+                self._choose(states, f)
         seconds = (time.perf_counter() - began) / len(states)
         for state in states:
             on_reply(state.ask, self._reply(state, seconds))
+
+    def _put(self, states: Sequence[_State], text: str) -> None:
+        for state in states:
+            state.ids += self.model.encode(text)
+
+    def _text(self, states: Sequence[_State], f: Field, lead: str) -> None:
+        """A text; where it may be null, whether it is, is chosen first."""
+        if f.optional:
+            self._put(states, lead)
+            self._choose(states, f, (None, ""))
+            states = [s for s in states if s.values[f.name] is not None]
+        else:
+            self._put(states, f'{lead} "')
+        if states:
+            self._write(states, f)
 
     def _write(self, states: Sequence[_State], f: Field) -> None:
         """A text of every state, up to its closing quote."""
@@ -126,22 +144,29 @@ class ForcedJudge:
         state.ids += [*said.ids[:kept], *self.model.encode(f'{rest}"')]
         state.values[f.name] = text
 
-    def _choose(self, states: Sequence[_State], f: Field) -> None:
-        """A number of every state, of those that the form admits."""
-        numbers = [self._range(s.ask, f) for s in states]
-        # of one form the lead is the same, and so is what a number is written like after it
+    def _choose(
+        self, states: Sequence[_State], f: Field, among: tuple[str | None, ...] = ()
+    ) -> None:
+        """A value of every state, of those that the form admits, or `among` so many.
+
+        Of a text that is not null the opening quote is written.
+        """
+        values = [among or s.ask.choices(f) for s in states]
+        # of one form the lead is the same, and so is what a value is written like after it
         before = tuple(self.model.encode(":"))
-        labels = [[self._numerals.after(before, f" {n}") for n in of] for of in numbers]
-        found = self.model.ask([(*s.prompt, *s.ids) for s in states], labels, boundary="digit")
-        for state, of, mine, answered in zip(states, numbers, labels, found, strict=True):
+        labels = [[self._numerals.after(before, f" {_written(f, v)}") for v in of] for of in values]
+        digit = "digit" if f.kind == "integer" else None
+        found = self.model.ask([(*s.prompt, *s.ids) for s in states], labels, boundary=digit)
+        for state, of, mine, answered in zip(states, values, labels, found, strict=True):
+            names = [_written(f, v) for v in of]
             shares = log_distribution(
                 answered.log_probs,
-                list(map(str, of)),
+                names,
                 what=f"judge form {state.ask.form.name!r}, item {state.ask.id!r}",
             )
-            chosen = int(self._drawn(shares, state.ask, f))
-            state.ids += mine[of.index(chosen)]
-            state.values[f.name] = chosen
+            at = names.index(self._drawn(shares, state.ask, f))
+            state.ids += mine[at]
+            state.values[f.name] = of[at]
 
     def _drawn(self, shares: dict[str, float], ask: Ask, f: Field) -> str:
         """The likeliest, or one by chance where the settings have a temperature."""
@@ -153,27 +178,38 @@ class ForcedJudge:
         rng = random.Random(f"{seed_of(self.settings, ask, 0)}\n{f.name}")
         return rng.choices(list(shares), [exp(x / t) for x in shares.values()])[0]
 
-    def _range(self, ask: Ask, f: Field) -> range:
-        if f.name == ask.form.verdict:
-            return ask.range
-        if f.low is None or f.high is None:
-            raise ValueError(
-                f"judge form {ask.form.name!r}: the number {f.name!r} has no bounds to be chosen "
-                "within; give low and high, or let the judge write (structured: prompt)"
-            )
-        return range(f.low, f.high + 1)
-
     def _reply(self, state: _State, seconds: float) -> Reply:
         names = ", ".join(map(repr, state.cut))
         most = self.settings.max_new_tokens
         return Reply(
             "parsed",
             {f.name: state.values[f.name] for f in state.ask.form.fields},
-            text=self.model.decode(state.ids) + "}",
+            text=self.model.decode(state.ids) + "}" * len(state.ask.form.fields[-1].path),
             problem=f"{names} ended by the limit of {most} tokens" if names else "",
             usage=Usage(calls=1, input_tokens=len(state.prompt), output_tokens=len(state.ids)),
             seconds=seconds,
         )
+
+
+def lead_of(f: Field, before: Field | None) -> str:
+    """What stands between the value of the field before and that of this one.
+
+    Objects are closed and opened on the way: `}, "b": {"c":`.
+    """
+    if before is None:
+        shared, text = 0, "{"
+    else:
+        last = len(before.path) - 1
+        same = (a == b for a, b in zip(before.path[:-1], f.path[:-1], strict=False))
+        shared = next((i for i, equal in enumerate(same) if not equal), min(last, len(f.path) - 1))
+        text = "}" * (last - shared) + ", "
+    opened = "".join(f"{json.dumps(name)}: {{" for name in f.path[shared:-1])
+    return f"{text}{opened}{json.dumps(f.path[-1])}:"
+
+
+def _written(f: Field, value: Verdict | None) -> str:
+    """As JSON has it; of a text, its opening quote."""
+    return '"' if f.kind == "text" and value == "" else json.dumps(value, ensure_ascii=False)
 
 
 def closing_quote(text: str) -> int | None:

@@ -13,17 +13,30 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+Verdict = int | str | bool
+"""A number, a label, or yes or no."""
+
 
 @dataclass(frozen=True)
 class Field:
     """One field of a reply."""
 
     name: str
-    kind: Literal["text", "integer"]
+    """Where it stands: dots go into objects, `transition.identifies_flaw`."""
+    kind: Literal["text", "integer", "label", "boolean"]
     low: int | None = None
     """Of an integer, the least it may be."""
     high: int | None = None
     """Of an integer, the most it may be; None where the item says (a step index)."""
+    labels: tuple[str, ...] = ()
+    """Of a label, what it may be; none where the item says (answer options)."""
+    optional: bool = False
+    """Of a text, whether it may be null."""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names on the way to it."""
+        return tuple(self.name.split("."))
 
 
 @dataclass(frozen=True)
@@ -35,19 +48,32 @@ class Form:
     """With `{place}` for every value of an ask; braces of its own are doubled."""
     fields: tuple[Field, ...]
     verdict: str
-    """The name of the integer field that is the judgement."""
+    """The name of the field that is the judgement; no text."""
     cue: str = ""
     """How the open model's reply begins where log-probs of the verdict are read, up to where the
-    number stands."""
+    number, the label (its opening quote may be there), or true or false stands."""
     system: str | None = None
 
     def __post_init__(self) -> None:
         found = [f for f in self.fields if f.name == self.verdict]
-        if not found or found[0].kind != "integer":
+        if not found or found[0].kind == "text":
             raise ValueError(
-                f"judge form {self.name!r}: verdict {self.verdict!r} is no integer field of "
-                f"{', '.join(f.name for f in self.fields)}"
+                f"judge form {self.name!r}: verdict {self.verdict!r} is no integer, label or "
+                f"boolean field of {', '.join(f.name for f in self.fields)}"
             )
+        for f in self.fields:
+            self._check(f)
+
+    def _check(self, f: Field) -> None:
+        told = f"judge form {self.name!r}: field {f.name!r}"
+        if not all(f.path):
+            raise ValueError(f"{told}: a dot stands between two names; write a.b")
+        if any(o is not f and o.path[: len(f.path)] == f.path for o in self.fields):
+            raise ValueError(f"{told} is there twice, or also holds fields; rename one")
+        if len(set(f.labels)) < len(f.labels) or (f.labels and f.kind != "label"):
+            raise ValueError(f"{told}: labels {f.labels}: give different ones, to a label only")
+        if f.optional and f.kind != "text":
+            raise ValueError(f"{told}: a {f.kind} cannot be optional; only a text may be null")
 
     @property
     def verdict_field(self) -> Field:
@@ -56,7 +82,13 @@ class Form:
     @property
     def sha256(self) -> str:
         """Of everything that the judge is told; kept in every record."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        told = asdict(self)
+        for f in told["fields"]:
+            # forms without them keep the hash they had before there were any
+            for name in ("labels", "optional"):
+                if not f[name]:
+                    del f[name]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -70,6 +102,8 @@ class Ask:
     """What stands at the places of the template."""
     high: int | None = None
     """The most that the verdict may be here, where the form leaves it open."""
+    labels: tuple[str, ...] = ()
+    """What a label may be here, where the form leaves it open."""
 
     @property
     def prompt(self) -> str:
@@ -77,15 +111,38 @@ class Ask:
 
     @property
     def range(self) -> range:
-        """Every verdict that is possible here."""
+        """Every verdict that is possible here, of a form whose verdict is a number."""
         f = self.form.verdict_field
         high = f.high if f.high is not None else self.high
-        if f.low is None or high is None:
+        if f.kind != "integer" or f.low is None or high is None:
             raise ValueError(
                 f"judge form {self.form.name!r}, item {self.id!r}: the verdict {f.name!r} has no "
                 "bounds; give them in the form or with the item"
             )
         return range(f.low, high + 1)
+
+    def choices(self, of: Field | None = None) -> tuple[Verdict, ...]:
+        """Every value that a field may have here, in order; of the verdict where none is named.
+
+        Raises:
+            ValueError: it is a text, or neither form nor item says what it may be.
+        """
+        f = of or self.form.verdict_field
+        told = f"judge form {self.form.name!r}, item {self.id!r}: {f.name!r}"
+        if f.kind == "boolean":
+            return (False, True)
+        if f.kind == "label":
+            if not (labels := f.labels or self.labels):
+                raise ValueError(f"{told} has no labels; give them in the form or with the item")
+            return labels
+        if f.kind == "integer" and f.name == self.form.verdict:
+            return tuple(self.range)
+        if f.kind == "text" or f.low is None or f.high is None:
+            raise ValueError(
+                f"{told} has no bounds to be chosen within; give low and high, or let the judge "
+                "write (structured: prompt)"
+            )
+        return tuple(range(f.low, f.high + 1))
 
 
 @dataclass(frozen=True)

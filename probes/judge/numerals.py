@@ -1,4 +1,4 @@
-"""How a tokenizer writes a number after a cue, found once for each."""
+"""How a tokenizer writes a verdict after a cue, found once for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Numerals:
-    """The ids of numbers in a model's tokens; remembers what it has found."""
+    """The ids of numbers and labels in a model's tokens; remembers what it has found."""
 
     def __init__(self, model: Model) -> None:
         self.model = model

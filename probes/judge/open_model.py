@@ -65,7 +65,7 @@ def words(ask: Ask | Writing) -> str:
     """The user message: the prompt, and of an ask the request for the reply's form."""
     if isinstance(ask, Writing):
         return ask.prompt
-    return f"{ask.prompt}\n\n{request(ask.form, ask.high)}"
+    return f"{ask.prompt}\n\n{request(ask)}"
 
 
 class GeneratingJudge:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from probes.judge.form import Ask, Field, Form, Outcome, Writing
+from probes.judge.form import Ask, Field, Outcome, Writing
 
 MARKS = (
     ("<think>", "</think>"),
@@ -56,35 +56,44 @@ class Reading:
     problem: str = ""
 
 
-def schema(form: Form, high: int | None = None) -> dict[str, Any]:
-    """The JSON schema of a reply: every field required, nothing beside them.
+def schema(ask: Ask) -> dict[str, Any]:
+    """The JSON schema of a reply: every field required, nothing beside them."""
+    return _object({f.path: f for f in ask.form.fields}, ask)
 
-    Args:
-        high: the most that the verdict may be, where the form leaves it open (`Ask.high`).
-    """
+
+def _object(fields: Mapping[tuple[str, ...], Field], ask: Ask) -> dict[str, Any]:
+    names = list(dict.fromkeys(path[0] for path in fields))
+    properties = {}
+    for name in names:
+        within = {path[1:]: f for path, f in fields.items() if path[0] == name}
+        leaf = within.get(())
+        properties[name] = _object(within, ask) if leaf is None else _property(ask, leaf)
     return {
         "type": "object",
-        "properties": {f.name: _property(form, f, high) for f in form.fields},
-        "required": [f.name for f in form.fields],
+        "properties": properties,
+        "required": names,
         "additionalProperties": False,
     }
 
 
-def _property(form: Form, f: Field, high: int | None) -> dict[str, Any]:
+def _property(ask: Ask, f: Field) -> dict[str, Any]:
     if f.kind == "text":
-        return {"type": "string"}
-    if f.name == form.verdict and f.high is None:
-        bounds = {"minimum": f.low, "maximum": high}
-    else:
-        bounds = {"minimum": f.low, "maximum": f.high}
+        text = {"type": "string"}
+        return {"anyOf": [text, {"type": "null"}]} if f.optional else text
+    if f.kind == "boolean":
+        return {"type": "boolean"}
+    if f.kind == "label":
+        return {"type": "string", "enum": list(ask.choices(f))}
+    high = ask.high if f.name == ask.form.verdict and f.high is None else f.high
+    bounds = {"minimum": f.low, "maximum": high}
     return {"type": "integer"} | {k: v for k, v in bounds.items() if v is not None}
 
 
-def request(form: Form, high: int | None = None) -> str:
+def request(ask: Ask) -> str:
     """The sentence that asks for the form, for a provider without structured output."""
     return (
         "Reply with one JSON object and nothing else, of this JSON schema:\n"
-        f"{json.dumps(schema(form, high))}"
+        f"{json.dumps(schema(ask))}"
     )
 
 
@@ -144,21 +153,54 @@ def fields(ask: Ask, answer: str) -> dict[str, Any]:
     Raises:
         Malformed: no JSON object, several, or one whose names, types or range are not the form's.
     """
-    found = find_object(answer)
-    names = [f.name for f in ask.form.fields]
-    if missing := [name for name in names if name not in found]:
+    by_path = {f.path: f for f in ask.form.fields}
+    found = dict(_leaves(find_object(answer), by_path))
+    if missing := [f.name for path, f in by_path.items() if path not in found]:
         raise Malformed(f"no field {missing[0]!r} in the JSON object")
-    if extra := [name for name in found if name not in names]:
-        raise Malformed(f"the form has no field {extra[0][:80]!r}")
-    for f in ask.form.fields:
-        _check(ask, f, found[f.name])
-    return {name: found[name] for name in names}
+    if extra := [path for path in found if path not in by_path]:
+        raise Malformed(f"the form has no field {'.'.join(extra[0])[:80]!r}")
+    return {f.name: _checked(ask, f, found[path]) for path, f in by_path.items()}
+
+
+def _leaves(
+    found: Mapping[str, Any], wanted: Mapping[tuple[str, ...], Field], at: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """What stands at the paths of the form, and at those that it has not."""
+    for name, value in found.items():
+        path = (*at, name)
+        inner = any(p[: len(path)] == path and p != path for p in wanted)
+        if inner and isinstance(value, dict):
+            yield from _leaves(value, wanted, path)
+        else:
+            yield path, value
+
+
+def _checked(ask: Ask, f: Field, value: Any) -> Any:
+    """The value, a label as the form writes it."""
+    if f.kind == "label":
+        said = _as_label(value) if isinstance(value, str) else None
+        found = [label for label in ask.choices(f) if _as_label(str(label)) == said]
+        if said is None or len(found) != 1:
+            raise Malformed(f"{f.name!r} is {_shown(value)}, none of {_shown(ask.choices(f))}")
+        return found[0]
+    if not (value is None and f.optional):
+        _check(ask, f, value)
+    return value
+
+
+def _as_label(text: str) -> str:
+    """Whatever its case, its apostrophes and the white space around and in it."""
+    return " ".join(text.replace("’", "'").split()).casefold()
 
 
 def _check(ask: Ask, f: Field, value: Any) -> None:
     if f.kind == "text":
         if not isinstance(value, str):
             raise Malformed(f"{f.name!r} is {_shown(value)}, not a text")
+        return
+    if f.kind == "boolean":
+        if not isinstance(value, bool):
+            raise Malformed(f"{f.name!r} is {_shown(value)}, neither true nor false")
         return
     # A bool is an int to Python, and 1.0 or "1" would be a guess.
     if type(value) is not int:

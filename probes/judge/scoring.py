@@ -7,6 +7,7 @@ the schema after the cue: SmolLM2-135M then leaves all verdicts together less th
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from probes.graded import log_distribution, top
-from probes.judge.form import Ask, OnReply, Reply, Usage
+from probes.judge.form import Ask, OnReply, Reply, Usage, Verdict
 from probes.judge.numerals import Numerals
 from probes.judge.open_model import overflow, words
 from probes.messages import Message, message_ids
@@ -45,9 +46,10 @@ class ScoringJudge:
 
     The model answers at once: a family that thinks has its think block opened and closed with
     nothing in it, and where the form asks for a rationale first, the cue goes past it. Verdicts
-    are scored whole, all their tokens and that no further digit follows; `Reply.probabilities`
-    are their shares of one another, `Reply.mass` what they have of everything the model might
-    have written there. The verdict is the likeliest, of equals the least.
+    are scored whole: all tokens of a number and that no further digit follows, all of a label and
+    its closing quote. `Reply.probabilities` are their shares of one another, `Reply.mass` what
+    they have of everything the model might have written there. The verdict is the likeliest, of
+    equals the first.
 
     White space at the end of the cue goes with the number (` 1`), as tokenizers that join the
     two have it; a verdict that does not read back as written is an error.
@@ -66,10 +68,13 @@ class ScoringJudge:
             ValueError: a form without a cue, or a verdict that the tokenizer cannot write.
             FloatingPointError: the model's logits are not finite.
         """
-        for start in range(0, len(asks), self.settings.batch_size):
-            self._call(asks[start : start + self.settings.batch_size], on_reply)
+        size = self.settings.batch_size
+        for numbers in (True, False):
+            alike = [a for a in asks if (a.form.verdict_field.kind == "integer") == numbers]
+            for start in range(0, len(alike), size):
+                self._call(alike[start : start + size], numbers, on_reply)
 
-    def _call(self, asks: Sequence[Ask], on_reply: OnReply) -> None:
+    def _call(self, asks: Sequence[Ask], numbers: bool, on_reply: OnReply) -> None:
         began = time.perf_counter()
         fitting: list[tuple[Ask, tuple[int, ...], list[tuple[int, ...]]]] = []
         limit = self.model.max_positions
@@ -85,12 +90,13 @@ class ScoringJudge:
         found = self.model.ask(
             [prefix for _, prefix, _ in fitting],
             [labels for _, _, labels in fitting],
-            boundary="digit",
+            boundary="digit" if numbers else None,
             execution=self.settings.execution,
         )
         seconds = (time.perf_counter() - began) / len(fitting)
         for (ask, prefix, _), answered in zip(fitting, found, strict=True):
-            names = list(map(str, ask.range))
+            choices = ask.choices()
+            names = list(map(str, choices))
             shares = log_distribution(
                 answered.log_probs, names, what=f"judge form {ask.form.name!r}, item {ask.id!r}"
             )
@@ -98,7 +104,7 @@ class ScoringJudge:
                 ask,
                 Reply(
                     "parsed",
-                    {ask.form.verdict: int(top(shares))},
+                    {ask.form.verdict: choices[names.index(top(shares))]},
                     usage=Usage(calls=1, input_tokens=len(prefix)),
                     seconds=seconds,
                     probabilities=tuple(math.exp(x) for x in shares.values()),
@@ -120,7 +126,17 @@ class ScoringJudge:
         cue = ask.form.cue
         before = self.model.encode(cue.rstrip())
         gap = cue[len(cue.rstrip()) :]
-        return [self._numerals.after(before, f"{gap}{verdict}") for verdict in ask.range]
+        return [
+            self._numerals.after(before, gap + _written(verdict, before_it=cue))
+            for verdict in ask.choices()
+        ]
+
+
+def _written(verdict: Verdict, before_it: str) -> str:
+    """The verdict as JSON has it, without the quote that the cue has opened."""
+    text = json.dumps(verdict, ensure_ascii=False)
+    quoted = isinstance(verdict, str) and before_it.rstrip().endswith('"')
+    return text.removeprefix('"') if quoted else text
 
 
 def expected(ask: Ask, reply: Reply) -> float:

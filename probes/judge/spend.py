@@ -231,7 +231,7 @@ def estimate(
     for ask in asks:
         texts = [ask.prompt]
         if isinstance(ask, Ask):
-            texts += [ask.form.system or "", parse.request(ask.form, ask.high) if prompted else ""]
+            texts += [ask.form.system or "", parse.request(ask) if prompted else ""]
         else:
             texts.append(ask.system or "")
         tokens += math.ceil(sum(map(len, texts)) / CHARACTERS_PER_TOKEN) + MESSAGE_TOKENS

@@ -166,3 +166,34 @@ def test_a_form_without_a_cue_or_bounds_is_refused() -> None:
         answers(ScoringJudge(model), [Ask("i", form(-1, None), {"x": "it"})])
     with pytest.raises(ValueError, match="batch_size = 0; give 1 or more"):
         ScoringSettings(0)
+
+
+@pytest.mark.parametrize("cue", ['{"stance": ', '{"stance": "'])
+def test_labels_are_scored_to_their_closing_quote(cue: str) -> None:
+    model = tiny("llama")
+    stance = Form("s", "Rate {x}.", (Field("stance", "label"),), "stance", cue)
+    labels = ("A", "B", "I don't know")
+    asked = [Ask(f"l{k}", stance, {"x": "ab" * k}, labels=labels) for k in range(3)]
+    yes = Form("y", "Rate {x}.", (Field("yes", "boolean"),), "yes", '{"yes": ')
+    mixed = [*asks("binary", 2), *asked, Ask("y0", yes, {"x": "it"})]
+    found = answers(ScoringJudge(model), mixed)
+    for ask in mixed:
+        reply, choices = found[ask.id], ask.choices()
+        assert reply.values[ask.form.verdict] in choices
+        assert len(reply.probabilities) == len(choices)
+    for ask in asked:
+        prompt = (*message_ids(model, Message(ask.prompt)), *model.encode(cue.rstrip()))
+        p = []
+        for label in labels:
+            text = f'{label}"' if cue.endswith('"') else f' "{label}"'
+            ids = [*prompt, *model.encode(text)]
+            with torch.inference_mode():
+                logits = model.hf(torch.tensor([ids]), use_cache=False).logits[0].double()
+            shares = torch.softmax(logits, -1)
+            p.append(
+                torch.stack([shares[k - 1, ids[k]] for k in range(len(prompt), len(ids))]).prod()
+            )
+        p = torch.stack(p)
+        assert found[ask.id].probabilities == pytest.approx((p / p.sum()).tolist(), rel=1e-3)
+        assert found[ask.id].mass == pytest.approx(p.sum().item(), rel=1e-3)
+    assert found["y0"].values["yes"] in (True, False)

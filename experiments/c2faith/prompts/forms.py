@@ -113,13 +113,18 @@ def _to_yaml(f: TaskForm) -> str:
         task=f.task,
         source=f.source,
         ours=f.ours,
-        fields=[_FieldFile(**asdict(field)) for field in f.form.fields],
+        fields=[_field_file(field) for field in f.form.fields],
         verdict=f.form.verdict,
         cue=f.form.cue,
         system=f.form.system,
         template=f.form.template,
     )
     return yaml.safe_dump(file.model_dump(), sort_keys=False, allow_unicode=True)
+
+
+def _field_file(field: Field) -> _FieldFile:
+    known = {k: v for k, v in asdict(field).items() if k in _FieldFile.model_fields}
+    return _FieldFile.model_validate(known)
 
 
 def acausal_prompt(folder: Path | None = None) -> PlainPrompt:

@@ -145,7 +145,7 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
     ("c2_detection", {"template": "{step}"}, r"no \{context\}: the judge would not see it"),
     ("c2_detection", {"template": '{"final_score": 1} {context} {step}'}, "is no place"),
     ("c2_detection", {"template": "{context} {step} }"}, "write {{ and }}"),
-    ("c2_detection", {"verdict": "score"}, "verdict 'score' is no integer field"),
+    ("c2_detection", {"verdict": "score"}, "verdict 'score' is no integer, label"),
     ("c2_detection", {"verdikt": "score"}, "verdikt: .*did you mean 'verdict'"),
     ("c2_detection", {"template": None}, "template: Field required"),
     ("c2_detection", {"task": "detecting"}, "task: "),

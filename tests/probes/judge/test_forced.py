@@ -12,6 +12,7 @@ from interp.model import Model
 from probes.judge.forced import ForcedJudge, closing_quote
 from probes.judge.form import Ask, Field, Form, Reply
 from probes.judge.open_model import GeneratingSettings
+from probes.judge.parse import read
 from probes.judge.scoring import ScoringJudge
 
 BOTH = Form(
@@ -119,5 +120,48 @@ def test_what_does_not_fit_is_an_overflow(model: Model) -> None:
 
 def test_a_number_without_bounds_cannot_be_chosen(model: Model) -> None:
     form = Form("open", "x", (Field("n", "integer"), Field("score", "integer", 0, 1)), "score", "{")
-    with pytest.raises(ValueError, match="the number 'n' has no bounds"):
+    with pytest.raises(ValueError, match="'n' has no bounds"):
         replies(ForcedJudge(model), [Ask("0", form, {})])
+
+
+NESTED = Form(
+    "nested",
+    "Judge {item}.",
+    (
+        Field("stances.r.stance", "label"),
+        Field("stances.r.why", "text"),
+        Field("stances.a", "label", labels=("yes", "no")),
+        Field("flaw.named", "boolean"),
+        Field("flaw.where", "text", optional=True),
+        Field("sure", "integer", 0, 3),
+        Field("last.of.all", "boolean"),
+    ),
+    "stances.r.stance",
+)
+
+
+def test_objects_in_objects_with_labels_booleans_and_null(model: Model) -> None:
+    """What is put there for the model reads back, strictly, as what was chosen."""
+    settings = GeneratingSettings(max_new_tokens=6, temperature=50.0)
+    labels = ("A", "B", "I don't know")
+    given = [Ask(str(i), NESTED, {"item": f"item {i}"}, labels=labels) for i in range(12)]
+    found = replies(ForcedJudge(model, settings), given)
+    null = set()
+    for ask in given:
+        values = found[ask.id].values
+        assert list(values) == [f.name for f in NESTED.fields]
+        for f in NESTED.fields:
+            assert f.kind == "text" or values[f.name] in ask.choices(f)
+        null.add(values["flaw.where"] is None)
+        if "\\" not in f"{values['stances.r.why']}{values['flaw.where']}":
+            reading = read(ask, found[ask.id].text)
+            assert (reading.problem, dict(reading.values)) == ("", dict(values))
+    assert null == {True, False}
+
+
+def test_a_label_alone_is_what_its_log_probs_say(model: Model) -> None:
+    form = Form("stance", "Judge {item}.", (Field("stance", "label"),), "stance", '{"stance": ')
+    given = [Ask(str(i), form, {"item": "x" * i}, labels=("A", "B", "I don't")) for i in range(4)]
+    chosen, scored = replies(ForcedJudge(model), given), replies(ScoringJudge(model), given)
+    for ask in given:
+        assert chosen[ask.id].values == scored[ask.id].values

@@ -122,10 +122,84 @@ def test_a_cut_reply_is_truncated_even_where_an_object_stands_in_it():
 
 
 def test_schema_and_reader_agree():
-    bounded = schema(OPEN, high=6)
+    ask = Ask("a", OPEN, {"chain": "x"}, high=6)
+    bounded = schema(ask)
     assert bounded["properties"]["step"] == {"type": "integer", "minimum": -1, "maximum": 6}
-    assert schema(OPEN)["properties"]["step"] == {"type": "integer", "minimum": -1}
-    assert json.dumps(bounded) in request(OPEN, high=6)
+    unbounded = schema(Ask("a", OPEN, {"chain": "x"}))
+    assert unbounded["properties"]["step"] == {"type": "integer", "minimum": -1}
+    assert json.dumps(bounded) in request(ask)
+
+
+NESTED = Form(
+    "stances",
+    "{chain}",
+    (
+        Field("stances.r.stance", "label"),
+        Field("stances.a", "label", labels=("yes", "no")),
+        Field("flaw.named", "boolean"),
+        Field("flaw.where", "text", optional=True),
+    ),
+    "stances.r.stance",
+)
+STANCES = Ask("s", NESTED, {"chain": "x"}, labels=("A", "B", "I don't know"))
+SAID = {"stances": {"r": {"stance": "A"}, "a": "no"}, "flaw": {"named": True, "where": "there"}}
+FLAT = {"stances.r.stance": "A", "stances.a": "no", "flaw.named": True, "flaw.where": "there"}
+
+
+def test_labels_and_objects_in_objects():
+    assert dict(read(STANCES, json.dumps(SAID)).values) == FLAT
+    null = SAID | {"flaw": {"named": False, "where": None}}
+    assert read(STANCES, json.dumps(null)).values["flaw.where"] is None
+    valid = jsonschema.Draft202012Validator(schema(STANCES)).is_valid
+    assert valid(SAID)
+    assert valid(null)
+    assert STANCES.choices() == ("A", "B", "I don't know")
+    assert STANCES.choices(NESTED.fields[2]) == (False, True)
+
+
+@pytest.mark.parametrize("said", ["I don't know", "I don’t know", "i DON'T  know"])
+def test_a_label_is_taken_as_the_form_writes_it(said):
+    value = SAID | {"stances": {"r": {"stance": said}, "a": "no"}}
+    assert read(STANCES, json.dumps(value)).values["stances.r.stance"] == "I don't know"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"stances": {"r": {"stance": "C"}, "a": "no"}}, "none of"),
+        ({"stances": {"r": {"stance": 1}, "a": "no"}}, "none of"),
+        ({"stances": {"r": {"stance": None}, "a": "no"}}, "none of"),
+        ({"stances": {"r": {"stance": "A", "x": 1}, "a": "no"}}, "has no field 'stances.r.x'"),
+        ({"stances": {"r": "A", "a": "no"}}, "no field 'stances.r.stance'"),
+        ({"flaw": {"named": "true", "where": None}}, "neither true nor false"),
+        ({"flaw": {"named": 1, "where": None}}, "neither true nor false"),
+        ({"flaw": {"named": True}}, "no field 'flaw.where'"),
+        ({"flaw": {"named": True, "where": 3}}, "not a text"),
+    ],
+)
+def test_what_a_nested_form_does_not_admit(change, why):
+    reading = read(STANCES, json.dumps(SAID | change))
+    assert reading.outcome == "unparsed"
+    assert why in reading.problem
+    assert not jsonschema.Draft202012Validator(schema(STANCES)).is_valid(SAID | change)
+
+
+def test_forms_that_contradict_themselves_are_refused():
+    yes = Field("a", "boolean")
+    with pytest.raises(ValueError, match="also holds fields"):
+        Form("f", "x", (yes, Field("a.b", "text")), "a")
+    with pytest.raises(ValueError, match="a dot stands between"):
+        Form("f", "x", (Field("a.", "boolean"),), "a.")
+    with pytest.raises(ValueError, match="give different ones"):
+        Form("f", "x", (Field("a", "label", labels=("x", "x")),), "a")
+    with pytest.raises(ValueError, match="cannot be optional"):
+        Form("f", "x", (Field("a", "boolean", optional=True),), "a")
+    with pytest.raises(ValueError, match="has no labels"):
+        Ask("i", NESTED, {}).choices()
+
+
+def test_a_form_of_numbers_and_texts_keeps_the_hash_it_had_before_labels():
+    assert FORM.sha256 == "15c06b662ccc3935b322fee484dbe2d298f3c89a81c634750613e14b69bead5b"
 
 
 json_values = st.recursive(
@@ -141,7 +215,7 @@ objects = st.dictionaries(
 @given(objects)
 def test_every_object_is_judged_as_its_schema_judges_it(value):
     """JSON Schema calls 3.0 an integer; here it is none."""
-    valid = jsonschema.Draft202012Validator(schema(FORM)).is_valid(value)
+    valid = jsonschema.Draft202012Validator(schema(ASK)).is_valid(value)
     strict = valid and type(value["score"]) is int
     reading = read(ASK, json.dumps(value))
     assert reading.outcome == ("parsed" if strict else "unparsed")

@@ -84,7 +84,7 @@ def test_a_limited_cost_needs_a_price():
 
 def test_an_estimate_by_hand():
     asks = [Ask(str(i), FORM, {"x": "y" * 100 * i}) for i in range(3)]
-    schema = len(request(FORM))
+    schema = len(request(asks[0]))
     lengths = [len("Be strict.") + len("Rate .") + 100 * i + schema for i in range(3)]
     tokens = sum(math.ceil(n / CHARACTERS_PER_TOKEN) + MESSAGE_TOKENS for n in lengths)
     found = estimate(asks, "provider/m", max_output=200, prices=PRICES)
