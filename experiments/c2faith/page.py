@@ -14,6 +14,7 @@ from experiments.c2faith.plan import STAGES
 from experiments.c2faith.results import C2Results
 from experiments.report.html import drawing, flat, html_table, read_json, render_page
 from experiments.report.picture import Picture
+from experiments.runs.ledger import in_words
 from experiments.runs.store import write_atomically
 from experiments.tables.textual import visible
 from experiments.tables.tidy import rows
@@ -148,6 +149,7 @@ def render(found: C2Results, drawn: list[Picture]) -> str:
         tables={name: html_table(name, table, LABELS) for name, table in made.items()},
         figures=shapes,
         judgements=list(examples(found)),
+        spent=in_words(found.calls),
         failures=[
             {
                 "model": visible(u.model),

@@ -26,8 +26,10 @@ from experiments.c2faith.saved import MANIFEST, Benchmark, load
 from experiments.c2faith.tables import tables
 from experiments.runs.folder import StoreError, existing_run
 from experiments.runs.index import Index
+from experiments.runs.ledger import Line, calls_of
 from experiments.runs.planfile import counted
 from experiments.runs.store import Unit
+from experiments.tables.spend import spend_table
 
 Record = dict[str, Any]
 
@@ -58,6 +60,11 @@ class C2Results:
         return [r for r in self.records if r["probe"] in READINGS and is_injected(r)]
 
     @cached_property
+    def calls(self) -> list[Line]:
+        """Every call to an API, also those that gave no judgement."""
+        return calls_of(self.run_dir)
+
+    @cached_property
     def frames(self) -> Frames:
         """One row per judgement."""
         judged = self.judged
@@ -84,6 +91,7 @@ class C2Results:
             "c2_mass": mass_table(self._scored(), how),
             "exclusions": self._exclusions(),
             "usage": self._usage(),
+            "spend": spend_table(self.calls),
         }
 
     def _scored(self) -> pd.DataFrame:

@@ -8,8 +8,9 @@ missing. Every line has an id, by which it counts once wherever copies of it hav
 from __future__ import annotations
 
 import json
+import math
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -120,16 +121,31 @@ class Ledger:
                     yield line
 
 
-def calls_of(run_dir: Path) -> list[Line]:
+def calls_of(run_dir: Path, index: Index | None = None) -> list[Line]:
     """Every call of a run, once; of a run without ledgers, those whose replies are stored.
+
+    Args:
+        index: of the run, where it is read already.
 
     Raises:
         StoreError: a damaged line.
     """
     if not (files := _files(run_dir)):
-        return stored_calls(Index.of(run_dir))
+        return stored_calls(Index.of(run_dir) if index is None else index)
     found = (line for path in files for line in _read(path)[0])
     return list({line.id: line for line in found}.values())
+
+
+def in_words(calls: Sequence[Line]) -> str:
+    """How many calls and dollars, in a line; empty without a call."""
+    if not calls:
+        return ""
+    n, known = sum(c.usage.calls for c in calls), [c for c in calls if c.cost is not None]
+    if not known:
+        return f"{n:,} calls to APIs, without a price"
+    told = f"{n:,} calls to APIs, ${math.fsum(c.cost or 0.0 for c in known):,.2f}"
+    without = n - sum(c.usage.calls for c in known)
+    return f"{told}, {without:,} of them without a price" if without else told
 
 
 def join(folders: Iterable[Path], into: Path) -> None:

@@ -20,6 +20,7 @@ from experiments.listing import columns, total
 from experiments.runs import planfile
 from experiments.runs.folder import StoreError
 from experiments.runs.index import Index
+from experiments.runs.ledger import calls_of, in_words
 from experiments.runs.planfile import StoredItem, StoredPlan
 from experiments.runs.progress import duration
 
@@ -85,6 +86,8 @@ class Status:
     """Of work, for one worker; None where nothing like it was timed yet."""
     reported: bool
     """Whether report.html is there."""
+    spent: str = ""
+    """On APIs, in words."""
     of_traces: bool = True
     """Whether models write traces here, which may be excluded."""
 
@@ -111,6 +114,8 @@ class Status:
         rows = [tuple(getattr(g, name) for name in header) for g in self.groups]
         last = [(*r, _rate(g)) for r, g in zip(rows, self.groups, strict=True)]
         out += ["", *columns([(*header, "a minute"), *last, (*total(rows), "")])]
+        if self.spent:
+            out += ["", f"spent: {self.spent}"]
         if self.exclusions:
             told = (f"{n} {reason}" for reason, n in sorted(self.exclusions.items()))
             out += ["", f"excluded: {', '.join(told)}"]
@@ -146,9 +151,9 @@ def status(run_dir: Path, now: float | None = None) -> Status:
             f"{run_dir}: has no {planfile.FILE}, which says what there is to do; "
             "it is written as soon as `faithscope run` goes on with it"
         )
-    index = Index.of(run_dir).only(planned.by_key)
-    spent = _spent(run_dir)
-    pace = {work: seconds / n for work, (seconds, n) in spent.items() if n}
+    stored = Index.of(run_dir)
+    index = stored.only(planned.by_key)
+    pace = {work: seconds / n for work, (seconds, n) in _timed(run_dir).items() if n}
     by_group: dict[tuple[str, str], list[StoredItem]] = defaultdict(list)
     for item in planned.items:
         by_group[item.model, item.task].append(item)
@@ -160,6 +165,7 @@ def status(run_dir: Path, now: float | None = None) -> Status:
         _workers(run_dir, max(pace.values(), default=0.0), time.time() if now is None else now),
         _left(index, planned, pace),
         (run_dir / "report.html").is_file(),
+        in_words(calls_of(run_dir, stored)),
         any("trace" in i.units for i in planned.items),
     )
 
@@ -229,15 +235,15 @@ def _pace(pace: dict[_Work, float], work: _Work) -> float | None:
     return None
 
 
-def _spent(run_dir: Path) -> dict[_Work, tuple[float, int]]:
+def _timed(run_dir: Path) -> dict[_Work, tuple[float, int]]:
     """(seconds, units) of the timed work."""
-    spent: dict[_Work, tuple[float, int]] = {}
+    timed: dict[_Work, tuple[float, int]] = {}
     for path in sorted(run_dir.glob("timing.*.jsonl")):
         for timing in _timings(path):
             work = timing["stage"], timing["model"], timing["task"]
-            seconds, n = spent.get(work, (0.0, 0))
-            spent[work] = seconds + timing["seconds"], n + 1
-    return spent
+            seconds, n = timed.get(work, (0.0, 0))
+            timed[work] = seconds + timing["seconds"], n + 1
+    return timed
 
 
 def _timings(path: Path) -> Iterable[dict[str, Any]]:

@@ -23,6 +23,7 @@ from experiments.measures import PROBES
 from experiments.runs.arrays import each
 from experiments.runs.folder import existing_run
 from experiments.runs.index import Index
+from experiments.runs.ledger import calls_of
 from experiments.runs.planfile import counted
 from experiments.runs.store import Unit
 from experiments.tables import stats
@@ -31,6 +32,7 @@ from experiments.tables.exclusions import exclusions_table
 from experiments.tables.outcomes import Place, Record
 from experiments.tables.probes import probe_tables
 from experiments.tables.slrc import agreement_table, slrc_table, steps_table
+from experiments.tables.spend import spend_table
 
 TEXTS = frozenset(
     [
@@ -80,6 +82,8 @@ class Results:
         )
         if any(r["probe"] == "linear_probe" for r in self.records):
             made["linear_probe"] = self._linear_probe()
+        if calls := calls_of(self.run_dir, self.index):
+            made["spend"] = spend_table(calls)
         return made
 
     def _linear_probe(self) -> pd.DataFrame:

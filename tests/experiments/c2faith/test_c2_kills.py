@@ -131,7 +131,11 @@ def test_after_a_kill_in_every_stage_nothing_is_lost_or_doubled(
     assert execute(["run", str(path)]) == 0
     run_dir = tmp_path / "killed/runs/c2"
 
-    assert tables(run_dir) == tables(undisturbed)
+    made, expected_tables = tables(run_dir), tables(undisturbed)
+    spent = [pd.read_csv(d / "tables/spend.csv")["calls"].sum() for d in (run_dir, undisturbed)]
+    # what was paid is no result: it tells of the kills
+    del made["spend.csv"], expected_tables["spend.csv"]
+    assert made == expected_tables
     for name in ("causal.jsonl", "coverage.jsonl", "manifest.json"):
         there, here = undisturbed / "benchmark" / name, run_dir / "benchmark" / name
         assert here.read_bytes() == there.read_bytes(), name
@@ -144,6 +148,9 @@ def test_after_a_kill_in_every_stage_nothing_is_lost_or_doubled(
     asked = asked_of(server)
     assert asked.keys() == expected.keys()
     assert sum((asked - expected).values()) <= 2 * CONNECTIONS
+    # only of what was on its way can a call be unknown, and nothing counts twice
+    assert spent[1] == sum(expected.values())
+    assert spent[1] <= spent[0] <= sum(asked.values())
     usage = pd.read_csv(run_dir / "tables/usage.csv")
     assert (usage["calls"] == usage["n"]).all()
     judgements = [experiments.load_run(d).judgements for d in (run_dir, undisturbed)]  # type: ignore

@@ -236,6 +236,7 @@ class TestBehindAnApi:
             run(load_config(self.judged(tmp_path, server)))
         assert KEY not in str(caught.value)
         assert f"Bearer {KEY}" in server.keys
+        assert (tmp_path / "runs/c2/spend.main.jsonl").read_text().count('"failed"') >= 10
         for path in (tmp_path / "runs").rglob("*"):
             if path.is_file():
                 assert KEY.encode() not in path.read_bytes(), path

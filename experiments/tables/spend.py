@@ -1,0 +1,40 @@
+"""What asking APIs has cost a run: every call, also those of which no reply came to be counted."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import fields
+
+import pandas as pd
+
+from experiments.runs.ledger import Line
+from probes.judge.form import Usage
+
+USAGE = tuple(f.name for f in fields(Usage))
+COLUMNS = ("model", *USAGE, "cost", "priced")
+
+
+def spend_table(calls: Iterable[Line]) -> pd.DataFrame:
+    """A row per model behind an API.
+
+    `calls` and tokens (input with what the provider had cached, output with the reasoning) are
+    sums; `cost` is in dollars at the prices of each call's time, of the calls that had a price
+    (missing where none had); `priced` says whether all had. Replies from the cache are no calls.
+    """
+    of_model: defaultdict[str, list[Line]] = defaultdict(list)
+    for call in calls:
+        of_model[call.model].append(call)
+    rows = [
+        {name: sum(getattr(c.usage, name) for c in mine) for name in USAGE}
+        | {"model": model, "cost": _cost(mine), "priced": all(c.cost is not None for c in mine)}
+        for model, mine in sorted(of_model.items())
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float, "priced": bool})
+
+
+def _cost(calls: Iterable[Line]) -> float:
+    known = [c.cost for c in calls if c.cost is not None]
+    # fsum: the order in which workers' files are read must not change a digit
+    return math.fsum(known) if known else math.nan
