@@ -122,6 +122,7 @@ class C2Results:
                 "target": r["target"],
                 "predicted": r["verdict"],
                 "p_target": p[r["target"] - low] if p else None,
+                "probabilities": p,
             }
 
     def _coverage(self, judged: list[Record]) -> Iterator[Record]:
@@ -139,6 +140,7 @@ class C2Results:
                 "n_removed": r["n_removed"],
                 "score": r["verdict"],
                 "expected": expected_verdict(r, form),
+                "probabilities": r["probabilities"],
                 "reference": reference,
                 "reference_judge": self.reference or "",
             }

@@ -10,6 +10,11 @@ from experiments.c2faith.metrics.coverage import (
     pooled_coverage_table,
     scores_table,
 )
+from experiments.c2faith.metrics.coverage_probabilities import (
+    coverage_calibration_table,
+    coverage_expected_table,
+    coverage_probabilities_table,
+)
 from experiments.c2faith.metrics.detection import calibration_table, detection_table, mcnemar_table
 from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.metrics.injection import injection_table
@@ -18,6 +23,10 @@ from experiments.c2faith.metrics.localisation import (
     localisation_table,
     signed_error_table,
     within_table,
+)
+from experiments.c2faith.metrics.localisation_probabilities import (
+    localisation_calibration_table,
+    localisation_probabilities_table,
 )
 from experiments.c2faith.metrics.overlap import failure_overlap_table
 from experiments.c2faith.metrics.panels import missed_by_all_table, panel_table
@@ -78,6 +87,11 @@ def _tidy(frames: Frames, how: Drawing) -> dict[str, pd.DataFrame]:
         "c2_prompts": prompts_table(over),
         "c2_prompt_agreement": prompt_agreement_table(of_task),
         "c2_calibration": calibration_table(frames.detection),
+        "c2_localisation_probabilities": localisation_probabilities_table(frames.localisation, how),
+        "c2_localisation_calibration": localisation_calibration_table(frames.localisation),
+        "c2_coverage_probabilities": coverage_probabilities_table(frames.coverage, how),
+        "c2_coverage_expected": coverage_expected_table(frames.coverage, how),
+        "c2_coverage_calibration": coverage_calibration_table(frames.coverage),
         "c2_signed_error": signed_error_table(frames.localisation),
         "c2_within": within_table(frames.localisation),
         "c2_injection": injection_table(frames.injection, how),

@@ -11,9 +11,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from experiments.c2faith.figures.plots import Voice, behind, curve, grid, say_silent, voices
+from experiments.c2faith.figures.plots import (
+    Voice,
+    behind,
+    curve,
+    grid,
+    legend_of_most,
+    say_silent,
+    voices,
+)
 from experiments.c2faith.metrics.frames import count, maximum, numbers
-from experiments.report.picture import Picture, legend_above
+from experiments.report.picture import Picture
 from experiments.report.plots import GREY, INK_ON_DARK, share_ticks
 from experiments.tables.tidy import where
 
@@ -117,8 +125,7 @@ def coverage_picture(table: pd.DataFrame) -> Picture:
             ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
 
         figure = grid(found, draw, labels=("middle steps removed", f"mean score, of {top}"))
-        most = max(figure.axes, key=lambda ax: len(ax.get_legend_handles_labels()[0]))
-        legend_above(figure, most)
+        legend_of_most(figure)
     return Picture(
         "c2_coverage",
         "Do judges see what is missing?",

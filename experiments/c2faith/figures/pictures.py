@@ -11,7 +11,12 @@ import matplotlib as mpl
 import pandas as pd
 
 from experiments.c2faith.figures.against import against_picture
-from experiments.c2faith.figures.calibration import calibration_picture
+from experiments.c2faith.figures.calibration import (
+    calibration_picture,
+    coverage_calibration_picture,
+    coverage_expected_picture,
+    localisation_calibration_picture,
+)
 from experiments.c2faith.figures.coverage import coverage_picture, coverage_scores_picture
 from experiments.c2faith.figures.detection import detection_picture, positions_picture
 from experiments.c2faith.figures.failures import failure_overlap_picture, radar_picture
@@ -43,6 +48,13 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             within_picture(tables["c2_within"]),
             positions_picture(tables["c2_positions"]),
             calibration_picture(tables["c2_calibration"], tables["c2_detection"]),
+            localisation_calibration_picture(
+                tables["c2_localisation_calibration"], tables["c2_localisation_probabilities"]
+            ),
+            coverage_expected_picture(tables["c2_coverage_expected"]),
+            coverage_calibration_picture(
+                tables["c2_coverage_calibration"], tables["c2_coverage_probabilities"]
+            ),
             against_picture(tables["c2_judge_against_internals"]),
             injection_picture(tables["c2_injection"]),
         ]

@@ -228,6 +228,11 @@ def curves(
     return grid(found, draw, labels=labels) if found else None
 
 
+def legend_of_most(figure: Figure) -> None:
+    """Above the figure, the legend of the panel that shows most."""
+    legend_above(figure, max(figure.axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])))
+
+
 def name_lines(ax: Axes, names: Sequence[str]) -> None:
     ax.set_yticks(range(len(names)), list(names))
     ax.tick_params(axis="y", length=0)

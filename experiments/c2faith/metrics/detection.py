@@ -6,7 +6,6 @@ import itertools
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, chi2
 from sklearn.metrics import brier_score_loss
@@ -22,12 +21,11 @@ from experiments.c2faith.metrics.frames import (
     only,
     verdicts_by_judge,
 )
+from experiments.c2faith.metrics.reliability import calibration_error, curve, curve_columns
 from experiments.c2faith.metrics.resampling import Drawing, auroc, ratios
-from experiments.tables.stats import paired_difference, share, wilson
+from experiments.tables.stats import paired_difference, share
 from experiments.tables.tidy import columns, where, with_interval
 
-BINS = 10
-"""Equally wide bins of probability, of the reliability curve and the calibration error."""
 FEW_DISCORDANT = 25
 """Items on which two judges differ, below which McNemar's test is taken exactly."""
 ALONE = "no second judge"
@@ -36,8 +34,7 @@ DETECTION = [*WAY, "n", "n_without_verdict", "n_control", "n_control_without_ver
 DETECTION += [*with_interval("detection"), "detection_wilson_low", "detection_wilson_high"]
 DETECTION += [*with_interval("fpr"), "fpr_wilson_low", "fpr_wilson_high"]
 DETECTION += [*with_interval("net"), "std", *with_interval("auroc"), "brier", "ece"]
-CALIBRATION = [*WAY, "bin", "p_low", "p_high", "n", "n_without_verdict", "mean_p_flag"]
-CALIBRATION += with_interval("share_perturbed")
+CALIBRATION = [*WAY, "n_without_verdict", *curve_columns("p_flag", "perturbed")]
 MCNEMAR = ["reading", "prompt", "condition", "judge", "other", "n", "n_without_verdict"]
 MCNEMAR += ["both_right", "only_judge", "only_other", "both_wrong", *with_interval("difference")]
 MCNEMAR += ["test", "p", "p_exact", "p_chi_squared", "n_comparisons", "p_bonferroni", "reason"]
@@ -95,8 +92,7 @@ def _of_probabilities(said: pd.DataFrame, how: Drawing) -> dict[str, Any]:
         return made | {"brier": math.nan, "ece": math.nan}
     return made | {
         "brier": float(brier_score_loss(truth, p, pos_label=True)),
-        "ece": sum(b["n"] * abs(b["mean_p_flag"] - b["share_perturbed"]) for b in _bins(truth, p))
-        / len(p),
+        "ece": calibration_error(truth, p),
     }
 
 
@@ -114,22 +110,9 @@ def calibration_table(detection: pd.DataFrame) -> pd.DataFrame:
         if key["reading"] != "scored" and not len(kept):
             continue
         truth, p = (kept["condition"] == PERTURBED).to_numpy(), numbers(kept["p_flag"])
-        made += [key | b | {"n_without_verdict": without} for b in _bins(truth, p) or [{"n": 0}]]
+        of_bins = curve(truth, p, "p_flag", "perturbed") or [{"n": 0}]
+        made += [key | {"n_without_verdict": without} | of_bin for of_bin in of_bins]
     return pd.DataFrame(made, columns=CALIBRATION)
-
-
-def _bins(truth: np.ndarray, p: np.ndarray) -> list[dict[str, Any]]:
-    place = np.minimum((p * BINS).astype(int), BINS - 1)
-    made = []
-    for i in np.unique(place):
-        of_bin = place == i
-        found = wilson(int(truth[of_bin].sum()), int(of_bin.sum()))
-        made.append(
-            {"bin": int(i), "p_low": i / BINS, "p_high": (i + 1) / BINS, "n": found.n}
-            | {"mean_p_flag": float(p[of_bin].mean())}
-            | columns("share_perturbed", found)
-        )
-    return made
 
 
 def mcnemar_table(detection: pd.DataFrame) -> pd.DataFrame:

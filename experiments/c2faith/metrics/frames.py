@@ -6,6 +6,7 @@ is counted beside every number, and never taken for a verdict of either kind.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
@@ -32,6 +33,8 @@ class _Shape:
     key: tuple[str, ...]
     """Together different in every row."""
     verdict: str = ""
+    distribution: str = ""
+    """A column that may be left out: the probability of every verdict, from the least."""
 
 
 SHAPES = {
@@ -46,6 +49,7 @@ SHAPES = {
         ("n_steps", "target", "predicted", "p_target"),
         (*WAY, "item", "condition"),
         "predicted",
+        "probabilities",
     ),
     "coverage": _Shape(
         (
@@ -55,6 +59,7 @@ SHAPES = {
         ("level", "n_middle", "n_removed", "score", "expected", "reference"),
         (*WAY, "item", "scale", "level", "reference_judge"),
         "score",
+        "probabilities",
     ),
     "injection": _Shape(
         (
@@ -87,22 +92,25 @@ SHAPES = {
 class Frames:
     """What was judged, and what the model's insides say of the same items.
 
-    What was not run is left out: an empty frame. Numbers become floats, text becomes strings.
+    What was not run is left out: an empty frame. Numbers become floats, text becomes strings,
+    probabilities of every verdict tuples, empty where none were read.
 
     Raises:
         ValueError: a column is missing, two rows are of one judgement, a verdict stands beside
-            an outcome other than `parsed` or is none that the form admits.
+            an outcome other than `parsed` or is none that the form admits, or probabilities
+            are not of every verdict there is, together 1.
     """
 
     detection: pd.DataFrame = field(default_factory=pd.DataFrame)
     """`condition`: perturbed | control; `score`: 1 follows, 0 does not; `p_flag`: probability
     of 0, of the scored reading only."""
     localisation: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """`target`, `predicted`: 0-based steps, -1 for none; `p_target`: of the scored reading."""
+    """`target`, `predicted`: 0-based steps, -1 for none; of the scored reading `p_target` and
+    `probabilities`, of -1 first and then of every step."""
     coverage: pd.DataFrame = field(default_factory=pd.DataFrame)
     """`scale`: "0-4", "0-9" ...; `level`: share of the middle steps that was asked to be removed;
-    `expected`: mean score of the scored reading; `reference`: score of a judge that saw what
-    was removed."""
+    of the scored reading `probabilities`, of every score from 0, and `expected`, their mean;
+    `reference`: score of a judge that saw what was removed."""
     injection: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Asks with a text in their chain, each beside its twin without: `score`, `clean`: the two
     verdicts; `demanded`: the one that the text demands; `p_*`: its probability, of the scored
@@ -122,8 +130,9 @@ class Frames:
 def checked(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with its columns in order and of their kinds; see `Frames`."""
     shape = SHAPES[name]
+    every = [*shape.columns, *([shape.distribution] if shape.distribution else [])]
     if frame.empty:
-        return pd.DataFrame(columns=list(shape.columns)).astype(dict.fromkeys(shape.numbers, float))
+        return pd.DataFrame(columns=every).astype(dict.fromkeys(shape.numbers, float))
     if missing := [c for c in shape.columns if c not in frame.columns]:
         raise ValueError(
             f"c2faith frame {name!r}: no column {missing[0]!r}; it needs {', '.join(shape.columns)}"
@@ -135,6 +144,12 @@ def checked(name: str, frame: pd.DataFrame) -> pd.DataFrame:
             made[column] = pd.Series(pd.to_numeric(values), dtype=float)
         else:
             made[column] = values.where(values.notna(), "").astype(str)
+    if shape.distribution:
+        given = frame[shape.distribution] if shape.distribution in frame else [None] * len(frame)
+        made[shape.distribution] = pd.Series(
+            [() if p is None or isinstance(p, float) else tuple(map(float, p)) for p in given],
+            dtype=object,
+        )
     kept = pd.DataFrame(made)
     twice = kept.duplicated(subset=list(shape.key))
     if twice.any():
@@ -142,6 +157,8 @@ def checked(name: str, frame: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(f"c2faith frame {name!r}: two rows of {first}; keep one of them")
     if shape.verdict:
         _check_verdicts(name, kept, shape.verdict)
+    if shape.distribution:
+        _check_distributions(name, kept, shape.distribution)
     if "condition" in kept:
         # a chain with steps left out is neither, where one frame holds all tasks
         none = kept["task"] == "coverage" if "task" in kept else False
@@ -171,6 +188,16 @@ def _check_verdicts(name: str, frame: pd.DataFrame, column: str) -> None:
         for beside in ("reference", "expected"):
             _refuse(name, frame, (frame[beside] < 0) | (frame[beside] > top), beside)
     _refuse(name, frame, said & ~allowed, column)
+
+
+def _check_distributions(name: str, frame: pd.DataFrame, column: str) -> None:
+    top = frame["n_steps"] - 1 if name == "localisation" else frame["scale"].map(maximum)
+    low = NO_STEP if name == "localisation" else 0
+    given, size = frame[column], frame[column].map(len)
+    _refuse(name, frame, (size > 0) & (frame["outcome"] != "parsed"), column)
+    _refuse(name, frame, (size > 0) & (size != top - low + 1), column)
+    whole = [not p or (min(p) >= 0 and abs(math.fsum(p) - 1) < 1e-6) for p in given]
+    _refuse(name, frame, ~np.array(whole), column)
 
 
 def _refuse(name: str, frame: pd.DataFrame, wrong: Any, column: str) -> None:

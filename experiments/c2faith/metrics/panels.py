@@ -131,6 +131,8 @@ def panel(judged: pd.DataFrame, task: str, rule: str) -> pd.DataFrame:
     items["outcome"] = np.where(np.isnan(verdict), "unparsed", "parsed")
     for column in {"p_flag", "p_target", "expected"} & set(items.columns):
         items[column] = p if column == "p_flag" else math.nan
+    if "probabilities" in items:
+        items["probabilities"] = [()] * len(items)
     return items.reset_index()
 
 

@@ -24,6 +24,29 @@ LEVELS = (0.1, 0.3, 0.5, 0.7)
 EDIT_TYPES = ("numeric_swap", "operator_swap", "minor_rewrite", "moderate_rewrite", "major_rewrite")
 
 
+def of_steps(
+    rng: np.random.Generator, said: int, target: int, steps: int, reading: str, quiet: bool
+) -> dict[str, object]:
+    """Probabilities of -1 and every step, of which the one said is the likeliest."""
+    if reading != "scored" or quiet:
+        return {"p_target": math.nan, "probabilities": None}
+    p = rng.dirichlet(np.ones(steps + 1))
+    p[said + 1] += rng.uniform(0.2, 2) + p.max()
+    p /= p.sum()
+    return {"p_target": p[target + 1], "probabilities": p.tolist()}
+
+
+def of_scores(
+    rng: np.random.Generator, score: float, reading: str, quiet: bool
+) -> dict[str, object]:
+    """Probabilities of the scores 0 to 4, of which the one given is the likeliest."""
+    if reading != "scored" or quiet:
+        return {"expected": math.nan, "probabilities": None}
+    p = np.exp(-np.abs(np.arange(5) - score) / rng.uniform(0.4, 1.5))
+    p /= p.sum()
+    return {"expected": float(p @ np.arange(5)), "probabilities": p.tolist()}
+
+
 def made_up(
     judges: int, chains: int = 60, *, mute: bool = False, prompts: int = 1, reference: bool = True
 ) -> Frames:
@@ -62,7 +85,7 @@ def made_up(
                             | {"prompt": "c2_localisation" + ("_strict" if p else "")}
                             | {"item": f"item{c}", "condition": condition, "n_steps": steps[c]}
                             | {"target": target[c], "predicted": math.nan if quiet else said}
-                            | {"p_target": 0.3 if reading == "scored" and not quiet else math.nan}
+                            | of_steps(rng, said, target[c], steps[c], reading, quiet)
                         )
                     for level in LEVELS:
                         middle = int(0.9 * steps[c]) - math.ceil(0.3 * steps[c]) + 1
@@ -76,7 +99,7 @@ def made_up(
                             | {"item": f"chain{c}:{level}", "scale": "0-4", "level": level}
                             | {"n_middle": middle, "n_removed": removed}
                             | {"score": math.nan if quiet else score}
-                            | {"expected": score - 0.2 if reading == "scored" else math.nan}
+                            | of_scores(rng, score, reading, quiet)
                             | {"reference": float(truth) if reference else math.nan}
                             | {"reference_judge": "openai/gpt-4.1" if reference else ""}
                         )

@@ -11,6 +11,11 @@ import pytest
 from c2_frames import MUTE, NAMES, made_up
 from matplotlib.figure import Figure
 
+from experiments.c2faith.figures.calibration import (
+    beside_the_base_rate,
+    first_truth,
+    furthest_from_its_word,
+)
 from experiments.c2faith.figures.coverage import score_bars
 from experiments.c2faith.figures.failures import radar_table
 from experiments.c2faith.figures.localisation import signed_errors
@@ -21,9 +26,13 @@ from experiments.c2faith.tables import tables
 from experiments.report.picture import Picture, save, svg
 from experiments.tables.tidy import where
 
+OF_PROBABILITIES = (
+    *("c2_calibration", "c2_localisation_calibration", "c2_coverage_expected"),
+    "c2_coverage_calibration",
+)
 ALL = (
     *("c2_detection", "c2_localisation", "c2_coverage_scores", "c2_coverage", "c2_radar"),
-    *("c2_signed_error", "c2_failure_overlap", "c2_within", "c2_positions", "c2_calibration"),
+    *("c2_signed_error", "c2_failure_overlap", "c2_within", "c2_positions", *OF_PROBABILITIES),
     *("c2_judge_against_internals", "c2_injection"),
 )
 
@@ -55,7 +64,7 @@ def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
 
 
 def test_three_judges_and_a_silent_one(three):
-    assert [n for n, p in three.items() if p.figure is None] == ["c2_calibration", "c2_injection"]
+    assert [n for n, p in three.items() if p.figure is None] == [*OF_PROBABILITIES, "c2_injection"]
     for name in ("c2_detection", "c2_localisation", "c2_coverage", "c2_within", "c2_radar"):
         text = said(three[name].figure)
         for judge in (*NAMES[:3], MUTE):
@@ -81,8 +90,28 @@ def test_one_judge_in_two_readings_and_nothing_but_silence():
     assert "ECE" in said(one["c2_calibration"].figure)
     silent = drawn(made_up(0, 5, mute=True))
     assert [n for n, p in silent.items() if p.figure is None] == [
-        *("c2_failure_overlap", "c2_calibration", "c2_injection")
+        *("c2_failure_overlap", *OF_PROBABILITIES, "c2_injection")
     ]
+
+
+def test_what_is_said_of_probabilities_follows_from_them():
+    made = tables(made_up(1, 40), resamples=50)
+    of_steps = where(made["c2_localisation_probabilities"], condition="both")
+    row = of_steps.iloc[0]
+    told = furthest_from_its_word(of_steps)
+    assert f"{row['confidence']:.2f} said" in told
+    assert f"{row['right']:.2f} right" in told
+    assert told.startswith("Furthest from its word")
+    unsure = of_steps.assign(overconfidence_low=-0.1, overconfidence_high=0.4)
+    assert furthest_from_its_word(unsure).startswith("No mean probability here")
+    assert furthest_from_its_word(of_steps.iloc[:0]) == ""
+    of_scores = first_truth(made["c2_coverage_probabilities"])
+    assert set(of_scores["truth"]) == {"reference"}
+    better = of_scores.assign(rps_high=0.1, rps_base=0.2)
+    assert "1 of 1 ways of judging is better" in beside_the_base_rate(better)
+    assert "0 of 1 ways" in beside_the_base_rate(better.assign(rps_high=0.3))
+    kept = tables(made_up(1, 20, reference=False), resamples=10)["c2_coverage_probabilities"]
+    assert set(first_truth(kept)["truth"]) == {"kept"}
 
 
 def test_names_stay_apart():

@@ -72,6 +72,21 @@ def test_the_tables_and_frames_are_those_of_the_run(opened: experiments.C2Run) -
     assert opened.config.report.bootstrap == 20
 
 
+def test_the_probabilities_of_the_run_are_held_against_what_is_true(
+    opened: experiments.C2Run,
+) -> None:
+    said = opened.judgements.query("task == 'localisation' and reading == 'scored'")
+    table = opened.tables["c2_localisation_probabilities"].set_index("condition")
+    given = [p[right + 1] for p, right in zip(said["probabilities"], said["right"], strict=True)]
+    assert table.loc["both", "n"] == len(said) == 6
+    assert table.loc["both", "p_truth"] == pytest.approx(np.mean(given))
+    assert table.loc["both", "right"] == (said["verdict"] == said["right"]).mean()
+    scores = opened.judgements.query("task == 'coverage' and reading == 'scored'")
+    (level,) = opened.tables["c2_coverage_expected"].to_dict("records")
+    assert level["expected_share"] == pytest.approx(scores["expected"].mean() / 4)
+    assert set(opened.tables["c2_coverage_probabilities"]["truth"]) == {"kept", "reference"}
+
+
 def test_every_step_has_every_signal(opened: experiments.C2Run) -> None:
     signals = opened.signals
     n_steps = {i.id: len(i.steps) for i in opened.benchmark.causal}
