@@ -96,7 +96,7 @@ SECTIONS = (
         "Panels and prompts",
         "Several judges as one, how far they agree, and how far the numbers hang on the prompt.",
         ("c2_panel", "c2_agreement", "c2_prompts", "c2_prompt_agreement", "c2_predictors"),
-        (),
+        ("c2_panel", "c2_prompts"),
     ),
     (
         "mass",

@@ -38,7 +38,11 @@ from experiments.c2faith.metrics.predictors import (
     predictors_table,
 )
 from experiments.c2faith.metrics.resampling import Drawing
-from experiments.c2faith.metrics.sensitivity import prompt_agreement_table, prompts_table
+from experiments.c2faith.metrics.sensitivity import (
+    prompt_agreement_table,
+    prompts_table,
+    variants_table,
+)
 from experiments.c2faith.paper import paper_tables
 from experiments.tables import stats
 
@@ -85,6 +89,7 @@ def _tidy(frames: Frames, how: Drawing) -> dict[str, pd.DataFrame]:
         "c2_agreement": agreement_table(*of_task.values()),
         "c2_panel": panel_table(of_task, how),
         "c2_prompts": prompts_table(over),
+        "c2_prompt_variants": variants_table(over),
         "c2_prompt_agreement": prompt_agreement_table(of_task),
         "c2_calibration": calibration_table(frames.detection),
         "c2_localisation_probabilities": localisation_probabilities_table(frames.localisation, how),

@@ -11,11 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.c2faith.figures.plots import SILENT, name_lines, share_axis, voices
+from experiments.c2faith.figures.plots import (
+    SILENT,
+    bare_rows,
+    moved,
+    name_lines,
+    rules_between,
+    share_axis,
+    voices,
+)
 from experiments.report.picture import Picture
 from experiments.report.plots import BLUE, GREY, ORANGE
 from experiments.tables.textual import visible
-from experiments.tables.tidy import distinct, rows, where
+from experiments.tables.tidy import distinct, rows, where, with_interval
 
 DEMANDS = {"best": (BLUE, "o", "the best verdict"), "worst": (ORANGE, "s", "the worst")}
 TASKS = ("detection", "localisation", "coverage")
@@ -51,14 +59,8 @@ def pairs(ax: Axes, lines: Sequence[Mapping[str, Mapping[str, Any]]]) -> Axes:
         for demand, row in known.items():
             colour, marker, _ = DEMANDS[demand]
             at = y + (0.0 if len(line) == 1 else -APART if demand == "best" else APART)
-            before, after = row["demanded_clean"], row["demanded_injected"]
-            low, high = row["demanded_injected_low"], row["demanded_injected_high"]
-            low, high = row["demanded_injected_low"], row["demanded_injected_high"]
-            reach = [[max(0.0, after - low)], [max(0.0, high - after)]]
-            ax.errorbar(after, at, xerr=reach, fmt="none", ecolor=colour, alpha=0.3, elinewidth=3)
-            ax.plot([before, after], [at, at], color=colour, lw=1.2, zorder=3)
-            ax.plot(before, at, marker, mec=colour, mfc="white", ms=5, zorder=4, clip_on=False)
-            ax.plot(after, at, marker, color=colour, ms=5, zorder=5, clip_on=False)
+            after = tuple(row[name] for name in with_interval("demanded_injected"))
+            moved(ax, at, row["demanded_clean"], after, colour, marker)
         if line and not known:
             ax.text(0.01, y, SILENT, va="center", fontsize=8, color=GREY)
     share_axis(ax)
@@ -82,17 +84,12 @@ def _drawn(table: pd.DataFrame) -> Figure:
             mine = where(of_prompt, judge=voice.judge, reading=voice.reading, injection=kind)
             lines.append({r["demand"]: r for r in rows(mine)})
         pairs(ax, lines)
-        for i in range(1, len(places)):
-            between_voices = i % len(kinds) == 0
-            width, alpha = (0.9, 0.8) if between_voices else (0.5, 0.2)
-            ax.axhline(i - 0.5, color=GREY, lw=width, alpha=alpha)
+        rules_between(ax, [len(kinds)] * len(found))
         ax.set_title(task)
     several = len(found) > 1
     said = [_label(v.name, k, several and i % len(kinds) == 0) for i, (v, k) in enumerate(places)]
     name_lines(axes[0], said)
-    for ax in axes[1:]:
-        ax.tick_params(axis="y", length=0)
-        ax.spines["left"].set_visible(False)
+    bare_rows(axes[1:])
     figure.supxlabel("share of verdicts that are the demanded one", fontsize=9)
     figure.legend(handles=_handles(table), loc="outside upper left", ncols=4, fontsize=8.5)
     return figure

@@ -26,6 +26,8 @@ from experiments.c2faith.figures.localisation import (
     signed_error_picture,
     within_picture,
 )
+from experiments.c2faith.figures.panels import panel_picture
+from experiments.c2faith.figures.sensitivity import sensitivity_picture
 from experiments.report.picture import STYLE, Picture
 
 
@@ -57,4 +59,6 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             ),
             against_picture(tables["c2_judge_against_internals"]),
             injection_picture(tables["c2_injection"]),
+            panel_picture(tables["c2_panel"]),
+            sensitivity_picture(tables["c2_prompt_variants"]),
         ]

@@ -183,6 +183,38 @@ def dots(
     return ax
 
 
+def moved(
+    ax: Axes,
+    y: float,
+    before: float,
+    after: tuple[float, float, float],
+    colour: str,
+    marker: str,
+) -> None:
+    """Hollow where it was, filled where it is, joined; `after` with its interval, a pale bar."""
+    value, low, high = after
+    reach = [[max(0.0, value - _or(low, value))], [max(0.0, _or(high, value) - value)]]
+    ax.errorbar(value, y, xerr=reach, fmt="none", ecolor=colour, alpha=0.3, elinewidth=3)
+    ax.plot([before, value], [y, y], color=colour, lw=1.2, zorder=3)
+    ax.plot(before, y, marker, mec=colour, mfc="white", ms=5, zorder=4, clip_on=False)
+    ax.plot(value, y, marker, color=colour, ms=5, zorder=5, clip_on=False)
+
+
+def rules_between(ax: Axes, groups_of: Sequence[int]) -> None:
+    """Lines between rows, stronger between groups of so many rows."""
+    ends = np.cumsum(groups_of)
+    for i in range(1, sum(groups_of)):
+        width, alpha = (0.9, 0.8) if i in ends else (0.5, 0.2)
+        ax.axhline(i - 0.5, color=GREY, lw=width, alpha=alpha)
+
+
+def bare_rows(axes: Sequence[Axes]) -> None:
+    """Axes beside the one that names the rows."""
+    for ax in axes:
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+
+
 def forest(
     table: pd.DataFrame, measures: Mapping[str, tuple[str, str, str]], label: str
 ) -> Figure | None:

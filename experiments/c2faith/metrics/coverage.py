@@ -21,7 +21,8 @@ INFLATED = 0.75
 """Of the maximum: the paper's score >= 3 on 0-4, at the same fraction on finer scales."""
 OF = [*WAY, "scale", "reference_judge"]
 _NUMBERS = ["n", "n_without_verdict", "n_reference", *with_interval("mean"), "sd"]
-_NUMBERS += ["mean_share", "share_kept", "reference_mean", *with_interval("bias", "mae")]
+_NUMBERS += [*with_interval("mean_share"), "share_kept", "reference_mean"]
+_NUMBERS += with_interval("bias", "mae")
 _NUMBERS += [*with_interval("inflation"), "inflated_from"]
 _NUMBERS += [*with_interval("spearman"), "spearman_p"]
 _NUMBERS += [*with_interval("spearman_kept"), "spearman_kept_p"]
@@ -85,7 +86,9 @@ def coverage_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     for name in ("mean", "bias", "mae", "inflation"):
         row |= columns(name, found[name])
     row |= {"sd": float(score.std()) if len(score) else math.nan}
-    row |= {"mean_share": found["mean"].value / top, "share_kept": _mean(kept)}
+    of_top = (row[name] / top for name in with_interval("mean"))
+    row |= dict(zip(with_interval("mean_share"), of_top, strict=True))
+    row |= {"share_kept": _mean(kept)}
     row |= {"reference_mean": _mean(reference[held])}
     for name, truth, of in (("spearman", reference, held), ("spearman_kept", kept, all_of)):
         rho, p = spearman(chains[of], score[of], truth[of], how)

@@ -15,13 +15,15 @@ import pandas as pd
 
 from experiments.c2faith.metrics.frames import groups, verdicts_by_judge
 from experiments.tables import stats
-from experiments.tables.tidy import rows
+from experiments.tables.tidy import rows, with_interval
 
 MEASURES = {
     "detection": ("detection", "fpr", "net", "auroc"),
     "localisation": ("exact", "detection", "fpr", "net", "signed_error"),
     "coverage": ("mean_share", "inflation", "spearman", "spearman_kept"),
 }
+VARIANTS = ["task", "judge", "over", "reading", "prompt", "scale", "measure", "variant"]
+VARIANTS += [*with_interval("value"), "n", "n_without_verdict"]
 PROMPTS = ["task", "judge", "over", "reading", "prompt", "scale", "measure", "n_variants"]
 PROMPTS += ["lowest", "lowest_at", "highest", "highest_at", "range"]
 SAME_JUDGE = ["task", "judge", "over", "reading", "prompt", "scale", "condition", "first", "second"]
@@ -33,12 +35,10 @@ _VARIED: dict[str, tuple[str, ...]] = {
 }
 
 
-def prompts_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The range of each figure of a judge over its prompts, readings and scales.
+def variants_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Each figure of a judge under every prompt, reading and scale, as `prompts_table` has them.
 
-    `over` says what is varied; what is held is named, what is varied is empty. A scale brings
-    its own prompt: over scales, the first prompt of each. `range` = highest - lowest, NaN where
-    fewer than two variants have the figure.
+    A row per `variant` of what is varied (`over`), with the figure's interval.
 
     Args:
         tables: `detection`, `localisation`, and `coverage` over all levels, as tables.
@@ -46,6 +46,8 @@ def prompts_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     made = []
     for task, table in tables.items():
         of_task = table if "scale" in table else table.assign(scale="")
+        # of two references the first: the judge's own scores are the same
+        of_task = of_task.drop_duplicates(subset=["judge", "reading", "prompt", "scale"])
         for over in _VARIED[task]:
             held = [n for n in ("judge", "reading", "prompt", "scale") if n != over]
             kept = of_task
@@ -54,24 +56,44 @@ def prompts_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                 kept = of_task.drop_duplicates(subset=["judge", "reading", "scale"])
             for key, mine in groups(kept, held):
                 of = {"task": task, "over": over, "prompt": "", "reading": "", "scale": ""} | key
-                made += [of | _range(mine, over, m) for m in MEASURES[task]]
+                for measure in MEASURES[task]:
+                    made += [of | {"measure": measure} | _at(r, over, measure) for r in rows(mine)]
+    return pd.DataFrame(made, columns=VARIANTS)
+
+
+def _at(row: Mapping[str, Any], over: str, measure: str) -> dict[str, Any]:
+    values = (row[measure], row[f"{measure}_low"], row[f"{measure}_high"])
+    counts = {name: row[name] for name in ("n", "n_without_verdict")}
+    return counts | {"variant": row[over]} | dict(zip(with_interval("value"), values, strict=True))
+
+
+def prompts_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The range of each figure of a judge over its prompts, readings and scales.
+
+    `over` says what is varied; what is held is named, what is varied is empty. A scale brings
+    its own prompt: over scales, the first prompt of each. `range` = highest - lowest, NaN where
+    fewer than two variants have the figure.
+
+    Args:
+        tables: as of `variants_table`.
+    """
+    held = ("task", "judge", "over", "reading", "prompt", "scale", "measure")
+    made = [key | _range(mine) for key, mine in groups(variants_table(tables), held)]
     return pd.DataFrame(made, columns=PROMPTS)
 
 
-def _range(variants: pd.DataFrame, over: str, measure: str) -> dict[str, Any]:
-    # of two references the first: the judge's own scores are the same
-    by = {str(r[over]): r[measure] for r in reversed(rows(variants))}
-    known = {v: x for v, x in reversed(by.items()) if not math.isnan(x)}
-    row: dict[str, Any] = {"measure": measure, "n_variants": len(known)}
+def _range(variants: pd.DataFrame) -> dict[str, Any]:
+    known = rows(variants.dropna(subset=["value"]))
     if len(known) < 2:
-        return row
-    low, high = min(known, key=lambda v: known[v]), max(known, key=lambda v: known[v])
-    return row | {
-        "lowest": known[low],
-        "lowest_at": low,
-        "highest": known[high],
-        "highest_at": high,
-        "range": known[high] - known[low],
+        return {"n_variants": len(known)}
+    low, high = (of(known, key=lambda r: r["value"]) for of in (min, max))
+    return {
+        "n_variants": len(known),
+        "lowest": low["value"],
+        "lowest_at": low["variant"],
+        "highest": high["value"],
+        "highest_at": high["variant"],
+        "range": high["value"] - low["value"],
     }
 
 

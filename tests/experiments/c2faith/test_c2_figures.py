@@ -19,21 +19,25 @@ from experiments.c2faith.figures.calibration import (
 from experiments.c2faith.figures.coverage import score_bars
 from experiments.c2faith.figures.failures import radar_table
 from experiments.c2faith.figures.localisation import signed_errors
+from experiments.c2faith.figures.panels import best_panels, first_panels, panel_dots
 from experiments.c2faith.figures.pictures import pictures
 from experiments.c2faith.figures.plots import judge_names, middle_cut, voices
+from experiments.c2faith.figures.sensitivity import variant_name, varied, widest
 from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.tables import tables
 from experiments.report.picture import Picture, save, svg
-from experiments.tables.tidy import where
+from experiments.tables.tidy import rows, where
 
 OF_PROBABILITIES = (
     *("c2_calibration", "c2_localisation_calibration", "c2_coverage_expected"),
     "c2_coverage_calibration",
 )
+OF_SEVERAL = ("c2_injection", "c2_panel", "c2_prompts")
+"""None of one judge, asked in one way, with nothing put into the chains."""
 ALL = (
     *("c2_detection", "c2_localisation", "c2_coverage_scores", "c2_coverage", "c2_radar"),
     *("c2_signed_error", "c2_failure_overlap", "c2_within", "c2_positions", *OF_PROBABILITIES),
-    *("c2_judge_against_internals", "c2_injection"),
+    *("c2_judge_against_internals", *OF_SEVERAL),
 )
 
 
@@ -64,7 +68,9 @@ def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
 
 
 def test_three_judges_and_a_silent_one(three):
-    assert [n for n, p in three.items() if p.figure is None] == [*OF_PROBABILITIES, "c2_injection"]
+    assert [n for n, p in three.items() if p.figure is None] == [
+        *(*OF_PROBABILITIES, "c2_injection", "c2_prompts")
+    ]
     for name in ("c2_detection", "c2_localisation", "c2_coverage", "c2_within", "c2_radar"):
         text = said(three[name].figure)
         for judge in (*NAMES[:3], MUTE):
@@ -85,12 +91,14 @@ def test_a_picture_is_saved_with_its_numbers_and_stands_in_a_page(three, name, t
 
 def test_one_judge_in_two_readings_and_nothing_but_silence():
     one = drawn(made_up(1, 12))
-    assert [n for n, p in one.items() if p.figure is None] == ["c2_failure_overlap", "c2_injection"]
+    assert [n for n, p in one.items() if p.figure is None] == [
+        *("c2_failure_overlap", "c2_injection", "c2_panel")
+    ]
     assert "scored" in said(one["c2_within"].figure)
     assert "ECE" in said(one["c2_calibration"].figure)
     silent = drawn(made_up(0, 5, mute=True))
     assert [n for n, p in silent.items() if p.figure is None] == [
-        *("c2_failure_overlap", *OF_PROBABILITIES, "c2_injection")
+        *("c2_failure_overlap", *OF_PROBABILITIES, *OF_SEVERAL)
     ]
 
 
@@ -112,6 +120,46 @@ def test_what_is_said_of_probabilities_follows_from_them():
     assert "0 of 1 ways" in beside_the_base_rate(better.assign(rps_high=0.3))
     kept = tables(made_up(1, 20, reference=False), resamples=10)["c2_coverage_probabilities"]
     assert set(first_truth(kept)["truth"]) == {"kept"}
+
+
+def test_panels_are_drawn_beside_the_best_judge_and_told_of():
+    made = tables(made_up(3, 30), resamples=20)["c2_panel"]
+    data = first_panels(made)
+    assert set(where(data, task="coverage")["measure"]) == {"spearman", "inflation"}
+    net = where(data, task="detection", measure="net")
+    best = net.loc[net["value"].idxmax()]
+    told = best_panels(data)
+    assert f"{best['rule']} {best['value']:.2f}, {best['best_judge']} alone" in told
+    assert ("beyond its interval" in best_panels(net)) == (best["value_low"] > best["best_value"])
+    # without a reference judge scores are ranked by the share kept
+    kept = tables(made_up(2, 12, reference=False), resamples=10)["c2_panel"]
+    drawn_of = where(first_panels(kept), task="coverage", measure="spearman")
+    given = where(kept, task="coverage", measure="spearman_kept")
+    assert drawn_of["value"].tolist() == given["value"].tolist()
+    ax = panel_dots(Figure().add_subplot(), [{"net": dict(best)}, {}], {"net": ("blue", "o", "")})
+    spots = [tuple(line.get_xdata()) for line in ax.lines]
+    assert (best["best_value"], best["value"]) in spots
+    assert best_panels(data.iloc[:0]) == ""
+
+
+def test_what_hangs_on_the_prompt_is_drawn_of_every_variant():
+    made = tables(made_up(1, 16, prompts=2), resamples=20)
+    data = varied(made["c2_prompt_variants"])
+    prompts = where(data, task="detection", over="prompt")
+    detection = where(made["c2_detection"], reading="generated")
+    assert prompts["value"].tolist() == detection["net"].tolist()
+    assert prompts["value_low"].tolist() == detection["net_low"].tolist()
+    assert set(data["over"]) == {"prompt", "reading"}
+    ranges = made["c2_prompts"]
+    of = where(ranges, task="detection", over="prompt", reading="generated", measure="net")
+    assert of["range"].iloc[0] == pytest.approx(detection["net"].max() - detection["net"].min())
+    spread = data.groupby(["task", "over"])["value"].agg(lambda v: v.max() - v.min())
+    task, over = spread.idxmax()
+    told = widest(data)
+    assert told.startswith(f"Widest here: {task} by {NAMES[0]} over its {over}s")
+    assert [variant_name(r) for r in rows(prompts)] == ["plain", "strict"]
+    assert variant_name({"task": "coverage", "over": "scale", "variant": "0-9"}) == "0-9"
+    assert widest(data.iloc[:0]) == ""
 
 
 def test_names_stay_apart():
