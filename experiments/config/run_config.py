@@ -146,6 +146,20 @@ class GenerationConfig(Section):
     resumed run generates in the same company and gives the same tokens."""
 
 
+class SizeConfig(Section):
+    """How large a model is whose weights are not at hand."""
+
+    total: StrictInt = Field(ge=1)
+    """Parameters."""
+    active: StrictInt | None = Field(default=None, ge=1)
+    """Parameters that one token goes through; null is not known, of a dense model all."""
+
+    @property
+    def sizes(self) -> dict[str, int | None]:
+        """As a run counts them of weights that it has loaded."""
+        return {"parameters": self.total, "active_parameters": self.active}
+
+
 class ReportConfig(Section):
     """What the report shows."""
 
@@ -153,6 +167,8 @@ class ReportConfig(Section):
     """Example traces, with steps coloured by necessity."""
     bootstrap: StrictInt = Field(default=1000, ge=1)
     """Resamples behind the interval of SLRC."""
+    parameters: dict[StrictStr, SizeConfig] = Field(default_factory=dict)
+    """By model, its size, where the run cannot count it: a model behind an API."""
 
 
 class RunConfig(FolderConfig):
@@ -216,8 +232,12 @@ class RunConfig(FolderConfig):
 
     @property
     def notes(self) -> list[str]:
-        return [
+        found = [
             f"task {task!r} is left out: no model here can do it; "
             f"{registry.partner_hint_for_task(task)}"
             for task in self.idle_tasks
         ]
+        strangers = [m for m in self.report.parameters if m not in self.model.name]
+        if strangers:
+            found.append(f"report.parameters: no models of this run: {', '.join(strangers)}")
+        return found

@@ -15,11 +15,11 @@ from experiments.report.attention_figure import attention_picture
 from experiments.report.causal_figures import causal_effects_picture, head_to_head_picture
 from experiments.report.contrasts import by_task_picture, contrast_picture
 from experiments.report.information_figure import information_picture
-from experiments.report.integrity_figure import integrity_picture
 from experiments.report.knockout_figure import knockout_picture
 from experiments.report.layer_figures import flow_picture, rigidity_picture
 from experiments.report.linear_probe_figure import linear_probe_picture
 from experiments.report.measure_figures import correlations_picture, planted_picture
+from experiments.report.models_figure import models_picture
 from experiments.report.patching_figure import patching_picture
 from experiments.report.picture import STYLE, Picture, legend_above, save
 from experiments.report.plots import (
@@ -42,7 +42,6 @@ from experiments.tables.tidy import rows, where
 from experiments.tables.verdict import primary
 
 OF_PROBES = {
-    "integrity": integrity_picture,
     "attention_by_layer": attention_picture,
     "rigidity_by_layer": rigidity_picture,
     "flow_by_layer": flow_picture,
@@ -99,8 +98,16 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             _agreement_picture(tables["agreement"]),
             contrast_picture(tables["slrc"]),
             by_task_picture(tables["slrc"]),
+            *_over_models(tables),
             *(draw(tables[name]) for name, draw in OF_PROBES.items() if name in tables),
         ]
+
+
+def _over_models(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
+    """One picture, where models were asked what SLRC is held against."""
+    if "models" not in tables or not {"sycophancy", "error_detection"} & set(tables):
+        return []
+    return [models_picture(tables["models"], tables["model_correlations"])]
 
 
 def write_figures(found: Results) -> list[Picture]:

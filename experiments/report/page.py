@@ -10,6 +10,7 @@ import pandas as pd
 
 from experiments.report.figures import pictures
 from experiments.report.html import HtmlTable, drawing, flat, html_table, read_json, render_page
+from experiments.report.model_reading import model_readings
 from experiments.report.traceview import (
     EDIT_SHORT,
     EDIT_WORDS,
@@ -73,6 +74,13 @@ LABELS = {
     "n_tasks": "tasks",
     "n_sycophancy_tasks": "tasks (sycophancy)",
     "n_error_tasks": "tasks (errors)",
+    "n_direct_tasks": "tasks (direct)",
+    "open": "weights at hand",
+    "active_parameters": "active parameters",
+    "r_without_one_least": "least, without one model",
+    "r_without_one_most": "most, without one model",
+    "p_value": "p",
+    "p_permutation": "p, permuted",
     "ris": "RIS",
     "beyond_threshold": "beyond threshold",
     "real_drop": "real, drop",
@@ -179,7 +187,7 @@ LABELS = {
 COUNTED = {
     "agreement": "pairs",
     "threshold_sensitivity": "models × tasks",
-    "correlations": "models",
+    "model_correlations": "models",
 }
 """What `n` counts where it is not items."""
 REASONS = {
@@ -264,6 +272,9 @@ def render(found: Results) -> str:
         waterfalls=waterfalls(made["exclusions"]),
         reasons=REASONS,
         taxonomy=found.taxonomy,
+        readings=model_readings(made["models"], made["model_correlations"])
+        if "models" in drawn
+        else [],
         failures=[
             {
                 "model": visible(u.model),

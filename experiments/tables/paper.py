@@ -59,7 +59,7 @@ def paper_tables(
 
     Args:
         tables: the tidy tables by name; `slrc` and `steps` are needed.
-        models: what environment.json says of each model: `parameters`, `active_parameters`.
+        models: of each model whose size is known, `parameters` and `active_parameters`.
     """
     slrc, steps = _own(tables["slrc"]), _own(tables["steps"])
     made = [

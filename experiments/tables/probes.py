@@ -11,12 +11,7 @@ from experiments.tables.attention import attention_by_layer_table, attention_tab
 from experiments.tables.causal_effects import causal_effects_by_step_table, causal_effects_table
 from experiments.tables.head_to_head import head_to_head_table
 from experiments.tables.information import information_by_step_table, information_table
-from experiments.tables.integrity import (
-    correlations_table,
-    error_detection_table,
-    integrity_table,
-    sycophancy_table,
-)
+from experiments.tables.integrity import error_detection_table, sycophancy_table
 from experiments.tables.knockout import knockout_by_step_table, knockout_table
 from experiments.tables.layerwise import (
     flow_by_layer_table,
@@ -26,6 +21,8 @@ from experiments.tables.layerwise import (
 )
 from experiments.tables.measure_tables import measure_correlations_table, measures_table
 from experiments.tables.measures import PROBES_READ
+from experiments.tables.model_correlations import model_correlations_table
+from experiments.tables.models import Sizes, models_table
 from experiments.tables.outcomes import Record, is_variant
 from experiments.tables.patching import (
     patching_by_layer_table,
@@ -39,7 +36,11 @@ from experiments.tables.tracing import tracing_by_position_table, tracing_table
 
 
 def probe_tables(
-    records: Sequence[Record], seed: int, resamples: int, settings: TaxonomyConfig
+    records: Sequence[Record],
+    seed: int,
+    resamples: int,
+    settings: TaxonomyConfig,
+    sizes: Sizes | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Each by its file name; a table is there if its probes have records, excluded ones too."""
     asked = {r["probe"] for r in records}
@@ -56,9 +57,11 @@ def probe_tables(
     if "attention" in asked:
         made["attention"] = attention_table(records, seed, resamples)
         made["attention_by_layer"] = attention_by_layer_table(records, seed, resamples)
-    if "slrc" in asked and asked & {"sycophancy", "error_detection"}:
-        made["integrity"] = integrity_table(records, seed=seed, resamples=resamples)
-        made["correlations"] = correlations_table(made["integrity"])
+    if "slrc" in asked:
+        made["models"] = models_table(
+            records, prompt=settings.prompt, sizes=sizes, seed=seed, resamples=resamples
+        )
+        made["model_correlations"] = model_correlations_table(made["models"], seed=seed)
     if "rigidity" in asked:
         made["rigidity"] = rigidity_table(records, seed=seed, resamples=resamples)
         made["rigidity_by_layer"] = rigidity_by_layer_table(records, seed=seed, resamples=resamples)

@@ -21,7 +21,7 @@ from experiments.config import ReportConfig, RunConfig
 from experiments.config.probes import LinearProbeConfig, TaxonomyConfig
 from experiments.measures import PROBES
 from experiments.runs.arrays import each
-from experiments.runs.folder import existing_run
+from experiments.runs.folder import existing_run, read_environment
 from experiments.runs.index import Index
 from experiments.runs.ledger import calls_of
 from experiments.runs.planfile import counted
@@ -29,6 +29,7 @@ from experiments.runs.store import Unit
 from experiments.tables import stats
 from experiments.tables.edits import edits_by_step_table, edits_table
 from experiments.tables.exclusions import exclusions_table
+from experiments.tables.models import Sizes
 from experiments.tables.outcomes import Place, Record
 from experiments.tables.probes import probe_tables
 from experiments.tables.slrc import agreement_table, slrc_table, steps_table
@@ -71,6 +72,13 @@ class Results:
     linear_probe: LinearProbeConfig
 
     @cached_property
+    def sizes(self) -> Sizes:
+        """Of the models: as counted when their weights were loaded, else as the config tells."""
+        counted = read_environment(self.run_dir).get("models", {})
+        told = {name: size.sizes for name, size in self.report.parameters.items()}
+        return told | {name: m for name, m in counted.items() if m.get("parameters")}
+
+    @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
         made = tables(
@@ -79,6 +87,7 @@ class Results:
             seed=self.seed,
             resamples=self.report.bootstrap,
             taxonomy=self.taxonomy,
+            sizes=self.sizes,
         )
         if any(r["probe"] == "linear_probe" for r in self.records):
             made["linear_probe"] = self._linear_probe()
@@ -132,6 +141,7 @@ def tables(
     seed: int = 0,
     resamples: int = stats.RESAMPLES,
     taxonomy: TaxonomyConfig | None = None,
+    sizes: Sizes | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Every table by its file name: those of SLRC, and of the other probes that were asked."""
     return {
@@ -141,7 +151,7 @@ def tables(
         "agreement": agreement_table(records),
         "exclusions": exclusions_table(records, failures),
         "steps": steps_table(records),
-        **probe_tables(records, seed, resamples, taxonomy or TaxonomyConfig()),
+        **probe_tables(records, seed, resamples, taxonomy or TaxonomyConfig(), sizes),
     }
 
 

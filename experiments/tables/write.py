@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.runs.folder import make_folder, read_environment
+from experiments.runs.folder import make_folder
 from experiments.runs.store import write_atomically
 from experiments.tables.paper import paper_tables
 from experiments.tables.results import Results
@@ -19,7 +19,7 @@ def write_tables(found: Results) -> None:
 
     Beside them `paper_<name>`: the same numbers in the layout of the paper's tables.
     """
-    laid_out = paper_tables(found.tables, read_environment(found.run_dir).get("models"))
+    laid_out = paper_tables(found.tables, found.sizes)
     write_each(
         found.run_dir,
         found.tables | {t.name: t.data for t in laid_out},

@@ -145,11 +145,12 @@ def test_other_probes_have_sections_where_they_were_asked(tmp_path, page):
     assert len(ids) == len(set(ids))
     assert {"taxonomy", "integrity", "prompts"} <= set(ids)
     targets = {a["href"] for tag, a in whole.tags if tag == "a"}
-    assert {"#taxonomy", "#integrity", "#prompts"} <= targets
+    assert {"#taxonomy", "#integrity", "#models", "#prompts"} <= targets
+    assert "1 model has both SLRC and what it is held against" in whole.text
     for words in ("Scaffolding", "RIS", "1 model: too few to correlate", "beyond threshold"):
         assert words in whole.text
     assert "said neither yes nor no (sycophancy, generated)" in whole.text
-    for absent in ("With and without reasoning", "Integrity", "Other words"):
+    for absent in ("With and without reasoning", "Integrity", "Models compared", "Other words"):
         assert absent not in page.text
 
 

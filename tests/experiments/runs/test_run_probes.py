@@ -118,7 +118,7 @@ def test_every_probe_of_a_task_in_words(llama: Model, tmp_path: Path) -> None:
     assert found["trace"] == {"total": 3, "included": 3}
     for stage in ("sycophancy.scored", "error_detection.generated", "direct.system.scored"):
         assert found[stage]["total"] == 3
-    for name in ("direct", "taxonomy", "sycophancy", "error_detection", "integrity"):
+    for name in ("direct", "taxonomy", "sycophancy", "error_detection", "models"):
         for suffix in (".csv", ".md", ".tex"):
             assert (outcome.run_dir / f"tables/{name}{suffix}").is_file()
     direct = pd.read_csv(outcome.run_dir / "tables/direct.csv")
