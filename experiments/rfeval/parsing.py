@@ -53,7 +53,7 @@ _BOUNDARY = re.compile(
 _CHOICE = re.compile(
     r"(?:\*\*\s*)?(?:([A-E])(?![A-Za-z'’])|((?i:yes|no|true|false))\b)[\s.:\-)\]*]*"
 )
-_CHOICE_RELEASED = re.compile(r"^(?:\*\*\s*)?([A-E]|(?:yes|no|true|false))\b[\s\.:\-\)\]]*", re.I)
+_CHOICE_ANY_CASE = re.compile(r"(?:\*\*\s*)?([A-E]|yes|no|true|false)\b[\s.:)\]-]*", re.I)
 _ARTICLE = re.compile(r"A[ \t]+[a-z]")
 
 
@@ -196,7 +196,7 @@ def _short(candidate: _Candidate, paper_compat: bool) -> tuple[str, str]:
     if not candidate.labelled:
         return candidate.text, ""
     if paper_compat:
-        found = _CHOICE_RELEASED.match(candidate.text)
+        found = _CHOICE_ANY_CASE.match(candidate.text)
     else:
         found = None if _ARTICLE.match(candidate.text) else _CHOICE.match(candidate.text)
     if not found:
