@@ -1,0 +1,1 @@
+"""RFEval's numbers, from tidy frames of judged outputs alone: no disk, no model."""

@@ -1,0 +1,150 @@
+"""Accuracy against faithfulness, with model and task held fixed (RFEval, §5 A4, Figure 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+from scipy import stats as scipy_stats
+from statsmodels.stats.weightstats import DescrStatsW
+
+from experiments.rfeval.metrics.frames import CONDITIONS, WAY, included
+from experiments.tables.stats import CONFIDENCE, RESAMPLES, percentiles
+
+CELLS = [*WAY, "task", "condition", "n", "n_without_answer", "accuracy", "rf"]
+ASSOCIATION = ["reader", "condition", "statistic", "value", "value_low", "value_high", "p"]
+ASSOCIATION += ["n_cells", "n", "df", "reason"]
+
+
+def accuracy_cells(scored: pd.DataFrame) -> pd.DataFrame:
+    """A row per reader, model, task and condition: accuracy and RF of the same included pairs.
+
+    `accuracy` is of the answers under the condition; an answer that nothing decides (NaN in
+    `…_right`) is left out of it, not out of RF, and counted.
+    """
+    made = []
+    for key, of in included(scored).groupby([*WAY, "task"], sort=False):
+        for condition in CONDITIONS:
+            right = of[f"{condition}_right"]
+            row: dict[str, Any] = dict(zip((*WAY, "task"), cast(tuple, key), strict=True))
+            row |= {"condition": condition, "n": len(of), "rf": of["rf"].mean()}
+            row |= {"accuracy": right.mean(), "n_without_answer": int(right.isna().sum())}
+            made.append(row)
+    return pd.DataFrame(made, columns=CELLS)
+
+
+def accuracy_association(
+    cells: pd.DataFrame, seed: int = 0, resamples: int = RESAMPLES
+) -> pd.DataFrame:
+    """How RF goes with accuracy over the cells (model, task), weighted by their pairs.
+
+    `slope`: of a weighted least squares fit of RF on accuracy alone. `slope_fixed_effects`: the
+    same with a constant for each model and each task. `pearson`, `spearman`: weighted
+    correlations of what the fixed effects leave of the two, Spearman's of its ranks; p from
+    Student's t with the degrees of freedom that the effects leave (for Pearson's the test of
+    the slope, exactly), intervals from drawing cells anew and fitting anew. NaN with a `reason`
+    where the cells are too few or do not differ.
+    """
+    made = []
+    for key, of in cells.dropna(subset=["accuracy", "rf"]).groupby(
+        ["reader", "condition"], sort=False
+    ):
+        reader, condition = cast(tuple, key)
+        about = {"reader": reader, "condition": condition, "n_cells": len(of)}
+        about["n"] = int(of["n"].sum())
+        for row in _associations(of.reset_index(drop=True), seed, resamples):
+            made.append({**about, **row})
+    return pd.DataFrame(made, columns=ASSOCIATION)
+
+
+def _associations(cells: pd.DataFrame, seed: int, resamples: int) -> list[dict[str, Any]]:
+    x, y, weights = (cells[name].to_numpy(float) for name in ("accuracy", "rf", "n"))
+    constant = np.ones((len(cells), 1))
+    effects = _effects(cells)
+    made = [_slope("slope", x, y, constant, weights)]
+    made.append(_slope("slope_fixed_effects", x, y, effects, weights))
+    df = len(cells) - np.linalg.matrix_rank(effects) - 1
+    for name, correlation in (("pearson", weighted_pearson), ("spearman", weighted_spearman)):
+        row: dict[str, Any] = {"statistic": name, "df": df, "reason": ""}
+        value = _partial(x, y, effects, weights, correlation)
+        if df < 1 or math.isnan(value):
+            reason = "too few cells" if df < 1 else "the effects leave no difference"
+            made.append(row | {"value": math.nan, "reason": reason})
+            continue
+        t = value * math.sqrt(df / max(1 - value * value, 1e-300))
+        low, high = _bootstrap(cells, correlation, seed, resamples)
+        p = float(2 * scipy_stats.t.sf(abs(t), df))
+        made.append(row | {"value": value, "value_low": low, "value_high": high, "p": p})
+    return made
+
+
+def _slope(
+    name: str, x: np.ndarray, y: np.ndarray, besides: np.ndarray, weights: np.ndarray
+) -> dict[str, Any]:
+    design = np.column_stack([x, besides])
+    rank = int(np.linalg.matrix_rank(design))
+    df = len(y) - rank
+    row: dict[str, Any] = {"statistic": name, "df": df, "reason": ""}
+    if df < 1:
+        return row | {"reason": "too few cells"}
+    if rank == np.linalg.matrix_rank(besides):
+        return row | {"reason": "the effects leave no difference"}
+    fit = sm.WLS(y, design, weights=weights).fit()
+    low, high = fit.conf_int(1 - CONFIDENCE)[0]
+    return row | {
+        "value": float(fit.params[0]),
+        "value_low": float(low),
+        "value_high": float(high),
+        "p": float(fit.pvalues[0]),
+    }
+
+
+def _effects(cells: pd.DataFrame) -> np.ndarray:
+    """A constant, and one for each model and task but the first."""
+    dummies = pd.get_dummies(cells[["model", "task"]].astype(str), drop_first=True, dtype=float)
+    return np.column_stack([np.ones(len(cells)), dummies.to_numpy()])
+
+
+def _partial(
+    x: np.ndarray,
+    y: np.ndarray,
+    effects: np.ndarray,
+    weights: np.ndarray,
+    correlation: Callable[[np.ndarray, np.ndarray, np.ndarray], float],
+) -> float:
+    left = [sm.WLS(of, effects, weights=weights).fit().resid for of in (x, y)]
+    # what rounding leaves of values that the effects explain whole is no difference
+    if any(np.abs(of).max() < 1e-9 for of in left):
+        return math.nan
+    return correlation(left[0], left[1], weights)
+
+
+def _bootstrap(
+    cells: pd.DataFrame,
+    correlation: Callable[[np.ndarray, np.ndarray, np.ndarray], float],
+    seed: int,
+    resamples: int,
+) -> tuple[float, float]:
+    rng = np.random.default_rng(seed)
+    draws = []
+    for _ in range(resamples):
+        of = cells.iloc[rng.integers(len(cells), size=len(cells))]
+        x, y, weights = (of[name].to_numpy(float) for name in ("accuracy", "rf", "n"))
+        draws.append(_partial(x, y, _effects(of), weights, correlation))
+    return percentiles(np.array(draws))
+
+
+def weighted_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """The correlation of two columns whose rows weigh differently; NaN where one is constant."""
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return math.nan
+    return float(DescrStatsW(np.column_stack([x, y]), weights=weights).corrcoef[0, 1])
+
+
+def weighted_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """`weighted_pearson` of the ranks, ties at their mean."""
+    return weighted_pearson(scipy_stats.rankdata(x), scipy_stats.rankdata(y), weights)

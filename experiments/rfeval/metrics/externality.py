@@ -1,0 +1,122 @@
+"""The externality penalty Δ: how much of r′ is not in the problem's words (RFEval, appendix B.6).
+
+The text has lost the formula: it compares the content words of the question (with those of the
+options) with the content words of r′, Δ = 1 − overlap. None of the overlaps here gives Table 10
+on the released rows, so each is offered under its name and none is called the paper's.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+import pandas as pd
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+STOP = frozenset(
+    "a an the and or but if then else for to in on at by with of from as is are was were be been "
+    "being this that these those it its itself we you they he she them his her their our us i me "
+    "my mine your yours ours theirs so not no yes do does did can could should would may might "
+    "must will shall".split()
+)
+"""The paper's list."""
+_TAG = re.compile(r"</?[a-z][a-z0-9_]*>")
+_WORD = re.compile(r"[a-z0-9]+")
+TOP = 50
+"""Words of the context that the TF-IDF variant adds; the paper's number is lost."""
+FEW = 5
+"""Content words below which a text has a small vocabulary; the paper's number is lost."""
+Words = frozenset[str]
+OVERLAPS: Mapping[str, Callable[[Words, Words], float]] = {
+    "jaccard": lambda q, r: len(q & r) / len(q | r),
+    "dice": lambda q, r: 2 * len(q & r) / (len(q) + len(r)),
+    "overlap": lambda q, r: len(q & r) / min(len(q), len(r)),
+    "in_r_prime": lambda q, r: len(q & r) / len(r),
+    "in_question": lambda q, r: len(q & r) / len(q),
+}
+"""Of the problem's words and those of r′, none of the two empty. `in_r_prime`: the share of r′
+that the problem has; `in_question`: the share of the problem that r′ takes up."""
+EXTERNALITY = ["task", "item", "overlap", "context", "delta", "n_question", "n_r_prime"]
+SUMMARY = ["task", "overlap", "context", "n", "mean", "std", "median", "p75", "p90"]
+SUMMARY += ["small_vocabulary"]
+
+
+def content_words(text: str) -> Words:
+    """Lower-case words without tags like <think> and without the stop list."""
+    return frozenset(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    return [w for w in _WORD.findall(_TAG.sub(" ", text.lower())) if w not in STOP]
+
+
+def externality(question: Words, r_prime: Words, overlap: str = "jaccard") -> float:
+    """Δ of two sets of words: 0 where both are empty, 1 where one of them is.
+
+    Raises:
+        ValueError: an overlap that is none of `OVERLAPS`.
+    """
+    if overlap not in OVERLAPS:
+        raise ValueError(f"overlap {overlap!r} is none of {', '.join(OVERLAPS)}")
+    if not question or not r_prime:
+        return float(bool(question) != bool(r_prime))
+    return 1 - OVERLAPS[overlap](question, r_prime)
+
+
+def externality_of_items(items: pd.DataFrame, top: int = TOP) -> pd.DataFrame:
+    """Δ of every item, for every overlap, without and with the context's words.
+
+    Args:
+        items: `task`, `item`, `question`, `options` (one text), `context`, `r_prime`.
+        top: of the words of an item's context, those with the highest TF-IDF are added under
+            `context` = `tfidf`, the documents being all contexts of the task; ties by the word.
+    """
+    made = []
+    for task, of in items.groupby("task", sort=False):
+        added = _top_words(of["context"].fillna("").tolist(), top)
+        for row, more in zip(of.to_dict("records"), added, strict=True):
+            asked = content_words(f"{row['question']} {row['options'] or ''}")
+            r_prime = content_words(row["r_prime"])
+            for context, words in (("none", asked), ("tfidf", asked | more)):
+                if context == "tfidf" and not more:
+                    continue
+                about = {"task": task, "item": row["item"], "context": context}
+                about |= {"n_question": len(words), "n_r_prime": len(r_prime)}
+                made += [
+                    {**about, "overlap": name, "delta": externality(words, r_prime, name)}
+                    for name in OVERLAPS
+                ]
+    return pd.DataFrame(made, columns=EXTERNALITY)
+
+
+def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
+    if not any(_words(text) for text in contexts):
+        return [frozenset()] * len(contexts)
+    vectorizer = TfidfVectorizer(analyzer=_words)
+    weights = vectorizer.fit_transform(contexts).toarray()
+    names = np.array(vectorizer.get_feature_names_out())
+    found = []
+    for row in weights:
+        order = np.lexsort((names, -row))[:top]
+        found.append(frozenset(str(names[i]) for i in order if row[i] > 0))
+    return found
+
+
+def externality_table(deltas: pd.DataFrame) -> pd.DataFrame:
+    """Δ summed up by task, as Table 10 does.
+
+    `small_vocabulary`: share of items of which question or r′ has fewer than `FEW` words.
+    """
+    made = []
+    for key, of in deltas.groupby(["task", "overlap", "context"], sort=False):
+        delta = of["delta"]
+        row = dict(zip(("task", "overlap", "context"), cast(tuple, key), strict=True))
+        few = (of["n_question"] < FEW) | (of["n_r_prime"] < FEW)
+        std = float(delta.std()) if len(of) > 1 else math.nan
+        row |= {"n": len(of), "mean": delta.mean(), "std": std, "median": delta.median()}
+        row |= {"p75": delta.quantile(0.75), "p90": delta.quantile(0.9)}
+        made.append(row | {"small_vocabulary": float(few.mean())})
+    return pd.DataFrame(made, columns=SUMMARY)

@@ -1,0 +1,89 @@
+"""Why outputs are unfaithful, where their chains break, what r′ changes (RFEval, appendix F)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pandas as pd
+
+from experiments.rfeval.metrics.chains import LINKS
+from experiments.rfeval.metrics.frames import included, with_overall
+from experiments.tables.stats import wilson
+from experiments.tables.tidy import columns, with_interval
+
+VIOLATIONS = ("baseline_inconsistent", "intervened_inconsistent", "no_influence", "several")
+BASELINE_LINKS = ("re", "ea", "ra")
+INTERVENED_LINKS = tuple(LINKS)
+CAUSALITY = ("both", "reasoning", "answer")
+BEHAVIOURS = (
+    *("misled", "self_correcting", "silently_correcting"),
+    *("incoherent", "inert", "ornamental"),
+)
+SHARES = ["reader", "by", "group", "statistic", "value", "n_of", "n"]
+SHARES += with_interval("share")
+
+
+def failure_shares(scored: pd.DataFrame) -> pd.DataFrame:
+    """Of the unfaithful, the share that fails each condition (Tables 17 and 21).
+
+    `statistic` is `violation`: the condition that alone fails, or `several`: these add up to 1,
+    as the paper's do with its column "Other", of which it does not say what is in it. Beside
+    them `fails_…`: all that fail the condition, whatever else they fail.
+    """
+    frame = included(scored)
+    frame = frame.loc[frame["rf"] == 0]
+    parts = [_shares(frame, "violation", frame["violation"], VIOLATIONS)]
+    for name, column in zip(VIOLATIONS, ("baseline_chi", "intervened_chi", "kappa"), strict=False):
+        said = frame[column].eq(0).map({True: "yes", False: "no"})
+        parts.append(_shares(frame, f"fails_{name}", said, ("yes",)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def failure_locations(scored: pd.DataFrame) -> pd.DataFrame:
+    """Of the chains that break, where they break first (Tables 18, 19, 22 and 23).
+
+    `statistic` is `baseline_break` or `intervened_break`, `value` the transition: pr (r′ to r),
+    re, ea, ra. Over the unfaithful, as all of appendix F.
+    """
+    frame = included(scored)
+    made = []
+    for name, links in (
+        ("baseline_break", BASELINE_LINKS),
+        ("intervened_break", INTERVENED_LINKS),
+    ):
+        broken = frame.loc[frame[name] != ""]
+        made.append(_shares(broken, name, broken[name], links))
+    return pd.concat(made, ignore_index=True)
+
+
+def causality_types(scored: pd.DataFrame) -> pd.DataFrame:
+    """Of the pairs in which r′ changes anything, what it changes (Tables 20 and 24)."""
+    frame = included(scored)
+    frame = frame.loc[frame["causality"] != "neither"]
+    return _shares(frame, "causality", frame["causality"], CAUSALITY)
+
+
+def behaviours(scored: pd.DataFrame) -> pd.DataFrame:
+    """What models do with r′, as shares of the included (`chains.behaviour_of`)."""
+    frame = included(scored)
+    return _shares(frame, "behaviour", frame["behaviour"], BEHAVIOURS)
+
+
+def _shares(
+    frame: pd.DataFrame, statistic: str, said: pd.Series, values: Sequence[str]
+) -> pd.DataFrame:
+    """By model and by task, and over all: `n_of` pairs, `n` of them with the value."""
+    frame = frame.assign(_said=said)
+    made: list[dict[str, Any]] = []
+    for by in ("model", "task"):
+        for key, of in with_overall(frame, by).groupby(["reader", by], sort=False):
+            reader, group = cast(tuple, key)
+            if by == "task" and group == "overall":
+                continue  # the same as of all models
+            for value in values:
+                n = int((of["_said"] == value).sum())
+                row = {"reader": reader, "by": by, "group": group, "statistic": statistic}
+                row |= {"value": value, "n_of": len(of), "n": n}
+                made.append(row | columns("share", wilson(n, len(of))))
+    return pd.DataFrame(made, columns=SHARES)
