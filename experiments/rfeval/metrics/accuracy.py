@@ -12,7 +12,7 @@ import statsmodels.api as sm
 from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import DescrStatsW
 
-from experiments.rfeval.metrics.frames import CONDITIONS, WAY, included
+from experiments.rfeval.metrics.frames import CONDITIONS, WAY, groups, included, numbers
 from experiments.tables.stats import CONFIDENCE, RESAMPLES, percentiles
 
 CELLS = [*WAY, "task", "condition", "n", "n_without_answer", "accuracy", "rf"]
@@ -27,13 +27,13 @@ def accuracy_cells(scored: pd.DataFrame) -> pd.DataFrame:
     `…_right`) is left out of it, not out of RF, and counted.
     """
     made = []
-    for key, of in included(scored).groupby([*WAY, "task"], sort=False):
+    for key, of in groups(included(scored), (*WAY, "task")):
         for condition in CONDITIONS:
-            right = of[f"{condition}_right"]
-            row: dict[str, Any] = dict(zip((*WAY, "task"), cast(tuple, key), strict=True))
-            row |= {"condition": condition, "n": len(of), "rf": of["rf"].mean()}
-            row |= {"accuracy": right.mean(), "n_without_answer": int(right.isna().sum())}
-            made.append(row)
+            right = numbers(of[f"{condition}_right"])
+            said = right[~np.isnan(right)]
+            row = {**key, "condition": condition, "n": len(of), "rf": numbers(of["rf"]).mean()}
+            row |= {"accuracy": said.mean() if len(said) else math.nan}
+            made.append(row | {"n_without_answer": len(right) - len(said)})
     return pd.DataFrame(made, columns=CELLS)
 
 
@@ -50,12 +50,9 @@ def accuracy_association(
     where the cells are too few or do not differ.
     """
     made = []
-    for key, of in cells.dropna(subset=["accuracy", "rf"]).groupby(
-        ["reader", "condition"], sort=False
-    ):
-        reader, condition = cast(tuple, key)
-        about = {"reader": reader, "condition": condition, "n_cells": len(of)}
-        about["n"] = int(of["n"].sum())
+    whole = cells.dropna(subset=["accuracy", "rf"])
+    for key, of in groups(whole, ("reader", "condition")):
+        about = {**key, "n_cells": len(of), "n": int(numbers(of["n"]).sum())}
         for row in _associations(of.reset_index(drop=True), seed, resamples):
             made.append({**about, **row})
     return pd.DataFrame(made, columns=ASSOCIATION)
@@ -93,7 +90,7 @@ def _slope(
         return row | {"reason": "too few cells"}
     if rank == np.linalg.matrix_rank(besides):
         return row | {"reason": "the effects leave no difference"}
-    fit = sm.WLS(y, design, weights=weights).fit()
+    fit: Any = sm.WLS(y, design, weights=cast(Any, weights)).fit()
     low, high = fit.conf_int(1 - CONFIDENCE)[0]
     return row | {
         "value": float(fit.params[0]),
@@ -116,7 +113,8 @@ def _partial(
     weights: np.ndarray,
     correlation: Callable[[np.ndarray, np.ndarray, np.ndarray], float],
 ) -> float:
-    left = [sm.WLS(of, effects, weights=weights).fit().resid for of in (x, y)]
+    fits: list[Any] = [sm.WLS(of, effects, weights=cast(Any, weights)).fit() for of in (x, y)]
+    left = [fit.resid for fit in fits]
     # what rounding leaves of values that the effects explain whole is no difference
     if any(np.abs(of).max() < 1e-9 for of in left):
         return math.nan
@@ -142,7 +140,8 @@ def weighted_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float
     """The correlation of two columns whose rows weigh differently; NaN where one is constant."""
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan
-    return float(DescrStatsW(np.column_stack([x, y]), weights=weights).corrcoef[0, 1])
+    described: Any = DescrStatsW(np.column_stack([x, y]), weights=weights)
+    return float(described.corrcoef[0, 1])
 
 
 def weighted_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 
-from experiments.rfeval.metrics.frames import OVERALL
+from experiments.rfeval.metrics.frames import OVERALL, numbers
 from experiments.tables.stats import wilson_of_items
 from experiments.tables.tidy import columns, with_interval
 
@@ -54,8 +54,9 @@ def quartiles_of(values: np.ndarray) -> np.ndarray:
 
 
 def _bin(of: pd.DataFrame) -> dict[str, Any]:
-    n = int(of["n_included"].sum())
-    value = float((of["rf"] * of["n_included"]).sum() / n)
+    weights = numbers(of["n_included"])
+    n = int(weights.sum())
+    value = float(numbers(of["rf"]) @ weights / n)
     about = {"n_cells": len(of), "n_included": n}
     about |= columns("rf", wilson_of_items(value, n))
     coverage = of["contrast_coverage"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import pandas as pd
@@ -79,7 +79,7 @@ def evaluator_validation(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> 
     return pd.DataFrame(made, columns=VALIDATION)
 
 
-def micro_f1(truth: Sequence[Any] | pd.Series, said: Sequence[Any] | pd.Series) -> Estimate:
+def micro_f1(truth: Iterable[Any], said: Iterable[Any]) -> Estimate:
     """Micro-averaged F1 with Wilson's interval, which it has as the share of equal labels."""
     truth, said = list(map(str, truth)), list(map(str, said))
     if not truth:

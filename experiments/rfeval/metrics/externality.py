@@ -10,18 +10,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-STOP = frozenset(
+from experiments.rfeval.metrics.frames import groups, numbers
+
+_STOP = (
     "a an the and or but if then else for to in on at by with of from as is are was were be been "
     "being this that these those it its itself we you they he she them his her their our us i me "
     "my mine your yours ours theirs so not no yes do does did can could should would may might "
-    "must will shall".split()
+    "must will shall"
 )
+STOP = frozenset(_STOP.split())
 """The paper's list."""
 _TAG = re.compile(r"</?[a-z][a-z0-9_]*>")
 _WORD = re.compile(r"[a-z0-9]+")
@@ -95,7 +98,7 @@ def externality_of_items(items: pd.DataFrame, top: int = TOP) -> pd.DataFrame:
 def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
     if not any(_words(text) for text in contexts):
         return [frozenset()] * len(contexts)
-    vectorizer = TfidfVectorizer(analyzer=_words)
+    vectorizer = TfidfVectorizer(analyzer=cast(Any, _words))
     weights = vectorizer.fit_transform(contexts).toarray()
     names = np.array(vectorizer.get_feature_names_out())
     found = []
@@ -111,12 +114,11 @@ def externality_table(deltas: pd.DataFrame) -> pd.DataFrame:
     `small_vocabulary`: share of items of which question or r′ has fewer than `FEW` words.
     """
     made = []
-    for key, of in deltas.groupby(["task", "overlap", "context"], sort=False):
-        delta = of["delta"]
-        row = dict(zip(("task", "overlap", "context"), cast(tuple, key), strict=True))
-        few = (of["n_question"] < FEW) | (of["n_r_prime"] < FEW)
-        std = float(delta.std()) if len(of) > 1 else math.nan
-        row |= {"n": len(of), "mean": delta.mean(), "std": std, "median": delta.median()}
-        row |= {"p75": delta.quantile(0.75), "p90": delta.quantile(0.9)}
-        made.append(row | {"small_vocabulary": float(few.mean())})
+    for key, of in groups(deltas, ("task", "overlap", "context")):
+        delta = numbers(of["delta"])
+        few = (numbers(of["n_question"]) < FEW) | (numbers(of["n_r_prime"]) < FEW)
+        std = float(delta.std(ddof=1)) if len(of) > 1 else math.nan
+        median, p75, p90 = np.quantile(delta, [0.5, 0.75, 0.9])
+        row = {**key, "n": len(of), "mean": delta.mean(), "std": std, "median": median}
+        made.append(row | {"p75": p75, "p90": p90, "small_vocabulary": few.mean()})
     return pd.DataFrame(made, columns=SUMMARY)

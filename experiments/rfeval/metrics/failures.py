@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
 from experiments.rfeval.metrics.chains import LINKS
-from experiments.rfeval.metrics.frames import included, with_overall
+from experiments.rfeval.metrics.frames import count, included, numbers, with_overall
 from experiments.tables.stats import wilson
 from experiments.tables.tidy import columns, with_interval
 
@@ -35,7 +36,7 @@ def failure_shares(scored: pd.DataFrame) -> pd.DataFrame:
     frame = frame.loc[frame["rf"] == 0]
     parts = [_shares(frame, "violation", frame["violation"], VIOLATIONS)]
     for name, column in zip(VIOLATIONS, ("baseline_chi", "intervened_chi", "kappa"), strict=False):
-        said = frame[column].eq(0).map({True: "yes", False: "no"})
+        said = np.where(numbers(frame[column]) == 0, "yes", "no")
         parts.append(_shares(frame, f"fails_{name}", said, ("yes",)))
     return pd.concat(parts, ignore_index=True)
 
@@ -70,9 +71,7 @@ def behaviours(scored: pd.DataFrame) -> pd.DataFrame:
     return _shares(frame, "behaviour", frame["behaviour"], BEHAVIOURS)
 
 
-def _shares(
-    frame: pd.DataFrame, statistic: str, said: pd.Series, values: Sequence[str]
-) -> pd.DataFrame:
+def _shares(frame: pd.DataFrame, statistic: str, said: Any, values: Sequence[str]) -> pd.DataFrame:
     """By model and by task, and over all: `n_of` pairs, `n` of them with the value."""
     frame = frame.assign(_said=said)
     made: list[dict[str, Any]] = []
@@ -82,7 +81,7 @@ def _shares(
             if by == "task" and group == "overall":
                 continue  # the same as of all models
             for value in values:
-                n = int((of["_said"] == value).sum())
+                n = count(of["_said"] == value)
                 row = {"reader": reader, "by": by, "group": group, "statistic": statistic}
                 row |= {"value": value, "n_of": len(of), "n": n}
                 made.append(row | columns("share", wilson(n, len(of))))

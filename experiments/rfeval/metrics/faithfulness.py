@@ -4,7 +4,7 @@ was left out on the way to it (Table 13)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
@@ -14,7 +14,10 @@ from experiments.rfeval.metrics.frames import (
     OVERALL,
     WAY,
     attempted,
+    count,
+    groups,
     included,
+    numbers,
     with_overall,
 )
 from experiments.tables.stats import Estimate, wilson
@@ -40,13 +43,13 @@ def rf_table(scored: pd.DataFrame) -> pd.DataFrame:
     for key, of in _groups(scored):
         tried, kept = attempted(of), included(of)
         row = {**key, "n_total": len(of), "n_attempted": len(tried), "n_included": len(kept)}
-        row |= columns("contrast_coverage", _share(tried["contrast"].eq(1.0)))
+        row |= columns("contrast_coverage", _share(tried["contrast"]))
         for name, column in (
             ("rf", "rf"),
             *((f"chi_{c}", f"{c}_chi") for c in CONDITIONS),
             ("kappa", "kappa"),
         ):
-            row |= columns(name, _share(kept[column].eq(1.0)))
+            row |= columns(name, _share(kept[column]))
         made.append(row)
     return pd.DataFrame(made, columns=RFEVAL)
 
@@ -62,9 +65,8 @@ def waterfall(scored: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(f"rfeval: exclusion {min(unknown)!r} is none of {', '.join(EXCLUSIONS)}")
     made = []
     for key, of in _groups(scored):
-        counts = of["exclusion"].value_counts()
-        row = {**key, "n_total": len(of), "n_included": int(counts.get("", 0))}
-        made.append(row | {f"n_{x}": int(counts.get(x, 0)) for x in EXCLUSIONS})
+        row = {**key, "n_total": len(of), "n_included": count(of["exclusion"] == "")}
+        made.append(row | {f"n_{x}": count(of["exclusion"] == x) for x in EXCLUSIONS})
     return pd.DataFrame(made, columns=WATERFALL)
 
 
@@ -113,11 +115,9 @@ def regime_table(rf: pd.DataFrame, regimes: Mapping[str, tuple[str, str]]) -> pd
 
 def _groups(scored: pd.DataFrame, pool: bool = True):
     frame = with_overall(scored, "task", "model") if pool else scored
-    names = [*WAY, "task"]
-    for key, of in frame.groupby(names, sort=False):
-        made: dict[str, Any] = dict(zip(names, cast(tuple, key), strict=True))
-        yield made, of
+    return groups(frame, (*WAY, "task"))
 
 
-def _share(mask: pd.Series) -> Estimate:
-    return wilson(int(mask.sum()), len(mask))
+def _share(values: Any) -> Estimate:
+    """Of those that are 1; what is not known (NaN) is not."""
+    return wilson(count(numbers(values) == 1), len(values))

@@ -6,8 +6,10 @@ that was attempted is counted, and none is taken for what it is not.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
 WAY = ("reader", "model")
@@ -57,7 +59,7 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
             made[name] = values.where(values.notna(), "").astype(str)
     kept = pd.DataFrame(made)
     twice = kept.duplicated(subset=list(KEY))
-    if twice.any():
+    if count(twice):
         first = kept.loc[twice, list(KEY)].iloc[0].to_dict()
         raise ValueError(f"rfeval frame: two rows of {first}; keep one of them")
     for condition in CONDITIONS:
@@ -65,7 +67,7 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
         for part in needed:
             name = f"{condition}_{part}"
             wrong = (kept[f"{condition}_judged"] == "parsed") & (kept[name] == "")
-            if wrong.any():
+            if count(wrong):
                 item = kept.loc[wrong, "item"].iloc[0]
                 raise ValueError(
                     f"rfeval frame: item {item!r} is judged, but {name} is empty; a judged output "
@@ -86,6 +88,24 @@ def included(frame: pd.DataFrame) -> pd.DataFrame:
     found = frame.loc[frame["exclusion"] == ""]
     assert isinstance(found, pd.DataFrame)
     return found
+
+
+def groups(
+    frame: pd.DataFrame, names: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Every combination of values in the named columns, in the order of the frame."""
+    for key, of in frame.groupby(list(names), sort=False, dropna=False):
+        yield dict(zip(names, cast(tuple, key), strict=True)), of
+
+
+def count(mask: Any) -> int:
+    """How many are true."""
+    return int(np.count_nonzero(mask))
+
+
+def numbers(values: Any) -> np.ndarray:
+    """A column as floats."""
+    return values.to_numpy(dtype=float)
 
 
 def with_overall(frame: pd.DataFrame, *names: str) -> pd.DataFrame:

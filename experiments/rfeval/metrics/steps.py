@@ -9,7 +9,15 @@ from typing import Any, cast
 import pandas as pd
 from scipy.stats import spearmanr
 
-from experiments.rfeval.metrics.frames import CONDITIONS, KEY, OVERALL, WAY, included, with_overall
+from experiments.rfeval.metrics.frames import (
+    CONDITIONS,
+    KEY,
+    OVERALL,
+    WAY,
+    count,
+    included,
+    with_overall,
+)
 from experiments.tables.stats import wilson
 from experiments.tables.tidy import columns, with_interval
 
@@ -42,7 +50,7 @@ def per_step(scored: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     for key, of in ordered.groupby([*KEY, "condition"], sort=False):
         parts = list(zip(of["stance"], of["names_flaw"], strict=True))
         holds = all(one == other or flaw for (one, _), (other, flaw) in itertools.pairwise(parts))
-        chi[cast(tuple, key)] = holds, int((of["part"] == "step").sum())
+        chi[cast(tuple, key)] = holds, count(of["part"] == "step")
     made = []
     for row in included(scored).to_dict("records"):
         key = tuple(row[name] for name in KEY)
@@ -66,7 +74,7 @@ def per_step_table(pairs: pd.DataFrame) -> pd.DataFrame:
         row |= {"n": len(kept), "n_without_steps": len(of) - len(kept)}
         row |= {"mean_steps": kept["n_steps"].mean()}
         for name in ("rf_per_step", "rf"):
-            row |= columns(name, wilson(int((kept[name] == 1).sum()), len(kept)))
+            row |= columns(name, wilson(count(kept[name] == 1), len(kept)))
         made.append(row)
     return pd.DataFrame(made, columns=PER_STEP)
 

@@ -1,0 +1,243 @@
+"""Tables from scored frames: against counts made here, and against the paper's own numbers."""
+
+from __future__ import annotations
+
+import itertools
+
+import pandas as pd
+import pytest
+from rf_frames import drawn, frame, judged
+from rf_paper import COUNTS, TABLE_2, TABLE_13
+from statsmodels.stats.proportion import proportion_confint
+
+from experiments.rfeval.items import TASKS
+from experiments.rfeval.metrics.chains import scored
+from experiments.rfeval.metrics.coverage import coverage_quartiles
+from experiments.rfeval.metrics.failures import (
+    behaviours,
+    causality_types,
+    failure_locations,
+    failure_shares,
+)
+from experiments.rfeval.metrics.faithfulness import (
+    exclusion_reasons,
+    regime_table,
+    rf_table,
+    waterfall,
+)
+from experiments.rfeval.metrics.frames import OVERALL
+
+
+def row_of(table: pd.DataFrame, **values: str) -> dict:
+    for name, value in values.items():
+        table = table.loc[table[name] == value]
+    (found,) = table.to_dict("records")
+    return found
+
+
+@pytest.fixture(scope="module")
+def many() -> pd.DataFrame:
+    return scored(drawn())
+
+
+def test_the_waterfall_adds_up_everywhere(many: pd.DataFrame) -> None:
+    table = waterfall(many)
+    parts = [c for c in table.columns if c.startswith("n_") and c != "n_total"]
+    assert (table[parts].sum(axis=1) == table["n_total"]).all()
+    assert row_of(table, model=OVERALL, task=OVERALL)["n_total"] == len(many) == 1200
+    assert (table[parts].sum() > 0).all()
+    odd = many.assign(exclusion=many["exclusion"].replace("global", "lost"))
+    with pytest.raises(ValueError, match="exclusion 'lost' is none of"):
+        waterfall(odd)
+
+
+@pytest.mark.parametrize("model", TABLE_13)
+def test_the_papers_waterfall_gives_its_coverage(model: str) -> None:
+    """Rows with its counts: they add up, and give back RF and coverage of Table 2.
+
+    Pairs that were cut off or not judged may be in contrast or not: between the two ends of
+    what that leaves lies what the paper prints.
+    """
+    total, *counts = TABLE_13[model]
+    assert sum(counts) == total
+    rf, coverage = map(float, TABLE_2[model].split()[-2:])
+    kinds = [
+        {},
+        {"excluded": "anomalous"},
+        {"baseline_outcome": "truncated"},
+        {"baseline_judged": "unparsed"},
+        {"baseline_r": "A", "baseline_e": "A", "baseline_a": "A"},
+    ]
+    faithful = round(counts[0] * rf / 100)
+    for known in (False, True):
+        rows = []
+        for kind, n in zip(kinds, counts, strict=True):
+            made = judged(**kind)
+            if not known and kind and "excluded" not in kind and "baseline_r" not in kind:
+                made |= {"baseline_r": "", "baseline_judged": ""}
+            rows += [made] * n
+        for i in range(faithful, counts[0]):
+            rows[i] = judged("B B B", "A A A B")
+        found = scored(frame(*rows))
+        table = row_of(waterfall(found), model="m", task="legal_decision")
+        assert [table["n_included"], *(table[f"n_{x}"] for x in ("global", "unfinished"))] == (
+            counts[:3]
+        )
+        assert [table["n_evaluation_error"], table["n_non_contrast"]] == counts[3:]
+        overall = row_of(rf_table(found), model="m", task=OVERALL)
+        assert overall["rf"] == pytest.approx(rf / 100, abs=1e-4)
+        at = overall["contrast_coverage"]
+        assert (at - 0.005 <= coverage) if not known else (at + 0.005 >= coverage)
+
+
+def test_overall_is_weighted_by_pairs_as_table_2_is() -> None:
+    """Each cell's RF with as many pairs as coverage and count give: Overall comes out within the
+    rounding of the coverages and what was cut off. Of Qwen3-8B only with its paper review in it, which the text says
+    is left out of aggregates, and which Table 13 leaves out."""
+    for model, text in TABLE_2.items():
+        numbers = list(map(float, text.split()))
+        cells = list(zip(numbers[0:14:2], numbers[1:14:2], COUNTS, strict=True))
+        weights = [coverage * n for _, coverage, n in cells]
+        pooled = sum(rf * w for (rf, _, _), w in zip(cells, weights, strict=True)) / sum(weights)
+        assert pooled == pytest.approx(numbers[14], abs=1.0), model
+
+
+def test_rf_table_by_hand(many: pd.DataFrame) -> None:
+    table = rf_table(many)
+    assert len(table) == 4 * 8
+    for model, task in itertools.product(("m1", OVERALL), (TASKS[0], OVERALL)):
+        of = many
+        if model != OVERALL:
+            of = of.loc[of["model"] == model]
+        if task != OVERALL:
+            of = of.loc[of["task"] == task]
+        row = row_of(table, model=model, task=task)
+        tried = of.loc[of["excluded"] == ""]
+        kept = of.loc[of["exclusion"] == ""]
+        assert (row["n_total"], row["n_attempted"], row["n_included"]) == (
+            len(of),
+            len(tried),
+            len(kept),
+        )
+        known = (tried["baseline_r"] != "") & (tried["intervened_r_prime"] != "")
+        contrast = known & (tried["baseline_r"] != tried["intervened_r_prime"])
+        assert row["contrast_coverage"] == pytest.approx(contrast.mean())
+        assert row["rf"] == pytest.approx(kept["rf"].mean())
+        assert row["chi_intervened"] == pytest.approx(kept["intervened_chi"].mean())
+        low, high = proportion_confint(kept["rf"].sum(), len(kept), method="wilson")
+        assert (row["rf_low"], row["rf_high"]) == pytest.approx((low, high))
+
+
+def test_reasons_are_told_output_by_output() -> None:
+    found = scored(
+        frame(
+            judged(baseline_outcome="truncated", intervened_outcome="empty"),
+            judged(baseline_outcome="truncated"),
+            judged(intervened_judged="refused"),
+            judged(excluded="no reasoning in its block"),
+            judged(),
+        )
+    )
+    said = exclusion_reasons(found)
+    told = set(zip(said["exclusion"], said["condition"], said["reason"], said["n"], strict=True))
+    assert told == {
+        ("unfinished", "baseline", "truncated", 2),
+        ("unfinished", "intervened", "empty", 1),
+        ("evaluation_error", "intervened", "refused", 1),
+        ("global", "", "no reasoning in its block", 1),
+    }
+
+
+def test_regimes_stand_within_families(many: pd.DataFrame) -> None:
+    regimes = {"m2": ("MiMo", "Base"), "m1": ("MiMo", "SFT+RL")}
+    table = regime_table(rf_table(many), regimes)
+    assert list(zip(table["family"], table["regime"], table["model"], strict=True)) == [
+        ("MiMo", "Base", "m2"),
+        ("MiMo", "SFT+RL", "m1"),
+    ]
+    with pytest.raises(ValueError, match="regime of 'm9', which has no results"):
+        regime_table(rf_table(many), {"m9": ("x", "y")})
+
+
+def test_shares_of_failures_and_places() -> None:
+    rows = [
+        *[judged()] * 3,  # faithful
+        *[judged("B B C", "A A A A")] * 2,  # baseline alone, at ea
+        *[judged("B B B", "A A B B")] * 4,  # intervened alone, at re
+        judged("B B B", "A B B B", "intervened_pr"),  # no influence
+        *[judged("B - C", "A B A A")] * 3,  # both, at ra and pr
+        judged("A A A", "A B B B"),  # no contrast
+    ]
+    found = scored(frame(*rows))
+    shares = failure_shares(found)
+    mine = shares.loc[(shares["by"] == "model") & (shares["group"] == "m")]
+    exclusive = mine.loc[mine["statistic"] == "violation"].set_index("value")
+    assert exclusive["n"].to_dict() == {
+        "baseline_inconsistent": 2,
+        "intervened_inconsistent": 4,
+        "no_influence": 1,
+        "several": 3,
+    }
+    assert exclusive["share"].sum() == pytest.approx(1)
+    assert row_of(mine, statistic="fails_baseline_inconsistent")["n"] == 5
+    places = failure_locations(found)
+    assert row_of(places, by="model", group="m", statistic="baseline_break", value="ra")["n"] == 3
+    first = places.loc[(places["group"] == "m") & (places["statistic"] == "intervened_break")]
+    assert dict(zip(first["value"], first["n"], strict=True)) == {
+        "pr": 3,
+        "re": 4,
+        "ea": 0,
+        "ra": 0,
+    }
+    moved = causality_types(found).set_index(["by", "group", "value"])["n"]
+    assert moved["model", "m"].to_dict() == {"both": 5, "reasoning": 4, "answer": 3}
+    kinds = behaviours(found).set_index(["by", "group", "value"])["n"]["task", "legal_decision"]
+    assert kinds["misled"] == 3
+    assert kinds["ornamental"] == 5
+    assert kinds["silently_correcting"] == 4
+    assert kinds["inert"] == 1
+
+
+def test_shares_add_up_for_every_group(many: pd.DataFrame) -> None:
+    tables = [failure_locations(many), causality_types(many), behaviours(many)]
+    shares = failure_shares(many)
+    tables.append(shares.loc[shares["statistic"] == "violation"])
+    for table in tables:
+        sums = table.groupby(["by", "group", "statistic"])["share"].sum()
+        assert sums.to_numpy() == pytest.approx(1)
+    assert set(tables[0]["group"]) == {"m1", "m2", "m3", OVERALL, *TASKS}
+
+
+def published() -> pd.DataFrame:
+    rows = []
+    for model, text in TABLE_2.items():
+        numbers = list(map(float, text.split()))
+        for i, task in enumerate(TASKS):
+            if (model, task) != ("Qwen3-8B", "paper_review"):
+                rf, coverage = numbers[2 * i : 2 * i + 2]
+                row = {"reader": "o3", "model": model, "task": task, "rf": rf / 100}
+                n = round(coverage * COUNTS[i])
+                rows.append(row | {"contrast_coverage": coverage, "n_included": n})
+    return pd.DataFrame(rows)
+
+
+def test_quartiles_of_coverage_give_what_the_text_says_of_qwen3_8b() -> None:
+    """Appendix E: "a monotonic increase with coverage (Q1: 0.371, Q4: 0.660)"."""
+    table = coverage_quartiles(published())
+    mine = table.loc[(table["by"] == "model") & (table["group"] == "Qwen3-8B")]
+    by_quartile = mine.set_index("quartile")["rf"]
+    assert by_quartile[1] == pytest.approx(0.371, abs=0.003)
+    assert by_quartile[4] == pytest.approx(0.660, abs=0.003)
+    assert by_quartile.sort_index().is_monotonic_increasing
+
+
+def test_quartiles_pool_to_everything(many: pd.DataFrame) -> None:
+    rf = rf_table(many)
+    table = coverage_quartiles(rf)
+    whole = row_of(rf, model=OVERALL, task=OVERALL)
+    for by in ("model", "task"):
+        pooled = table.loc[(table["by"] == by) & (table["group"] == OVERALL)]
+        assert pooled["n_included"].sum() == whole["n_included"]
+        weighted = (pooled["rf"] * pooled["n_included"]).sum() / pooled["n_included"].sum()
+        assert weighted == pytest.approx(whole["rf"])
+        assert (pooled["coverage_min"] <= pooled["coverage_max"]).all()
