@@ -92,8 +92,8 @@ def test_the_papers_waterfall_gives_its_coverage(model: str) -> None:
 
 def test_overall_is_weighted_by_pairs_as_table_2_is() -> None:
     """Each cell's RF with as many pairs as coverage and count give: Overall comes out within the
-    rounding of the coverages and what was cut off. Of Qwen3-8B only with its paper review in it, which the text says
-    is left out of aggregates, and which Table 13 leaves out."""
+    rounding of the coverages and what was cut off. Of Qwen3-8B only with its paper review in it,
+    which the text says is left out of aggregates, and which Table 13 leaves out."""
     for model, text in TABLE_2.items():
         numbers = list(map(float, text.split()))
         cells = list(zip(numbers[0:14:2], numbers[1:14:2], COUNTS, strict=True))
