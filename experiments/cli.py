@@ -130,17 +130,21 @@ def _root(
     pass
 
 
+Config = Annotated[Path, typer.Argument(help="A run config, e.g. configs/quickstart.yaml.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key of the config, e.g. --set data.limit=20; may be given again.",
+    ),
+]
+
+
 @app.command()
 def run(
-    config: Annotated[Path, typer.Argument(help="A run config, e.g. configs/quickstart.yaml.")],
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Override a key of the config, e.g. --set data.limit=20; may be given again.",
-        ),
-    ] = None,
+    config: Config,
+    overrides: Overrides = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done; read no weights.")
     ] = False,
@@ -154,12 +158,33 @@ def run(
     ] = None,
 ) -> int:
     """Run a config, or go on with it; prints the run folder as its last line."""
+    return _carry_out(config, overrides or [], shard, dry_run=dry_run)
+
+
+@app.command()
+def build(config: Config, overrides: Overrides = None) -> int:
+    """Make what must be there before a run is shared out with --shard, and ask nothing of it.
+
+    The items and prompts of a benchmark, and what a model writes for them. Prints the run folder
+    as its last line; the parts, started with the same config, go on there.
+    """
+    return _carry_out(config, overrides or [], build_only=True)
+
+
+def _carry_out(
+    config: Path,
+    overrides: list[str],
+    shard: str | None = None,
+    *,
+    dry_run: bool = False,
+    build_only: bool = False,
+) -> int:
     with _nothing_to_collect():
         from experiments.config import load_config
         from experiments.runs.planfile import parse_shard
         from experiments.runs.run import plan, work_through
 
-        loaded = load_config(config, overrides or [])
+        loaded = load_config(config, overrides)
         part = parse_shard(shard)
         for line in loaded.notes:
             print(f"note: {line}", file=sys.stderr)
@@ -169,7 +194,7 @@ def run(
             return DONE
         import interp.loading  # noqa: F401
 
-    outcome = work_through(whole, part)
+    outcome = work_through(whole, part, build_only)
     for failure in outcome.failures:
         print(f"failed: {failure}", file=sys.stderr)
     if outcome.interrupted:

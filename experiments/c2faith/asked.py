@@ -48,12 +48,27 @@ def injections_of(config: C2FaithConfig) -> list[Injection]:
 
 
 def reference_forms(config: C2FaithConfig, forms: Mapping[str, TaskForm]) -> dict[str, TaskForm]:
-    """Scale -> the form by which the reference rates it; none without a reference."""
+    """Scale -> the form by which the reference rates it; none without a reference.
+
+    Raises:
+        ConfigError: a scale that is asked about has no reference form, or several.
+    """
     if config.reference is None:
         return {}
     folder = None if config.prompts is None else Path(config.prompts).expanduser()
-    by_scale = {f.scale: f for f in judge_forms(folder).values() if f.task == "coverage_reference"}
-    wanted = dict.fromkeys(f.scale for f in forms.values() if f.task == "coverage")
-    if missing := [s for s in wanted if s not in by_scale]:
-        raise ConfigError([f"reference: there is no reference form of scale {missing[0]}"])
-    return {scale: by_scale[scale] for scale in wanted}
+    known = [f for f in judge_forms(folder).values() if f.task == "coverage_reference"]
+    found = {}
+    for scale in dict.fromkeys(f.scale for f in forms.values() if f.task == "coverage"):
+        of_scale = [f for f in known if f.scale == scale]
+        if not of_scale:
+            raise ConfigError([f"reference: there is no reference form of scale {scale}"])
+        if len(of_scale) > 1:
+            names = " and ".join(repr(f.form.name) for f in of_scale)
+            raise ConfigError(
+                [
+                    f"reference: {names} are both reference forms of scale {scale}; leave one of "
+                    f"them in {config.prompts}"
+                ]
+            )
+        found[scale] = of_scale[0]
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from experiments.c2faith.benchmark import Settings, causal_by_rule, coverage_items
@@ -42,6 +43,7 @@ def by_replies(
     limit: int | None = None,
     seen: Seen = "preceding",
     temperature: float = TEMPERATURE,
+    failed: Mapping[str, str] = MappingProxyType({}),
 ) -> Benchmark:
     """The benchmark with steps that a language model rewrote.
 
@@ -49,12 +51,14 @@ def by_replies(
         requests: of `rewrite_requests` for the same chains and settings.
         replies: the model's texts, by request id.
         author, prompt, seen, temperature: how they were asked for, for the manifest.
+        failed: why there never will be a reply, by request id.
 
     Raises:
         ValueError: replies or requests that are not of these chains.
     """
     settings = settings or Settings()
-    causal, left_out = causal_by_replies(selection.chains[:limit], requests, replies, author)
+    chains = selection.chains[:limit]
+    causal, left_out = causal_by_replies(chains, requests, replies, author, failed)
     how = {
         "by": "llm",
         "author": author,

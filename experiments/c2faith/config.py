@@ -124,6 +124,7 @@ class C2FaithConfig(FolderConfig):
     FREE: ClassVar[tuple[str, ...]] = (
         *FolderConfig.FREE,
         "spend.",
+        "prompts",  # a form's text decides by itself what was asked
         "token_budget",
         "judge.max_connections",
         "judge.max_retries",

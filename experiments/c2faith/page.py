@@ -125,6 +125,8 @@ class Shown:
     verdict: str
     told: str
     """What would have been right, where that is known."""
+    system: str
+    """What stood before the prompt; empty where nothing did."""
     asked: str
     reply: str
     thinking: str
@@ -200,7 +202,7 @@ def examples(found: C2Results) -> Iterable[Shown]:
     waiting: dict[tuple[str, str, str], list[tuple[str, str, str, str]]] = {}
     for key in found.index:
         stage, model, task, _ = key
-        if stage in STAGES.values():
+        if stage in STAGES.values() and found.index.is_whole(key):
             waiting.setdefault((model, task, stage), []).append(key)
     kinds = list(waiting.values())
     order = [of[i] for i in range(max(map(len, kinds), default=0)) for of in kinds if i < len(of)]
@@ -220,6 +222,7 @@ def _shown(r: dict[str, Any]) -> Shown:
         r["outcome"],
         "none" if r["verdict"] is None else str(r["verdict"]),
         truth(r),
+        visible(r["system"] or ""),
         visible(r["asked"]),
         visible(r["text"]) or (f"probabilities {chances}" if chances else ""),
         visible(r["thinking"]),

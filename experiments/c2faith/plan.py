@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,14 +25,14 @@ from experiments.c2faith.injection import (
 from experiments.c2faith.items import CausalItem, CoverageItem
 from experiments.c2faith.planned import Planned, stored
 from experiments.c2faith.prm800k import Source, read_prm800k
-from experiments.c2faith.prompts import TaskForm
-from experiments.c2faith.saved import Benchmark, differences, first_chains, load
+from experiments.c2faith.prompts import TaskForm, as_files
+from experiments.c2faith.saved import MANIFEST, Benchmark, differences, first_chains, load, save
 from experiments.c2faith.writing import WritingPlan, written
 from experiments.config import ConfigError
 from experiments.config.judge import API, JudgeConfig, Reading
 from experiments.fingerprint import fingerprint
 from experiments.listing import columns, total
-from experiments.runs.folder import SCHEMA
+from experiments.runs.folder import SCHEMA, has_records, make_folder, write_atomically
 from experiments.runs.index import Index
 from experiments.runs.planfile import StoredPlan, is_finished
 from experiments.runs.units import UnitIds
@@ -127,6 +128,22 @@ class C2Plan:
         }
         return "\n".join(lines + spending_lines(asks, self.config.judge, self.config.spend))
 
+    @property
+    def prepares(self) -> str:
+        """Nothing: the units are what the run is for."""
+        return ""
+
+    def lay_out(self, store: Store) -> None:
+        """Keep what is asked, items and forms."""
+        with store.shared():
+            save(self.benchmark, store.run_dir / FOLDER)
+            folder = make_folder(store.run_dir / FORMS)
+            for name, text in as_files(self.forms).items():
+                path = folder / name
+                if has_records(store.run_dir) and path.is_file() and path.read_text() != text:
+                    print(f"note: {path}: is another form now, and is asked again", file=sys.stderr)
+                write_atomically(path, text)
+
     def work(self, store: Store, shard: Shard) -> C2Work:
         from experiments.c2faith.work import C2Work
 
@@ -171,23 +188,28 @@ def chains_of(config: C2FaithConfig) -> tuple[Selection, tuple[Source, ...]]:
 
 
 def _benchmark(config: C2FaithConfig) -> Benchmark | WritingPlan:
-    if config.data.benchmark is not None:
-        whole = load(Path(config.data.benchmark).expanduser())
-        return first_chains(whole, config.data.limit)
     saved = config.run_dir / FOLDER
-    selection, sources = chains_of(config)
-    if config.perturb.acausal == "llm":
-        built = written(config, selection, sources, Index.of(config.run_dir))
-    else:
-        built = by_rule(selection, sources, settings_of(config), config.data.limit)
+    used = has_records(config.run_dir) and (saved / MANIFEST).is_file()
+    kept = load(saved) if used else None
+    built = _built(config, kept)
     if isinstance(built, WritingPlan):
         return built
-    if (saved / "manifest.json").is_file() and (told := differences(load(saved), built)):
+    if kept is not None and (told := differences(kept, built)):
         raise UserError(
             f"{saved}: is not what the config makes now ({'; '.join(told[:3])}); use another name "
             "(--set name=…), or delete the run folder"
         )
     return built
+
+
+def _built(config: C2FaithConfig, kept: Benchmark | None) -> Benchmark | WritingPlan:
+    if config.data.benchmark is not None:
+        whole = load(Path(config.data.benchmark).expanduser())
+        return first_chains(whole, config.data.limit)
+    selection, sources = chains_of(config)
+    if config.perturb.acausal == "llm":
+        return written(config, selection, sources, Index.of(config.run_dir), kept)
+    return by_rule(selection, sources, settings_of(config), config.data.limit)
 
 
 class _Units:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from experiments.c2faith.benchmark import Settings, targets
@@ -25,7 +26,15 @@ Seen = Literal["preceding", "all"]
 """How much of the chain the writer sees before the step: the one step that algorithm 1 gives to
 NEGATE, or all of them."""
 
-Refusal = Literal["no_reply", "empty", "unchanged", "repeats_a_step", "several_lines", "too_long"]
+Refusal = Literal[
+    "no_reply",
+    "writer_failed",
+    "empty",
+    "unchanged",
+    "repeats_a_step",
+    "several_lines",
+    "too_long",
+]
 _QUOTES = (('"', '"'), ("“", "”"), ("'", "'"), ("`", "`"))
 _LABELS = ("rewrite (just the text):", "rewrite:", "rewritten step:", "target step:")
 
@@ -95,12 +104,15 @@ def causal_by_replies(
     requests: Sequence[Request],
     replies: Mapping[str, str],
     author: str,
+    failed: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[tuple[CausalItem, ...], tuple[LeftOut, ...]]:
     """The items that a writer's replies give, in the order of the chains, and what gave none.
 
     Args:
         replies: text by the request's id; a request without one is left out as `no_reply`.
         author: the model's name.
+        failed: why there is no reply, by the request's id, where there never will be one; its
+            chain is left out as `writer_failed`.
 
     Raises:
         ValueError: a reply to no request, or a request of a chain that is not among `chains`.
@@ -119,10 +131,13 @@ def causal_by_replies(
         if request is None:
             left_out.append(LeftOut(chain.id, "causal", "no_middle"))
             continue
-        reply = replies.get(request.id)
-        found = Refused("no_reply") if reply is None else rewrite_of(request, reply)
+        reply, problem = replies.get(request.id), failed.get(request.id)
+        if reply is None:
+            found = Refused("no_reply" if problem is None else "writer_failed")
+        else:
+            found = rewrite_of(request, reply)
         if isinstance(found, Refused):
-            detail = f"step {request.target}: {(reply or '')[:200]!r}"
+            detail = f"step {request.target}: {problem or repr((reply or '')[:200])}"
             left_out.append(LeftOut(chain.id, "causal", found.reason, detail))
         else:
             items.append(causal_item(chain, request.target, found, "llm", author))

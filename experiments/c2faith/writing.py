@@ -6,7 +6,7 @@ on; once all are there, the benchmark is saved, and judged in the same run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,11 @@ from experiments.c2faith.prm800k import Source
 from experiments.c2faith.prompts import PlainPrompt, acausal_prompt
 from experiments.c2faith.rewrites import Request, rewrite_requests
 from experiments.c2faith.saved import Benchmark
-from experiments.config import ConfigError
 from experiments.config.judge import API, JudgeConfig
 from experiments.fingerprint import fingerprint
 from experiments.runs.folder import SCHEMA
 from experiments.runs.index import Index
-from experiments.runs.planfile import StoredPlan, is_finished
+from experiments.runs.planfile import StoredPlan, failures, is_finished
 from experiments.runs.units import UnitIds
 from experiments.spending import spending_lines
 from probes.judge.form import Reply, Writing
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
     from experiments.runs.store import Store
 
 STAGE, TASK = "acausal", "c2_acausal"
+STARTS = 3
+"""Starts of a run in which a request may fail before its chain is left out."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,15 @@ class WritingPlan:
 
     config: C2FaithConfig
     items: tuple[Rewrite, ...]
+    given_up: Mapping[str, str]
+    """Id -> why, of those that are not asked again."""
+
+    @property
+    def prepares(self) -> str:
+        return f"steps are rewritten by {self.config.perturb.writer} (perturb.acausal)"
+
+    def lay_out(self, store: Store) -> None:
+        """Nothing: the benchmark is kept once it is whole."""
 
     def stored(self) -> StoredPlan:
         """What of it is kept in the run folder, until the judgements are planned."""
@@ -66,7 +76,7 @@ class WritingPlan:
     def summary(self) -> str:
         """What a run would do first, for `--dry-run`."""
         index = Index.of(self.config.run_dir)
-        left = [i for i in self.items if not is_finished(index, i)]
+        left = [i for i in self.items if i.item not in self.given_up and not is_finished(index, i)]
         writer = self.config.perturb.writer
         lines = [
             f"run folder  {self.config.run_dir}",
@@ -79,15 +89,6 @@ class WritingPlan:
     def work(self, store: Store, shard: Shard) -> WritingWork:
         from experiments.c2faith.work import WritingWork
 
-        if shard.of > 1:
-            raise ConfigError(
-                [
-                    "perturb.acausal: the steps are rewritten by one process, before the work is "
-                    "shared out: run once without --shard and stop it (Ctrl-C) when judging "
-                    "begins; the parts then find the steps in "
-                    f"{store.run_dir}"
-                ]
-            )
         return WritingWork(self, store, shard)
 
     def then(self) -> C2Plan | WritingPlan:
@@ -138,32 +139,64 @@ def rewrites(config: C2FaithConfig, requests: Sequence[Request]) -> tuple[Rewrit
     )
 
 
+def given_up_on(index: Index, items: Sequence[Rewrite]) -> dict[str, str]:
+    """Id -> why, of the requests that the writer is not asked again.
+
+    Those that failed in `STARTS` starts of the run, once every other has been put, too: while the
+    writer cannot be reached, it is the same few that fail at every start.
+    """
+    if any(index.get(i.key(STAGE)) is None for i in items):
+        return {}
+    return {
+        i.item: f"failed in {STARTS} starts: {reason}"
+        for i in items
+        for _, reason in failures(index, i)
+        if index.times_failed(i.key(STAGE), i.units[STAGE]) >= STARTS
+    }
+
+
 def written(
     config: C2FaithConfig,
     selection: Selection,
     sources: tuple[Source, ...],
     index: Index,
+    kept: Benchmark | None,
 ) -> Benchmark | WritingPlan:
-    """The benchmark, where every step is rewritten; else what is still to be."""
+    """The benchmark, where every step is rewritten; else what is still to be.
+
+    Args:
+        kept: what the run folder has already. It is taken where the rewrites that it was made of
+            are not at hand, as in a folder of merged parts.
+    """
     from experiments.c2faith.plan import settings_of
 
     prompt, requests = requests_of(config, selection)
     items = rewrites(config, requests)
-    if not all(is_finished(index, i) for i in items):
-        return WritingPlan(config, items)
-    replies = {i.item: index.records(i.key(STAGE))[0]["text"] for i in items}
-    return by_replies(
-        selection,
-        requests,
-        replies,
-        str(config.perturb.writer),
-        prompt,
-        sources,
-        settings_of(config),
-        config.data.limit,
-        config.perturb.seen,
-        config.perturb.temperature,
-    )
+
+    def made(replies: dict[str, str], failed: dict[str, str]) -> Benchmark:
+        return by_replies(
+            selection,
+            requests,
+            replies,
+            str(config.perturb.writer),
+            prompt,
+            sources,
+            settings_of(config),
+            config.data.limit,
+            config.perturb.seen,
+            config.perturb.temperature,
+            failed,
+        )
+
+    given_up = given_up_on(index, items)
+    if any(i.item not in given_up and not is_finished(index, i) for i in items):
+        if kept is None:
+            return WritingPlan(config, items, given_up)
+        # what differs is told before anything is asked and paid for
+        return kept if kept.made_of == (now := made({}, {})).made_of else now
+    whole = (i for i in items if i.item not in given_up)
+    replies = {i.item: index.records(i.key(STAGE))[0]["text"] for i in whole}
+    return made(replies, given_up)
 
 
 def rewrite_record(item: Rewrite, reply: Reply, seed: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ work to do is short and stays in memory: some hundred bytes for each unit.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -35,6 +36,7 @@ class Index:
 
     def __init__(self) -> None:
         self._entries: dict[Key, Entry] = {}
+        self._failed: Counter[tuple[Key, str]] = Counter()
 
     @classmethod
     def of(cls, run_dir: Path) -> Index:
@@ -56,6 +58,8 @@ class Index:
     def put(self, head: Head, path: Path, offset: int, size: int) -> None:
         stage, model, task, item = map(sys.intern, head.key)
         key = (stage, model, task, item)
+        if head.failed is not None:
+            self._failed[key, head.unit] += 1
         known = self._entries.get(key)
         if known is None or head.session >= known.session:
             self._entries[key] = Entry(
@@ -92,6 +96,10 @@ class Index:
         """Why a unit failed, if that is how it stands."""
         entry = self._entries.get(key)
         return entry.failed if entry is not None and entry.unit == unit else None
+
+    def times_failed(self, key: Key, unit: str) -> int:
+        """How often a unit was tried in vain, a start of the run each; not told of `only`."""
+        return self._failed[key, unit]
 
     def excluded(self, key: Key) -> str | None:
         """Why the stored trace of an item is not probed, if it is not."""

@@ -86,6 +86,14 @@ class Plan:
         lines += ["", f"branches are estimated at {STEPS_GUESSED} steps per trace"]
         return "\n".join(lines)
 
+    @property
+    def prepares(self) -> str:
+        """Nothing: the units are what the run is for."""
+        return ""
+
+    def lay_out(self, store: Store) -> None:
+        """Nothing: the questions are in the traces."""
+
     def work(self, store: Store, shard: Shard) -> TraceWork:
         from experiments.runs.work import TraceWork
 

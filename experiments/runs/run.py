@@ -17,7 +17,7 @@ from experiments.config.load import config_kind
 from experiments.runs.environment import environment
 from experiments.runs.folder import stored_config
 from experiments.runs.planfile import Shard, StoredPlan
-from experiments.runs.store import Store, outputs_lock
+from experiments.runs.store import Store, StoreError, outputs_lock
 
 
 class Work(Protocol):
@@ -53,6 +53,16 @@ class AnyPlan(Protocol):
 
     def summary(self) -> str:
         """What a run would do, for `--dry-run`."""
+        ...
+
+    @property
+    def prepares(self) -> str:
+        """What it makes, in words, where that is only what another plan is made of (`then`): one
+        process does it, before the work can be shared out. Else empty."""
+        ...
+
+    def lay_out(self, store: Store) -> None:
+        """Put into the run folder what is asked, before anyone is."""
         ...
 
     def work(self, store: Store, shard: Shard) -> Work: ...
@@ -107,13 +117,25 @@ def run(config: FolderConfig, shard: Shard | None = None) -> Outcome:
     return work_through(whole, shard)
 
 
-def work_through(whole: AnyPlan, shard: Shard | None = None) -> Outcome:
-    """`run` of a plan that is already made."""
+def work_through(whole: AnyPlan, shard: Shard | None = None, build_only: bool = False) -> Outcome:
+    """`run` of a plan that is already made.
+
+    Args:
+        build_only: end where the work could be shared out, with what is asked in the run folder.
+    """
     shard = shard or Shard()
+    if whole.prepares and shard.of > 1:
+        raise StoreError(
+            f"{whole.config.run_dir}: {whole.prepares} by one process, before the work is shared "
+            "out; first `faithscope build` with the same config and --set options, then the parts"
+        )
     with (
         _standard_output_kept_clean(),
         Store(whole.config, environment(), shard.worker, whole.stored()) as store,
     ):
+        whole.lay_out(store)
+        if build_only and not whole.prepares:
+            return Outcome(store.run_dir)
         work = whole.work(store, shard)
         try:
             work.go()
@@ -126,7 +148,7 @@ def work_through(whole: AnyPlan, shard: Shard | None = None) -> Outcome:
                 write_outputs(store.run_dir)
         except KeyboardInterrupt:
             return Outcome(store.run_dir, work.failures(), True, work.done())
-    return ended if more is None else work_through(more, shard)
+    return ended if more is None else work_through(more, shard, build_only)
 
 
 def write_outputs(run_dir: Path) -> Path:

@@ -33,7 +33,7 @@ from interp.errors import UserError
 from probes.judge import providers
 from probes.judge.api import ApiJudge
 from probes.judge.form import Ask, Field, Form, Reply, Usage, Writing
-from probes.judge.spend import Budget, BudgetSpent, Price
+from probes.judge.spend import Budget, BudgetSpent, Price, Spent
 
 FORM = Form(
     "coverage",
@@ -68,6 +68,22 @@ def home(tmp_path, monkeypatch) -> Path:
 def server():
     with FaultServer() as server:
         yield server
+
+
+class InMemory:
+    """An account that may be full."""
+
+    def __init__(self, most: int = 10**9) -> None:
+        self.calls: list[Spent] = []
+        self.most = most
+
+    def add(self, spent: Spent) -> None:
+        if len(self.calls) == self.most:
+            raise UserError("the account is full")
+        self.calls.append(spent)
+
+    def news(self) -> list[Spent]:
+        return []
 
 
 def asks(names) -> list[Ask]:
@@ -248,10 +264,45 @@ def test_an_interruption_keeps_what_was_answered(server):
             threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT)).start()
 
     began = time.perf_counter()
+    account = InMemory()
+    me = judge(server, budget=Budget(account=account))
     with pytest.raises(KeyboardInterrupt):
-        judge(server).ask_all(asks(["never", *"abcde"]), keep)
+        me.ask_all(asks(["never", *"abcde"]), keep)
     assert sorted(kept) == list("abcde")
     assert time.perf_counter() - began < 15
+    # what was on its way may be billed
+    parsed = {(f"coverage/{name}", "parsed", ONE) for name in "abcde"}
+    stopped = ("coverage/never", "stopped", Usage(calls=1))
+    assert {(s.ask, s.outcome, s.usage) for s in account.calls} == parsed | {stopped}
+
+
+def test_every_call_is_written_down_whatever_becomes_of_it(server):
+    server.plan |= {"bad": [fails(400)], "hm": [says("hm")], "again": [says("hm"), says(GOOD)]}
+    account = InMemory()
+    prices = {"gpt-4.1": Price(input=10, cached=5, output=30)}
+    me = judge(server, attempts=2, budget=Budget(prices=prices, account=account))
+    ask_all(me, ["good", "bad", "hm", "again"])
+    told = Counter((s.ask.removeprefix("coverage/"), s.outcome) for s in account.calls)
+    assert told == {
+        ("good", "parsed"): 1,
+        ("bad", "failed"): 1,
+        ("hm", "unparsed"): 2,
+        ("again", "unparsed"): 1,
+        ("again", "parsed"): 1,
+    }
+    each = prices["gpt-4.1"].of(ONE)
+    assert [s.cost for s in account.calls if s.usage == ONE] == [each] * 5
+    assert me.budget.cost == pytest.approx(5 * each)
+
+
+def test_what_cannot_be_written_down_is_not_spent_on(server):
+    server.plan = {str(i): [waits(0.02, says(GOOD))] for i in range(20)}
+    me = judge(server, budget=Budget(account=InMemory(most=3)), max_connections=2)
+    kept = []
+    with pytest.raises(UserError, match="the account is full"):
+        me.ask_all(asks(range(20)), lambda ask, reply: kept.append(reply.outcome))
+    assert 4 <= len(kept) <= 6
+    assert sum(server.seen.values()) <= 6
 
 
 def test_two_asks_of_one_id_are_refused(server):

@@ -1,0 +1,266 @@
+"""What judging and writing share: batches, storing, the budget, a judge that fails.
+
+One model is in memory at a time. What is stored is never asked again.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+import interp
+from experiments.c2faith.config import C2FaithConfig
+from experiments.c2faith.plan import Judged
+from experiments.c2faith.planned import Planned
+from experiments.c2faith.writing import Rewrite
+from experiments.config.judge import API, JudgeConfig, Reading
+from experiments.judges import api_judge, open_judge
+from experiments.runs.loading import load_for_run
+from experiments.runs.planfile import Shard, failures, missing
+from experiments.runs.progress import Meter
+from experiments.runs.store import Store
+from experiments.spending import budget_of
+from interp.errors import UserError
+from interp.memory import free, within_memory
+from probes.judge.form import Ask, Judge, Reply, Writer, Writing
+from probes.judge.spend import BudgetSpent
+
+Records = list[dict[str, Any]]
+
+
+Put = Judged | Rewrite
+"""Something with an ask."""
+
+
+def _name(ask: Ask | Writing) -> tuple[str, str]:
+    """Different for every ask of a run."""
+    return ("" if isinstance(ask, Writing) else ask.form.name, ask.id)
+
+
+def _companies(items: Sequence[Any]) -> list[list[Any]]:
+    """What of a batch is asked together: asks with something in their chains by themselves, or
+    they would change the company of ordinary ones."""
+    parts: tuple[list[Any], list[Any]] = ([], [])
+    for item in items:
+        parts[isinstance(item, Judged) and item.injected is not None].append(item)
+    return [part for part in parts if part]
+
+
+class Worker(ABC):
+    """One worker's part of asking models, whatever it is they are asked."""
+
+    has_outputs = True
+
+    def __init__(
+        self,
+        config: C2FaithConfig,
+        items: Sequence[Any],
+        models: Sequence[str],
+        judge: JudgeConfig,
+        stages: Mapping[str, Reading | None],
+        store: Store,
+        shard: Shard,
+    ) -> None:
+        self.config = config
+        self.judge = judge
+        self.stages = stages
+        """Stage -> how its verdicts are read; None where no judge is asked."""
+        self.store = store
+        self.index = store.index
+        of = {m: [i for i in items if i.model == m] for m in models}
+        self.batches = {m: shard.mine(mine, judge.batch_size) for m, mine in of.items()}
+        self.items = [i for b in self.batches.values() for batch in b for i in batch]
+        self.meter = Meter()
+        self.problems: list[str] = []
+        self.stopped = ""
+        self._handles: dict[tuple[str, str], int] = {}
+        self._last = 0.0
+        """When the last unit was stored."""
+
+    def go(self) -> None:
+        """Do all that is missing; where the budget is spent, what costs nothing.
+
+        Raises:
+            UserError: a judge behind an API lacks its key, package, address or price: before
+                anyone is asked, a line for each.
+        """
+        todo = [m for m in self.batches if self._left(m)]
+        for model in todo:
+            self._announce(model)
+        self._apis = self._checked(todo)
+        with self.meter:
+            for model in todo:
+                try:
+                    self._all_of(model)
+                except BudgetSpent as spent:
+                    # models here cost nothing: they go on
+                    self.stopped += f"{'; ' if self.stopped else ''}{spent}"
+                    self.store.note(f"{spent} (unanswered: {spent.unanswered})")
+                except UserError as error:
+                    # A judge that cannot be used must not cost the night of the others.
+                    if len(todo) == 1:
+                        raise
+                    self.problems.append(str(error))
+                    self.meter.say(f"left out: {error}")
+        if self.problems and len(self.problems) == len(todo):
+            raise UserError("\n".join(self.problems))
+
+    def lacks(self, item: Planned) -> list[str]:
+        """The stages of an item that are still to be done."""
+        return missing(self.index, item)
+
+    def asked_later(self) -> dict[str, JudgeConfig]:
+        """Who is asked by what is planned once this is done, and how."""
+        return {}
+
+    def loaded(self, model: interp.Model) -> None:
+        """Look at a model here before it is asked anything.
+
+        Raises:
+            UserError: it cannot do what the config asks of it.
+        """
+        return
+
+    def failures(self) -> list[str]:
+        return [
+            f"{i.model} · {i.task} · {i.item} · {stage}: {reason}"
+            for i in self.items
+            for stage, reason in failures(self.index, i)
+        ]
+
+    def done(self) -> str:
+        finished = sum(not self.lacks(i) for i in self.items)
+        return f"{finished} of {len(self.items)} items are done"
+
+    @abstractmethod
+    def record(self, item: Any, reading: Reading, reply: Reply) -> dict[str, Any]:
+        """What is stored of a reply."""
+
+    def besides(self, model: interp.Model) -> None:
+        """What is done with a model here once it has been asked everything."""
+        return
+
+    def held(self, name: str) -> JudgeConfig:
+        """How the weights of a model here are held, and what its template must be able to."""
+        return self.judge
+
+    def _left(self, model: str) -> list[Any]:
+        items = [i for batch in self.batches[model] for i in batch]
+        return [i for i in items if self.lacks(i)]
+
+    def _checked(self, todo: Sequence[str]) -> dict[str, Judge]:
+        """Those of `todo` that are behind an API, each found fit to be asked."""
+        here = dict.fromkeys(todo, self.judge)
+        everyone = self.asked_later() | here
+        self.budget = budget_of(self.config.spend, self.store, everyone)
+        found, problems = {}, []
+        for name, how in everyone.items():
+            if name.startswith(API):
+                try:
+                    found[name] = api_judge(name, how, self.budget)
+                except UserError as error:
+                    problems.append(str(error))
+        if problems:
+            raise UserError("\n".join(problems))
+        return {name: judge for name, judge in found.items() if name in here}
+
+    def _announce(self, model: str) -> None:
+        short = model.rpartition("/")[2]
+        for stage in self.stages:
+            n = sum(stage in self.lacks(i) for i in self._left(model))
+            label = f"{short} · {stage.replace('_', ' ')}"
+            tiny = model.startswith("planted:")
+            self._handles[model, stage] = self.meter.expect(label, n, stage, tiny)
+
+    def _all_of(self, name: str) -> None:
+        asked: dict[str, Reading] = {s: r for s, r in self.stages.items() if r is not None}
+        if name.startswith(API):
+            for stage, reading in asked.items():
+                self._ask(self._apis[name], stage, reading, self._lacking(name, stage))
+            return
+        held = self.held(name)
+        model = load_for_run(name, held, self.config.token_budget, self.meter, self.store)
+        self.loaded(model)
+        for stage, reading in asked.items():
+            judge = open_judge(model, reading, self.judge, self.config.seed)
+            for batch in self.batches[name]:
+                # the whole batch, though some may be stored: other company could change a reply
+                for mine in _companies([i for i in batch if stage in i.units]):
+                    if any(stage in self.lacks(i) for i in mine):
+                        self._ask_together(model, judge, stage, reading, mine)
+        self.besides(model)
+        del model
+        free()
+
+    def _lacking(self, name: str, stage: str) -> list[Any]:
+        return [i for i in self._left(name) if stage in self.lacks(i)]
+
+    def _ask_together(
+        self, model: interp.Model, judge: Judge, stage: str, reading: Reading, items: Sequence[Put]
+    ) -> None:
+        try:
+            within_memory(
+                model, lambda: self._ask(judge, stage, reading, items), self._on_less(model.name)
+            )
+        except UserError:
+            raise
+        except Exception as error:
+            if len(items) == 1:
+                self._keep(items[0], stage, [], error)
+                return
+            # one bad item must not take its batch with it
+            for item in items:
+                if stage in self.lacks(item):
+                    self._ask_together(model, judge, stage, reading, [item])
+
+    def _ask(self, judge: Judge, stage: str, reading: Reading, items: Sequence[Put]) -> None:
+        if not items:
+            return
+        self._begin(items[0].model, stage)
+        by_ask = {_name(i.ask): i for i in items}
+
+        def keep(ask: Any, reply: Reply) -> None:
+            item = by_ask[_name(ask)]
+            if stage not in self.lacks(item):
+                return
+            failed = RuntimeError(reply.problem) if reply.outcome == "failed" else None
+            records = [] if failed else [self.record(item, reading, reply)]
+            self._keep(item, stage, records, failed)
+
+        asks = [i.ask for i in items]
+        if writings := [a for a in asks if isinstance(a, Writing)]:
+            assert isinstance(judge, Writer), judge.name
+            judge.write_all(writings, keep)
+        if judged := [a for a in asks if isinstance(a, Ask)]:
+            judge.ask_all(judged, keep)
+
+    def _begin(self, model: str, stage: str) -> None:
+        self.meter.begin(self._handles[model, stage])
+        self._last = time.perf_counter()
+
+    def _keep(self, item: Planned, stage: str, records: Records, error: Exception | None) -> None:
+        failed = None
+        if error is not None:
+            failed = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            self.meter.say(f"failed: {item.task} · {item.item} · {stage}: {failed}")
+        now = time.perf_counter()
+        self.store.add(item.units[stage], item.key(stage), records, failed, now - self._last)
+        self._last = now
+        self.meter.advance()
+        if isinstance(error, torch.AcceleratorError):
+            raise UserError(
+                f"{item.model}: the device failed and takes no more work ({failed}); "
+                "run again: it goes on from here"
+            )
+
+    def _on_less(self, name: str) -> Callable[[int], None]:
+        def note(budget: int) -> None:
+            line = f"{name}: out of memory; goes on with a token budget of {budget}"
+            self.meter.say(line)
+            self.store.note(line)
+
+        return note

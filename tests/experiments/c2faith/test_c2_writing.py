@@ -1,0 +1,158 @@
+"""A benchmark that a model writes: its failures accounted for, made before the work is shared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from c2_runs import config, tables
+
+pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+
+from fault_server import FaultServer, fails, says
+
+from experiments.cli import execute
+from experiments.config import load_config
+from experiments.runs.run import run
+
+WRITER = "api:openai/gpt-4.1"
+WRITING = "item=writing;"
+"""In the writer's prompt, by which the server knows it."""
+
+
+class Refusing:
+    """Rewrites every step but one, of the chain that is asked about first."""
+
+    def __init__(self) -> None:
+        self.refused: str | None = None
+        self.times = 0
+
+    def __call__(self, handler: Any) -> None:
+        told = json.dumps(handler.request_body["messages"])
+        self.refused = self.refused or told
+        if told == self.refused:
+            self.times += 1
+            fails(400, "not this one")(handler)
+        else:
+            says("So x is 4711, as we have seen.")(handler)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all")
+    with FaultServer() as server:
+        server.plan |= {"": [says('{"score": 1}')], "writing": [Refusing()]}
+        yield server
+
+
+def written(folder: Path, server: FaultServer, **changes: Any) -> Path:
+    judge = {"model": WRITER, "base_url": server.url, "structured": "prompt", "max_retries": 0}
+    perturb = {"levels": [0.5], "acausal": "llm", "writer": WRITER}
+    told = {"perturb": perturb, "forms": "c2_detection"} | changes
+    path = config(folder, judge | {"max_connections": 1}, **told)
+    prompt = {"task": "acausal", "source": "a test", "ours": True}
+    prompt["template"] = WRITING + " Rewrite {target_step} after {context}"
+    (folder / "prompts/c2_acausal.yaml").write_text(yaml.safe_dump(prompt))
+    return path
+
+
+def test_a_step_that_is_never_rewritten_leaves_its_chain_out(
+    tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = str(written(tmp_path, server))
+    for _ in range(2):
+        assert execute(["run", path]) == 3
+        assert "asked again when the run is started again; after 3 starts" in capfd.readouterr().err
+    assert execute(["run", path]) == 0
+    assert "failed in 3 starts: " in capfd.readouterr().err
+    manifest = json.loads((tmp_path / "runs/c2/benchmark/manifest.json").read_text())
+    assert manifest["counts"]["left_out"]["causal:writer_failed"] == 1
+    exclusions = pd.read_csv(tmp_path / "runs/c2/tables/exclusions.csv").set_index("reason")
+    assert exclusions.loc["writer_failed", "n"] == 1
+    assert pd.read_csv(tmp_path / "runs/c2/tables/c2_detection.csv")["n"].tolist() == [2]
+    assert server.plan["writing"][0].times == 3
+    made, asked = tables(tmp_path / "runs/c2"), sum(server.seen.values())
+    assert execute(["run", path]) == 0
+    assert (tables(tmp_path / "runs/c2"), sum(server.seen.values())) == (made, asked)
+
+
+def test_none_is_given_up_before_all_are_tried(tmp_path: Path, server: Any) -> None:
+    path = written(tmp_path, server)
+    for calls in (1, 2, 3):
+        assert "budget is spent" in run(load_config(path, [f"spend.max_calls={calls}"])).stopped
+    assert server.plan["writing"][0].times == 3
+    ended = run(load_config(path))
+    assert (ended.failures, server.plan["writing"][0].times) == ([], 4)
+    assert "writer_failed" in (ended.run_dir / "benchmark/left_out.jsonl").read_text()
+
+
+def test_what_is_written_is_built_before_the_work_is_shared_out(
+    tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.plan["writing"] = [says("So x is 4711, as we have seen.")]
+    path = str(written(tmp_path, server))
+    assert execute(["run", path, "--shard", "1/2"]) == 2
+    assert "first `faithscope build` with the same config" in capfd.readouterr().err
+    assert sum(server.seen.values()) == 0
+    assert execute(["build", path]) == 0
+    run_dir = tmp_path / "runs/c2"
+    assert capfd.readouterr().out == f"{run_dir}\n"
+    assert server.seen == {"writing": 3}
+    assert (run_dir / "benchmark/manifest.json").is_file()
+    assert (run_dir / "prompts/c2_detection.yaml").is_file()
+    assert not list(run_dir.glob("records/judge_*"))
+    assert execute(["build", path]) == 0
+    for part in ("1/2", "2/2"):
+        assert execute(["run", path, "--shard", part]) == 0
+    assert server.seen == {"writing": 3, "": 6}
+    joined = tmp_path / "joined"
+    assert execute(["merge", str(run_dir), "--into", str(joined)]) == 0
+    # gone on with, though the rewrites themselves stayed behind
+    assert execute(["run", path, "--set", f"out={tmp_path}", "--set", "name=joined"]) == 0
+    assert server.seen == {"writing": 3, "": 6}
+
+
+def test_another_prompt_of_the_writer_is_told_before_it_is_paid_for(
+    tmp_path: Path, server: Any
+) -> None:
+    server.plan["writing"] = [says("So x is 4711, as we have seen.")]
+    path = written(tmp_path, server)
+    run(load_config(path))
+    prompt = tmp_path / "prompts/c2_acausal.yaml"
+    prompt.write_text(prompt.read_text().replace("Rewrite", "Break"))
+    with pytest.raises(Exception, match=r"benchmark: is not what the config makes.*prompt_sha256"):
+        run(load_config(path))
+    assert server.seen["writing"] == 3
+
+
+def test_what_needs_no_writing_can_be_built_too(
+    tmp_path: Path, model: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = str(config(tmp_path, {"model": model, "readings": ["scored"]}))
+    assert execute(["build", path]) == 0
+    assert "loading" not in capfd.readouterr().err
+    # nothing is stored: other settings are no other run
+    assert execute(["build", path, "--set", "perturb.levels=[0.3]"]) == 0
+    items = (tmp_path / "runs/c2/benchmark/coverage.jsonl").read_text()
+    assert items.count('"level": 0.3') == items.count("\n") == 3
+    assert execute(["status", str(tmp_path / "runs/c2")]) == 0
+    assert "0 of 15 items done" in capfd.readouterr().out
+    assert execute(["report", str(tmp_path / "runs/c2")]) == 0
+
+
+def test_judges_that_cannot_be_asked_are_told_before_the_writer_is_paid(
+    tmp_path: Path,
+    server: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    path = str(written(tmp_path, server, reference="api:openai/gpt-4o", spend={"max_cost": 1.0}))
+    assert execute(["run", path]) == 2
+    told = capfd.readouterr().err
+    assert "judge 'openai/gpt-4.1' has no price" in told
+    assert "judge 'openai/gpt-4o' has no price" in told
+    assert sum(server.seen.values()) == 0
