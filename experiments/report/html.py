@@ -95,7 +95,7 @@ def _cell(text: str, value: Any) -> Cell:
     shown, bracket, interval = text.partition(" [")
     if isinstance(value, float):
         return Cell(shown, repr(value), f"{interval.removesuffix(']')}" if bracket else "")
-    return Cell(text, str(value))
+    return Cell(text, "" if value is pd.NA else str(value))
 
 
 def asset(name: str) -> str:

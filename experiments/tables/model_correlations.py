@@ -65,7 +65,8 @@ def model_correlations_table(models: pd.DataFrame, *, seed: int = 0) -> pd.DataF
     """
     table = models.copy()
     for name in ("parameters", "active_parameters"):
-        table[f"log_{name}"] = np.log10(np.asarray(models[name], dtype=float))
+        told = models[name].to_numpy(dtype=float, na_value=math.nan)
+        table[f"log_{name}"] = np.log10(told)
     found = []
     for way in distinct(table, "framing", "reading"):
         mine = where(table, **way)

@@ -54,6 +54,7 @@ _NECESSARY, _SUFFICIENT, _RIGHT = _Counted(0, 1), _Counted(2, 3), _Counted(4, 5)
 _AGREES, _DETECTED, _ALARMED = _Counted(6, 7), _Counted(8, 10), _Counted(9, 10)
 _DIRECT = _Counted(11, 12)
 _COLUMNS = 13
+_SIZES = ("parameters", "active_parameters")
 _OF_TASKS = {
     "n_sycophancy_tasks": _AGREES,
     "n_error_tasks": _DETECTED,
@@ -100,12 +101,12 @@ def models_table(
                 found.append(
                     {"model": model, "framing": framing, "reading": reading}
                     | {"open": not model.startswith(API)}
-                    | {x: size.get(x) or math.nan for x in ("parameters", "active_parameters")}
+                    | {x: size.get(x) for x in _SIZES}
                     | _row(slrc, asked.get((model, reading), []), seed, resamples)
                 )
-    names = ["model", "framing", "reading", "open", "parameters", "active_parameters"]
-    names += ["tasks", "n_tasks", *_OF_TASKS, "n", *with_interval(*SCORES)]
-    return pd.DataFrame(found, columns=names)
+    names = ["model", "framing", "reading", "open", "n_tasks", "n", *with_interval(*SCORES)]
+    table = pd.DataFrame(found, columns=[*names, "tasks", *_OF_TASKS, *_SIZES])
+    return table.astype(dict.fromkeys(_SIZES, "Int64"))
 
 
 def _asked(records: Sequence[Record], prompt: str) -> dict[tuple[str, str], list[Record]]:

@@ -101,6 +101,8 @@ def readable(table: pd.DataFrame) -> tuple[list[str], list[bool], list[list[str]
 
 def number(value: Any) -> str:
     """A number for people: three decimals, ∞, and a dash for what was not measured."""
+    if value is pd.NA:
+        return "–"
     if isinstance(value, float):
         if math.isnan(value):
             return "–"
@@ -117,7 +119,7 @@ def _is_bound(name: str, ending: str, table: pd.DataFrame) -> bool:
 def _cells(table: pd.DataFrame, name: str) -> list[str]:
     values = table[name].tolist()
     if f"{name}_low" not in table.columns:
-        return [number(v) if isinstance(v, float) else visible(str(v)) for v in values]
+        return [visible(v) if isinstance(v, str) else number(v) for v in values]
     low, high = table[f"{name}_low"].tolist(), table[f"{name}_high"].tolist()
     return [
         number(v) if math.isnan(v) else f"{number(v)} [{number(a)}, {number(b)}]"

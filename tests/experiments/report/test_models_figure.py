@@ -20,6 +20,7 @@ from experiments.report.picture import STYLE, Picture
 from experiments.tables.model_correlations import model_correlations_table
 from experiments.tables.models import SCORES
 from experiments.tables.results import results
+from experiments.tables.textual import to_csv
 from experiments.tables.tidy import where, with_interval
 
 LONG = "DeepSeek-R1-Distill-Llama-70B"
@@ -208,3 +209,14 @@ def test_the_size_of_a_model_is_counted_or_told(tmp_path):
     table = results(run_dir).tables["models"].set_index("model")
     assert table.loc[closed, ["parameters", "active_parameters"]].tolist() == [10**12, 10**10]
     assert table.loc[here, "parameters"] == 363_000  # counted before told
+
+
+def test_tables_of_two_runs_make_one_comparison(tmp_path):
+    """As docs/closed_models.md has it."""
+    table = models(crowded(7))
+    for run, of_run in (("open", table[table["open"]]), ("closed", table[~table["open"]])):
+        (tmp_path / f"{run}.csv").write_text(to_csv(of_run))
+    pooled = pd.concat(pd.read_csv(tmp_path / f"{run}.csv") for run in ("open", "closed"))
+    one, other = model_correlations_table(pooled), model_correlations_table(table)
+    assert one["r"].tolist() == pytest.approx(other["r"].tolist(), abs=1e-4, nan_ok=True)
+    assert drawn(pooled).figure is not None

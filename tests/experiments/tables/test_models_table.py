@@ -9,6 +9,7 @@ from probe_records import agreement, direct_answer, noticing, slrc_outcome
 
 from experiments.tables.models import SCORES, models_table
 from experiments.tables.results import tables
+from experiments.tables.textual import to_csv, to_markdown
 from experiments.tables.tidy import where
 
 
@@ -74,6 +75,8 @@ def test_a_model_behind_an_api_is_closed_and_stands_in_the_one_way_that_it_has()
         ["org/open", "reprompt", True],
     ]
     assert table["parameters"].isna().all()
+    assert to_csv(table).splitlines()[1].endswith(",,")
+    assert to_markdown(table).splitlines()[2].endswith(" – | – |")
     # what knows no framing stands in both
     assert table["sycophancy"].tolist() == pytest.approx([0.5, 0.5, 0.5])
     assert table["slrc"].tolist() == pytest.approx([0.64, 0.24, 0.48])
