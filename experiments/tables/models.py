@@ -90,12 +90,13 @@ def models_table(
     """
     found = []
     records = [r for r in records if not is_variant(r["dataset"])]
-    of_slrc = measured(records)
+    of_slrc: dict[tuple[str, str, str], list[Record]] = {}
+    for r in measured(records):
+        of_slrc.setdefault((r["model"], r["framing"], r["reading"]), []).append(r)
     asked = _asked(records, prompt)
-    for model in sorted({r["model"] for r in of_slrc}):
+    for model in sorted({model for model, _, _ in of_slrc}):
         for framing, reading in itertools.product(FRAMINGS, READINGS):
-            way = (model, framing, reading)
-            slrc = [r for r in of_slrc if (r["model"], r["framing"], r["reading"]) == way]
+            slrc = of_slrc.get((model, framing, reading))
             if slrc:
                 size = (sizes or {}).get(model, {})
                 found.append(
