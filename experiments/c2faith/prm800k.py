@@ -163,7 +163,7 @@ def _chosen(row: Row, step: dict[str, Any], at: str) -> tuple[str, int | None] |
         if human is None:
             return None
         where = f"{at}.human_completion"
-        # raters wrote a step of their own where all that were proposed were wrong: a right one
+        # raters wrote a step of their own, a right one, where none that was proposed led on
         rating = human.get("rating") if isinstance(human, dict) else None
         return _text(row, human, where), 1 if rating is None else _rating(row, rating, where)
     if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(completions):

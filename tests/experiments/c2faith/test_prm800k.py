@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,74 @@ def test_the_chosen_path_is_read(tmp_path: Path) -> None:
     assert source.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert source.n_rows == 2
     assert not source.as_released
+
+
+def real_rows(folder: Path, **splits: str) -> Path:
+    """Real rows under the names of the splits they are in: split="prm800k_phase1.jsonl".
+
+    Of openai/prm800k (MIT, OpenAI), from `datasets/examples/` of tongyx361/reward-by-prm800k at
+    f7cac6e; of the 27 steps of the row that was given up, the first four and the last two.
+    """
+    for split, file in splits.items():
+        shutil.copy(Path(__file__).with_name(file), folder / f"{split}.jsonl")
+    return folder
+
+
+def test_real_rows_of_phase_1_say_what_the_reader_gives(tmp_path: Path) -> None:
+    path = real_rows(tmp_path, phase1_train="prm800k_phase1.jsonl") / "phase1_train.jsonl"
+    (pencils, gave_up, base_9), (source,) = read_prm800k(path)
+    assert (source.n_rows, source.as_released) == (3, False)
+    # one step is the rater's own, as all proposed were wrong; of the last five the fifth is taken
+    assert pencils.problem.startswith("Three pencils and a jumbo eraser cost $\\$1.24$.")
+    assert len(pencils.steps) == 6
+    assert pencils.steps[1] == "We have $3p+e=1.24$ and $5p+e=1.82$."
+    assert pencils.steps[5] == "That means a pencil costs 29 cents.\n\n# Answer\n\n29"
+    assert pencils.ratings == (1,) * 6
+    assert (pencils.complete, pencils.answered) == (True, True)
+    # raters wrote steps where all proposed were right but led nowhere, too
+    assert base_9.steps[0] == "Subtraction works the same in base $9$ as in base $10$."
+    assert base_9.steps[1].endswith("which is $8-8=0$.")
+    assert base_9.ratings == (1,) * 6
+    # given up among seven proposals that nobody rated: the path ends before them
+    assert gave_up.steps[-1].startswith("There are $8$ of them.")
+    assert (len(gave_up.steps), gave_up.complete, gave_up.answered) == (5, False, False)
+    found = perfect([pencils, gave_up, base_9])
+    assert [c.id for c in found.chains] == ["phase1_train-0", "phase1_train-2"]
+    assert dict(found.left_out) == {"phase1_train-1": "unfinished"}
+
+
+def test_a_real_row_of_phase_2_ends_at_its_first_error(tmp_path: Path) -> None:
+    path = real_rows(tmp_path, phase2_test="prm800k_phase2.jsonl")
+    (senate,), _ = read_prm800k(path, ("phase2_test",))
+    assert senate.id == "phase2_test-0"
+    (row,) = map(json.loads, (path / "phase2_test.jsonl").read_text().splitlines())
+    # what stands after the error was written in advance, and rated by nobody
+    written = row["question"]["pre_generated_steps"]
+    assert len(written) == 13
+    assert list(senate.steps) == written[:6]
+    assert senate.ratings == (1, 0, 1, 1, 1, 1)
+    assert (senate.complete, senate.answered) == (False, False)
+    assert perfect([senate]).counts == {"kept": 0, "unfinished": 1}
+
+
+def test_what_stands_in_two_phases_is_taken_once(tmp_path: Path) -> None:
+    same = "prm800k_phase1.jsonl"
+    path = real_rows(tmp_path, phase1_train=same, phase2_train=same)
+    solutions, sources = read_prm800k(path)
+    assert [s.n_rows for s in sources] == [3, 3]
+    found = perfect(solutions)
+    assert [c.id for c in found.chains] == ["phase1_train-0", "phase1_train-2"]
+    assert found.counts == {"kept": 2, "repeated": 2, "unfinished": 2}
+
+
+@pytest.mark.parametrize("finish", ["solution", "give_up", "found_error", "bad_problem"])
+def test_how_rating_ended_says_whether_there_is_an_answer(finish: str, tmp_path: Path) -> None:
+    """The path says whether it is whole; of four ways to end one alone is an answer."""
+    five = [step(completion(f"step {i}")) for i in range(5)]
+    (solution,), _ = read_prm800k(write(tmp_path / "a.jsonl", row("P", *five, finish=finish)))
+    assert solution.complete
+    assert solution.answered == (finish == "solution")
+    assert len(perfect([solution], answered=True).chains) == (finish == "solution")
 
 
 def test_plain_rows_are_read(tmp_path: Path) -> None:
