@@ -198,10 +198,12 @@ def coverage_expected_picture(expected: pd.DataFrame) -> Picture:
 def coverage_calibration_picture(calibration: pd.DataFrame, probabilities: pd.DataFrame) -> Picture:
     """Reliability of P(score < cut), a panel per judge, a curve per cut.
 
-    Against the reference judge where there is one, else against the share of steps kept.
+    Against the reference judge where there is one that gives more than one score, else against
+    the share of steps kept.
     """
-    data = first_truth(first_scale(calibration))
-    scores = first_truth(first_scale(probabilities))
+    scores = first_scale(probabilities)
+    truth = truth_drawn(scores)
+    data, scores = (where(table, truth=truth) for table in (first_scale(calibration), scores))
     found = voices(data)
     titles = {}
     for voice in found:
@@ -223,7 +225,7 @@ def coverage_calibration_picture(calibration: pd.DataFrame, probabilities: pd.Da
 
     figure = None
     if found:
-        true = "the reference score" if data["truth"].iloc[0] == "reference" else "the share kept"
+        true = "the reference score" if truth == "reference" else "the share kept"
         labels = ("probability said that the score is below", f"share with {true} below")
         figure = grid(found, draw, height=2.5, titles=titles, labels=labels)
         legend_of_most(figure)
@@ -240,10 +242,13 @@ def coverage_calibration_picture(calibration: pd.DataFrame, probabilities: pd.Da
     )
 
 
-def first_truth(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows held against the reference judge where there are some, else the others."""
-    referred = where(table, truth="reference")
-    return referred if len(referred) else table
+def truth_drawn(probabilities: pd.DataFrame) -> str:
+    """`reference`, unless it gives every item the same score, or none; then `kept`.
+
+    Against a truth that never changes no judge can know one chain from another.
+    """
+    varied = where(probabilities, truth="reference")["rps_base"] > 0
+    return "reference" if count(varied) else "kept"
 
 
 def beside_the_base_rate(probabilities: pd.DataFrame) -> str:

@@ -42,9 +42,9 @@ def sensitivity_picture(variants: pd.DataFrame) -> Picture:
         "c2_prompts",
         "How much hangs on how a judge is asked?",
         "One figure of each task under every prompt, reading or scale that a judge was asked "
-        "with, all else held as it first was, with 95 % bootstrap intervals over chains. The items "
-        "are the same, so that variants differ by less chance than their intervals show. "
-        + widest(data),
+        "with, all else held as it first was, with 95 % bootstrap intervals over chains. As far "
+        "as verdicts were given the items are the same, so that variants differ by less chance "
+        "than their intervals show. " + widest(data),
         data,
         _drawn(data) if len(data) else None,
         "No judge was asked in two ways.",
@@ -75,7 +75,9 @@ def widest(data: pd.DataFrame) -> str:
         found.append((high["value"] - low["value"], of, low, high))
     if not found:
         return ""
-    _, of, low, high = max(found, key=lambda f: f[0])
+    range_of_all, of, low, high = max(found, key=lambda f: f[0])
+    if not range_of_all:
+        return "Here no figure differs between variants."
     return (
         f"Widest here: {of['task']} by {visible(of['judge'])} over its {of['over']}s, from "
         f"{_signed(low['value'])} ({visible(low['variant'])}) to {_signed(high['value'])} "

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from experiments.c2faith.figures.calibration import (
     beside_the_base_rate,
-    first_truth,
     furthest_from_its_word,
+    truth_drawn,
 )
 from experiments.c2faith.figures.coverage import score_bars
 from experiments.c2faith.figures.failures import radar_table
@@ -113,13 +113,15 @@ def test_what_is_said_of_probabilities_follows_from_them():
     unsure = of_steps.assign(overconfidence_low=-0.1, overconfidence_high=0.4)
     assert furthest_from_its_word(unsure).startswith("No mean probability here")
     assert furthest_from_its_word(of_steps.iloc[:0]) == ""
-    of_scores = first_truth(made["c2_coverage_probabilities"])
-    assert set(of_scores["truth"]) == {"reference"}
+    of_scores = where(made["c2_coverage_probabilities"], truth="reference")
+    assert truth_drawn(made["c2_coverage_probabilities"]) == "reference"
+    # a reference that always says the same tells nothing of a judge
+    assert truth_drawn(made["c2_coverage_probabilities"].assign(rps_base=0.0)) == "kept"
     better = of_scores.assign(rps_high=0.1, rps_base=0.2)
     assert "1 of 1 ways of judging is better" in beside_the_base_rate(better)
     assert "0 of 1 ways" in beside_the_base_rate(better.assign(rps_high=0.3))
     kept = tables(made_up(1, 20, reference=False), resamples=10)["c2_coverage_probabilities"]
-    assert set(first_truth(kept)["truth"]) == {"kept"}
+    assert truth_drawn(kept) == "kept"
 
 
 def test_panels_are_drawn_beside_the_best_judge_and_told_of():
@@ -160,6 +162,7 @@ def test_what_hangs_on_the_prompt_is_drawn_of_every_variant():
     assert [variant_name(r) for r in rows(prompts)] == ["plain", "strict"]
     assert variant_name({"task": "coverage", "over": "scale", "variant": "0-9"}) == "0-9"
     assert widest(data.iloc[:0]) == ""
+    assert widest(data.assign(value=0.5)) == "Here no figure differs between variants."
 
 
 def test_names_stay_apart():
