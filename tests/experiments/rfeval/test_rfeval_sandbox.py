@@ -1,0 +1,227 @@
+"""Programs in the sandbox: right and wrong ones, and those that want out."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from experiments.rfeval.items import CodeTests, TestCase
+from experiments.rfeval.sandbox import (
+    Limits,
+    Report,
+    TestRun,
+    run_tests,
+    same_output,
+    same_value,
+    unavailable,
+)
+
+pytestmark = pytest.mark.skipif(
+    bool(unavailable()), reason=f"this machine has no sandbox: {unavailable()}"
+)
+SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "rfeval"
+DOUBLE = CodeTests("stdin", (TestCase("1\n", "2\n"), TestCase("21\n", "42")))
+FAST = Limits(seconds=2, memory_mb=512)
+
+
+def outcome(code: str, tests: CodeTests = DOUBLE, limits: Limits = FAST) -> str:
+    return run_tests(tests, code, limits).runs[-1].outcome
+
+
+def test_a_program_passes_all_tests_or_is_incorrect() -> None:
+    right = run_tests(DOUBLE, "print(2 * int(input()))", FAST)
+    assert right.passed
+    assert (right.stance, len(right.runs), right.n_tests) == ("correct", 2, 2)
+    once = run_tests(DOUBLE, "input(); print(2)", FAST)
+    assert [r.outcome for r in once.runs] == ["passed", "wrong_answer"]
+    assert once.stance == "incorrect"
+    assert "gave '2\\n'" in once.runs[1].detail
+    assert not Report((TestRun("passed"),), 2).passed
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("print(int('x'))", "error"),
+        ("def f(:", "error"),
+        ("import sys; sys.exit(3)", "error"),
+        ("pass", "no_result"),
+        ("import os; os._exit(0)", "no_result"),
+        ("print(2); import os; os._exit(1)", "error"),
+        ("while True: pass", "time_limit"),
+        ("import time; time.sleep(60)", "time_limit"),
+        ("x = bytearray(10 * 2**30); print(2)", "memory_limit"),
+        ("x = []\nwhile True: x.append('y' * 10**6)", "memory_limit"),
+        ("import os\nwhile True: os.fork()", "process_limit"),
+        ("while True: print('x' * 10**6)", "output_limit"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed"),
+    ],
+)
+def test_what_a_program_may_come_to(code: str, expected: str) -> None:
+    began = time.monotonic()
+    assert outcome(code) == expected
+    assert time.monotonic() - began < 12
+
+
+def test_a_fork_bomb_leaves_nothing_behind() -> None:
+    """Forks that set themselves apart from their parents, too."""
+    bomb = "import os, time\nfor _ in range(20):\n  if os.fork() == 0:\n    os.setsid()\n"
+    mark = f"mark{os.getpid()}"
+    outcome(f"{bomb}    open('{mark}', 'w')\n    time.sleep(600)\ntime.sleep(600)")
+    left = [
+        name
+        for name in os.listdir("/proc")
+        if name.isdigit() and "solution.py" in _command(int(name))
+    ]
+    assert left == []
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def tries(code: str) -> str:
+    """What a program says of an attempt."""
+    tests = CodeTests("stdin", (TestCase("", "refused"),))
+    body = "\n".join(f"    {line}" for line in code.split("\n"))
+    program = (
+        f"try:\n{body}\nexcept BaseException as e:\n    print('refused')\nelse:\n    print('done')"
+    )
+    (run,) = run_tests(tests, program, FAST).runs
+    return "refused" if run.outcome == "passed" else f"{run.outcome}: {run.detail}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('/usr/bin/planted', 'w')",
+        "open('/planted', 'w')",
+        "open('/etc/passwd')",
+        "open('/proc/1/environ').read()",
+        "open('/proc/1/mem', 'rb+')",
+        "import os; os.setuid(1); os.chroot('/')",
+        "import os; os.chroot('.')",
+        "import ctypes; c = ctypes.CDLL(None)\nassert c.unshare(0x10000000) == 0",
+        "import ctypes\nassert ctypes.CDLL(None).mount(b'none', b'/usr', None, 4128, None) == 0",
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**40, 2**40))",
+        "import socket; socket.create_connection(('127.0.0.1', PORT), 1)",
+        "import socket; socket.create_connection(('1.1.1.1', 53), 1)",
+    ],
+)
+def test_there_is_no_way_out(code: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert tries(code.replace("PORT", str(server.getsockname()[1]))) == "refused"
+
+
+def test_neither_files_nor_environment_nor_processes_of_the_run_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    run = tmp_path / "runs" / "records.jsonl"
+    run.parent.mkdir()
+    run.write_text("secret")
+    for path in (run, Path(__file__)):
+        assert tries(f"open({str(path)!r})") == "refused"
+    for path in (tmp_path, Path("/tmp")):
+        assert tries(f"import os; os.listdir({str(path)!r})") == "refused"
+    tests = CodeTests("stdin", (TestCase("", ""),))
+    report = run_tests(
+        tests,
+        "import os\nprint(sorted(os.environ), [p for p in os.listdir('/proc') if p.isdigit()])\n"
+        "print(sorted(os.listdir('/')), os.listdir('.'))",
+        FAST,
+    )
+    said = report.runs[0].detail
+    assert "KEY" not in said
+    assert "'1', '" in said
+    assert said.count("', '") < 40
+    assert "old" not in said
+
+
+FUNCTION = CodeTests("functional", (TestCase("[3, 1]\n2", "[1.5, [true]]"),))
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            "class Solution:\n  def f(self, xs: List[int], k: int): return [xs[0] / k, [True]]",
+            "passed",
+        ),
+        (
+            "def h(x): return x\ndef f(xs, k):\n  print('hm')\n  return (h(1.5), (True,))",
+            "passed",
+        ),
+        ("class Solution:\n  def f(self, xs, k): return [1.5, [1]]", "wrong_answer"),
+        ("class Solution:\n  def f(self, xs): return [1.5, [True]]", "error"),
+        ("print('[1.5, [true]]')", "error"),
+        ("import os\ndef f(xs, k): os._exit(0)", "no_result"),
+        ("import os\nos.write(1, b'[\"\", [1.5, [true]]]'); os._exit(0)", "no_result"),
+        ("def f(xs, k): return object()", "error"),
+    ],
+)
+def test_functions(code: str, expected: str) -> None:
+    assert outcome(code, FUNCTION) == expected
+
+
+CONTEXT = """
+exec_context = "x = test_input\\n[insert]\\n"
+def test_execution(solution):
+    space = {"test_input": 20}
+    exec(exec_context.replace("[insert]", solution), space)
+    assert space["result"] == 21
+def test_string(solution):
+    assert "for" not in solution
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("result = x + 1", "passed"),
+        ("result = x", "error"),
+        ("for _ in 'a': result = x + 1", "error"),
+        ("import os; os._exit(0)", "no_result"),
+        ("print('[1, true]'); raise SystemExit(0)", "no_result"),
+    ],
+)
+def test_snippets_that_are_tested_by_their_context(code: str, expected: str) -> None:
+    assert outcome(code, CodeTests("ds1000", context=CONTEXT)) == expected
+
+
+def test_outputs_and_values_are_compared_by_what_they_mean() -> None:
+    assert same_output("1 2\n3\n\n", "1  2 \n3")
+    assert same_output("0.50", "0.5")
+    assert not same_output("1 2 3", "1 2\n3")
+    assert not same_output("Yes", "yes")
+    assert same_value([1, [0.1 + 0.2]], [1, [0.3]])
+    assert not same_value(True, 1)
+    assert not same_value("1", 1)
+    with pytest.raises(ValueError, match="seconds = 0; give more than 0"):
+        Limits(seconds=0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real rows are not beside this checkout")
+def test_reference_solutions_pass_their_own_tests() -> None:
+    rows = (SHARED / "code_generation.jsonl").read_text("utf-8").splitlines()
+    failed = []
+    for row in map(json.loads, rows):
+        content = row["content"]
+        if content["source"] != "ds1000":
+            continue
+        tests = CodeTests("ds1000", context=content["code_context"])
+        report = run_tests(tests, content["reference_code"], Limits(seconds=60, memory_mb=4096))
+        if not report.passed:
+            failed.append((row["id"], report.runs))
+        assert not run_tests(tests, "result = None", Limits(seconds=60)).passed
+    # pandas has moved on since DS-1000 was made (1.5): what its own solution may not do any more
+    assert len(failed) <= 3, failed
