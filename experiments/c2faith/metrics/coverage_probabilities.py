@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from experiments.c2faith.metrics.coverage import OF
+from experiments.c2faith.metrics.coverage import INFLATED, OF
 from experiments.c2faith.metrics.frames import groups, keep, maximum, numbers
 from experiments.c2faith.metrics.reliability import (
     calibration_error,
@@ -23,10 +23,10 @@ from experiments.c2faith.metrics.reliability import (
     stacked,
     with_probabilities,
 )
-from experiments.c2faith.metrics.resampling import Drawing, ratios, spearman
+from experiments.c2faith.metrics.resampling import Drawing, auroc, ratios, spearman
 from experiments.tables.tidy import columns, where, with_interval
 
-CUTS = (0.25, 0.5, 0.75, 1.0)
+CUTS = (0.25, 0.5, INFLATED, 1.0)
 """Shares of the scale below which a score lies or does not: on 0-4 below 1, 2, 3 and 4, which
 are all there are; below .75 it is not inflated."""
 TRUTHS = ("kept", "reference")
@@ -35,7 +35,7 @@ EXPECTED += ["score_share", "share_kept", "reference_share"]
 _MEANS = ("expected_share", "bias", "mae", "rps")
 PROBABILITIES = [*OF, "truth", "n", "n_without_verdict", "n_without_truth", "truth_share"]
 PROBABILITIES += [*with_interval(*_MEANS), "rps_score", "rps_uniform", "rps_base", "ece"]
-PROBABILITIES += with_interval("spearman")
+PROBABILITIES += with_interval("spearman", "auroc")
 CALIBRATION = [*OF, "truth", "below", "n_without_verdict", *curve_columns("p_below", "below")]
 
 
@@ -82,6 +82,8 @@ def coverage_probabilities_table(coverage: pd.DataFrame, how: Drawing) -> pd.Dat
         rps_base     of a judge that gives to every item the truths of all these items as they
                      are spread: below it, a judge knows one item from another
         ece          calibration error of P(score < cut), the mean over the cuts of `CUTS`
+        auroc        of the probability that the score is not inflated (below three quarters of
+                     the scale), items whose truth lies below there against the others
 
     Intervals are from drawing chains.
     """
@@ -189,14 +191,16 @@ def _numbers(judged: pd.DataFrame, truth: np.ndarray, top: int, how: Drawing) ->
     for name in _MEANS:
         row |= columns(name, found[name])
     flat = np.full_like(p, 1 / (top + 1))
-    cuts = [calibration_error(truth < cut, below) for cut, below in _below(judged, top)]
+    below = dict(_below(judged, top))
+    cuts = [calibration_error(truth < cut, p_below) for cut, p_below in below.items()]
     row |= {
         "rps_score": float(np.abs(numbers(judged["score"]) / top - truth).mean()),
         "rps_uniform": float(rps(flat, truth).mean()),
         "rps_base": _mean_difference(truth) / 2,
         "ece": float(np.mean(cuts)),
     }
-    return row | columns("spearman", spearman(chains, expected, truth, how)[0])
+    row |= columns("spearman", spearman(chains, expected, truth, how)[0])
+    return row | columns("auroc", auroc(chains, truth < INFLATED, below[INFLATED], how))
 
 
 def _mean_difference(values: np.ndarray) -> float:

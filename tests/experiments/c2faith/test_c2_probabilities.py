@@ -210,6 +210,8 @@ def test_coverage_by_hand_and_against_scipy() -> None:
     assert kept["rps_base"] == pytest.approx(np.abs(truth[:, None] - truth).mean() / 2)
     said = np.argmax(p, axis=1) / 4
     assert kept["rps_score"] == pytest.approx(np.abs(said - truth).mean())
+    not_inflated = np.array(p)[:, :3].sum(axis=1)
+    assert kept["auroc"] == pytest.approx(roc_auc_score(truth < 0.75, not_inflated))
     held = np.array(references[:36]) / 4
     assert reference["bias"] == pytest.approx((expected[:36] - held).mean())
     bins = where(coverage_calibration_table(judged), truth="reference")
