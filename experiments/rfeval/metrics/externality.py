@@ -43,6 +43,7 @@ OVERLAPS: Mapping[str, Callable[[Words, Words], float]] = {
 """Of the problem's words and those of r′, none of the two empty. `in_r_prime`: the share of r′
 that the problem has; `in_question`: the share of the problem that r′ takes up."""
 EXTERNALITY = ["task", "item", "overlap", "context", "delta", "n_question", "n_r_prime"]
+BY_MODEL = ["reader", "model", "overlap", "context", "n", "mean", "std"]
 SUMMARY = ["task", "overlap", "context", "n", "mean", "std", "median", "p75", "p90"]
 SUMMARY += ["small_vocabulary"]
 
@@ -122,3 +123,18 @@ def externality_table(deltas: pd.DataFrame) -> pd.DataFrame:
         row = {**key, "n": len(of), "mean": delta.mean(), "std": std, "median": median}
         made.append(row | {"p75": p75, "p90": p90, "small_vocabulary": few.mean()})
     return pd.DataFrame(made, columns=SUMMARY)
+
+
+def externality_by_model(deltas: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
+    """Δ over the items of which each model's both outputs are well-formed (Table 11).
+
+    Δ is a matter of the items alone: models differ by what is left out.
+    """
+    whole = scored.loc[~scored["exclusion"].isin(["global", "unfinished"])]
+    joined = whole[["reader", "model", "task", "item"]].merge(deltas, on=["task", "item"])
+    made = []
+    for key, of in groups(joined, ("reader", "model", "overlap", "context")):
+        delta = numbers(of["delta"])
+        std = float(delta.std(ddof=1)) if len(of) > 1 else math.nan
+        made.append({**key, "n": len(of), "mean": delta.mean(), "std": std})
+    return pd.DataFrame(made, columns=BY_MODEL)

@@ -46,6 +46,9 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
         ValueError: a column is missing, two rows are of one item, or a pair was judged without
             the stances that every judged pair has.
     """
+    if frame.empty:
+        kinds = dict.fromkeys(RIGHT, float) | dict.fromkeys(FLAWS, bool)
+        return pd.DataFrame(columns=list(COLUMNS)).astype(kinds)
     if missing := [c for c in COLUMNS if c not in frame.columns]:
         raise ValueError(f"rfeval frame: no column {missing[0]!r}; it needs {', '.join(COLUMNS)}")
     made: dict[str, Any] = {}
@@ -96,6 +99,13 @@ def groups(
     """Every combination of values in the named columns, in the order of the frame."""
     for key, of in frame.groupby(list(names), sort=False, dropna=False):
         yield dict(zip(names, cast(tuple, key), strict=True)), of
+
+
+def only(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """So many columns, in that order; a frame of its own."""
+    found = frame[list(names)]
+    assert isinstance(found, pd.DataFrame)
+    return found.copy()
 
 
 def count(mask: Any) -> int:

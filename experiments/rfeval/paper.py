@@ -1,0 +1,220 @@
+"""RFEval's tables in the paper's own layout, from the tidy tables.
+
+CSV keeps fractions; what is printed has the paper's headings and percents. The paper has one
+reader of stances; a run may have several, each in rows of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from experiments.rfeval.items import ABBREVIATIONS, TASKS
+from experiments.rfeval.metrics.chains import EXCLUSIONS
+from experiments.rfeval.metrics.failures import (
+    BASELINE_LINKS,
+    CAUSALITY,
+    INTERVENED_LINKS,
+    VIOLATIONS,
+)
+from experiments.rfeval.metrics.frames import OVERALL, WAY, groups, numbers, only
+from experiments.tables.paper import PaperTable
+
+LINK_NAMES = {"pr": "r′→r", "re": "r→e", "ea": "e→a", "ra": "r→a"}
+VIOLATION_NAMES: dict[str, str] = dict(
+    zip(VIOLATIONS, ("χ(o)=0", "χ(o′)=0", "κ=0", "Other"), strict=True)
+)
+CAUSALITY_NAMES: dict[str, str] = {c: c.capitalize() for c in CAUSALITY}
+_HEADS = {"reader": "Reader", "model": "Model", "by": "By", "group": "Group"}
+
+
+def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
+    """The paper's tables by number, those without rows too."""
+    shares, places = tables["rf_failure_shares"], tables["rf_failure_locations"]
+    violation = shares.loc[shares["statistic"] == "violation"]
+    baseline = places.loc[places["statistic"] == "baseline_break"]
+    intervened = places.loc[places["statistic"] == "intervened_break"]
+    made = [
+        table_2(tables["rfeval"]),
+        table_3(tables["rf_regimes"]),
+        table_10(tables["rf_externality"]),
+        table_11(tables["rf_externality_by_model"]),
+        table_12(tables["rf_lengths"]),
+        table_13(tables["rf_waterfall"]),
+        table_14(tables["rf_lengths"]),
+        table_16(tables["rf_coverage_quartiles"]),
+    ]
+    for pair, data, values, names in (
+        ((17, 21), violation, VIOLATIONS, VIOLATION_NAMES),
+        ((18, 22), baseline, BASELINE_LINKS, LINK_NAMES),
+        ((19, 23), intervened, INTERVENED_LINKS, LINK_NAMES),
+        ((20, 24), tables["rf_causality"], CAUSALITY, CAUSALITY_NAMES),
+    ):
+        for number, by in zip(pair, ("model", "task"), strict=True):
+            made.append(_shares(number, data, by, values, names))
+    return [*made, table_25(tables["rfeval"]), table_27(tables["rf_per_step"])]
+
+
+def table_2(rf: pd.DataFrame) -> PaperTable:
+    """RF in percent and coverage, a row per model, a pair of columns per task."""
+    columns = ("rf", "contrast_coverage", "n_included")
+
+    def shown(row: Mapping[str, Any]) -> dict[str, str]:
+        return {"RF": _number(row["rf"], 2, 100), "c": _number(row["contrast_coverage"], 2)}
+
+    return _by_task("paper_rf_table2", rf, columns, shown)
+
+
+def table_3(regimes: pd.DataFrame) -> PaperTable:
+    """RF and coverage by post-training regime, a column per family."""
+    made = []
+    for key, of in groups(regimes, ("reader", "regime")):
+        row: dict[str, Any] = {"Reader": key["reader"], "Variant": key["regime"]}
+        for r in of.to_dict("records"):
+            both = _number(r["rf"], 2, 100), _number(r["contrast_coverage"], 2)
+            row[str(r["family"])] = " / ".join(both)
+        made.append(row)
+    return PaperTable("paper_rf_table3", regimes, pd.DataFrame(made).fillna("–"))
+
+
+def table_10(externality: pd.DataFrame) -> PaperTable:
+    """Δ by task; the paper has one overlap, here each has its rows."""
+    heads = {"task": "Task", "overlap": "Overlap", "context": "Context", "n": "Count"}
+    places = {"mean": "Mean", "std": "Std", "median": "Median", "p75": "P75", "p90": "P90"}
+    printed: dict[str, Any] = {title: externality[name].tolist() for name, title in heads.items()}
+    printed |= {title: _numbers(externality[name], 3) for name, title in places.items()}
+    printed["Small-vocab (%)"] = _numbers(externality["small_vocabulary"], 1, 100)
+    return PaperTable("paper_rf_table10", externality, pd.DataFrame(printed))
+
+
+def table_11(by_model: pd.DataFrame) -> PaperTable:
+    """Δ by model, over the pairs that are there."""
+    heads = {"reader": "Reader", "model": "Model", "overlap": "Overlap", "n": "Count"}
+    printed: dict[str, Any] = {title: by_model[name].tolist() for name, title in heads.items()}
+    printed |= {"Mean": _numbers(by_model["mean"], 3), "Std": _numbers(by_model["std"], 3)}
+    return PaperTable("paper_rf_table11", by_model, pd.DataFrame(printed))
+
+
+def table_12(lengths: pd.DataFrame) -> PaperTable:
+    """Hours of generation; what ran them is in the run's environment."""
+    overall = lengths.loc[lengths["task"] == OVERALL]
+    made = [
+        {"model": key["model"], "hours": numbers(of["total_seconds"]).sum() / 3600}
+        for key, of in groups(overall, ("model",))
+    ]
+    data = pd.DataFrame(made, columns=["model", "hours"])
+    printed = {"Model": data["model"].tolist(), "Hours": _numbers(data["hours"], 2)}
+    return PaperTable("paper_rf_table12", data, pd.DataFrame(printed))
+
+
+def table_13(waterfall: pd.DataFrame) -> PaperTable:
+    """Where all pairs of each model went."""
+    data = waterfall.loc[(waterfall["task"] == OVERALL) & (waterfall["model"] != OVERALL)]
+    names = ("Global Exclusion", "Unfinished/Truncated", "Evaluation Error", "Non-Contrast")
+    heads = {"reader": "Reader", "model": "Model", "n_total": "Total", "n_included": "Included"}
+    heads |= {f"n_{x}": name for x, name in zip(EXCLUSIONS, names, strict=True)}
+    printed = {title: data[name].tolist() for name, title in heads.items()}
+    return PaperTable("paper_rf_table13", data.reset_index(drop=True), pd.DataFrame(printed))
+
+
+def table_14(lengths: pd.DataFrame) -> PaperTable:
+    """Mean tokens of baseline (B) and intervened (I) outputs, by model and task."""
+    data = lengths.loc[lengths["task"] != OVERALL]
+    made = []
+    for key, of in groups(data, ("model",)):
+        row: dict[str, Any] = {"Model": key["model"]}
+        for task in _tasks(data):
+            for condition, head in (("baseline", "B"), ("intervened", "I")):
+                one = of.loc[(of["task"] == task) & (of["condition"] == condition)]
+                said = _number(one["mean_tokens"].iloc[0], 0) if len(one) else "–"
+                row[f"{_short(task)} {head}"] = said
+        made.append(row)
+    return PaperTable("paper_rf_table14", data.reset_index(drop=True), pd.DataFrame(made))
+
+
+def table_16(quartiles: pd.DataFrame) -> PaperTable:
+    """RF by quartile of coverage, all models' tasks pooled and all tasks' models."""
+    data = quartiles.loc[quartiles["group"] == OVERALL].reset_index(drop=True)
+    made = []
+    for key, of in groups(data, ("reader", "by")):
+        row: dict[str, Any] = {"Reader": key["reader"]}
+        row["Aggregation"] = f"By-{str(key['by']).capitalize()} (weighted)"
+        at = dict(zip(of["quartile"], of["rf"], strict=True))
+        for q, head in zip((1, 2, 3, 4), ("Q1 (Low)", "Q2", "Q3", "Q4 (High)"), strict=True):
+            row[head] = _number(at.get(q, math.nan), 3)
+        made.append(row)
+    return PaperTable("paper_rf_table16", data, pd.DataFrame(made))
+
+
+def table_25(rf: pd.DataFrame) -> PaperTable:
+    """Consistency of the baseline outputs alone, a column per task."""
+    columns = ("chi_baseline", "n_included")
+
+    def shown(row: Mapping[str, Any]) -> dict[str, str]:
+        return {"": _number(row["chi_baseline"], 4)}
+
+    return _by_task("paper_rf_table25", rf, columns, shown)
+
+
+def table_27(per_step: pd.DataFrame) -> PaperTable:
+    """RF taken step by step beside RF of whole blocks, in percent."""
+    made = []
+    for key, of in groups(per_step, WAY):
+        for column, metric in (("rf_per_step", "Per-Step"), ("rf", "Ours")):
+            row: dict[str, Any] = {_HEADS[name]: key[name] for name in WAY} | {"Metric": metric}
+            at = dict(zip(of["task"], of[column], strict=True))
+            for task in [*_tasks(per_step), OVERALL]:
+                row[_short(task)] = _number(at.get(task, math.nan), 2, 100)
+            made.append(row)
+    return PaperTable("paper_rf_table27", per_step, pd.DataFrame(made))
+
+
+def _by_task(name: str, rf: pd.DataFrame, columns: Sequence[str], shown: Any) -> PaperTable:
+    data = only(rf, [*WAY, "task", *columns])
+    made = []
+    for key, of in groups(data, WAY):
+        row: dict[str, Any] = {_HEADS[head]: key[head] for head in WAY}
+        by = {r["task"]: r for r in of.to_dict("records")}
+        nothing = dict.fromkeys(data.columns, math.nan)
+        for task in [*_tasks(data), OVERALL]:
+            for head, said in shown(by.get(task, nothing)).items():
+                row[f"{_short(task)} {head}".strip()] = said
+        made.append(row)
+    return PaperTable(name, data.reset_index(drop=True), pd.DataFrame(made))
+
+
+def _shares(
+    number: int, shares: pd.DataFrame, by: str, values: Sequence[str], names: Mapping[str, str]
+) -> PaperTable:
+    data = shares.loc[(shares["by"] == by) & (shares["group"] != OVERALL)]
+    if by == "task":
+        place = {task: i for i, task in enumerate(TASKS)}
+        data = data.sort_values("group", key=lambda g: g.map(place), kind="stable")
+    made = []
+    for key, of in groups(data, ("reader", "group")):
+        row: dict[str, Any] = {"Reader": key["reader"], by.capitalize(): key["group"]}
+        at = dict(zip(of["value"], of["share"], strict=True))
+        row |= {names[v]: _number(at.get(v, math.nan), 3) for v in values}
+        made.append(row | {"n": int(of["n_of"].iloc[0])})
+    return PaperTable(f"paper_rf_table{number}", data.reset_index(drop=True), pd.DataFrame(made))
+
+
+def _tasks(frame: pd.DataFrame) -> list[str]:
+    """Those of the frame, in the paper's order."""
+    there = set(frame["task"])
+    return [task for task in TASKS if task in there]
+
+
+def _short(task: str) -> str:
+    return {**ABBREVIATIONS, OVERALL: "Overall"}[task]
+
+
+def _numbers(values: Any, digits: int, times: float = 1) -> list[str]:
+    return [_number(v, digits, times) for v in values]
+
+
+def _number(value: Any, digits: int, times: float = 1) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value * times:.{digits}f}"

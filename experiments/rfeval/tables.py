@@ -1,0 +1,119 @@
+"""Every table of RFEval, from the tidy frames of judged outputs; pure functions, no disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from experiments.rfeval.metrics.accuracy import accuracy_association, accuracy_cells
+from experiments.rfeval.metrics.chains import scored
+from experiments.rfeval.metrics.coverage import coverage_quartiles
+from experiments.rfeval.metrics.evaluator import (
+    VALIDATION,
+    evaluator_validation,
+    reader_agreement,
+)
+from experiments.rfeval.metrics.externality import (
+    EXTERNALITY,
+    externality_by_model,
+    externality_of_items,
+    externality_table,
+)
+from experiments.rfeval.metrics.failures import (
+    behaviours,
+    causality_types,
+    failure_locations,
+    failure_shares,
+)
+from experiments.rfeval.metrics.faithfulness import (
+    exclusion_reasons,
+    regime_table,
+    rf_table,
+    waterfall,
+)
+from experiments.rfeval.metrics.lengths import length_table
+from experiments.rfeval.metrics.steps import PER_STEP, per_step, per_step_table, step_ranks
+from experiments.rfeval.paper import paper_tables
+from experiments.tables import stats
+
+__all__ = ["RfFrames", "tables"]
+
+
+@dataclass(frozen=True)
+class RfFrames:
+    """What was judged, and what is known beside it. What was not run is an empty frame."""
+
+    judged: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """A row per reader, model, task and item: `metrics.frames.checked`."""
+    lengths: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """A row per output: `metrics.lengths.LENGTHS`."""
+    items: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """A row per item: `task`, `item`, `question`, `options`, `context`, `r_prime`."""
+    steps: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """A row per part of an output judged step by step: `metrics.steps.STEPS`."""
+    annotations: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """People's labels: `metrics.evaluator.ANNOTATIONS`."""
+    evaluator: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """What the reader that is held against them said: `metrics.evaluator.DECISION`, `label`."""
+
+
+def tables(
+    frames: RfFrames,
+    regimes: Mapping[str, tuple[str, str]] | None = None,
+    *,
+    paper_compat: bool = False,
+    seed: int = 0,
+    resamples: int = stats.RESAMPLES,
+) -> dict[str, pd.DataFrame]:
+    """The tidy tables by name, and the paper's in its own layout (`paper_rf_table2` ...).
+
+    Args:
+        regimes: model -> family and post-training regime (`metrics.faithfulness.regime_table`).
+        paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
+    """
+    made = _tidy(frames, regimes or {}, paper_compat, seed, resamples)
+    return made | {table.name: table.data for table in paper_tables(made)}
+
+
+def _tidy(
+    frames: RfFrames,
+    regimes: Mapping[str, tuple[str, str]],
+    paper_compat: bool,
+    seed: int,
+    resamples: int,
+) -> dict[str, pd.DataFrame]:
+    pairs = scored(frames.judged, paper_compat)
+    rf = rf_table(pairs)
+    cells = accuracy_cells(pairs)
+    deltas = pd.DataFrame(columns=EXTERNALITY)
+    if not frames.items.empty:
+        deltas = externality_of_items(frames.items)
+    by_step = pd.DataFrame(columns=PER_STEP)
+    if not frames.steps.empty:
+        by_step = per_step_table(per_step(pairs, frames.steps))
+    validation = pd.DataFrame(columns=VALIDATION)
+    if not frames.annotations.empty:
+        validation = evaluator_validation(frames.annotations, frames.evaluator)
+    return {
+        "rfeval": rf,
+        "rf_pairs": pairs,
+        "rf_waterfall": waterfall(pairs),
+        "rf_exclusion_reasons": exclusion_reasons(pairs),
+        "rf_regimes": regime_table(rf, regimes),
+        "rf_failure_shares": failure_shares(pairs),
+        "rf_failure_locations": failure_locations(pairs),
+        "rf_causality": causality_types(pairs),
+        "rf_behaviours": behaviours(pairs),
+        "rf_coverage_quartiles": coverage_quartiles(rf),
+        "rf_accuracy": cells,
+        "rf_accuracy_association": accuracy_association(cells, seed, resamples),
+        "rf_externality": externality_table(deltas),
+        "rf_externality_by_model": externality_by_model(deltas, pairs),
+        "rf_lengths": length_table(frames.lengths),
+        "rf_per_step": by_step,
+        "rf_per_step_ranks": step_ranks(by_step),
+        "rf_readers": reader_agreement(pairs),
+        "rf_evaluator": validation,
+    }
