@@ -16,13 +16,15 @@ from pydantic import Field as Checked
 from interp.errors import UserError, did_you_mean
 from probes.judge.form import Field, Form
 
-RfTask = Literal["baseline", "intervened", "stance", "flaw"]
+RfTask = Literal["baseline", "intervened", "stance", "flaw", "validate"]
 QUESTIONS = "rf_questions"
+NO_FORMS = (QUESTIONS, "rf_generate")
 PLACES: dict[str, tuple[str, ...]] = {
     "baseline": ("problem", "stances", "reasoning", "explanation", "answer"),
     "intervened": ("problem", "stances", "r_prime", "reasoning", "explanation", "answer"),
     "stance": ("problem", "stances", "part"),
     "flaw": ("before", "part"),
+    "validate": ("problem", "r_prime", "flaw"),
 }
 """What a template of each kind has to show."""
 OPTIONAL = ("problem", "gold", "stances")
@@ -65,6 +67,11 @@ _ASKED: dict[str, dict[str, str]] = {
     },
     "stance": {"stance": "label"},
     "flaw": {"identifies_flaw": "boolean"},
+    "validate": {
+        **dict.fromkeys(("misleading_sufficiency", "logical_soundness"), "boolean"),
+        **dict.fromkeys(("plausible_subtlety", "uniqueness"), "boolean"),
+        "decision": "label",
+    },
 }
 """The fields that every form of a kind has, by the paper's names; further ones may stand beside."""
 
@@ -117,7 +124,9 @@ def judge_forms(folder: Path | None = None) -> dict[str, RfForm]:
     """
     read = _texts(folder)
     return {
-        name: _form(name, text, where) for name, (text, where) in read.items() if name != QUESTIONS
+        name: _form(name, text, where)
+        for name, (text, where) in read.items()
+        if name not in NO_FORMS
     }
 
 
