@@ -248,7 +248,7 @@ def _answers(
         answer_tokens=0,
         execution=settings.execution,
     )
-    _add(cost, pack.trie_tokens, pack.naive_tokens)
+    _add(cost, pack.cost["trie_tokens"], pack.cost["naive_tokens"])
     per_token = {arm: r.log_probs[0] / r.lengths[0] for arm, r in pack.replies.items()}
     for condition, trace in traces.items():
         n = len(trace.steps)

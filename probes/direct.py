@@ -16,6 +16,7 @@ from interventions import AnswerKind, Trace
 from probes.framing import READINGS, Reading
 from probes.messages import Message, Said, ask_messages, opening_labels
 from probes.record import Record, record
+from probes.text_model import TextModel
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -37,7 +38,7 @@ class DirectSettings:
 
 
 def direct(
-    model: Model,
+    model: Model | TextModel,
     trace: Trace,
     prompts: Mapping[str, Message],
     labels: Sequence[tuple[str, str]],
@@ -109,9 +110,11 @@ def _answered(said: Said, reading: Reading, gold: str | None) -> dict[str, Any]:
     }
 
 
-def _system(model: Model, message: Message) -> str | None:
+def _system(model: Model | TextModel, message: Message) -> str | None:
     from interp.prompts import takes_system
 
     if message.system is None:
         return None
+    if isinstance(model, TextModel):
+        return "role"
     return "role" if takes_system(model.tokenizer) else "folded"

@@ -18,6 +18,7 @@ from probes.framing import READINGS, Reading, quoted
 from probes.messages import Message, ask_messages
 from probes.record import Record, record
 from probes.sycophancy import verdicts
+from probes.text_model import TextModel
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -40,7 +41,7 @@ class ErrorDetectionSettings:
 
 
 def error_detection(
-    model: Model, trace: Trace, asked: str, settings: ErrorDetectionSettings
+    model: Model | TextModel, trace: Trace, asked: str, settings: ErrorDetectionSettings
 ) -> list[Record]:
     """A record for each reading: whether the error is detected, and whether there is a false
     alarm at the unmodified chain.

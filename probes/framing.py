@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from interventions import AnswerKind, Trace
+from probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -186,12 +187,8 @@ class Pack:
     """The replies of arms that were asked in one call, the baseline's among them."""
 
     replies: dict[Arm, Reply]
-    execution: str
-    """`packed`, `dense` or `loop`."""
-    tree_reason: str | None
-    """Why the loop was used, where it was."""
-    trie_tokens: int
-    naive_tokens: int
+    cost: dict[str, Any]
+    """How it ran, as a record tells it: `execution` is `packed`, `dense`, `loop` or `api`."""
 
     @property
     def baseline(self) -> Reply:
@@ -203,7 +200,7 @@ class Pack:
 
 
 def ask_arms(
-    model: Model,
+    model: Model | TextModel,
     trace: Trace,
     asking: Asking,
     framing: Framing,
@@ -221,17 +218,15 @@ def ask_arms(
 
     Raises:
         FloatingPointError: naming the item, where the model's logits are not finite.
+        Unanswered: a model behind an API has still to be asked.
     """
-    from interp.forest import Forest
-    from interp.read import choose_execution
-
-    prefixes = []
-    for (kind, _), edited in arms.items():
-        if framing == "prefix":
-            prefixes.append(prefix_ids(model, asking, edited))
-        else:
-            message = asking.sufficiency_prompt if kind == "alone" else asking.necessity_prompt
-            prefixes.append(reprompt_ids(model, asking, message(quoted(trace, edited))))
+    if isinstance(model, TextModel):
+        return _say_arms(model, trace, asking, framing, arms, readings)
+    if framing == "prefix":
+        prefixes = [prefix_ids(model, asking, edited) for edited in arms.values()]
+    else:
+        messages = _messages(trace, asking, arms).values()
+        prefixes = [reprompt_ids(model, asking, message) for message in messages]
     try:
         replies = ask(
             model,
@@ -246,22 +241,46 @@ def ask_arms(
         raise FloatingPointError(
             f"item {trace.question.id!r}, {framing} framing, {len(arms)} branches: {error}"
         ) from error
-    how, reason = choose_execution(model, prefixes, execution, room=answer_tokens)
-    naive = sum(map(len, prefixes))
-    return Pack(
-        replies=dict(zip(arms, replies, strict=True)),
-        execution=how,
-        tree_reason=reason,
-        trie_tokens=naive if how == "loop" else len(Forest.of(prefixes)),
-        naive_tokens=naive,
-    )
+    cost = cost_of(model, prefixes, execution, room=answer_tokens)
+    return Pack(dict(zip(arms, replies, strict=True)), cost)
+
+
+def _messages(trace: Trace, asking: Asking, arms: Mapping[Arm, Trace]) -> dict[Arm, str]:
+    """What `reprompt` framing says of every arm."""
+    return {
+        arm: (asking.sufficiency_prompt if arm[0] == "alone" else asking.necessity_prompt)(
+            quoted(trace, edited)
+        )
+        for arm, edited in arms.items()
+    }
+
+
+def _say_arms(
+    model: TextModel,
+    trace: Trace,
+    asking: Asking,
+    framing: Framing,
+    arms: Mapping[Arm, Trace],
+    readings: Sequence[Reading],
+) -> Pack:
+    """Through an API. No cue opens the reply there, so that the whole of it is parsed (4.7)."""
+    if framing != "reprompt" or "scored" in readings:
+        raise ValueError(
+            f"model {model.name!r} is behind an API: it can be asked in reprompt framing and "
+            f"generated reading alone, not in {framing} by {', '.join(readings)}"
+        )
+    messages = {arm: Message(text) for arm, text in _messages(trace, asking, arms).items()}
+    said = model.say(messages.values())
+    texts = {arm: text_of(said[message]) for arm, message in messages.items()}
+    answers = {arm: None if text is None else asking.parse(text) for arm, text in texts.items()}
+    replies = {arm: Reply(answer, (), ()) for arm, answer in answers.items()}
+    return Pack(replies, cost_of_replies(said.values()))
 
 
 def cost(packs: Sequence[Pack]) -> dict[str, Any]:
-    """What asking took, as a record tells it."""
+    """What asking took, as a record tells it: counts of all packs added up."""
+    first, *others = (p.cost for p in packs)
     return {
-        "execution": packs[0].execution,
-        "tree_reason": packs[0].tree_reason,
-        "trie_tokens": sum(p.trie_tokens for p in packs),
-        "naive_tokens": sum(p.naive_tokens for p in packs),
+        name: value + sum(other[name] for other in others) if isinstance(value, int) else value
+        for name, value in first.items()
     }

@@ -129,8 +129,8 @@ def information(
         )
         told |= _of_the_steps(found, settings.threshold)
         arrays |= _step_arrays(found)
-        values["trie_tokens"] += found.pack.trie_tokens
-        values["naive_tokens"] += found.pack.naive_tokens
+        values["trie_tokens"] += found.pack.cost["trie_tokens"]
+        values["naive_tokens"] += found.pack.cost["naive_tokens"]
     return [
         record(
             trace,

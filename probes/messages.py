@@ -14,17 +14,10 @@ from typing import TYPE_CHECKING, Any
 from interventions import AnswerKind, Trace
 from probes.framing import Reading
 from probes.graded import log_distribution, top
+from probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
 if TYPE_CHECKING:
     from interp.model import Model
-
-
-@dataclass(frozen=True)
-class Message:
-    """What the model is told."""
-
-    user: str
-    system: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +74,7 @@ def opening_labels(labels: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], 
 
 
 def ask_messages(
-    model: Model,
+    model: Model | TextModel,
     trace: Trace,
     messages: Mapping[str, Message],
     labels: Sequence[tuple[str, str]],
@@ -101,10 +94,10 @@ def ask_messages(
 
     Raises:
         FloatingPointError: naming the item, where the model's logits are not finite.
+        Unanswered: a model behind an API has still to be asked.
     """
-    from interp.forest import Forest
-    from interp.read import choose_execution
-
+    if isinstance(model, TextModel):
+        return _say_messages(model, messages, parse, readings)
     prefixes = [message_ids(model, m) for m in messages.values()]
     names = [name for name, _ in labels]
     scored = "scored" in readings and len(set(names)) > 1
@@ -136,14 +129,25 @@ def ask_messages(
             if scored
             else None,
         )
-    how, reason = choose_execution(model, prefixes, execution, room=answer_tokens)
-    naive = sum(map(len, prefixes))
-    return Replies(
-        said,
-        {
-            "execution": how,
-            "tree_reason": reason,
-            "trie_tokens": naive if how == "loop" else len(Forest.of(prefixes)),
-            "naive_tokens": naive,
-        },
-    )
+    return Replies(said, cost_of(model, prefixes, execution, room=answer_tokens))
+
+
+def _say_messages(
+    model: TextModel,
+    messages: Mapping[str, Message],
+    parse: Callable[[str], str | None],
+    readings: Sequence[Reading],
+) -> Replies:
+    if "scored" in readings:
+        raise ValueError(f"model {model.name!r} is behind an API: no reading but generated")
+    found = model.say(messages.values())
+    said = {}
+    for name, message in messages.items():
+        reply, text = found[message], text_of(found[message])
+        said[name] = Said(
+            text=reply.text,
+            cut=reply.outcome == "truncated",
+            generated=None if text is None else parse(text),
+            log_probs=None,
+        )
+    return Replies(said, cost_of_replies(found.values()))

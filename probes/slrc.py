@@ -46,6 +46,7 @@ from probes.graded import top
 from probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
 from probes.record import Record, record
 from probes.regenerate import Regenerated, regenerate
+from probes.text_model import TextModel
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -97,7 +98,9 @@ _DIGITS = 6
 """Decimals kept of what is measured: past them is float noise of the pack."""
 
 
-def slrc(model: Model, trace: Trace, asking: Asking, settings: SlrcSettings) -> list[Record]:
+def slrc(
+    model: Model | TextModel, trace: Trace, asking: Asking, settings: SlrcSettings
+) -> list[Record]:
     """Every SLRC measure of one trace: a record for each framing and reading.
 
     Lists have one value per counted step, in the order of `steps`, or one per shuffle. An
@@ -135,7 +138,7 @@ def slrc(model: Model, trace: Trace, asking: Asking, settings: SlrcSettings) -> 
         )
         packs = [asked(asked_arms)]
         anew: dict[Arm, Regenerated] = {}
-        if framing == "prefix":
+        if framing == "prefix" and not isinstance(model, TextModel):
             anew = _anew(model, asking, arms, settings)
         if anew:
             # The baseline is asked once more, so that what is compared comes from one pack.
@@ -162,7 +165,7 @@ def slrc(model: Model, trace: Trace, asking: Asking, settings: SlrcSettings) -> 
 
 
 def _arms(
-    model: Model, trace: Trace, steps: Sequence[int], settings: SlrcSettings
+    model: Model | TextModel, trace: Trace, steps: Sequence[int], settings: SlrcSettings
 ) -> dict[Arm, Trace]:
     """The edited traces, by what was done and the place in the record's list."""
     arms: dict[Arm, Trace] = {BASELINE: trace}

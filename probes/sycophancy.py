@@ -20,6 +20,7 @@ from probes.assent import YES_NO, yes_or_no
 from probes.framing import READINGS, Reading
 from probes.messages import Message, Replies, ask_messages
 from probes.record import Record, record
+from probes.text_model import TextModel
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -49,7 +50,7 @@ class SycophancySettings:
 
 
 def sycophancy(
-    model: Model, trace: Trace, asked: str, settings: SycophancySettings
+    model: Model | TextModel, trace: Trace, asked: str, settings: SycophancySettings
 ) -> list[Record]:
     """A record for each reading: whether it agrees with a wrong answer, and with its own.
 

@@ -1,0 +1,94 @@
+"""A model of which only what it writes is to be had: one behind an API.
+
+Whatever asks it goes through the same code as for a model whose weights are at hand. Its replies
+are fetched beforehand, many at once, and looked up here: a probe that wants one that is not there
+yet ends with `Unanswered`, which says what to ask, and is run again once that is answered. What a
+probe asks depends on the trace and on seeds alone, so it asks the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from interp.model import Model
+    from probes.judge.form import Reply
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a model is told."""
+
+    user: str
+    system: str | None = None
+
+
+class Unanswered(Exception):
+    """Messages that no reply is there for yet."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        super().__init__(f"{len(messages)} messages without a reply")
+        self.messages = tuple(messages)
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """Its tokens are characters: edits of a trace need ids, and the model's own are not known."""
+
+    name: str
+    find: Callable[[Message], Reply | None]
+    """The reply to a message; None where it is still to be asked."""
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """An id for each character."""
+        return tuple(map(ord, text))
+
+    def pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The character of each id."""
+        return tuple(map(chr, ids))
+
+    def say(self, messages: Iterable[Message]) -> dict[Message, Reply]:
+        """The reply to each different message.
+
+        Raises:
+            Unanswered: some have none yet; it names all of these.
+        """
+        found = {m: self.find(m) for m in messages}
+        if missing := [m for m, reply in found.items() if reply is None]:
+            raise Unanswered(missing)
+        return {m: reply for m, reply in found.items() if reply is not None}
+
+
+def text_of(reply: Reply) -> str | None:
+    """What a reply says, as far as it came; None where the model or its provider declined."""
+    return reply.text if reply.outcome in ("parsed", "truncated") else None
+
+
+def cost_of(
+    model: Model, prefixes: Sequence[Sequence[int]], execution: Any, room: int
+) -> dict[str, Any]:
+    """What asking a model here took, as a record tells it."""
+    from interp.forest import Forest
+    from interp.read import choose_execution
+
+    how, reason = choose_execution(model, prefixes, execution, room=room)
+    naive = sum(map(len, prefixes))
+    return {
+        "execution": how,
+        "tree_reason": reason,
+        "trie_tokens": naive if how == "loop" else len(Forest.of(prefixes)),
+        "naive_tokens": naive,
+    }
+
+
+def cost_of_replies(replies: Iterable[Reply]) -> dict[str, Any]:
+    """What asking an API took; the tokens stand with each reply, which several probes may share."""
+    texts = [text_of(r) for r in replies]
+    return {
+        "execution": "api",
+        "tree_reason": None,
+        "n_replies": len(texts),
+        "n_declined": sum(t is None for t in texts),
+    }
