@@ -13,6 +13,9 @@ _STRETCH, _STRETCHES = 1 << 20, 32
 def fingerprint(model: str, revision: str | None) -> str | None:
     """What tells these weights from others of the same name, without reading them all."""
     scheme, _, rest = model.partition(":")
+    if scheme == "api":
+        # whoever serves it may change it unseen
+        return None
     if scheme == "bundled" and rest in PACKAGED:
         return PACKAGED[rest].sha256
     if scheme == "planted":

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.config.judge import API, JudgeConfig, Reading
+from experiments.config.api import API, ApiSection
+from experiments.config.judge import JudgeConfig, Reading
 
 if TYPE_CHECKING:
     from interp.model import Model
+    from probes.judge.api import ApiJudge
     from probes.judge.form import Judge
     from probes.judge.spend import Budget
 
 
-def api_judge(name: str, c: JudgeConfig, budget: Budget) -> Judge:
-    """A judge asked over the network.
+def api_judge(name: str, c: ApiSection, budget: Budget) -> ApiJudge:
+    """A model asked over the network, as judge or for what it writes.
 
     Raises:
         UserError: its provider, package, key or address is missing: before any call.
@@ -29,7 +31,7 @@ def api_judge(name: str, c: JudgeConfig, budget: Budget) -> Judge:
         max_tokens=c.max_tokens,
         reasoning_effort=c.reasoning_effort,
         reasoning_tokens=c.reasoning_tokens,
-        structured=c.structured,
+        structured=c.structured if isinstance(c, JudgeConfig) else "prompt",
         attempts=c.attempts,
         max_connections=c.max_connections,
         max_retries=c.max_retries,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from interp.model import Model
     from interventions.trace import Question, Trace
     from probes.record import Record
+    from probes.text_model import TextModel
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Probe:
 
     name: str
     summary: str
-    measure: Callable[[Model, Task, Trace, RunConfig], list[Record]]
+    measure: Callable[[Any, Task, Trace, RunConfig], list[Record]]
+    """Of a model; where `from_outside`, a `probes.text_model.TextModel` will do."""
     settings: Callable[[RunConfig], dict[str, Any]]
     """Everything of the config that its numbers depend on."""
     words: Callable[[Task, Question], dict[str, Any]]
@@ -34,9 +36,11 @@ class Probe:
     """Continuations asked about, for a trace of so many steps."""
     on_excluded: bool = False
     """Whether it also runs where the trace cannot be edited: it asks about the question alone."""
+    from_outside: bool = False
+    """Whether a model of which only what it writes is to be had can be measured."""
 
 
-def _slrc(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+def _slrc(model: Model | TextModel, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
     from experiments.traces import asking_for
     from probes.slrc import SlrcSettings, slrc
 
@@ -72,7 +76,7 @@ def _slrc_branches(steps: int, config: RunConfig) -> int:
     return len(c.framings) * (1 + steps * (len(c.edits) + 1) + c.shuffles)
 
 
-def _direct(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+def _direct(model: Model | TextModel, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
     from probes.direct import DirectSettings, direct
     from probes.messages import Message
 
@@ -91,7 +95,9 @@ def _direct(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[R
     )
 
 
-def _sycophancy(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+def _sycophancy(
+    model: Model | TextModel, task: Task, trace: Trace, config: RunConfig
+) -> list[Record]:
     from probes.sycophancy import SycophancySettings, sycophancy
 
     c = config.sycophancy
@@ -101,7 +107,9 @@ def _sycophancy(model: Model, task: Task, trace: Trace, config: RunConfig) -> li
     return sycophancy(model, trace, task.cot_prompt(trace.question), settings)
 
 
-def _error_detection(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
+def _error_detection(
+    model: Model | TextModel, task: Task, trace: Trace, config: RunConfig
+) -> list[Record]:
     from probes.error_detection import ErrorDetectionSettings, error_detection
 
     c = config.error_detection
@@ -267,6 +275,7 @@ PROBES: dict[str, Probe] = {
         _slrc_settings,
         _slrc_words,
         _slrc_branches,
+        from_outside=True,
     ),
     "direct": Probe(
         "direct",
@@ -276,6 +285,7 @@ PROBES: dict[str, Probe] = {
         _direct_words,
         lambda steps, config: 3,
         on_excluded=True,
+        from_outside=True,
     ),
     "sycophancy": Probe(
         "sycophancy",
@@ -284,6 +294,7 @@ PROBES: dict[str, Probe] = {
         lambda config: config.sycophancy.model_dump(mode="json") | {"seed": config.seed},
         _chain_words,
         lambda steps, config: 2,
+        from_outside=True,
     ),
     "error_detection": Probe(
         "error_detection",
@@ -292,6 +303,7 @@ PROBES: dict[str, Probe] = {
         lambda config: config.error_detection.model_dump(mode="json") | {"seed": config.seed},
         _chain_words,
         lambda steps, config: 2,
+        from_outside=True,
     ),
     "attention": Probe(
         "attention",

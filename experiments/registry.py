@@ -5,6 +5,7 @@ Cheap to import: nothing here reads weights or loads torch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -14,10 +15,23 @@ from experiments.tasks import TASKS, get_task
 from interp.errors import did_you_mean
 from interp.sources import PACKAGED
 
+API = "api:"
+"""Before the name of a model that is asked over the network; any other name is a model here."""
+
 
 def probe_problem(name: str) -> str | None:
     """Why `name` is no probe, or None if it is one."""
     return None if name in PROBES else _unknown("probe", name, list(PROBES))
+
+
+def probes_of(model: str, probes: Sequence[str]) -> list[str]:
+    """The probes that can be taken of a model: of one behind an API those that only ask it."""
+    return [p for p in probes if PROBES[p].from_outside or not model.startswith(API)]
+
+
+def outside_probes() -> list[str]:
+    """The probes that can be taken of a model behind an API."""
+    return [name for name, probe in PROBES.items() if probe.from_outside]
 
 
 def model_names() -> list[str]:
@@ -25,8 +39,17 @@ def model_names() -> list[str]:
     return [*(f"planted:{name}" for name in PLANTS), *(f"bundled:{n}" for n in PACKAGED)]
 
 
-def model_problem(name: str) -> str | None:
-    """Why `name` cannot be a model, as far as can be said without loading it."""
+def model_problem(name: str, api: bool = False) -> str | None:
+    """Why `name` cannot be a model, as far as can be said without loading it.
+
+    Args:
+        api: whether one behind an API will do.
+    """
+    if name.startswith(API):
+        if not api:
+            return f"{name!r} is behind an API and shows nothing of its inside; name a model here"
+        named = "/" in name.removeprefix(API)
+        return None if named else f"{name!r} names no provider; write it as {API}openai/gpt-4.1"
     known = model_names()
     if name in known or Path(name).expanduser().exists():
         return None
@@ -74,6 +97,7 @@ def model_rows() -> list[tuple[str, str]]:
         ("ORG/NAME", "any causal language model of the Hugging Face hub"),
         ("FOLDER", "what save_pretrained wrote"),
         ("FILE.gguf", "a GGUF file, dequantised at load"),
+        ("api:PROVIDER/MODEL", "a model behind an API, of which only what it writes is to be had"),
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.config.judge import API, JudgeConfig, SpendConfig
+from experiments.config.api import API, ApiSection, SpendConfig
 from experiments.listing import columns
 from experiments.prices import read_prices
 from experiments.runs.ledger import Ledger
@@ -50,7 +50,7 @@ def budget_of(spend: SpendConfig, store: Store, models: Iterable[str]) -> Budget
 
 
 def spending_lines(
-    asks: Mapping[str, Sequence[Ask | Writing]], judge: JudgeConfig, spend: SpendConfig
+    asks: Mapping[str, Sequence[Ask | Writing]], judge: ApiSection, spend: SpendConfig
 ) -> list[str]:
     """What the asks still to be put to APIs would use, for `--dry-run`; none without any."""
     from probes.judge.spend import estimate

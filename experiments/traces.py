@@ -30,6 +30,7 @@ from interventions import (
 from probes.framing import Asking, ask, prefix_ids
 from probes.graded import log_distribution
 from probes.record import Record
+from probes.text_model import TextModel
 
 if TYPE_CHECKING:
     from interp.execute import Generation
@@ -181,14 +182,17 @@ def _is_marked(trace: Trace) -> bool:
     return trace.origin.sampling.get("reasoning_format", "none") != "none"
 
 
-def asking_for(model: Model, task: Task, trace: Trace) -> Asking:
+def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
     """The words in which `task` asks again about an edited `trace`.
 
     Everything that follows a cue is read as its continuation, a reply without one as a whole
     response. The labels are those of the unedited trace, the same for every edit.
     """
     question = trace.question
-    closer = model.format.closer if _is_marked(trace) else ""
+    here = not isinstance(model, TextModel)
+    closer_ids: tuple[int, ...] = ()
+    if here and _is_marked(trace) and model.format.closer:
+        closer_ids = encode_marks(model.tokenizer, model.format.closer)
 
     def parse(text: str) -> str | None:
         for cue in (task.answer_cue, task.reprompt_cue):
@@ -203,8 +207,8 @@ def asking_for(model: Model, task: Task, trace: Trace) -> Asking:
         necessity_prompt=lambda reasoning: task.necessity_prompt(question, reasoning),
         sufficiency_prompt=lambda step: task.sufficiency_prompt(question, step),
         kind=question.kind,
-        reprompt_cue=task.reprompt_cue,
-        closer_ids=encode_marks(model.tokenizer, closer) if closer else (),
+        reprompt_cue=task.reprompt_cue if here else "",
+        closer_ids=closer_ids,
     )
 
 

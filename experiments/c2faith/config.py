@@ -6,8 +6,9 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
+from experiments.config.api import API, HOW_FAST, SpendConfig, service_of
 from experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
-from experiments.config.judge import API, JudgeConfig, JudgeName, SpendConfig, service_of
+from experiments.config.judge import JudgeConfig, JudgeName
 from experiments.config.run_config import ModelName
 
 Signal = Literal[
@@ -126,10 +127,7 @@ class C2FaithConfig(FolderConfig):
         "spend.",
         "prompts",  # a form's text decides by itself what was asked
         "token_budget",
-        "judge.max_connections",
-        "judge.max_retries",
-        "judge.timeout",
-        "judge.cache",
+        *(f"judge.{key}" for key in HOW_FAST),
     )
 
     benchmark: Literal["c2faith"]

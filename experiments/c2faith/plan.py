@@ -29,7 +29,8 @@ from experiments.c2faith.prompts import TaskForm, as_files
 from experiments.c2faith.saved import MANIFEST, Benchmark, differences, first_chains, load, save
 from experiments.c2faith.writing import WritingPlan, written
 from experiments.config import ConfigError
-from experiments.config.judge import API, JudgeConfig, Reading
+from experiments.config.api import API, DECIDES, DECIDES_API
+from experiments.config.judge import JudgeConfig, Reading
 from experiments.fingerprint import fingerprint
 from experiments.listing import columns, total
 from experiments.runs.folder import SCHEMA, has_records, make_folder, write_atomically
@@ -291,8 +292,8 @@ def decides(model: str, judge: JudgeConfig) -> dict[str, Any]:
     return {"model": model, "judge": {name: told[name] for name in how}}
 
 
-_OF_ALL = ("max_tokens", "temperature", "top_p", "attempts", "structured")
+_OF_ALL = (*DECIDES, "structured")
 _OF_MODELS_HERE = (
     *("thinking", "batch_size", "dtype", "device", "revision", "quantize", "device_map"),
 )
-_OF_API = ("base_url", "reasoning_effort", "reasoning_tokens", "extra_body")
+_OF_API = DECIDES_API

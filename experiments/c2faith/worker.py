@@ -17,7 +17,8 @@ from experiments.c2faith.config import C2FaithConfig
 from experiments.c2faith.plan import Judged
 from experiments.c2faith.planned import Planned
 from experiments.c2faith.writing import Rewrite
-from experiments.config.judge import API, JudgeConfig, Reading
+from experiments.config.api import API
+from experiments.config.judge import JudgeConfig, Reading
 from experiments.judges import api_judge, open_judge
 from experiments.runs.loading import load_for_run
 from experiments.runs.planfile import Shard, failures, missing

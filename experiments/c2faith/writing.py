@@ -19,7 +19,8 @@ from experiments.c2faith.prm800k import Source
 from experiments.c2faith.prompts import PlainPrompt, acausal_prompt
 from experiments.c2faith.rewrites import Request, rewrite_requests
 from experiments.c2faith.saved import Benchmark
-from experiments.config.judge import API, JudgeConfig
+from experiments.config.api import API
+from experiments.config.judge import JudgeConfig
 from experiments.fingerprint import fingerprint
 from experiments.runs.folder import SCHEMA
 from experiments.runs.index import Index

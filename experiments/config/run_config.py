@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from experiments import registry
+from experiments.config.api import API, HOW_FAST, SpendConfig, SubjectConfig
 from experiments.config.base import FolderConfig, OneOrMany, Section
 from experiments.config.errors import shown
 from experiments.config.probes import (
@@ -39,6 +40,11 @@ from experiments.tasks import base_name, task_problem
 
 T = TypeVar("T")
 
+FROM_OUTSIDE = {"framings": "reprompt", "readings": "generated"}
+"""How a model behind an API can be asked: it neither goes on with a text nor tells log-probs."""
+EDITS_FROM_OUTSIDE = ("remove", "corrupt")
+"""What can be quoted to it; `regenerate` and its control have it go on with a text."""
+
 
 def _known(check: Callable[[str], str | None]) -> AfterValidator:
     def validate(name: str) -> str:
@@ -52,13 +58,15 @@ def _known(check: Callable[[str], str | None]) -> AfterValidator:
 TaskName = Annotated[StrictStr, _known(task_problem)]
 ProbeName = Annotated[StrictStr, _known(registry.probe_problem)]
 ModelName = Annotated[StrictStr, _known(registry.model_problem)]
+SubjectName = Annotated[StrictStr, _known(lambda name: registry.model_problem(name, api=True))]
 
 
 class ModelConfig(Section):
     """The models to measure, and how their weights are held."""
 
-    name: Annotated[list[ModelName], *OneOrMany]
-    """One or several of: `bundled:NAME`, `planted:NAME`, a hub id, a folder, a .gguf file."""
+    name: Annotated[list[SubjectName], *OneOrMany]
+    """One or several of: `bundled:NAME`, `planted:NAME`, a hub id, a folder, a .gguf file; or
+    `api:PROVIDER/MODEL`, which is asked what can be asked from outside (section `api`)."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """`auto` is float32 on a CPU and bfloat16 on an accelerator."""
     device: StrictStr = "auto"
@@ -174,7 +182,15 @@ class ReportConfig(Section):
 class RunConfig(FolderConfig):
     """A run over traces: models write them, probes measure them."""
 
+    FREE: ClassVar[tuple[str, ...]] = (
+        *FolderConfig.FREE,
+        "spend.",
+        *(f"api.{key}" for key in HOW_FAST),
+    )
+
     model: ModelConfig
+    api: SubjectConfig = SubjectConfig()
+    spend: SpendConfig = SpendConfig()
     tasks: Annotated[list[TaskName], *OneOrMany]
     data: DataConfig = DataConfig()
     generation: GenerationConfig = GenerationConfig()
@@ -209,6 +225,28 @@ class RunConfig(FolderConfig):
         return self
 
     @model_validator(mode="after")
+    def _what_apis_can_be_asked(self) -> RunConfig:
+        closed = [m for m in self.model.name if m.startswith(API)]
+        if not closed:
+            return self
+        asked = registry.probes_of(closed[0], self.probes)
+        problems = [
+            f"{probe}.{key}: {closed[0]!r} is behind an API and can be asked by {only!r} alone; "
+            f"add that, or take out the probe or the model"
+            for probe in asked
+            for key, only in FROM_OUTSIDE.items()
+            if only not in getattr(getattr(self, probe), key, [only])
+        ]
+        if not asked:
+            problems = [
+                f"probes: {closed[0]!r} is behind an API and can do none of "
+                f"{', '.join(self.probes)}; add one of {', '.join(registry.outside_probes())}"
+            ]
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    @model_validator(mode="after")
     def _tuned_lenses_have_their_models(self) -> RunConfig:
         lenses = self.rigidity.tuned_lens
         for model in lenses if isinstance(lenses, dict) else ():
@@ -218,6 +256,20 @@ class RunConfig(FolderConfig):
                     f"{', '.join(self.model.name)}"
                 )
         return self
+
+    def of(self, model: str) -> RunConfig:
+        """What of it holds for one model: those behind APIs can be asked in one way only."""
+        if not model.startswith(API):
+            return self
+        probes = registry.probes_of(model, self.probes)
+        changes: dict[str, Any] = {"probes": probes}
+        for probe in probes:
+            section = getattr(self, probe)
+            only: dict[str, Any] = {k: [v] for k, v in FROM_OUTSIDE.items() if hasattr(section, k)}
+            if probe == "slrc":
+                only["edits"] = [e for e in self.slrc.edits if e in EDITS_FROM_OUTSIDE]
+            changes[probe] = section.model_copy(update=only)
+        return self.model_copy(update=changes)
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -237,6 +289,11 @@ class RunConfig(FolderConfig):
             f"{registry.partner_hint_for_task(task)}"
             for task in self.idle_tasks
         ]
+        closed = [m for m in self.model.name if m.startswith(API)]
+        inside = [p for p in self.probes if closed and p not in self.of(closed[0]).probes]
+        if inside:
+            needed = f"without {', '.join(inside)}, which need a model's weights"
+            found += [f"{model}: {needed}" for model in closed]
         strangers = [m for m in self.report.parameters if m not in self.model.name]
         if strangers:
             found.append(f"report.parameters: no models of this run: {', '.join(strangers)}")

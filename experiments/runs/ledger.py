@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.config.judge import API
+from experiments.config.api import API
 from experiments.runs.append import Appender
 from experiments.runs.folder import StoreError, write_atomically
 from experiments.runs.index import Index

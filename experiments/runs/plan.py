@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from experiments.config import ConfigError, RunConfig
+from experiments.config.api import API, DECIDES, DECIDES_API
 from experiments.fingerprint import fingerprint
 from experiments.listing import columns, total
 from experiments.measures import PROBES
@@ -73,7 +74,6 @@ class Plan:
         """What a run would do, for `--dry-run`."""
         config = self.config
         index = Index.of(config.run_dir)
-        branches = sum(PROBES[p].branches(STEPS_GUESSED, config) for p in config.probes)
         lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}", ""]
         header = ("model", "task", "items", "traces to write", "items to probe", "branches, about")
         table = []
@@ -81,6 +81,8 @@ class Plan:
             items = [i for i in self.items if (i.model, i.task.name) == (model, task)]
             traces = sum(not index.is_done(i.key("trace"), i.trace) for i in items)
             probes = sum(not is_finished(index, i) for i in items)
+            mine = config.of(model)
+            branches = sum(PROBES[p].branches(STEPS_GUESSED, mine) for p in mine.probes)
             table.append((model, task, len(items), traces, probes, probes * branches))
         lines += columns([header, *table, total(table)])
         lines += ["", f"branches are estimated at {STEPS_GUESSED} steps per trace"]
@@ -111,28 +113,41 @@ def plan(config: RunConfig) -> Plan:
     """
     questions = {task: _questions(config, get_task(task)) for task in config.tasks}
     weights = {model: fingerprint(model, config.model.revision) for model in config.model.name}
-    asked = _asked(config)
-    traces = {m: UnitIds(**asked, model=m, weights=weights[m]) for m in config.model.name}
-    probes = {
-        name: UnitIds(probe=name, settings=PROBES[name].settings(config)) for name in config.probes
+    traces = {
+        m: UnitIds(**_asked(config, m), model=m, weights=weights[m]) for m in config.model.name
     }
+    probes = {m: _probe_ids(config.of(m)) for m in config.model.name}
     items = [
-        _item(traces[model], probes, model, get_task(task), question)
+        _item(traces[model], probes[model], model, get_task(task), question)
         for model, task in config.pairs
         for question in questions[task]
     ]
     return Plan(config, tuple(items))
 
 
-def _asked(config: RunConfig) -> dict[str, Any]:
-    """What the config says that determines every trace."""
+def _asked(config: RunConfig, model: str) -> dict[str, Any]:
+    """What the config says that determines every trace of a model."""
     c = config.slrc
-    return {
-        "schema": SCHEMA,
+    steps = {"schema": SCHEMA, "steps": (c.segmentation, c.min_step_chars, c.conclusion)}
+    if model.startswith(API):
+        return steps | {"api": api_decides(config)}
+    return steps | {
         "held": {k: v for k, v in config.model.model_dump().items() if k != "name"},
         "generation": config.generation.model_dump(),
-        "steps": (c.segmentation, c.min_step_chars, c.conclusion),
         "seed": config.seed,
+    }
+
+
+def api_decides(config: RunConfig) -> dict[str, Any]:
+    """What of a config decides the replies of a model behind an API."""
+    told = config.api.model_dump(mode="json")
+    names = (*DECIDES, *DECIDES_API, "steps_from")
+    return {name: told[name] for name in names} | {"seed": config.seed}
+
+
+def _probe_ids(config: RunConfig) -> dict[str, UnitIds]:
+    return {
+        name: UnitIds(probe=name, settings=PROBES[name].settings(config)) for name in config.probes
     }
 
 

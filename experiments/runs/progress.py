@@ -86,12 +86,16 @@ class Meter:
         self._since = self._clock()
         self._show(force=self._told[0] < 0)
 
-    def advance(self, units: int = 1) -> None:
-        """So many units of the current kind are done."""
+    def advance(self, units: int = 1, seconds: float | None = None) -> None:
+        """So many units of the current kind are done.
+
+        Args:
+            seconds: what they took, where it is not the time since the last.
+        """
         assert self._at is not None
         now = self._clock()
         self._at.done += units
-        self._at.seconds += now - self._since
+        self._at.seconds += now - self._since if seconds is None else seconds
         self._since = now
         self._show()
 

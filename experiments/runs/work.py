@@ -14,22 +14,26 @@ import torch
 
 import interp
 from experiments.config import RunConfig
+from experiments.config.api import API
 from experiments.measures import PROBES
+from experiments.runs.api_work import ApiWork
 from experiments.runs.loading import load_for_run
 from experiments.runs.plan import Item, Plan
 from experiments.runs.planfile import Shard, failures, is_finished, missing
 from experiments.runs.progress import Meter
 from experiments.runs.store import Key, Store, storable
+from experiments.spending import budget_of
 from experiments.traces import TraceSettings, make_traces, to_record, to_trace
 from interp.errors import UserError
 from interp.memory import free, within_memory
 from interventions import Trace
+from probes.judge.spend import BudgetSpent
 
 Records = list[dict[str, Any]]
 
 
 class TraceWork:
-    """One worker's part of a run over traces."""
+    """One worker's part of a run over traces: models in memory here; `ApiWork` has the others."""
 
     def __init__(self, whole: Plan, store: Store, shard: Shard) -> None:
         self.config = whole.config
@@ -54,27 +58,39 @@ class TraceWork:
             if not all(is_finished(self.index, i) for i in items)
         }
         self._announce(todo)
+        budget = budget_of(self.config.spend, self.store, todo)
         with self.meter:
             for name, items in todo.items():
                 try:
-                    model = load_for_run(
-                        name, self.config.model, self.config.token_budget, self.meter, self.store
-                    )
+                    if name.startswith(API):
+                        settings = trace_settings(self.config)
+                        ApiWork(self, name, settings, budget).go(items)
+                    else:
+                        self._all_of(name, items)
+                except BudgetSpent as spent:
+                    # models here cost nothing: they go on
+                    self.stopped += f"{'; ' if self.stopped else ''}{spent}"
+                    self.store.note(f"{spent} (unanswered: {spent.unanswered})")
                 except UserError as error:
                     # A model that cannot be used must not cost the night of the others.
                     if len(todo) == 1:
                         raise
                     self.problems.append(str(error))
                     self.meter.say(f"left out: {error}")
-                    continue
-                for batch in self.batches[name]:
-                    self._generate(model, batch)
-                for item in items:
-                    self._probe(model, item)
-                del model
-                free()
         if self.problems and len(self.problems) == len(todo):
             raise UserError("\n".join(self.problems))
+
+    def _all_of(self, name: str, items: list[Item]) -> None:
+        """Everything of one model here."""
+        model = load_for_run(
+            name, self.config.model, self.config.token_budget, self.meter, self.store
+        )
+        for batch in self.batches[name]:
+            self._generate(model, batch)
+        for item in items:
+            self._probe(model, item)
+        del model
+        free()
 
     def failures(self) -> list[str]:
         return [
@@ -95,7 +111,7 @@ class TraceWork:
             label = f"{short} · traces"
             self._handles[model, "", "trace"] = self.meter.expect(label, len(new), "trace", tiny)
             for task in dict.fromkeys(i.task.name for i in items):
-                for probe in self.config.probes:
+                for probe in self.config.of(model).probes:
                     left = [
                         i for i in items if i.task.name == task and probe in missing(self.index, i)
                     ]
@@ -108,14 +124,14 @@ class TraceWork:
         missing = [i for i in batch if not self.index.is_done(i.key("trace"), i.trace)]
         if not missing:
             return
-        self.meter.begin(self._handles[model.name, "", "trace"])
+        self.begin(model.name, "", "trace")
         started = time.perf_counter()
         # the whole batch, though some may be stored: other company could change the tokens
         found = self._traces(model, batch)
         seconds = (time.perf_counter() - started) / len(batch)
         for item, made in zip(batch, found, strict=True):
             if item in missing:
-                self._keep(item, "trace", item.trace, made, seconds)
+                self.keep(item, "trace", item.trace, made, seconds)
         self.meter.advance(len(missing))
 
     def _traces(self, model: interp.Model, batch: list[Item]) -> list[Records | Exception]:
@@ -142,7 +158,7 @@ class TraceWork:
         trace = None
         lacking = missing(self.index, item)
         for name in item.probes:
-            self.meter.begin(self._handles[model.name, item.task.name, name])
+            self.begin(model.name, item.task.name, name)
             if name in lacking:
                 trace = trace or to_trace(self.index.records(item.key("trace"))[0])
                 started = time.perf_counter()
@@ -151,9 +167,8 @@ class TraceWork:
                     made = self._measure(model, name, item, trace)
                 except Exception as error:
                     made = error
-                self._keep(item, name, item.probes[name], made, time.perf_counter() - started)
-            if item.key(name) in self._announced:
-                self.meter.advance()
+                self.keep(item, name, item.probes[name], made, time.perf_counter() - started)
+            self.advance(item, name)
 
     def _measure(self, model: interp.Model, name: str, item: Item, trace: Trace) -> Records:
         def work() -> Records:
@@ -169,9 +184,19 @@ class TraceWork:
 
         return note
 
-    def _keep(
+    def begin(self, model: str, task: str, stage: str) -> None:
+        """Say what is worked on; a trace's `task` is "", as batches hold several."""
+        self.meter.begin(self._handles[model, task, stage])
+
+    def advance(self, item: Item, probe: str, seconds: float | None = None) -> None:
+        """One probe of an item is done with; `seconds` as for `Meter.advance`."""
+        if item.key(probe) in self._announced:
+            self.meter.advance(seconds=seconds)
+
+    def keep(
         self, item: Item, stage: str, unit: str, made: Records | Exception, seconds: float
     ) -> None:
+        """Store what was made of one stage of an item, or why nothing was."""
         failed = None
         if isinstance(made, Exception):
             failed = f"{type(made).__name__}: {' '.join(str(made).split())[:300]}"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.config.judge import API
+from experiments.config.api import API
 from experiments.tables import stats
 from experiments.tables.integrity import ris
 from experiments.tables.outcomes import FRAMINGS, READINGS, Record, flips, is_variant, measured

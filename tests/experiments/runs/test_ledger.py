@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from experiments.config.base import FolderConfig
-from experiments.config.judge import SpendConfig
+from experiments.config.api import SpendConfig
 from experiments.runs import ledger
 from experiments.runs.folder import StoreError
 from experiments.runs.ledger import Ledger, calls_of, spend_file

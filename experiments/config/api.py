@@ -1,0 +1,128 @@
+"""What a config says of a model that is asked over the network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator
+
+from experiments.config.base import Section
+from experiments.registry import API
+
+HOW_FAST = ("max_connections", "max_retries", "timeout", "cache")
+"""Keys of `ApiSection` that decide nothing of what is replied."""
+DECIDES = ("temperature", "top_p", "max_tokens", "attempts")
+DECIDES_API = ("base_url", "reasoning_effort", "reasoning_tokens", "extra_body")
+"""Keys of `ApiSection` that do, the latter of APIs alone."""
+
+
+_SECRET = re.compile(
+    r"authorization$|(api|access|auth|secret|bearer)[_-]?(keys?|token)$|secret$|password$|"
+    r"^(key|token)$",
+    re.I,
+)
+"""Names of what must not stand in a file that goes into the run folder and its page."""
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _names(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _names(inner)
+
+
+def service_of(name: str) -> str:
+    """Of a judge behind an API, whose it is: `openai`, `openai-api/SERVICE`."""
+    parts = name.removeprefix(API).split("/")
+    return "/".join(parts[: 2 if parts[0] == "openai-api" else 1])
+
+
+class ApiSection(Section):
+    """How a model behind an API is asked; some of it holds for models here, too."""
+
+    max_tokens: StrictInt = Field(default=4096, ge=16)
+    """Most tokens of a reply, thinking included; a thinking model wants thousands."""
+    temperature: StrictFloat = Field(default=0.0, ge=0)
+    """0 is greedy. Models that know no temperature are not sent any."""
+    top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
+    """Nucleus of sampling, where temperature > 0."""
+    attempts: StrictInt = Field(default=3, ge=1)
+    """How often one is asked while its replies are not of the form, or empty."""
+    base_url: StrictStr | None = None
+    """Of an OpenAI-compatible server. Keys come from the environment and are never written."""
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    """Of an API model that thinks."""
+    reasoning_tokens: StrictInt | None = Field(default=None, ge=1)
+    """Most tokens of its thinking, where the provider lets one say."""
+    max_connections: StrictInt = Field(default=10, ge=1)
+    """Calls to an API at the same time."""
+    max_retries: StrictInt = Field(default=5, ge=0)
+    """After rate limits, errors of the server and lost connections."""
+    timeout: StrictInt = Field(default=300, ge=1)
+    """Seconds until a call without an answer is made again."""
+    cache: StrictStr | None = None
+    """A folder where API replies are kept and found again, also by other runs."""
+    extra_body: dict[str, Any] | None = None
+    """What else an OpenAI-compatible server is sent."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _no_key_in_the_address(cls, url: str | None) -> str | None:
+        # before anything is written: the config is kept in the run folder and shown on the page
+        parts = urlsplit(url or "")
+        if parts.username or parts.password or parts.query:
+            raise ValueError(
+                "holds a user name, a password or a query; keys come from the environment only"
+            )
+        return url
+
+    @field_validator("extra_body")
+    @classmethod
+    def _no_key_in_the_body(cls, body: dict[str, Any] | None) -> dict[str, Any] | None:
+        if body is None:
+            return None
+        # with it comes torch, which most configs need not wait for
+        from probes.judge.providers import redact
+
+        if redact(str(body)) != str(body):
+            raise ValueError(
+                "holds the value of an environment variable that is a key, and the run folder "
+                "would keep it; take it out: keys are read from the environment"
+            )
+        if named := next((n for n in _names(body) if _SECRET.search(n)), None):
+            raise ValueError(
+                f"{named!r} is named like a key, which the run folder would keep; keys come from "
+                "the environment only"
+            )
+        return body
+
+
+class SubjectConfig(ApiSection):
+    """How the models of a run that are behind APIs are asked."""
+
+    steps_from: Literal["reply", "thinking"] = "reply"
+    """What is taken for their reasoning: the reply up to where it states its answer, or the
+    thinking before it, of models that show all of it."""
+
+
+class SpendConfig(Section):
+    """What asking by API may cost; a run that reaches a limit ends cleanly and goes on later.
+
+    The limits hold for the run folder as a whole, whoever works in it and however often it is
+    started: every call is kept in spend.*.jsonl as it ends. Parts at work together (`--shard`) look
+    up each other's calls every two seconds, and can pass a limit by what the others were asking
+    and were answered meanwhile; parts in folders of their own know nothing of each other.
+    """
+
+    max_cost: StrictFloat | None = Field(default=None, ge=0)
+    """US dollars."""
+    max_calls: StrictInt | None = Field(default=None, ge=0)
+    """Calls, repeated ones included."""
+    prices: StrictStr | None = None
+    """A YAML file of prices like configs/prices.yaml, which max_cost needs; null knows none."""
