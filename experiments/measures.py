@@ -239,6 +239,8 @@ def _causal_effects(model: Model, task: Task, trace: Trace, config: RunConfig) -
 
 LAYERS_GUESSED = 30
 """Layers of a model in estimates made before it is loaded."""
+STEPS_GUESSED = 5
+"""Steps per trace in estimates made before the traces exist."""
 TOKENS_GUESSED = 25
 """Tokens per step in estimates made before the traces exist."""
 NO_WORDS = "no_words_for_it"

@@ -86,7 +86,7 @@ class FaultServer(ThreadingHTTPServer):
     def __exit__(self, *exc):
         self.shutdown()
         self.server_close()
-        assert not self.broken
+        assert not self.broken, self.broken
 
     def handle_error(self, request, client_address):
         """A connection that breaks is what some tests are about; anything else is a bug here."""

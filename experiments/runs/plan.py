@@ -10,7 +10,8 @@ from experiments.config import ConfigError, RunConfig
 from experiments.config.api import API, DECIDES, DECIDES_API
 from experiments.fingerprint import fingerprint
 from experiments.listing import columns, total
-from experiments.measures import PROBES
+from experiments.measures import PROBES, STEPS_GUESSED
+from experiments.runs.api_estimate import api_lines
 from experiments.runs.folder import SCHEMA
 from experiments.runs.index import Index
 from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from experiments.runs.planfile import Shard
     from experiments.runs.store import Store
     from experiments.runs.work import TraceWork
-
-STEPS_GUESSED = 5
-"""Steps per trace in estimates made before the traces exist."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,7 @@ class Plan:
             table.append((model, task, len(items), traces, probes, probes * branches))
         lines += columns([header, *table, total(table)])
         lines += ["", f"branches are estimated at {STEPS_GUESSED} steps per trace"]
+        lines += api_lines(config, self.items, index)
         return "\n".join(lines)
 
     @property

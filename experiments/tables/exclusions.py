@@ -10,6 +10,7 @@ import pandas as pd
 
 from experiments.config.probes import DIRECT_PROMPTS
 from experiments.measures import PROBES
+from experiments.registry import probes_of
 from experiments.runs.store import Unit
 from experiments.tables.outcomes import FRAMINGS, READINGS, Record
 
@@ -42,6 +43,8 @@ def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -
         fates = [r.get("excluded") or "included" for r in mine] + ["failed"] * len(lost)
         rows += _waterfall(model, task, "trace", fates)
         for probe, of_probe in by_probe.items():
+            if not probes_of(model, [probe]):
+                continue
             entered = [
                 r["item"] for r in mine if PROBES[probe].on_excluded or not r.get("excluded")
             ]

@@ -14,7 +14,15 @@ from experiments.runs.folder import existing_run, read_config, stored_config
 from experiments.runs.planfile import counted
 from experiments.runs.store import read_records
 from experiments.tables.knockout import KNOCKED
-from experiments.tables.outcomes import EDITS, Place, answers, flips, graded, measured
+from experiments.tables.outcomes import (
+    EDITS,
+    Place,
+    answers,
+    flips,
+    graded,
+    has_tokens,
+    measured,
+)
 from probes.causal_effects import STEP_MEASURES
 
 if TYPE_CHECKING:
@@ -281,7 +289,7 @@ def _trace_row(record: dict[str, Any]) -> dict[str, Any]:
         "gold": question["gold"],
         "reasoning": "".join(record["pieces"]),
         "n_steps": sum(s["counted"] for s in record["steps"]),
-        "n_tokens": len(record["reasoning_ids"]),
+        "n_tokens": len(record["reasoning_ids"]) if has_tokens(record) else None,
         **{k: record.get(k) for k in ("answer", "correct", "finish", "excluded")},
     }
 

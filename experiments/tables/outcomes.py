@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from experiments.registry import API
+
 Record = Mapping[str, Any]
 Place = tuple[str, str, str]
 """(model, task, item): what a trace, and all that was measured on it, is about."""
@@ -34,6 +36,11 @@ _FLIPS = {
     "shuffle": "reordered",
 }
 GROUP = ("model", "task", "framing", "reading")
+
+
+def has_tokens(trace: Record) -> bool:
+    """Whether the ids of a trace are its model's tokens: behind an API they are characters."""
+    return not trace["model"].startswith(API)
 
 
 def place_of(record: Record) -> Place:

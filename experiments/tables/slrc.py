@@ -23,6 +23,7 @@ from experiments.tables.outcomes import (
     Record,
     flips,
     groups,
+    has_tokens,
     measured,
 )
 from experiments.tables.tidy import columns, mean, present, with_interval
@@ -149,7 +150,14 @@ def _steps_row(traces: list[Record]) -> dict[str, Any]:
         "median_steps": float(np.median(numbers)) if some else math.nan,
         "min_steps": float(numbers.min()) if some else math.nan,
         "max_steps": float(numbers.max()) if some else math.nan,
-        "mean_step_tokens": mean([s["tokens"][1] - s["tokens"][0] for s in every]),
+        "mean_step_tokens": mean(
+            [
+                s["tokens"][1] - s["tokens"][0]
+                for r, of_trace in zip(traces, counted, strict=True)
+                for s in of_trace
+                if has_tokens(r)
+            ]
+        ),
         "mean_step_chars": mean([s["chars"][1] - s["chars"][0] for s in every]),
-        "mean_reasoning_tokens": mean([len(r["reasoning_ids"]) for r in traces]),
+        "mean_reasoning_tokens": mean([len(r["reasoning_ids"]) for r in traces if has_tokens(r)]),
     }

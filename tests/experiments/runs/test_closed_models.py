@@ -1,0 +1,253 @@
+"""Models behind APIs as subjects: measured beside open ones, stopped, gone on with, paid for."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from speaking_server import speaks
+from tiny_models import tiny
+
+pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+
+from fault_server import FaultServer, fails, says
+
+from experiments.cli import execute
+from experiments.config import ConfigError, load_config
+from experiments.runs.merge import merge
+from experiments.runs.planfile import Shard
+from experiments.runs.run import plan, run, write_outputs
+from experiments.runs.store import read_records
+from experiments.tables.frames import Run, load_run
+
+KEY = "sk-planted-5e4d3c2b1a09"
+NAME = "api:openai/gpt-4.1"
+PROBES = ["slrc", "direct", "sycophancy", "error_detection"]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with FaultServer() as server:
+        server.plan[""] = [speaks]
+        yield server
+
+
+def config(folder: Path, server: FaultServer, **changes: Any) -> Path:
+    values: dict[str, Any] = {
+        "name": "closed",
+        "out": str(folder),
+        "model": {"name": NAME},
+        "api": {"base_url": server.url, "max_retries": 0, "max_connections": 3},
+        "tasks": "sequential_math",
+        "data": {"limit": 4},
+        "probes": PROBES,
+        "report": {"bootstrap": 20},
+    }
+    values |= changes
+    path = folder / f"{values['name']}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def table(run_dir: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(run_dir / "tables" / f"{name}.csv")
+
+
+def tables(run_dir: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in sorted((run_dir / "tables").glob("*.csv"))}
+
+
+def measures(run_dir: Path) -> dict[str, bytes]:
+    """All tables but what was spent, which depends on what went wrong."""
+    return {name: text for name, text in tables(run_dir).items() if name != "spend.csv"}
+
+
+def asked(server: FaultServer) -> Counter[str]:
+    return Counter(json.dumps(body["messages"]) for body in server.bodies)
+
+
+def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultServer) -> None:
+    """It reads its answer off the last equation: the last step is necessary, and sufficient."""
+    path = config(tmp_path, server)
+    outcome = run(load_config(path))
+    assert outcome.failures == outcome.problems == []
+    row = table(outcome.run_dir, "slrc").iloc[0]
+    assert (row["model"], row["framing"], row["reading"]) == (NAME, "reprompt", "generated")
+    assert row["execution"] == "api"
+    traces = read_records(outcome.run_dir, "trace")
+    steps = [sum(s["counted"] for s in t["steps"]) for t in traces]
+    assert row["n"] == len(traces) == 4
+    assert row["accuracy"] == 1
+    assert row["necessity"] == pytest.approx(4 / sum(steps))
+    assert row["sufficiency"] == pytest.approx(4 / sum(steps))
+    assert all(t["answer"] == t["question"]["gold"] for t in traces)
+    assert all(t["origin"]["sampling"]["tokens"] == "characters" for t in traces)
+    # characters are not told as tokens
+    assert pd.isna(table(outcome.run_dir, "steps").iloc[0]["mean_reasoning_tokens"])
+    found = load_run(outcome.run_dir)
+    assert isinstance(found, Run)
+    assert found.traces["n_tokens"].isna().all()
+    agreed = table(outcome.run_dir, "sycophancy").iloc[0]
+    assert agreed["sycophancy"] == 1
+    seen = table(outcome.run_dir, "error_detection").iloc[0]
+    assert (seen["detection"], seen["false_alarm"]) == (1, 0)
+    assert not (outcome.run_dir / "tables/attention.csv").exists()
+    assert set(asked(server).values()) == {1}
+
+    said = read_records_of_stage(outcome.run_dir, "said")
+    assert len(said) + len(traces) == len(server.bodies)
+    calls = table(outcome.run_dir, "spend")
+    assert calls["calls"].sum() == len(server.bodies)
+    assert all(KEY not in f.read_text("utf-8", "replace") for f in files(outcome.run_dir))
+
+    before = measures(outcome.run_dir)
+    run(load_config(path))
+    assert set(asked(server).values()) == {1}
+    assert measures(outcome.run_dir) == before
+
+
+def read_records_of_stage(run_dir: Path, stage: str) -> list[dict[str, Any]]:
+    from experiments.runs.index import Index
+
+    return [r for unit in Index.of(run_dir).each((stage,)) for r in unit.records]
+
+
+def files(folder: Path) -> list[Path]:
+    return [p for p in folder.rglob("*") if p.is_file()]
+
+
+def test_open_and_closed_models_stand_in_one_table(tmp_path: Path, server: FaultServer) -> None:
+    made = tiny("llama", max_position_embeddings=8192)
+    here = str(tmp_path / "here")
+    made.hf.save_pretrained(here)
+    made.tokenizer.save_pretrained(here)
+    path = config(
+        tmp_path,
+        server,
+        model={"name": [here, NAME], "device": "cpu"},
+        generation={"max_new_tokens": 256},
+        slrc={"shuffles": 1, "answer_tokens": 4},
+        probes=["slrc", "sycophancy", "attention"],
+    )
+    loaded = load_config(path)
+    assert any("without attention" in note for note in loaded.notes)
+    outcome = run(loaded)
+    assert outcome.failures == outcome.problems == []
+    slrc = table(outcome.run_dir, "slrc")
+    ways = {(r["model"], r["framing"], r["reading"]) for _, r in slrc.iterrows()}
+    assert (NAME, "reprompt", "generated") in ways
+    assert [w for w in ways if w[0] == NAME] == [(NAME, "reprompt", "generated")]
+    exclusions = table(outcome.run_dir, "exclusions")
+    mine = exclusions[exclusions["model"] == NAME]
+    assert not mine["stage"].str.startswith("attention").any()
+    assert not mine["stage"].str.startswith("slrc.prefix").any()
+    assert (outcome.run_dir / "report.html").exists()
+
+
+def test_a_spent_budget_stops_it_and_nothing_is_asked_twice(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    whole = run(load_config(config(tmp_path / "whole", server)))
+    n = len(server.bodies)
+    server.bodies.clear()
+    path = config(tmp_path / "parts", server)
+    for most in (3, 11, 40):
+        part = run(load_config(path, [f"spend.max_calls={most}"]))
+        assert f"max_calls={most}" in part.stopped
+        assert len(server.bodies) == most
+    done = run(load_config(path))
+    assert not done.stopped
+    assert len(server.bodies) == n
+    assert set(asked(server).values()) == {1}
+    assert tables(done.run_dir) == tables(whole.run_dir)
+
+
+def test_parts_in_their_own_folders_are_merged(tmp_path: Path, server: FaultServer) -> None:
+    whole = run(load_config(config(tmp_path / "whole", server)))
+    batches = {"generation": {"batch_size": 2}}
+    folders = []
+    for k in range(2):
+        part = config(tmp_path / f"part{k}", server, **batches)
+        folders.append(run(load_config(part), Shard(k, 2)).run_dir)
+    merge(folders, tmp_path / "merged")
+    write_outputs(tmp_path / "merged")
+    assert measures(tmp_path / "merged").keys() == measures(whole.run_dir).keys()
+    assert measures(tmp_path / "merged")["slrc.csv"] == measures(whole.run_dir)["slrc.csv"]
+
+
+def test_an_ask_that_fails_is_listed_and_made_good(tmp_path: Path, server: FaultServer) -> None:
+    down = {"on": True}
+
+    def behave(handler: Any) -> None:
+        user = handler.request_body["messages"][-1]["content"]
+        failing = down["on"] and "Do you agree?" in user
+        (fails(500, "out of order") if failing else speaks)(handler)
+
+    server.plan[""] = [behave]
+    path = config(tmp_path, server, data={"limit": 2})
+    outcome = run(load_config(path))
+    assert len(outcome.failures) == 2
+    assert all("sycophancy" in line and "out of order" in line for line in outcome.failures)
+    assert execute(["run", str(path)]) == 3
+    down["on"] = False
+    before = len(server.bodies)
+    assert run(load_config(path)).failures == []
+    assert len(server.bodies) - before == 4
+
+
+def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: FaultServer) -> None:
+    def behave(handler: Any) -> None:
+        user = handler.request_body["messages"][-1]["content"]
+        first = user.startswith("Solve step by step")
+        refusal = says(None, refusal="I will not do sums.")
+        (refusal if first and "Add 18" in user else speaks)(handler)
+
+    server.plan[""] = [behave]
+    outcome = run(load_config(config(tmp_path, server)))
+    traces = {t["item"]: t for t in read_records(outcome.run_dir, "trace")}
+    declined = [t for t in traces.values() if t["excluded"]]
+    assert [t["excluded"] for t in declined] == ["refused"]
+    exclusions = table(outcome.run_dir, "exclusions")
+    assert exclusions[exclusions["reason"] == "refused"]["n"].tolist() == [1]
+    # asked without reasoning it may still answer
+    assert len(read_records(outcome.run_dir, "direct")) == 3 * len(traces)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"slrc": {"readings": ["scored"]}}, r"slrc\.readings.*api:openai/gpt-4.1.*'generated'"),
+        ({"slrc": {"framings": ["prefix"]}}, r"slrc\.framings.*'reprompt'"),
+        ({"probes": ["attention"]}, r"probes.*none of attention; add one of slrc, direct"),
+        ({"model": {"name": "api:openai"}}, r"names no provider"),
+    ],
+)
+def test_what_an_api_cannot_be_asked_is_said_before_it_runs(
+    tmp_path: Path, server: FaultServer, changes: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        load_config(config(tmp_path, server, **changes))
+    assert execute(["run", str(config(tmp_path, server, **changes))]) == 2
+    assert server.bodies == []
+
+
+def test_the_plan_says_what_it_would_cost(tmp_path: Path, server: FaultServer) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        "as_of: 2026-11-21\nmodels:\n  gpt-4.1: {input: 1.0, output: 2.0, source: a test}\n"
+    )
+    told = plan(load_config(config(tmp_path, server, spend={"prices": str(prices)}))).summary()
+    assert "dollars" in told
+    assert server.bodies == []
