@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.config.api import API, ApiSection
 from experiments.config.judge import JudgeConfig, Reading
+from interp.errors import UserError
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -40,6 +42,24 @@ def api_judge(name: str, c: ApiSection, budget: Budget) -> ApiJudge:
         extra_body=c.extra_body,
         budget=budget,
     )
+
+
+def checked_apis(models: Mapping[str, ApiSection], budget: Budget) -> dict[str, ApiJudge]:
+    """Those of `models` that are behind an API, each found fit to be asked.
+
+    Raises:
+        UserError: keys, packages, addresses or prices are missing; a line for each model.
+    """
+    found, problems = {}, []
+    for name, how in models.items():
+        if name.startswith(API):
+            try:
+                found[name] = api_judge(name, how, budget)
+            except UserError as error:
+                problems.append(str(error))
+    if problems:
+        raise UserError("\n".join(problems))
+    return found
 
 
 def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Judge:

@@ -19,7 +19,7 @@ from experiments.c2faith.planned import Planned
 from experiments.c2faith.writing import Rewrite
 from experiments.config.api import API
 from experiments.config.judge import JudgeConfig, Reading
-from experiments.judges import api_judge, open_judge
+from experiments.judges import checked_apis, open_judge
 from experiments.runs.loading import load_for_run
 from experiments.runs.planfile import Shard, failures, missing
 from experiments.runs.progress import Meter
@@ -158,15 +158,7 @@ class Worker(ABC):
         here = dict.fromkeys(todo, self.judge)
         everyone = self.asked_later() | here
         self.budget = budget_of(self.config.spend, self.store, everyone)
-        found, problems = {}, []
-        for name, how in everyone.items():
-            if name.startswith(API):
-                try:
-                    found[name] = api_judge(name, how, self.budget)
-                except UserError as error:
-                    problems.append(str(error))
-        if problems:
-            raise UserError("\n".join(problems))
+        found = checked_apis(everyone, self.budget)
         return {name: judge for name, judge in found.items() if name in here}
 
     def _announce(self, model: str) -> None:

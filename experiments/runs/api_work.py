@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from experiments.judges import api_judge
+from experiments.config.api import API
 from experiments.measures import PROBES
 from experiments.runs.folder import SCHEMA
 from experiments.runs.plan import Item, api_decides
@@ -20,11 +20,11 @@ from experiments.spoken import said_record, to_reply, trace_of_reply, trace_reco
 from experiments.traces import TraceSettings, to_trace
 from interventions import Trace
 from probes.judge.form import Reply, Writing
-from probes.judge.spend import Budget
 from probes.text_model import Message, TextModel, Unanswered
 
 if TYPE_CHECKING:
     from experiments.runs.work import TraceWork
+    from probes.judge.api import ApiJudge
 
 SAID = "said"
 """The stage of replies that probes want. No plan has them: what is asked shows with the trace."""
@@ -35,12 +35,12 @@ AT_ONCE = 8
 class ApiWork:
     """Everything that one model behind an API is asked."""
 
-    def __init__(self, work: TraceWork, name: str, settings: TraceSettings, budget: Budget) -> None:
+    def __init__(self, work: TraceWork, writer: ApiJudge, settings: TraceSettings) -> None:
         self.work = work
-        self.name = name
+        self.writer = writer
+        self.name = name = API + writer.name
         self.settings = settings
         self.config = work.config.of(name)
-        self.writer = api_judge(name, work.config.api, budget)
         self.ids = UnitIds(schema=SCHEMA, model=name, api=api_decides(work.config))
         self.failed: dict[str, str] = {}
         """Unit of a reply -> why there is none."""

@@ -15,6 +15,7 @@ import torch
 import interp
 from experiments.config import RunConfig
 from experiments.config.api import API
+from experiments.judges import checked_apis
 from experiments.measures import PROBES
 from experiments.runs.api_work import ApiWork
 from experiments.runs.loading import load_for_run
@@ -59,12 +60,12 @@ class TraceWork:
         }
         self._announce(todo)
         budget = budget_of(self.config.spend, self.store, todo)
+        apis = checked_apis(dict.fromkeys(todo, self.config.api), budget)
         with self.meter:
             for name, items in todo.items():
                 try:
                     if name.startswith(API):
-                        settings = trace_settings(self.config)
-                        ApiWork(self, name, settings, budget).go(items)
+                        ApiWork(self, apis[name], trace_settings(self.config)).go(items)
                     else:
                         self._all_of(name, items)
                 except BudgetSpent as spent:

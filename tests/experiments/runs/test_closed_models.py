@@ -25,6 +25,7 @@ from experiments.runs.planfile import Shard
 from experiments.runs.run import plan, run, write_outputs
 from experiments.runs.store import read_records
 from experiments.tables.frames import Run, load_run
+from interp.errors import UserError
 
 KEY = "sk-planted-5e4d3c2b1a09"
 NAME = "api:openai/gpt-4.1"
@@ -250,4 +251,19 @@ def test_the_plan_says_what_it_would_cost(tmp_path: Path, server: FaultServer) -
     )
     told = plan(load_config(config(tmp_path, server, spend={"prices": str(prices)}))).summary()
     assert "dollars" in told
+    assert server.bodies == []
+
+
+def test_a_missing_key_is_said_before_any_model_is_asked(
+    tmp_path: Path, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TOGETHER_API_KEY", raising=False)
+    names = [NAME, "api:together/some/model", "api:openia/gpt-4.1"]
+    path = config(tmp_path, server, model={"name": names}, api={"max_retries": 0})
+    with pytest.raises(UserError) as raised:
+        run(load_config(path))
+    told = str(raised.value).splitlines()
+    assert len(told) == 2
+    assert "TOGETHER_API_KEY" in told[0]
+    assert "openia" in told[1]
     assert server.bodies == []

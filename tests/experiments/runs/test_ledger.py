@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.config.base import FolderConfig
 from experiments.config.api import SpendConfig
+from experiments.config.base import FolderConfig
 from experiments.runs import ledger
 from experiments.runs.folder import StoreError
 from experiments.runs.ledger import Ledger, calls_of, spend_file
