@@ -98,7 +98,7 @@ def variant_dots(
         values = [r["value"] for r in line]
         for i, row in enumerate(line):
             colour, marker = styles[row["over"], variant_name(row)]
-            at = y + 0.36 * (i / (len(line) - 1) - 0.5)
+            at = y + 0.5 * (i / (len(line) - 1) - 0.5)
             reach = [
                 [max(0.0, row["value"] - row["value_low"])],
                 [max(0.0, row["value_high"] - row["value"])],
