@@ -35,6 +35,10 @@ LABELS = {
     "log_loss_uniform": "log loss, all equally likely",
     "brier": "Brier score",
     "brier_uniform": "Brier score, all equally likely",
+    "brier_recalibrated": "Brier score, recalibrated",
+    "brier_base": "Brier score of the base rate",
+    "gain": "gain of the recalibrated over the base rate",
+    "ece_recalibrated": "calibration error, recalibrated",
     "rps": "ranked probability score (RPS)",
     "rps_score": "RPS of the likeliest score alone",
     "rps_uniform": "RPS, all equally likely",
@@ -104,8 +108,10 @@ SECTIONS = (
         "A scored verdict is the likeliest number where the number must stand, whatever else the "
         "model would have written there. Mass: the share of its probability that all numbers "
         "allowed have together. {mass} Where it is low, the model was not about to give a "
-        "verdict, and the one that is counted says little.",
-        ("c2_mass",),
+        "verdict, and the one that is counted says little. Recalibrated: what the probabilities "
+        "are worth on the right scale, which other chains show; a gain above 0 over the base rate "
+        "is what the judge knows.",
+        ("c2_mass", "c2_recalibration"),
         (),
     ),
 )

@@ -37,6 +37,7 @@ from experiments.c2faith.metrics.predictors import (
     positions_table,
     predictors_table,
 )
+from experiments.c2faith.metrics.recalibration import recalibration_table
 from experiments.c2faith.metrics.resampling import Drawing
 from experiments.c2faith.metrics.sensitivity import (
     prompt_agreement_table,
@@ -97,6 +98,7 @@ def _tidy(frames: Frames, how: Drawing) -> dict[str, pd.DataFrame]:
         "c2_coverage_probabilities": coverage_probabilities_table(frames.coverage, how),
         "c2_coverage_expected": coverage_expected_table(frames.coverage, how),
         "c2_coverage_calibration": coverage_calibration_table(frames.coverage),
+        "c2_recalibration": recalibration_table(frames, how),
         "c2_signed_error": signed_error_table(frames.localisation),
         "c2_within": within_table(frames.localisation),
         "c2_injection": injection_table(frames.injection, how),

@@ -88,12 +88,12 @@ def coverage_probabilities_table(coverage: pd.DataFrame, how: Drawing) -> pd.Dat
     Intervals are from drawing chains.
     """
     made = []
-    for key, judged, truth in _with_truths(coverage):
+    for key, judged, truth in with_truths(coverage):
         held = ~np.isnan(truth)
         counts = {"n": int(held.sum()), "n_without_truth": int((~held).sum())}
         mine, row = keep(judged, held), key | counts
         if len(mine):
-            row |= _numbers(mine, truth[held], maximum(key["scale"]), how)
+            row |= _numbers(mine, truth[held], key["scale"], how)
         made.append(row)
     return pd.DataFrame(made, columns=PROBABILITIES)
 
@@ -106,10 +106,10 @@ def coverage_calibration_table(coverage: pd.DataFrame) -> pd.DataFrame:
     intervals take the levels of a chain for independent, which they are not.
     """
     made = []
-    for key, judged, truth in _with_truths(coverage):
+    for key, judged, truth in with_truths(coverage):
         held = ~np.isnan(truth)
         mine = keep(judged, held)
-        for cut, below in _below(mine, maximum(key["scale"])):
+        for cut, below in below_cuts(mine, key["scale"]):
             happened = truth[held] < cut
             of_bins = curve(happened, below, "p_below", "below") or [{"n": 0}]
             made += [key | {"below": cut} | of_bin for of_bin in of_bins]
@@ -139,7 +139,7 @@ def _scored(coverage: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFra
             yield key, judged
 
 
-def _with_truths(
+def with_truths(
     coverage: pd.DataFrame,
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, np.ndarray]]:
     """Every way of judging with every truth that it can be held against."""
@@ -169,15 +169,16 @@ def _expected(judged: pd.DataFrame) -> np.ndarray:
     return p @ np.linspace(0, 1, p.shape[1])
 
 
-def _below(judged: pd.DataFrame, top: int) -> Iterator[tuple[float, np.ndarray]]:
-    """Every cut, and (rows,) the probability of the scores below it."""
-    p = stacked(judged["probabilities"])
+def below_cuts(judged: pd.DataFrame, scale: str) -> Iterator[tuple[float, np.ndarray]]:
+    """Every cut of `CUTS`, and (rows,) the probability of the scores below it."""
+    p, top = stacked(judged["probabilities"]), maximum(scale)
     for cut in CUTS:
         # sums of many probabilities may pass 1 by rounding
         yield cut, np.minimum(1.0, p[:, np.arange(p.shape[1]) < cut * top].sum(axis=1))
 
 
-def _numbers(judged: pd.DataFrame, truth: np.ndarray, top: int, how: Drawing) -> dict[str, Any]:
+def _numbers(judged: pd.DataFrame, truth: np.ndarray, scale: str, how: Drawing) -> dict[str, Any]:
+    top = maximum(scale)
     p, expected = stacked(judged["probabilities"]), _expected(judged)
     chains, every = judged["chain"].to_numpy(), np.ones(len(judged), dtype=bool)
     values = {
@@ -191,7 +192,7 @@ def _numbers(judged: pd.DataFrame, truth: np.ndarray, top: int, how: Drawing) ->
     for name in _MEANS:
         row |= columns(name, found[name])
     flat = np.full_like(p, 1 / (top + 1))
-    below = dict(_below(judged, top))
+    below = dict(below_cuts(judged, scale))
     cuts = [calibration_error(truth < cut, p_below) for cut, p_below in below.items()]
     row |= {
         "rps_score": float(np.abs(numbers(judged["score"]) / top - truth).mean()),

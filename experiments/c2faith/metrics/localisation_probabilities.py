@@ -57,7 +57,7 @@ def localisation_probabilities_table(localisation: pd.DataFrame, how: Drawing) -
     Probabilities are shares of -1 and the steps of the chain. Intervals are from drawing chains.
     """
     made = []
-    for key, judged in _scored(localisation):
+    for key, judged in scored(localisation):
         mine = with_probabilities(judged)
         counts = {"n": len(mine), "n_without_verdict": len(judged) - len(mine)}
         made.append(key | counts | (_numbers(mine, how) if len(mine) else {}))
@@ -71,16 +71,16 @@ def localisation_calibration_table(localisation: pd.DataFrame) -> pd.DataFrame:
     broken, by construction. Where no verdict came there is one row, of n = 0.
     """
     made = []
-    for key, judged in _scored(localisation):
+    for key, judged in scored(localisation):
         mine = with_probabilities(judged)
         without = {"n_without_verdict": len(judged) - len(mine)}
-        right, confidence, _ = _outcomes(mine)
+        right, confidence, _ = outcomes(mine)
         of_bins = curve(right, confidence, "confidence", "right") or [{"n": 0}]
         made += [key | without | of_bin for of_bin in of_bins]
     return pd.DataFrame(made, columns=CALIBRATION)
 
 
-def _scored(localisation: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def scored(localisation: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Every way of judging that gives probabilities, by condition."""
     for key, judged in groups(localisation, WAY):
         if key["reading"] == "scored" or len(with_probabilities(judged)):
@@ -88,7 +88,7 @@ def _scored(localisation: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.Dat
                 yield key | {"condition": condition}, where(judged, condition=values)
 
 
-def _outcomes(judged: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def outcomes(judged: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(rows,) whether the verdict is the truth, and the probabilities of either."""
     broken = (judged["condition"] == PERTURBED).to_numpy()
     said = numbers(judged["predicted"]).astype(int)
@@ -99,7 +99,7 @@ def _outcomes(judged: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _numbers(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    right, confidence, p_truth = _outcomes(judged)
+    right, confidence, p_truth = outcomes(judged)
     p = stacked(judged["probabilities"])
     chains, every = judged["chain"].to_numpy(), np.ones(len(judged), dtype=bool)
     values = {
