@@ -33,12 +33,15 @@ from experiments.rfeval.metrics.faithfulness import (
     rf_table,
     waterfall,
 )
+from experiments.rfeval.metrics.frames import READINGS, readings
 from experiments.rfeval.metrics.lengths import length_table
 from experiments.rfeval.metrics.steps import PER_STEP, per_step, per_step_table, step_ranks
 from experiments.rfeval.paper import paper_tables
 from experiments.tables import stats
 
 __all__ = ["RfFrames", "tables"]
+
+_NONE_READ = pd.DataFrame(columns=list(READINGS))
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class RfFrames:
     """A row per part of an output judged step by step: `metrics.steps.STEPS`."""
     annotations: pd.DataFrame = field(default_factory=pd.DataFrame)
     """People's labels: `metrics.evaluator.ANNOTATIONS`."""
+    readings: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Stances that further readers read, of some parts only: `metrics.frames.READINGS`."""
     evaluator: pd.DataFrame = field(default_factory=pd.DataFrame)
     """What the reader that is held against them said: `metrics.evaluator.DECISION`, `label`."""
 
@@ -86,6 +91,7 @@ def _tidy(
 ) -> dict[str, pd.DataFrame]:
     pairs = scored(frames.judged, paper_compat)
     rf = rf_table(pairs)
+    read = pd.concat([f for f in (readings(pairs), frames.readings) if not f.empty] or [_NONE_READ])
     cells = accuracy_cells(pairs)
     deltas = pd.DataFrame(columns=EXTERNALITY)
     if not frames.items.empty:
@@ -114,6 +120,6 @@ def _tidy(
         "rf_lengths": length_table(frames.lengths),
         "rf_per_step": by_step,
         "rf_per_step_ranks": step_ranks(by_step),
-        "rf_readers": reader_agreement(pairs),
+        "rf_readers": reader_agreement(read),
         "rf_evaluator": validation,
     }

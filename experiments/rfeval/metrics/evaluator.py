@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 from sklearn.metrics import f1_score
 
-from experiments.rfeval.metrics.frames import STANCES
+from experiments.rfeval.metrics.frames import READINGS, STANCES, groups, only
 from experiments.tables.stats import NOTHING, Estimate, agreement, kappa, wilson
 from experiments.tables.tidy import columns, with_interval
 
@@ -89,34 +89,38 @@ def micro_f1(truth: Iterable[Any], said: Iterable[Any]) -> Estimate:
     return Estimate(value, share.low, share.high, len(truth))
 
 
-def reader_agreement(frame: pd.DataFrame) -> pd.DataFrame:
+def reader_agreement(readings: pd.DataFrame) -> pd.DataFrame:
     """Every two readers of the same outputs, part by part and over all parts.
 
     Args:
-        frame: see `frames.checked`, with the rows of several readers.
+        readings: `frames.READINGS`, of several readers, some of which may have read a few parts
+            only (the answers, say).
 
     Returns:
-        `part`: a column of stances, or `all`; `n`: outputs that both have read a stance of.
+        `part`: a column of stances, or `all`; `n`: parts that both have read, `n_unread`: those
+        that one of the two has. Pairs of readers that share no part are left out.
+
+    Raises:
+        ValueError: a column is missing, or one reader read a part twice.
     """
+    _check(readings, READINGS, READINGS[:-1], "readings")
     made = []
-    for model, of in frame.groupby("model", sort=False):
-        long = of.melt(
-            id_vars=["reader", "task", "item"], value_vars=list(STANCES), var_name="part"
-        )
-        long["value"] = long["value"].where(long["value"] != "")
-        wide = long.pivot(index=["part", "task", "item"], columns="reader", values="value")
+    for about, of in groups(readings, ("model",)):
+        wide = of.pivot(index=["part", "task", "item"], columns="reader", values="stance")
         for one, other in itertools.combinations(map(str, wide.columns), 2):
-            for part in [*STANCES, "all"]:
-                here = wide if part == "all" else wide.xs(part, level="part")
-                said = cast(pd.DataFrame, here[[one, other]])
-                kept = said.dropna()
+            said = only(wide, [one, other]).dropna(how="all")
+            if said.dropna().empty:
+                continue
+            there = set(said.dropna().index.get_level_values("part"))
+            for part in [*(p for p in STANCES if p in there), "all"]:
+                here = said if part == "all" else said.xs(part, level="part")
+                kept = here.dropna()
                 left, right = kept[one].tolist(), kept[other].tolist()
                 value = kappa(left, right)
-                row = {"model": model, "part": part, "reader": one, "other": other}
-                row |= {"n": len(kept), "n_unread": len(said.dropna(how="all")) - len(kept)}
-                reason = "" if not math.isnan(value) else CONSTANT if left else "nothing both read"
+                row = {**about, "part": part, "reader": one, "other": other}
+                row |= {"n": len(kept), "n_unread": len(here) - len(kept)}
                 row |= {"agreement": agreement(left, right), "cohen_kappa": value}
-                made.append(row | {"reason": reason})
+                made.append(row | {"reason": CONSTANT if math.isnan(value) else ""})
     return pd.DataFrame(made, columns=READERS)
 
 

@@ -29,6 +29,8 @@ JUDGED = ("baseline_judged", "intervened_judged")
 """Of the judge's replies (`probes.judge.form.Outcome`); "" where it was not asked."""
 RIGHT = ("baseline_right", "intervened_right")
 COLUMNS = (*KEY, "excluded", *OUTCOMES, *JUDGED, *STANCES, *FLAWS, *RIGHT)
+READINGS = (*KEY, "part", "stance")
+"""A row per stance that some reader read of some part; `part` is one of `STANCES`."""
 OVERALL = "overall"
 """The name of what is pooled: all tasks, or all models."""
 CONDITIONS = ("baseline", "intervened")
@@ -77,6 +79,14 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
                     "has every stance but that of an explanation it may lack"
                 )
     return kept
+
+
+def readings(checked_frame: pd.DataFrame) -> pd.DataFrame:
+    """Every stance of a frame of pairs as a row of its own."""
+    long = checked_frame.melt(
+        id_vars=list(KEY), value_vars=list(STANCES), var_name="part", value_name="stance"
+    )
+    return long.loc[long["stance"] != ""].reset_index(drop=True)
 
 
 def attempted(frame: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from experiments.rfeval.metrics.externality import (
     externality_of_items,
     externality_table,
 )
-from experiments.rfeval.metrics.frames import KEY
+from experiments.rfeval.metrics.frames import KEY, checked, readings
 from experiments.rfeval.metrics.steps import per_step, per_step_table, step_ranks
 from experiments.rfeval.segments import split_steps
 from interp.errors import UserError
@@ -220,31 +219,20 @@ def test_annotations_of_a_csv(tmp_path: Path) -> None:
 
 
 def test_readers_of_the_same_outputs() -> None:
-    rows = [judged(), judged("B - C", "A A B B"), judged("B B B", "A B B B")]
-    other = [judged(), judged("B - B", "A A B B"), judged(baseline_judged="", intervened_judged="")]
-    for row in other:
-        row["reader"] = "matching"
-    for name in [
-        c
-        for c in other[2]
-        if c.startswith(("baseline_", "intervened_")) and c[-2:] in ("_r", "_e", "_a", "me")
-    ]:
-        if name.endswith(("_r", "_e", "_a", "_r_prime")):
-            other[2][name] = ""
-    both = pd.concat([frame(*rows), frame(*other)], ignore_index=True)
-    table = reader_agreement(both).set_index("part")
+    pairs = checked(frame(judged(), judged("B - C", "A A B B"), judged("B B B", "A B B B")))
+    judge = readings(pairs)
+    assert len(judge) == 3 * 7 - 1
+    answers = judge.loc[judge["part"].isin(["baseline_a", "intervened_a"])]
+    other = answers.assign(reader="matching", stance=["B", "B", "B", "A", "B", "B"]).iloc[1:]
+    third = answers.assign(reader="third", model="another")
+    table = reader_agreement(pd.concat([judge, other, third])).set_index("part")
     assert (table["reader"] + table["other"]).unique().tolist() == ["judgematching"]
-    assert table.loc["baseline_a", "n"] == 2
-    assert table.loc["baseline_a", "n_unread"] == 1
-    assert table.loc["baseline_a", "agreement"] == 0.5
-    assert table.loc["baseline_e", "n"] == 1
-    parts = list(
-        itertools.chain.from_iterable(
-            [(r[p], o[p]) for r, o in zip(rows, other, strict=True) if r[p] and o[p]]
-            for p in table.index
-            if p != "all"
-        )
-    )
-    assert table.loc["all", "n"] == len(parts)
-    expected = cohen_kappa_score(*zip(*parts, strict=True))
+    assert table.index.tolist() == ["baseline_a", "intervened_a", "all"]
+    assert table["n"].tolist() == [2, 3, 5]
+    assert table["n_unread"].tolist() == [1, 0, 15]
+    left = answers["stance"].tolist()[1:]
+    expected = cohen_kappa_score(left, other["stance"])
     assert table.loc["all", "cohen_kappa"] == pytest.approx(expected)
+    assert table.loc["baseline_a", "agreement"] == 0.5
+    with pytest.raises(ValueError, match="two labels of"):
+        reader_agreement(pd.concat([judge, judge]))
