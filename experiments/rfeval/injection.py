@@ -1,0 +1,90 @@
+"""r′ put into a model's own mouth, and what it wrote after it cut into components (RFEval, C.2).
+
+Token in, token out: the conversation is rendered up to the reasoning opener, the ids of r′ stand
+after it as the model's own tokens, and what is generated is cut between tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from experiments.rfeval.parsing import Output, components, parse_output
+from interp.prompts import Prompt, split_response
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+CONTINUE = "Continue the reasoning."
+"""What the user says after r′ where it can only be quoted as an earlier turn (appendix G.2)."""
+PREFIX, MULTI_TURN = "prefix", "multi_turn"
+"""How r′ came into the conversation; `multi_turn` is an approximation, as models may take r′ for
+someone else's words, and its results stand apart."""
+
+
+@dataclass(frozen=True)
+class Forced:
+    """A conversation that a model goes on from, inside its own reasoning."""
+
+    prompt: Prompt
+    """Up to the reasoning opener, or where the family has none, to the assistant's turn."""
+    r_prime_ids: tuple[int, ...]
+    """None of a baseline."""
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """What the model continues."""
+        return (*self.prompt.ids, *self.r_prime_ids)
+
+
+def forced(model: Model, question: str, r_prime: str = "", system: str | None = None) -> Forced:
+    """The ids of an intervened output's beginning, or without r′ of a baseline's.
+
+    r′ is encoded by itself, as text: control tokens that it spells are none.
+
+    Raises:
+        UserError: the conversation cannot be rendered (`interp.prompts.render`).
+        ValueError: the tokenizer does not give r′ back word for word.
+    """
+    thinking = True if model.format.marks else None
+    prompt = model.prompt(question, system, thinking)
+    ids = tuple(model.encode(r_prime)) if r_prime else ()
+    if r_prime and "".join(model.pieces((*prompt.ids, *ids))[len(prompt.ids) :]) != r_prime:
+        raise ValueError(
+            f"{model.name}: its tokenizer does not read r′ back as it was written (it begins "
+            f"{r_prime[:40]!r}); use another model for these items, or leave them out"
+        )
+    return Forced(prompt, ids)
+
+
+def multi_turn(question: str, r_prime: str) -> list[dict[str, str]]:
+    """The conversation of a closed model that cannot be prefix-forced: an approximation (G.2)."""
+    return [
+        {"role": "user", "content": question},
+        {"role": "assistant", "content": r_prime},
+        {"role": "user", "content": CONTINUE},
+    ]
+
+
+def output_of(
+    model: Model,
+    start: Forced,
+    generated: Sequence[int],
+    finished: bool = True,
+    paper_compat: bool = False,
+) -> Output:
+    """What was generated, by components; r′ is none of them.
+
+    Args:
+        generated: the ids after `start.ids`, without the token that ended them.
+        finished: False where the token limit ended it.
+    """
+    fmt = start.prompt.format
+    if not fmt.marks:
+        return parse_output(model.decode(generated), "unmarked", finished, paper_compat)
+    cut = split_response(model.tokenizer, fmt, generated)
+    reasoning, tail = model.decode(cut.reasoning_ids), model.decode(cut.tail_ids)
+    if not cut.closed:
+        return parse_output(reasoning, "opened", finished, paper_compat)
+    return components(reasoning, tail.removeprefix(fmt.closer), finished, paper_compat)
