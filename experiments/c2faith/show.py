@@ -122,12 +122,21 @@ def _print_item(console: Console, of: CausalItem | CoverageItem) -> None:
         by = f" by {of.author}" if of.author else ""
         console.print(Text(f"Step {of.target} is replaced ({visible(of.method + by)}):"))
         for label, text in (("was", of.original), ("is", of.replacement)):
-            console.print(Padding(Text(f"{label}: {visible(text)}"), (0, 0, 0, 2)))
+            _print_indented(console, f"{label}: {text}")
     else:
         n, middle = len(of.removed), of.n_middle
         console.print(Text(f"{n} of {middle} middle steps are left out (level {of.level}):"))
         for at, text in zip(of.removed, of.removed_steps, strict=True):
-            console.print(Padding(Text(f"{at}: {visible(text)}"), (0, 0, 0, 2)))
+            _print_indented(console, f"{at}: {text}")
+
+
+def _print_under(console: Console, label: str, text: str) -> None:
+    console.print(Text(label, style="dim"))
+    _print_indented(console, text)
+
+
+def _print_indented(console: Console, text: str) -> None:
+    console.print(Padding(Text(visible(text)), (0, 0, 0, 2)))
 
 
 def _print_judgement(console: Console, r: Record, form: TaskForm) -> None:
@@ -141,11 +150,9 @@ def _print_judgement(console: Console, r: Record, form: TaskForm) -> None:
         ("Problem", r["problem"]),
     ):
         if text:
-            console.print(Text(label, style="dim"))
-            console.print(Padding(Text(visible(text)), (0, 0, 0, 2)))
+            _print_under(console, label, text)
     if r["probabilities"]:
-        console.print(Text("Probabilities", style="dim"))
-        console.print(Padding(Text(_chances(r, form)), (0, 0, 0, 2)))
+        _print_under(console, "Probabilities", _chances(r, form))
 
 
 def _verdict(r: Record, form: TaskForm) -> str:

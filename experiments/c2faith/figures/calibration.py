@@ -15,6 +15,7 @@ from experiments.c2faith.figures.plots import (
     curve,
     grid,
     legend_of_most,
+    middle_cut,
     quarter,
     say_silent,
     voices,
@@ -145,7 +146,7 @@ def furthest_from_its_word(probabilities: pd.DataFrame) -> str:
     if not len(known):
         return ""
     furthest = max(rows(known), key=lambda row: abs(row["overconfidence"]))
-    judge = visible(furthest["judge"])
+    judge = middle_cut(visible(furthest["judge"]))
     if furthest["overconfidence_low"] <= 0 <= furthest["overconfidence_high"]:
         return (
             f"No mean probability here can be told from the share right; furthest is {judge}, "

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from experiments.c2faith.figures.plots import (
     SILENT,
     bare_rows,
+    middle_cut,
     moved,
     name_lines,
     rules_between,
@@ -26,6 +27,7 @@ from experiments.tables.tidy import distinct, rows, where, with_interval
 
 _FOUND = (BLUE, "o", "broken step flagged, or named")
 _FALSE = (ORANGE, "s", "intact step or chain flagged")
+_RANKED = (PURPLE, "^", "rank correlation of scores with the truth")
 MEASURES = {
     "detection": {
         "net": (GREEN, "D", "broken minus intact flagged"),
@@ -34,11 +36,12 @@ MEASURES = {
     },
     "localisation": {"exact": _FOUND, "fpr": _FALSE},
     "coverage": {
-        "spearman": (PURPLE, "^", "rank correlation of scores with the truth"),
+        "spearman": _RANKED,
+        "spearman_kept": _RANKED,
         "inflation": (GREY, "v", "scores of ¾ of the scale and more"),
     },
 }
-"""Task -> measure -> colour, marker, label; the first is the one that panels are compared by."""
+"""Task -> measure -> colour, marker, label; the first there is, panels are compared by."""
 APART = 0.24
 """Of a line's height: how far measures stand from one another."""
 
@@ -69,22 +72,20 @@ def first_panels(table: pd.DataFrame) -> pd.DataFrame:
         mine = where(table, reason="", **of)
         first = {n: mine[n].iloc[0] for n in ("prompt", "scale", "reference_judge")}
         mine = where(mine, **first)
-        if of["task"] == "coverage" and not first["reference_judge"]:
-            mine = where(mine, measure=set(mine["measure"]) - {"spearman"})
-            mine = mine.assign(measure=mine["measure"].replace("spearman_kept", "spearman"))
-        parts.append(where(mine, measure=MEASURES[of["task"]]))
+        other = "spearman_kept" if first["reference_judge"] else "spearman"
+        parts.append(where(mine, measure=set(MEASURES[of["task"]]) - {other}))
     return pd.concat(parts, ignore_index=True) if parts else table.iloc[:0]
 
 
 def best_panels(data: pd.DataFrame) -> str:
     """The best rule of each task beside the best judge, in a sentence."""
     said = []
-    for task, measures in MEASURES.items():
-        measure, (_, _, label) = next(iter(measures.items()))
+    for task in dict.fromkeys(data["task"]):
+        measure, (_, _, label) = next(iter(_measures(data, task).items()))
         known = rows(where(data, task=task, measure=measure).dropna(subset=["value"]))
         if known:
             best = max(known, key=lambda row: row["value"])
-            judge = f"{visible(best['best_judge'])} alone {best['best_value']:.2f}"
+            judge = f"{middle_cut(visible(best['best_judge']))} alone {best['best_value']:.2f}"
             beyond = ", beyond its interval" if best["value_low"] > best["best_value"] else ""
             said.append(f"{task} ({label}), {best['rule']} {best['value']:.2f}, {judge}{beyond}")
     return f"Best panels here: {'; '.join(said)}." if said else ""
@@ -117,6 +118,12 @@ def panel_dots(
     return ax
 
 
+def _measures(data: pd.DataFrame, task: str) -> dict[str, tuple[str, str, str]]:
+    """Those of a task that there are."""
+    made = set(where(data, task=task)["measure"])
+    return {name: style for name, style in MEASURES[task].items() if name in made}
+
+
 def _drawn(data: pd.DataFrame) -> Figure:
     tasks = [t for t in MEASURES if t in set(data["task"])]
     readings = list(dict.fromkeys(data["reading"]))
@@ -130,7 +137,7 @@ def _drawn(data: pd.DataFrame) -> Figure:
             {r["measure"]: r for r in rows(where(of_task, reading=reading, rule=rule))}
             for reading, rule in places
         ]
-        panel_dots(ax, lines, MEASURES[task])
+        panel_dots(ax, lines, _measures(data, task))
         rules_between(ax, [len(of) for of in rules.values()])
         ax.set_title(task)
     named = [f"{rule} · {r}" if len(readings) > 1 else rule for r, rule in places]

@@ -79,7 +79,7 @@ def widest(data: pd.DataFrame) -> str:
     if not range_of_all:
         return "Here no figure differs between variants."
     return (
-        f"Widest here: {of['task']} by {visible(of['judge'])} over its {of['over']}s, from "
+        f"Widest here: {of['task']} by {middle_cut(visible(of['judge']))} over its {of['over']}s, from "
         f"{_signed(low['value'])} ({visible(low['variant'])}) to {_signed(high['value'])} "
         f"({visible(high['variant'])})."
     )
