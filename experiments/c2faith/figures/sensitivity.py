@@ -78,8 +78,9 @@ def widest(data: pd.DataFrame) -> str:
     range_of_all, of, low, high = max(found, key=lambda f: f[0])
     if not range_of_all:
         return "Here no figure differs between variants."
+    judge = middle_cut(visible(of["judge"]))
     return (
-        f"Widest here: {of['task']} by {middle_cut(visible(of['judge']))} over its {of['over']}s, from "
+        f"Widest here: {of['task']} by {judge} over its {of['over']}s, from "
         f"{_signed(low['value'])} ({visible(low['variant'])}) to {_signed(high['value'])} "
         f"({visible(high['variant'])})."
     )
