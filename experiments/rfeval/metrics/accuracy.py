@@ -65,15 +65,17 @@ def _associations(cells: pd.DataFrame, seed: int, resamples: int) -> list[dict[s
     made = [_slope("slope", x, y, constant, weights)]
     made.append(_slope("slope_fixed_effects", x, y, effects, weights))
     df = len(cells) - np.linalg.matrix_rank(effects) - 1
-    for name, correlation in (("pearson", weighted_pearson), ("spearman", weighted_spearman)):
+    left = _left_over(x, y, effects, weights) if df >= 1 else None
+    bounds = _bootstrap((x, y, effects, weights), seed, resamples) if left else {}
+    for name, correlation in _CORRELATIONS.items():
         row: dict[str, Any] = {"statistic": name, "df": df, "reason": ""}
-        value = _partial(x, y, effects, weights, correlation)
-        if df < 1 or math.isnan(value):
+        value = correlation(*left, weights) if left else math.nan
+        if math.isnan(value):
             reason = "too few cells" if df < 1 else "the effects leave no difference"
             made.append(row | {"value": math.nan, "reason": reason})
             continue
         t = value * math.sqrt(df / max(1 - value * value, 1e-300))
-        low, high = _bootstrap(cells, correlation, seed, resamples)
+        low, high = bounds[name]
         p = float(2 * scipy_stats.t.sf(abs(t), df))
         made.append(row | {"value": value, "value_low": low, "value_high": high, "p": p})
     return made
@@ -106,34 +108,39 @@ def _effects(cells: pd.DataFrame) -> np.ndarray:
     return np.column_stack([np.ones(len(cells)), dummies.to_numpy()])
 
 
-def _partial(
-    x: np.ndarray,
-    y: np.ndarray,
-    effects: np.ndarray,
-    weights: np.ndarray,
-    correlation: Callable[[np.ndarray, np.ndarray, np.ndarray], float],
-) -> float:
-    fits: list[Any] = [sm.WLS(of, effects, weights=cast(Any, weights)).fit() for of in (x, y)]
-    left = [fit.resid for fit in fits]
+def _left_over(
+    x: np.ndarray, y: np.ndarray, effects: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """What weighted least squares on the effects leaves of both; None where it leaves nothing.
+
+    A column of effects may be empty, as in a draw that misses a model.
+    """
+    root = np.sqrt(weights)[:, None]
+    both = np.column_stack([x, y])
+    fitted = np.linalg.lstsq(effects * root, both * root, rcond=None)[0]
+    left = both - effects @ fitted
     # what rounding leaves of values that the effects explain whole is no difference
-    if any(np.abs(of).max() < 1e-9 for of in left):
-        return math.nan
-    return correlation(left[0], left[1], weights)
+    if (np.abs(left).max(axis=0) < 1e-9).any():
+        return None
+    return left[:, 0], left[:, 1]
 
 
 def _bootstrap(
-    cells: pd.DataFrame,
-    correlation: Callable[[np.ndarray, np.ndarray, np.ndarray], float],
+    columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     seed: int,
     resamples: int,
-) -> tuple[float, float]:
+) -> dict[str, tuple[float, float]]:
+    """Intervals of both correlations, from the same draws of cells."""
     rng = np.random.default_rng(seed)
-    draws = []
+    n = len(columns[0])
+    draws: dict[str, list[float]] = {name: [] for name in _CORRELATIONS}
     for _ in range(resamples):
-        of = cells.iloc[rng.integers(len(cells), size=len(cells))]
-        x, y, weights = (of[name].to_numpy(float) for name in ("accuracy", "rf", "n"))
-        draws.append(_partial(x, y, _effects(of), weights, correlation))
-    return percentiles(np.array(draws))
+        at = rng.integers(n, size=n)
+        x, y, effects, weights = (column[at] for column in columns)
+        left = _left_over(x, y, effects, weights)
+        for name, correlation in _CORRELATIONS.items():
+            draws[name].append(correlation(*left, weights) if left else math.nan)
+    return {name: percentiles(np.array(values)) for name, values in draws.items()}
 
 
 def weighted_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
@@ -147,3 +154,9 @@ def weighted_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float
 def weighted_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
     """`weighted_pearson` of the ranks, ties at their mean."""
     return weighted_pearson(scipy_stats.rankdata(x), scipy_stats.rankdata(y), weights)
+
+
+_CORRELATIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], float]] = {
+    "pearson": weighted_pearson,
+    "spearman": weighted_spearman,
+}
