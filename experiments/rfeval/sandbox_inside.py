@@ -135,6 +135,8 @@ def lay_out(read_only: list[str], tmpfs_mb: int) -> None:
     mount("none", "/", None, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
     # no namespaces within: there capabilities would come back
     Path("/proc/sys/user/max_user_namespaces").write_text("0")
+    # root's processes may write sysctls by their user number alone, without any capability
+    mount("none", "/proc", None, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | 8)
     os.chdir(HOME)
 
 

@@ -107,6 +107,11 @@ def tries(code: str) -> str:
         "open('/etc/passwd')",
         "open('/proc/1/environ').read()",
         "open('/proc/1/mem', 'rb+')",
+        # a process of root's may write these by its number alone, without any capability
+        "import os; os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY)",
+        "import os; os.open('/proc/sys/kernel/hostname', os.O_WRONLY)",
+        "import os; os.open('/proc/sysrq-trigger', os.O_WRONLY)",
+        "import os; os.open('/proc/sys/user/max_user_namespaces', os.O_WRONLY)",
         "import os; os.setuid(1); os.chroot('/')",
         "import os; os.chroot('.')",
         "import ctypes; c = ctypes.CDLL(None)\nassert c.unshare(0x10000000) == 0",
