@@ -12,6 +12,7 @@ import ctypes
 import json
 import os
 import platform
+import re
 import resource
 import signal
 import sys
@@ -21,6 +22,7 @@ from pathlib import Path
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = (
     *(1, 2, 4, 32, 4096, 16384, 1 << 18),
 )
+FLAGS = {"nosuid": MS_NOSUID, "nodev": MS_NODEV, "noexec": 8, "noatime": 1024, "nodiratime": 2048}
 MNT_DETACH = 2
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 PR_SET_NO_NEW_PRIVS, PR_CAPBSET_DROP, LAST_CAPABILITY = 38, 24, 63
@@ -114,9 +116,8 @@ def lay_out(read_only: list[str], tmpfs_mb: int) -> None:
             continue
         os.makedirs(target, exist_ok=True)
         mount(path, target, None, MS_BIND | MS_REC)
-        # flags that the mount has from outside are locked and have to be named again
-        flags = os.statvfs(path).f_flag & (MS_NOSUID | MS_NODEV | 8 | 1024 | 2048)
-        mount("none", target, None, MS_BIND | MS_REMOUNT | MS_RDONLY | flags)
+    for point, flags in mounted([root + path for path in read_only]):
+        mount("none", point, None, MS_BIND | MS_REMOUNT | MS_RDONLY | flags)
     for name in ("proc", "dev", HOME.strip("/")):
         os.makedirs(f"{root}/{name}", exist_ok=True)
     mount("proc", f"{root}/proc", "proc", MS_NOSUID | MS_NODEV | 8)
@@ -138,6 +139,21 @@ def lay_out(read_only: list[str], tmpfs_mb: int) -> None:
     # root's processes may write sysctls by their user number alone, without any capability
     mount("none", "/proc", None, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | 8)
     os.chdir(HOME)
+
+
+def mounted(folders: list[str]) -> list[tuple[str, int]]:
+    """Every mount at or below one of the folders, those that came along too, with its flags.
+
+    Flags that a mount has from outside are locked, and have to be named again.
+    """
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines():
+        fields = line.split()
+        point = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), fields[4])
+        if any(point == f or point.startswith(f"{f}/") for f in folders):
+            flags = sum(FLAGS.get(option, 0) for option in fields[5].split(","))
+            found.append((point, flags))
+    return found
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
