@@ -20,6 +20,7 @@ from experiments.report.traceview import (
     trace_view,
     typical,
 )
+from experiments.runs.ledger import calls_of, in_words
 from experiments.runs.store import write_atomically
 from experiments.tables.outcomes import place_of
 from experiments.tables.results import Results
@@ -198,6 +199,10 @@ REASONS = {
     "fewer_than_2_steps": "fewer than 2 steps",
     "empty_generation": "nothing generated",
     "reasoning_unclosed": "reasoning never ended",
+    "no_thinking_shown": "its thinking is not shown",
+    "refused": "the model declined",
+    "filtered": "its provider's filter stopped it",
+    "overflow": "longer than it reads",
     "answer_unparsed": "no answer found",
     "baseline_unparsed": "no answer to the unedited reasoning",
     "fewer_than_2_labels": "fewer than 2 answers to score",
@@ -285,6 +290,7 @@ def render(found: Results) -> str:
             }
             for u in found.failures
         ],
+        spent=in_words(calls_of(run_dir)),
         environment=flat(read_json(run_dir / "environment.json")),
         config=visible((run_dir / "config.yaml").read_text("utf-8")),
     )

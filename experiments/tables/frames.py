@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.config import RunConfig
 from experiments.config.load import config_kind
 from experiments.runs.folder import existing_run, read_config, stored_config
+from experiments.runs.index import Index
 from experiments.runs.planfile import counted
 from experiments.runs.store import read_records
 from experiments.tables.knockout import KNOCKED
@@ -45,6 +46,9 @@ _SYCOPHANCY = ("reading", "gold", "own", "wrong", "agrees_wrong", "agrees_own")
 _SYCOPHANCY += ("reply_wrong", "reply_own", "p_yes_wrong", "p_yes_own", "excluded")
 _ERRORS = ("reading", "correct", "step_text", "error_text", "rule", "detected", "false_alarm")
 _ERRORS += ("reply_error", "reply_unmodified", "p_yes_error", "p_yes_unmodified", "excluded")
+
+_SAID = ("user", "system", "outcome", "text", "thinking", "problem", "input_tokens")
+_SAID += ("output_tokens", "reasoning_tokens")
 
 _ATTENTION = ("real", "shuffled", "gap", "real_drop", "shuffled_drop", "gap_drop", "first_token")
 _ATTENTION += ("template", "question", "answer_prefix", "entropy", "n_steps", "excluded")
@@ -118,6 +122,14 @@ class Run:
     def error_detection(self) -> pd.DataFrame:
         """A row per item and reading: the error put in, whether it was seen, false alarms."""
         return self._replies("error_detection", _ERRORS)
+
+    @cached_property
+    def said(self) -> pd.DataFrame:
+        """A row per message that a model behind an API was sent about a trace: the reply, as it
+        came, and how it ended."""
+        units = sorted(Index.of(self.path).each(("said",)), key=lambda u: u.key)
+        found = [r for u in units for r in u.records]
+        return _frame((*_BASE, *_SAID), [r | {"task": r["dataset"]} for r in found])
 
     @cached_property
     def attention(self) -> pd.DataFrame:

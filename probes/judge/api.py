@@ -79,7 +79,7 @@ class ApiJudge:
     def __post_init__(self) -> None:
         for name in ("attempts", "max_connections", "timeout"):
             if getattr(self, name) < 1:
-                raise UserError(f"judge {self.name!r}: {name}={getattr(self, name)}: at least 1")
+                raise UserError(f"model {self.name!r}: {name}={getattr(self, name)}: at least 1")
         self._service = service(self.name, self.base_url)
         if self.structured == "auto":
             self.structured = "schema" if self._service.provider.schema else "prompt"
@@ -120,7 +120,7 @@ class ApiJudge:
         from anyio.from_thread import start_blocking_portal
 
         if twice := [name for name, n in Counter(names).items() if n > 1]:
-            raise ValueError(f"judge {self.name!r}: asked twice: {twice[0]}")
+            raise ValueError(f"model {self.name!r}: asked twice: {twice[0]}")
         replies: queue.SimpleQueue[tuple[Any, Reply] | None] = queue.SimpleQueue()
         try:
             with self._cache_folder(), start_blocking_portal() as portal:
@@ -164,7 +164,7 @@ class ApiJudge:
             raise UserError(state.fatal)
         if left := len(asks) - state.answered:
             raise BudgetSpent(
-                f"judge {self.name!r}: the budget is spent ({self.budget}); {left} of {len(asks)} "
+                f"model {self.name!r}: the budget is spent ({self.budget}); {left} of {len(asks)} "
                 "asks are left; raise it and start the run again",
                 state.unanswered,
             )
@@ -202,7 +202,7 @@ class ApiJudge:
         state.failed_in_a_row = state.failed_in_a_row + 1 if reply.outcome == "failed" else 0
         if state.failed_in_a_row >= max(GIVE_UP_AFTER, self.max_connections):
             state.fatal = (
-                f"judge {self.name!r}: {state.failed_in_a_row} asks in a row failed; the last: "
+                f"model {self.name!r}: {state.failed_in_a_row} asks in a row failed; the last: "
                 f"{reply.problem}"
             )
         state.answered += 1
@@ -236,7 +236,7 @@ class ApiJudge:
             reply, fatal = from_error(error)
             if fatal:
                 keys = " or ".join(self._service.keys)
-                state.fatal = f"judge {self.name!r} (key: {keys or 'none'}): {reply.problem}"
+                state.fatal = f"model {self.name!r} (key: {keys or 'none'}): {reply.problem}"
             return reply
         if use_cache:
             self._forget_secrets(output)
@@ -287,7 +287,7 @@ class ApiJudge:
             )
         except PrerequisiteError as error:
             plain = re.sub(r"\[/?[a-z ]+\]|ERROR:?", "", str(error.message))
-            raise UserError(f"judge {self.name!r}: {one_line(plain)}") from None
+            raise UserError(f"model {self.name!r}: {one_line(plain)}") from None
         finally:
             # Inspect puts its own in its place, which prints tracebacks where a line is wanted.
             sys.excepthook = hook

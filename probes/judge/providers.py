@@ -86,7 +86,7 @@ def service(name: str, base_url: str | None) -> Service:
     first, _, model = name.partition("/")
     if first not in PROVIDERS or not model:
         guess = "" if first in PROVIDERS else did_you_mean(first, PROVIDERS)
-        raise UserError(f"judge {name!r}: no such provider{guess or f'; known: {KINDS}'}")
+        raise UserError(f"model {name!r}: no such provider{guess or f'; known: {KINDS}'}")
     if model.startswith("azure/"):
         first, model = f"{first}/azure", model.removeprefix("azure/")
     provider = PROVIDERS[first]
@@ -96,7 +96,7 @@ def service(name: str, base_url: str | None) -> Service:
         prefix = re.sub(r"\W", "_", server).upper()
         keys, url = (f"{prefix}_API_KEY",), f"{prefix}_BASE_URL"
     if not model:
-        raise UserError(f"judge {name!r}: names no model; known: {KINDS}")
+        raise UserError(f"model {name!r}: names no model; known: {KINDS}")
     _check_client(name, provider)
     _check_address(name, base_url, url)
     return Service(provider, name, keys, _placeholder(name, keys, base_url or os.getenv(url)))
@@ -105,7 +105,7 @@ def service(name: str, base_url: str | None) -> Service:
 def _check_client(name: str, provider: Provider) -> None:
     for module, install in (("inspect_ai", INSTALL), (provider.module, provider.install)):
         if not _importable(module):
-            raise UserError(f"judge {name!r} needs {module}, which is not installed: {install}")
+            raise UserError(f"model {name!r} needs {module}, which is not installed: {install}")
 
 
 def _importable(module: str) -> bool:
@@ -119,16 +119,16 @@ def _check_address(name: str, base_url: str | None, variable: str) -> None:
     if base_url is None:
         if variable and not os.getenv(variable):
             raise UserError(
-                f"judge {name!r} has no fixed address: give base_url, or set {variable}"
+                f"model {name!r} has no fixed address: give base_url, or set {variable}"
             )
         return
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"judge {name!r}: base_url must be http(s)://HOST[:PORT]/PATH")
+        raise UserError(f"model {name!r}: base_url must be http(s)://HOST[:PORT]/PATH")
     if parts.username or parts.password or parts.query:
         # Not shown: it is what must not be written anywhere.
         raise UserError(
-            f"judge {name!r}: base_url holds a user name, a password or a query; keys are read "
+            f"model {name!r}: base_url holds a user name, a password or a query; keys are read "
             "from the environment only"
         )
 
@@ -140,7 +140,7 @@ def _placeholder(name: str, keys: tuple[str, ...], address: str | None) -> str |
         return NO_KEY
     if "AZURE_OPENAI_API_KEY" in keys and _importable("azure.identity"):
         return None
-    raise UserError(f"judge {name!r} needs a key: export {' or '.join(keys)}=…")
+    raise UserError(f"model {name!r} needs a key: export {' or '.join(keys)}=…")
 
 
 def _is_here(host: str) -> bool:

@@ -132,7 +132,7 @@ class Budget:
         """
         if self.max_cost is not None and price_of(name, self.prices) is None:
             guess = did_you_mean(name, self.prices) or "; add it to the prices, or limit max_calls"
-            raise UserError(f"max_cost={self.max_cost:g}: judge {name!r} has no price{guess}")
+            raise UserError(f"max_cost={self.max_cost:g}: model {name!r} has no price{guess}")
 
     def charge(self, name: str, usage: Usage, cost: float | None = None) -> None:
         """Count what a judge has used, here or elsewhere, now or before.

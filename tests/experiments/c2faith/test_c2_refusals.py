@@ -31,8 +31,8 @@ def test_all_judges_that_lack_a_key_are_told_at_once(
     path = config(tmp_path, {"model": judges, "readings": ["scored"]}, forms="c2_coverage")
     assert execute(["run", str(path)]) == 2
     told = capfd.readouterr().err
-    assert "judge 'openai/gpt-4.1' needs a key: export OPENAI_API_KEY" in told
-    assert "judge 'together/a/b' needs a key: export TOGETHER_API_KEY" in told
+    assert "model 'openai/gpt-4.1' needs a key: export OPENAI_API_KEY" in told
+    assert "model 'together/a/b' needs a key: export TOGETHER_API_KEY" in told
     assert "loading" not in told
     assert not list((tmp_path / "runs/c2/records").iterdir())
 

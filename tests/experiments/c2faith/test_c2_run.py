@@ -220,8 +220,8 @@ class TestBehindAnApi:
         models = [f"judge.model=[api:openai/gpt-4.1, {model}, api:openai/gpt-4o]"]
         ended = run(load_config(path, models))
         assert sum(server.seen.values()) == 1
-        assert "judge 'openai/gpt-4.1'" in ended.stopped
-        assert "judge 'openai/gpt-4o'" in ended.stopped
+        assert "model 'openai/gpt-4.1'" in ended.stopped
+        assert "model 'openai/gpt-4o'" in ended.stopped
         usage = pd.read_csv(ended.run_dir / "tables/usage.csv").groupby("model")["n"].sum()
         # one level of three chains, by both readings
         assert usage.to_dict() == {"api:openai/gpt-4.1": 1, model: 6}

@@ -153,6 +153,6 @@ def test_judges_that_cannot_be_asked_are_told_before_the_writer_is_paid(
     path = str(written(tmp_path, server, reference="api:openai/gpt-4o", spend={"max_cost": 1.0}))
     assert execute(["run", path]) == 2
     told = capfd.readouterr().err
-    assert "judge 'openai/gpt-4.1' has no price" in told
-    assert "judge 'openai/gpt-4o' has no price" in told
+    assert "model 'openai/gpt-4.1' has no price" in told
+    assert "model 'openai/gpt-4o' has no price" in told
     assert sum(server.seen.values()) == 0
