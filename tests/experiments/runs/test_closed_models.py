@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +21,7 @@ from tiny_models import tiny
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
 from fault_server import FaultServer, fails, says
+from model_server import serving
 
 from experiments.cli import execute
 from experiments.config import ConfigError, load_config
@@ -26,8 +31,10 @@ from experiments.runs.run import plan, run, write_outputs
 from experiments.runs.store import read_records
 from experiments.tables.frames import Run, load_run
 from interp.errors import UserError
+from interp.sources import resolve
 
 KEY = "sk-planted-5e4d3c2b1a09"
+BUNDLED = "bundled:smollm2-135m"
 NAME = "api:openai/gpt-4.1"
 PROBES = ["slrc", "direct", "sycophancy", "error_detection"]
 
@@ -267,3 +274,61 @@ def test_a_missing_key_is_said_before_any_model_is_asked(
     assert "TOGETHER_API_KEY" in told[0]
     assert "openia" in told[1]
     assert server.bodies == []
+
+
+def test_a_kill_loses_no_reply(tmp_path: Path, server: FaultServer) -> None:
+    whole = run(load_config(config(tmp_path / "whole", server)))
+    n = len(server.bodies)
+    server.bodies.clear()
+    path = config(tmp_path / "killed", server)
+    folder = tmp_path / "killed" / "closed"
+    for lines in (2, 9, 30):
+        process = subprocess.Popen([sys.executable, "-m", "experiments.cli", "run", str(path)])
+        deadline = time.monotonic() + 120
+        while process.poll() is None and stored(folder) < lines:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        process.wait(60)
+    done = run(load_config(path))
+    # at most what was in flight at each kill is asked again
+    assert n <= len(server.bodies) <= n + 3 * 3
+    assert measures(done.run_dir) == measures(whole.run_dir)
+
+
+def stored(run_dir: Path) -> int:
+    return sum(p.read_bytes().count(b"\n") for p in run_dir.glob("records/*.jsonl"))
+
+
+@pytest.mark.slow
+def test_a_real_model_behind_a_server_says_what_its_weights_say_here(tmp_path: Path) -> None:
+    (tmp_path / "server").mkdir()
+    with serving(resolve(BUNDLED).location, tmp_path / "server") as (url, name):
+        api = f"api:openai-api/local/{name}"
+        values = {
+            "name": "both",
+            "out": str(tmp_path),
+            "model": {"name": [api, BUNDLED], "dtype": "float32", "device": "cpu"},
+            "api": {"base_url": url, "max_tokens": 256, "max_connections": 1},
+            "tasks": "sequential_math",
+            "data": {"limit": 2},
+            "generation": {"max_new_tokens": 256, "batch_size": 1},
+            "probes": ["slrc", "direct", "sycophancy"],
+            "slrc": {"framings": "reprompt", "readings": "generated", "edits": "remove"},
+            "direct": {"readings": "generated", "answer_tokens": 256},
+            "sycophancy": {"readings": "generated", "answer_tokens": 256},
+        }
+        path = tmp_path / "both.yaml"
+        path.write_text(yaml.safe_dump(values))
+        assert execute(["run", str(path)]) == 0
+    found = load_run(tmp_path / "both")
+    assert isinstance(found, Run)
+    of = {m: found.traces[found.traces["model"] == m] for m in (api, BUNDLED)}
+    for column in ("reasoning", "n_steps", "answer", "finish"):
+        assert of[api][column].tolist() == of[BUNDLED][column].tolist(), column
+    for frame in (found.direct, found.sycophancy):
+        there, here = (frame[frame["model"] == m] for m in (api, BUNDLED))
+        replies = [c for c in frame.columns if c.startswith("reply")]
+        for column in replies:
+            assert there[column].tolist() == here[column].tolist(), column
+    assert len(found.items) == 4
