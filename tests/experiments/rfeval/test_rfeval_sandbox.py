@@ -97,20 +97,19 @@ def test_what_is_mounted_inside_a_folder_that_is_let_in_is_read_only_too() -> No
 
 def test_a_fork_bomb_leaves_nothing_behind() -> None:
     """Forks that set themselves apart from their parents, too."""
-    bomb = "import os, time\nfor _ in range(20):\n  if os.fork() == 0:\n    os.setsid()\n"
-    mark = f"mark{os.getpid()}"
-    outcome(f"{bomb}    open('{mark}', 'w')\n    time.sleep(600)\ntime.sleep(600)", limits=SHORT)
-    left = [
-        name
-        for name in os.listdir("/proc")
-        if name.isdigit() and "solution.py" in _command(int(name))
-    ]
-    assert left == []
+    mark = f"left{os.getpid()}"
+    code = (
+        f"import ctypes, os, time\nctypes.CDLL(None).prctl(15, b'{mark}', 0, 0, 0)\n"
+        "for _ in range(20):\n  if os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\n"
+        "print(len(os.listdir('/proc')))\ntime.sleep(600)"
+    )
+    assert outcome(code, limits=SHORT) == "time_limit"
+    assert mark not in map(_name, filter(str.isdigit, os.listdir("/proc")))
 
 
-def _command(pid: int) -> str:
+def _name(pid: str) -> str:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace")
+        return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
     except OSError:
         return ""
 
