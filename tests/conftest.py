@@ -9,9 +9,14 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
 import torch
+from hypothesis import settings
 from tiny_models import CONFIGS, NO_TREE, tiny
 
 from interp.model import Model
+
+# how long an example may take says how busy the machine is, not whether the code is right
+settings.register_profile("any_machine", deadline=None)
+settings.load_profile("any_machine")
 
 # tests run in parallel processes: threads beyond the cores cost more than they give
 torch.set_num_threads(1)
