@@ -14,8 +14,9 @@ from interp.errors import UserError
 if TYPE_CHECKING:
     from interp.answer import Answered
     from interp.edits import Knockout, Patch
-    from interp.execute import Execution, Generation
+    from interp.execute import Execution
     from interp.forest import Branch, Forest
+    from interp.generation import Generation, Sampling
     from interp.loading import load, wrap
     from interp.model import Model
     from interp.prompts import Prompt, ReasoningFormat
@@ -27,13 +28,14 @@ _HOMES = {
     "Execution": "execute",
     "Forest": "forest",
     "ForestRun": "read",
-    "Generation": "execute",
+    "Generation": "generation",
     "Knockout": "edits",
     "Model": "model",
     "Patch": "edits",
     "Prompt": "prompts",
     "Read": "read",
     "ReasoningFormat": "prompts",
+    "Sampling": "generation",
     "load": "loading",
     "wrap": "loading",
 }
@@ -51,6 +53,7 @@ __all__ = [
     "Prompt",
     "Read",
     "ReasoningFormat",
+    "Sampling",
     "UserError",
     "load",
     "wrap",

@@ -16,8 +16,9 @@ from torch import Tensor
 from interp import execute
 from interp.edits import Edit, check
 from interp.errors import UserError
-from interp.execute import Execution, Generation
+from interp.execute import Execution
 from interp.forest import Forest
+from interp.generation import Generation
 from interp.read import choose_execution, groups, loop_logits
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from interp import attention, hooks
 from interp.decoding import Decode
 from interp.edits import Edit, Site
 from interp.forest import Forest
+from interp.generation import Generation
 from interp.keyvalues import KeyValues
 from interp.prefill import Prefill
 
@@ -29,14 +30,6 @@ if TYPE_CHECKING:
 Execution = Literal["auto", "packed", "dense", "loop"]
 Choose = Callable[[Tensor], Tensor]
 """(B, V) float32 logits to (B,) next tokens."""
-
-
-@dataclass(frozen=True)
-class Generation:
-    """A continuation: its ids without the end token, and why it ended."""
-
-    ids: tuple[int, ...]
-    finish: Literal["stop", "length"]
 
 
 @dataclass
@@ -156,16 +149,18 @@ def decode(
     group_tokens: int,
     on_done: Callable[[int, Generation], None] | None = None,
     edits: Sequence[Sequence[Edit]] | None = None,
+    end_ids: frozenset[int] | None = None,
 ) -> list[Generation]:
     """Continue every path of the cached forest, all in lockstep.
 
     `first` is (B, V): the logits at the end of each path. `choose(logits, rows)` picks the
-    next tokens of those rows of `paths` (greedy by default). A sequence ends at one of the
-    model's end tokens, when `stop` says so of its text, or after `max_new_tokens`.
+    next tokens of those rows of `paths` (greedy by default). A sequence ends at one of
+    `end_ids` (the model's by default), when `stop` says so of its text, or after `max_new_tokens`.
     Sequences are grouped so that a group holds at most `group_tokens` cached positions.
     `edits` are each path's own; what they do to tokens beyond the path is done here.
     """
     done: dict[int, Generation] = {}
+    ends = model.end_ids if end_ids is None else end_ids
 
     def finish(row: int, generation: Generation) -> None:
         done[row] = generation
@@ -175,7 +170,7 @@ def decode(
     for rows in _groups([len(p) + max_new_tokens for p in paths], group_tokens):
         of_rows = [edits[r] for r in rows] if edits else None
         state = Decode(cache, [paths[r] for r in rows], max_new_tokens, of_rows)
-        _decode_group(model, state, rows, first, max_new_tokens, choose, stop, finish)
+        _decode_group(model, state, rows, first, max_new_tokens, choose, stop, ends, finish)
     return [done[i] for i in range(len(paths))]
 
 
@@ -198,6 +193,7 @@ def _decode_group(
     max_new_tokens: int,
     choose: Callable[[Tensor, list[int]], Tensor] | None,
     stop: Callable[[str], bool] | None,
+    ends: frozenset[int],
     finish: Callable[[int, Generation], None],
 ) -> None:
     logits = first[rows]
@@ -207,8 +203,8 @@ def _decode_group(
         tokens = (choose(logits, rows) if choose else greedy(logits)).tolist()
         alive: list[int] = []
         for i, (row, token) in enumerate(zip(rows, tokens, strict=True)):
-            if token in model.end_ids:
-                finish(row, Generation(tuple(written[row]), "stop"))
+            if token in ends:
+                finish(row, Generation(tuple(written[row]), "stop", token))
                 continue
             written[row].append(token)
             if stop is not None and stop(model.decode(written[row])):
@@ -279,8 +275,10 @@ def continue_one_by_one(
     *,
     choose: Callable[[Tensor], Tensor] | None = None,
     stop: Callable[[str], bool] | None = None,
+    end_ids: frozenset[int] | None = None,
 ) -> Generation:
     """The oracle of `decode`: one sequence, transformers' own cache."""
+    ends = model.end_ids if end_ids is None else end_ids
     tokens = torch.tensor([list(prefix)], device=model.device)
     past, written = None, []
     while True:
@@ -289,8 +287,8 @@ def continue_one_by_one(
         logits = out.logits[0, -1:].float()
         check_finite(model, logits)
         token = int((choose or greedy)(logits))
-        if token in model.end_ids:
-            return Generation(tuple(written), "stop")
+        if token in ends:
+            return Generation(tuple(written), "stop", token)
         written.append(token)
         if stop is not None and stop(model.decode(written)):
             return Generation(tuple(written), "stop")

@@ -1,22 +1,26 @@
-"""Continue prompts: shared prefill, lockstep decoding, sampling that ignores the batch."""
+"""Token ids in, token ids out: batched continuation of prompts."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from interp import execute
-from interp.execute import Generation
 from interp.forest import Forest
+from interp.generation import Generation, check_penalty, seeds_of
+from interp.penalty import Penalty
 from interp.read import choose_execution
 
 if TYPE_CHECKING:
     from interp.model import Model
 
 Choose = Callable[[Tensor, list[int]], Tensor]
+"""(B, V) logits and which prompts they are of, to (B,) next tokens."""
 
 
 def generate(
@@ -26,7 +30,9 @@ def generate(
     *,
     temperature: float = 0.0,
     top_p: float = 1.0,
+    repetition_penalty: float = 1.0,
     seed: int | Sequence[int] = 0,
+    end_ids: frozenset[int] | None = None,
     stop: Callable[[str], bool] | None = None,
     on_done: Callable[[int, Generation], None] | None = None,
 ) -> list[Generation]:
@@ -36,15 +42,28 @@ def generate(
     end leave the batch. `on_done(index, generation)` is called as each ends.
 
     Args:
+        repetition_penalty: above 1 makes tokens of the prompt and of what was written less
+            likely; see `interp.penalty`.
         seed: one for all, from which each prompt's follows by its place; or one per prompt, so
             that what is drawn does not hang on which others are asked with it.
+        end_ids: tokens that end a continuation; the model's own by default.
     """
     if not prompts:
         return []
+    check_penalty(repetition_penalty)
     how, _ = choose_execution(model, prompts, "auto", room=max_new_tokens)
     choose = _sampler(len(prompts), temperature, top_p, seed) if temperature > 0 else None
+    if repetition_penalty != 1:
+        choose = Penalty(prompts, repetition_penalty).before(choose or _greedy)
     if how == "loop":
-        return _one_by_one(model, prompts, max_new_tokens, choose, stop, on_done)
+        return _one_by_one(model, prompts, max_new_tokens, choose, end_ids, stop, on_done)
+    began, done = time.perf_counter(), {}
+
+    def finish(i: int, written: Generation) -> None:
+        done[i] = replace(written, seconds=time.perf_counter() - began)
+        if on_done:
+            on_done(i, done[i])
+
     forest = Forest.of(prompts)
     firsts: dict[int, Tensor] = {}
     ends = [int(p[-1]) for p in forest.paths]
@@ -55,7 +74,7 @@ def generate(
         lambda here, x: firsts.update(zip(here, x.float(), strict=True)),
         chunk=model.chunk,
     )
-    return execute.decode(
+    execute.decode(
         model,
         cache,
         [p.tolist() for p in forest.paths],
@@ -64,8 +83,10 @@ def generate(
         choose=choose,
         stop=stop,
         group_tokens=model.token_budget,
-        on_done=on_done,
+        on_done=finish,
+        end_ids=end_ids,
     )
+    return [done[i] for i in range(len(prompts))]
 
 
 def _one_by_one(
@@ -73,26 +94,30 @@ def _one_by_one(
     prompts: Sequence[Sequence[int]],
     max_new_tokens: int,
     choose: Choose | None,
+    end_ids: frozenset[int] | None,
     stop: Callable[[str], bool] | None,
     on_done: Callable[[int, Generation], None] | None,
 ) -> list[Generation]:
     out = []
     for i, prompt in enumerate(prompts):
         pick = None if choose is None else (lambda x, i=i: choose(x, [i]))
-        out.append(
-            execute.continue_one_by_one(model, prompt, max_new_tokens, choose=pick, stop=stop)
+        began = time.perf_counter()
+        written = execute.continue_one_by_one(
+            model, prompt, max_new_tokens, choose=pick, stop=stop, end_ids=end_ids
         )
+        out.append(replace(written, seconds=time.perf_counter() - began))
         if on_done:
             on_done(i, out[-1])
     return out
 
 
+def _greedy(logits: Tensor, rows: list[int]) -> Tensor:
+    return execute.greedy(logits)
+
+
 def _sampler(n: int, temperature: float, top_p: float, seed: int | Sequence[int]) -> Choose:
     """Each prompt draws from a generator of its own, whatever shares its batch."""
-    seeds = [seed * 1_000_003 + i for i in range(n)] if isinstance(seed, int) else list(seed)
-    if len(seeds) != n:
-        raise ValueError(f"{n} prompts but {len(seeds)} seeds; give one seed, or one per prompt")
-    generators = [torch.Generator().manual_seed(s) for s in seeds]
+    generators = [torch.Generator().manual_seed(s) for s in seeds_of(seed, n)]
 
     def choose(logits: Tensor, rows: list[int]) -> Tensor:
         p = torch.softmax(logits.float().cpu() / temperature, -1)

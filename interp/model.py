@@ -15,8 +15,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from interp import answer, control, detokenise, doors, generate, lens, likelihood, prompts, read
 from interp.answer import Answered, Boundary
 from interp.edits import Edit, Site
-from interp.execute import Execution, Generation
+from interp.execute import Execution
 from interp.forest import Branch
+from interp.generation import Generation
 from interp.likelihood import Likelihoods
 from interp.read import ForestRun
 from interp.structure import Structure
@@ -159,7 +160,9 @@ class Model:
         *,
         temperature: float = 0.0,
         top_p: float = 1.0,
+        repetition_penalty: float = 1.0,
         seed: int | Sequence[int] = 0,
+        end_ids: frozenset[int] | None = None,
         stop: Callable[[str], bool] | None = None,
         on_done: Callable[[int, Generation], None] | None = None,
     ) -> list[Generation]:
@@ -170,7 +173,9 @@ class Model:
             max_new_tokens,
             temperature=temperature,
             top_p=top_p,
+            repetition_penalty=repetition_penalty,
             seed=seed,
+            end_ids=end_ids,
             stop=stop,
             on_done=on_done,
         )

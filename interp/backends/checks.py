@@ -1,0 +1,49 @@
+"""What every backend asks of prompts, and of what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from interp.backends import BackendError
+from interp.errors import UserError
+from interp.generation import Generation, Sampling
+
+
+def check_room(
+    name: str, prompts: Sequence[Sequence[int]], new: int, max_positions: int | None
+) -> None:
+    """Before anything is asked, so that no night ends at its longest prompt.
+
+    Raises:
+        UserError: a prompt is empty, or with `new` tokens passes the model's positions.
+    """
+    for i, prompt in enumerate(prompts):
+        if not prompt:
+            raise UserError(f"prompt {i} for {name} is empty; give at least one token")
+        if max_positions is not None and len(prompt) + new > max_positions:
+            raise UserError(
+                f"prompt {i} has {len(prompt)} tokens; with max_new_tokens {new} that passes the "
+                f"{max_positions} positions of {name}; lower max_new_tokens, or serve it with more"
+            )
+
+
+def written(
+    index: int, who: str, ids: Sequence[int], finish: str | None, sampling: Sampling, seconds: float
+) -> Generation:
+    """A `Generation` of what vLLM wrote, its end token taken off, held to what was asked.
+
+    Raises:
+        BackendError: it ended for another reason than an end token or `max_new_tokens`.
+    """
+    ids = tuple(ids)
+    most, ends = sampling.max_new_tokens, set(sampling.stop_ids)
+    if finish == "stop" and ids and ids[-1] in ends and not ends & set(ids[:-1]):
+        return Generation(ids[:-1], "stop", ids[-1], seconds)
+    if finish == "length" and len(ids) == most and not ends & set(ids):
+        return Generation(ids, "length", None, seconds)
+    last = ids[-1] if ids else None
+    raise BackendError(
+        f"prompt {index}: {who} ended with {finish!r} after {len(ids)} of {most} tokens, the last "
+        f"{last}, where only an end token ({sorted(ends)}) or the limit may end it; does the "
+        "server set limits or stops of its own?"
+    )

@@ -1,0 +1,78 @@
+"""Transformers in this process, on faithscope's packed prefill and lockstep decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+import transformers
+
+from interp.backends import OnDone
+from interp.backends.checks import check_room
+from interp.generation import Generation, Sampling
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+
+@dataclass(frozen=True)
+class Here:
+    """A loaded model as a `Backend`; prompts share the prefill of common prefixes."""
+
+    model: Model
+    batch_size: int | None = None
+    """Prompts decoded in lockstep, taken in the order given: who shares a batch is part of what
+    determines the tokens in bf16. None takes all at once, within the model's token budget."""
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def max_positions(self) -> int | None:
+        return self.model.max_positions
+
+    def generate(
+        self,
+        prompts: Sequence[Sequence[int]],
+        sampling: Sampling,
+        on_done: OnDone | None = None,
+    ) -> list[Generation]:
+        """Continue every prompt; see `Backend.generate`.
+
+        Raises:
+            UserError: a prompt leaves no room for `max_new_tokens`.
+            FloatingPointError: the model's logits are not finite.
+        """
+        check_room(self.name, prompts, sampling.max_new_tokens, self.max_positions)
+        seeds, out = sampling.seeds(len(prompts)), []
+        for batch in _batches(range(len(prompts)), self.batch_size):
+            put = None if on_done is None else (lambda i, g, b=batch: on_done(b[i], g))
+            out += self.model.generate(
+                [prompts[i] for i in batch],
+                sampling.max_new_tokens,
+                temperature=sampling.temperature,
+                top_p=sampling.top_p,
+                repetition_penalty=sampling.repetition_penalty,
+                seed=[seeds[i] for i in batch],
+                end_ids=frozenset(sampling.stop_ids),
+                on_done=put,
+            )
+        return out
+
+    def describe(self) -> Mapping[str, str]:
+        """The versions that write here, and in which numbers."""
+        return {
+            "backend": "transformers",
+            "transformers": transformers.__version__,
+            "torch": torch.__version__,
+            "dtype": self.model.dtype,
+            "batch_size": str(self.batch_size or "all"),
+        }
+
+
+def _batches(indices: range, size: int | None) -> Iterable[range]:
+    step = size or max(len(indices), 1)
+    return (indices[at : at + step] for at in range(0, len(indices), step))

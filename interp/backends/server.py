@@ -1,0 +1,243 @@
+"""vLLM as servers of their own, over the completions API, ids in and ids out.
+
+`prompt` is a list of ids, and `return_token_ids` (vLLM 0.10.2 and later) has the ids that were
+drawn come back: the text beside them is never read. Whatever a server would fill in from the
+model's generation_config.json (temperature, top_k, end tokens) is sent with every request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from interp.backends import BackendError, OnDone
+from interp.backends.checks import check_room, written
+from interp.backends.spread import spread
+from interp.errors import UserError
+from interp.generation import Generation, Sampling
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+START = (
+    "start one with: python -m vllm.entrypoints.openai.api_server --model MODEL (vLLM 0.10.2 "
+    "or later)"
+)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One server, as found when it was connected to."""
+
+    url: str
+    served_as: str
+    """What it calls the model."""
+    max_positions: int | None
+    version: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class VllmServer:
+    """One model behind one or more servers as a `Backend`. Made by `connect`.
+
+    Prompts go one by one to whichever server has room, so that vLLM batches them as it sees fit
+    and a slow server holds up none but its own; one that is lost leaves its prompts to the rest.
+    """
+
+    name: str
+    endpoints: tuple[Endpoint, ...]
+    in_flight: int = 64
+    """Requests at once to each server."""
+    timeout_s: float = 3600.0
+    """Longest wait for one continuation."""
+    retries: int = 4
+    """Of one request, with growing waits, where a server is busy or breaks off."""
+
+    @property
+    def max_positions(self) -> int | None:
+        return min((e.max_positions for e in self.endpoints if e.max_positions), default=None)
+
+    def generate(
+        self,
+        prompts: Sequence[Sequence[int]],
+        sampling: Sampling,
+        on_done: OnDone | None = None,
+    ) -> list[Generation]:
+        """Continue every prompt; see `Backend.generate`.
+
+        Raises:
+            UserError: a prompt leaves no room, or no server is left; says why each was given up.
+            BackendError: a server refused a prompt, failed at it twice, or gave back other than
+                what was asked.
+        """
+        if not prompts:
+            return []
+        check_room(self.name, prompts, sampling.max_new_tokens, self.max_positions)
+        seeds, done = sampling.seeds(len(prompts)), {}
+
+        async def ask(client: AsyncOpenAI, endpoint: Endpoint, i: int) -> Generation:
+            began = time.perf_counter()
+            reply = await client.completions.create(
+                **_request(endpoint, prompts[i], sampling, seeds[i])
+            )
+            took = time.perf_counter() - began
+            return _read(reply, i, prompts[i], sampling, endpoint.url, took)
+
+        # closed at once where `on_done` raises, so that servers stop writing for nobody
+        with contextlib.closing(spread(self, len(prompts), ask)) as ended:
+            for i, generation in ended:
+                done[i] = generation
+                if on_done is not None:
+                    on_done(i, generation)
+        return [done[i] for i in range(len(prompts))]
+
+    def describe(self) -> Mapping[str, str]:
+        """vLLM's versions, and how many servers there are; not where."""
+        return {
+            "backend": "vllm-server",
+            "vllm": ", ".join(sorted({e.version for e in self.endpoints})),
+            "endpoints": str(len(self.endpoints)),
+            "served_as": ", ".join(sorted({e.served_as for e in self.endpoints})),
+        }
+
+
+def connect(
+    name: str,
+    urls: Sequence[str],
+    *,
+    served_as: str | None = None,
+    key_variable: str = "VLLM_API_KEY",
+    wait_s: float = 0.0,
+    **options: Any,
+) -> VllmServer:
+    """Reach the servers at `urls`, and see that each gives token ids back.
+
+    Args:
+        name: what the records call the model.
+        urls: of their API, each as `http://HOST:PORT/v1`.
+        served_as: what the servers call it (`--served-model-name`); the one that they serve by
+            default.
+        key_variable: environment variable that holds the servers' key, where they want one.
+        wait_s: how long to wait for servers that are still starting.
+        options: `in_flight`, `timeout_s` and `retries` of `VllmServer`.
+
+    Raises:
+        UserError: no `openai` package here, a server that does not answer, serves another
+            model, or gives no token ids back.
+    """
+    try:
+        import openai  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"backend 'vllm-server' needs the openai client, which is not here ({error}); "
+            "pip install 'faithscope[judge]'"
+        ) from error
+    if not urls:
+        raise UserError(f"backend 'vllm-server' for {name}: no endpoint given; {START}")
+    until = time.monotonic() + wait_s
+    key = os.environ.get(key_variable) or "none"
+    found = [_endpoint(url.rstrip("/"), served_as, key, key_variable, until) for url in urls]
+    if len(names := sorted({e.served_as for e in found})) > 1 and served_as is None:
+        raise UserError(
+            f"the servers of {name} serve different models ({', '.join(names)}); give them one "
+            "--served-model-name, or leave some out"
+        )
+    server = VllmServer(name, tuple(found), **options)
+    for endpoint in found:
+        # two tokens, any two: what counts is whether ids come back
+        one = VllmServer(name, (endpoint,), timeout_s=600)
+        try:
+            one.generate([[1, 2]], Sampling((), max_new_tokens=1))
+        except BackendError as error:
+            raise UserError(f"server {endpoint.url} is of no use here: {error}") from error
+    return server
+
+
+def _endpoint(
+    url: str, served_as: str | None, key: str, key_variable: str, until: float
+) -> Endpoint:
+    import httpx
+    import openai
+
+    with openai.OpenAI(base_url=url, api_key=key, timeout=30, max_retries=0) as client:
+        while True:
+            try:
+                models = client.models.list().data
+                break
+            except openai.APIConnectionError as error:
+                if time.monotonic() > until:
+                    raise UserError(f"no vLLM server answers at {url}; {START}") from error
+                time.sleep(2)
+            except openai.AuthenticationError as error:
+                raise UserError(
+                    f"server {url} refuses the key; put the right one into {key_variable}"
+                ) from error
+            except openai.OpenAIError as error:
+                raise UserError(f"server {url} lists no models: {error}") from error
+    served = {m.id: m for m in models}
+    if served_as is None and len(served) == 1:
+        served_as = next(iter(served))
+    if served_as not in served:
+        raise UserError(
+            f"server {url} serves {', '.join(map(repr, served)) or 'nothing'}, not {served_as!r}; "
+            "set served_as to one of them"
+        )
+    try:
+        version = httpx.get(url.removesuffix("/v1") + "/version", timeout=30).json()["version"]
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        # other servers that speak this API have no such page, and gateways hide it
+        version = "unknown"
+    limit = getattr(served[served_as], "max_model_len", None)
+    return Endpoint(url, served_as, limit, str(version), key)
+
+
+def _request(
+    endpoint: Endpoint, prompt: Sequence[int], sampling: Sampling, seed: int
+) -> dict[str, Any]:
+    """One prompt's request, with nothing left to the server's defaults."""
+    return {
+        "model": endpoint.served_as,
+        "prompt": [int(i) for i in prompt],
+        "max_tokens": sampling.max_new_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": seed,
+        "presence_penalty": 0,
+        "frequency_penalty": 0,
+        "extra_body": {
+            "return_token_ids": True,
+            "repetition_penalty": sampling.repetition_penalty,
+            "stop_token_ids": list(sampling.stop_ids),
+            # the server's own end tokens count only where they are asked for
+            "ignore_eos": True,
+            "top_k": -1,
+            "min_p": 0,
+            "min_tokens": 0,
+        },
+    }
+
+
+def _read(
+    reply: Any, i: int, prompt: Sequence[int], sampling: Sampling, url: str, seconds: float
+) -> Generation:
+    choices = getattr(reply, "choices", None)
+    if not choices or len(choices) != 1:
+        raise BackendError(f"prompt {i}: {url} gave back {len(choices or ())} choices, not one")
+    (choice,) = choices
+    ids, read = getattr(choice, "token_ids", None), getattr(choice, "prompt_token_ids", None)
+    if ids is None:
+        raise BackendError(
+            f"prompt {i}: {url} gives no token_ids back; vLLM 0.10.2 and later do, where "
+            "return_token_ids is asked for, and text would have to be tokenised anew"
+        )
+    if read is not None and list(read) != list(prompt):
+        raise BackendError(
+            f"prompt {i}: {url} read {len(read)} tokens that are not the {len(prompt)} sent; does "
+            "it truncate prompts, or add tokens?"
+        )
+    return written(i, url, ids, choice.finish_reason, sampling, seconds)

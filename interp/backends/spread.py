@@ -1,0 +1,177 @@
+"""Prompts spread over servers: as many in flight at each as it takes, lost servers left out.
+
+All waiting is done by one event loop in a thread of its own, so that results are handed over
+in the thread that asked, be it a notebook's, and what is in flight can be called back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import math
+import queue
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING
+
+from interp.backends import BackendError
+from interp.errors import UserError
+from interp.generation import Generation
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from interp.backends.server import Endpoint, VllmServer
+
+_TRIES = 2
+"""Of one prompt, each with all the client's retries, before it is called a failure."""
+
+Ask = Callable[["AsyncOpenAI", "Endpoint", int], Awaitable[Generation]]
+
+
+def spread(server: VllmServer, n: int, ask: Ask) -> Iterator[tuple[int, Generation]]:
+    """(index, generation) of `n` prompts, as each ends.
+
+    Leaving early, by an error or a closed iterator, calls back what is in flight.
+
+    Raises:
+        UserError: no server is left.
+        BackendError: a prompt failed, or was refused.
+    """
+    ended: queue.SimpleQueue[tuple[int, Generation] | BaseException | None] = queue.SimpleQueue()
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(_Spread(server, n, ask, ended.put).run())
+
+    def work() -> None:
+        try:
+            loop.run_until_complete(task)
+            ended.put(None)
+        except asyncio.CancelledError:
+            ended.put(None)
+        except BaseException as error:
+            # a group of task groups: the first that went wrong called the others back
+            while isinstance(error, BaseExceptionGroup):
+                error = error.exceptions[0]
+            ended.put(error)
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    thread = threading.Thread(target=work, name="vllm-requests", daemon=True)
+    thread.start()
+    try:
+        while (event := ended.get()) is not None:
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+    finally:
+        # it may have ended by itself, and closed its loop, between the question and the call
+        if thread.is_alive():
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+
+
+class _Spread:
+    """One call's prompts on their way through the servers."""
+
+    def __init__(
+        self,
+        server: VllmServer,
+        n: int,
+        ask: Ask,
+        put: Callable[[tuple[int, Generation]], None],
+    ) -> None:
+        self._server, self._n, self._ask, self._put = server, n, ask, put
+        self._lost: dict[str, str] = {}
+        self._tries: Counter[int] = Counter()
+
+    async def run(self) -> None:
+        todo: asyncio.Queue[int] = asyncio.Queue()
+        for i in range(self._n):
+            todo.put_nowait(i)
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._serve(endpoint, todo))
+                for endpoint in self._server.endpoints
+            ]
+            await todo.join()
+            for task in tasks:
+                task.cancel()
+
+    async def _serve(self, endpoint: Endpoint, todo: asyncio.Queue[int]) -> None:
+        """Keep one server busy until it is lost."""
+        import openai
+
+        async with (
+            openai.AsyncOpenAI(
+                base_url=endpoint.url,
+                api_key=endpoint.key,
+                timeout=openai.Timeout(self._server.timeout_s, connect=30),
+                max_retries=self._server.retries,
+            ) as client,
+            asyncio.TaskGroup() as group,
+        ):
+            # fewer prompts than places: every server gets its share
+            share = math.ceil(self._n / len(self._server.endpoints))
+            for _ in range(min(self._server.in_flight, share)):
+                group.create_task(self._one_after_the_other(client, endpoint, todo))
+
+    async def _one_after_the_other(
+        self, client: AsyncOpenAI, endpoint: Endpoint, todo: asyncio.Queue[int]
+    ) -> None:
+        import openai
+
+        while endpoint.url not in self._lost:
+            i = await todo.get()
+            if endpoint.url in self._lost:
+                todo.put_nowait(i)
+                todo.task_done()
+                return
+            try:
+                self._put((i, await self._ask(client, endpoint, i)))
+            except openai.APIStatusError as error:
+                self._failed(i, endpoint, _said(error), error.status_code, todo, error)
+            except openai.APITimeoutError as error:
+                what = f"no reply within {self._server.timeout_s:g} s; raise timeout_s"
+                self._failed(i, endpoint, what, 408, todo, error)
+            except openai.APIConnectionError as error:
+                self._lose(endpoint, str(error.__cause__ or error), error)
+                todo.put_nowait(i)
+            except (openai.OpenAIError, json.JSONDecodeError) as error:
+                # a reply that is not what the API says
+                self._failed(i, endpoint, str(error), 500, todo, error)
+            todo.task_done()
+
+    def _lose(self, endpoint: Endpoint, why: str, error: Exception) -> None:
+        self._lost[endpoint.url] = why
+        if len(self._lost) == len({e.url for e in self._server.endpoints}):
+            each = "; ".join(f"{url}: {said}" for url, said in self._lost.items())
+            raise UserError(
+                f"no server of {self._server.name} answers any more ({each}); start them again, "
+                "and run again: what was written is kept"
+            ) from error
+
+    def _failed(
+        self,
+        i: int,
+        endpoint: Endpoint,
+        what: str,
+        status: int,
+        todo: asyncio.Queue[int],
+        error: Exception,
+    ) -> None:
+        """Put prompt `i` back, unless trying again is of no use."""
+        self._tries[i] += 1
+        if status in (401, 403, 404):
+            raise UserError(f"server {endpoint.url} refuses ({status}): {what}") from error
+        if self._tries[i] < _TRIES and (status >= 500 or status in (408, 409, 429)):
+            todo.put_nowait(i)
+            return
+        raise BackendError(f"prompt {i}: {endpoint.url} ({status}): {what}") from error
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(getattr(error, "message", error)).split())[:400]

@@ -1,0 +1,90 @@
+"""What a backend wrote after a prompt, and under which settings: no torch, no model.
+
+Token ids in, token ids out: text is made of ids for reading only, and never turned back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from interp.errors import UserError
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A continuation: its ids without the end token, and why it ended."""
+
+    ids: tuple[int, ...]
+    finish: Literal["stop", "length"]
+    end_id: int | None = None
+    """The end token that ended it; None where the length, or what the text said, did."""
+    seconds: float | None = field(default=None, compare=False)
+    """Wall time from when it was asked for until it ended. Prompts in flight together overlap:
+    these do not add up to the time of a batch."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens written, the end token among them."""
+        return len(self.ids) + (self.end_id is not None)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How continuations are drawn; means the same to every backend.
+
+    RFEval, appendix C.1: temperature 0, 32,768 new tokens, a repetition penalty of 1.2 but for
+    the Qwen family's 1.0.
+    """
+
+    stop_ids: tuple[int, ...]
+    """Tokens that end a continuation, and nothing else does (`Model.end_ids` for the model's
+    own); none of them appears in what comes back."""
+    max_new_tokens: int = 512
+    temperature: float = 0.0
+    """0 is greedy."""
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+    """Logits of tokens that stand in the prompt or in what was written are divided by it where
+    positive and multiplied where negative, before the temperature (arXiv 1909.05858, and
+    transformers' `RepetitionPenaltyLogitsProcessor`, which count the prompt in too)."""
+    seed: int | tuple[int, ...] = 0
+    """One for all, from which each prompt's follows by its place; or one per prompt, so that
+    what is drawn does not hang on which others are asked with it. Which tokens a seed draws is
+    each backend's own."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stop_ids", tuple(sorted({int(i) for i in self.stop_ids})))
+        if not isinstance(self.seed, int):
+            object.__setattr__(self, "seed", tuple(self.seed))
+        if self.max_new_tokens < 1:
+            raise UserError(f"max_new_tokens is {self.max_new_tokens}; it must be at least 1")
+        if not 0 <= self.temperature < math.inf:
+            raise UserError(f"temperature is {self.temperature}; it must be 0 (greedy) or more")
+        if not 0 < self.top_p <= 1:
+            raise UserError(f"top_p is {self.top_p}; it must be above 0 and at most 1")
+        check_penalty(self.repetition_penalty)
+
+    def seeds(self, n: int) -> list[int]:
+        """The seed of each of `n` prompts."""
+        return seeds_of(self.seed, n)
+
+
+def check_penalty(penalty: float) -> None:
+    """Raises: UserError: `penalty` is no repetition penalty."""
+    if not 0 < penalty < math.inf:
+        raise UserError(f"repetition_penalty is {penalty}; it must be above 0 (1 is none)")
+
+
+def seeds_of(seed: int | Sequence[int], n: int) -> list[int]:
+    """The seed of each of `n` prompts: by its place, or as given.
+
+    Raises:
+        ValueError: another number of seeds than of prompts.
+    """
+    seeds = [seed * 1_000_003 + i for i in range(n)] if isinstance(seed, int) else list(seed)
+    if len(seeds) != n:
+        raise ValueError(f"{n} prompts but {len(seeds)} seeds; give one seed, or one per prompt")
+    return seeds

@@ -1,0 +1,49 @@
+"""Repetition penalty of batched decoding.
+
+As in arXiv 1909.05858 (CTRL, section 4.1) and transformers' `RepetitionPenaltyLogitsProcessor`:
+the logit of every token that stands in the prompt or in what was written is divided by the
+penalty where positive, multiplied by it where negative. vLLM counts the same tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+Choose = Callable[[Tensor, list[int]], Tensor]
+
+
+class Penalty:
+    """Which tokens each of several prompts has seen, and what that does to its next logits."""
+
+    def __init__(self, prompts: Sequence[Sequence[int]], penalty: float) -> None:
+        self._prompts, self._penalty = prompts, penalty
+        # (V,) of each row that is being decoded; others cost nothing
+        self._seen: dict[int, Tensor] = {}
+
+    def before(self, choose: Choose) -> Choose:
+        """`choose`, given penalised (B, V) float32 logits; what it chooses counts from then on."""
+
+        def chosen(logits: Tensor, rows: list[int]) -> Tensor:
+            # rows that are not asked about have ended, or are yet to begin
+            self._seen = {r: self._of(r, logits) for r in rows}
+            seen = torch.stack([self._seen[r] for r in rows])
+            x = logits.float()
+            tokens = choose(
+                torch.where(seen, torch.where(x < 0, x * self._penalty, x / self._penalty), x),
+                rows,
+            )
+            for row, token in zip(rows, tokens.tolist(), strict=True):
+                self._seen[row][token] = True
+            return tokens
+
+        return chosen
+
+    def _of(self, row: int, logits: Tensor) -> Tensor:
+        if row in self._seen:
+            return self._seen[row]
+        seen = torch.zeros(logits.shape[-1], dtype=torch.bool, device=logits.device)
+        seen[torch.as_tensor(list(self._prompts[row]), device=logits.device)] = True
+        return seen

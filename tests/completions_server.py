@@ -1,0 +1,149 @@
+"""A server that speaks vLLM's completions API in token ids on loopback, and goes wrong on demand.
+
+What it writes comes from a model of the tests. Which prompts it goes wrong at is looked up by
+their first token, one behaviour after the other, the last one for good.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from interp.backends.here import Here
+from interp.generation import Sampling
+from interp.model import Model
+
+Behaviour = Callable[["Handler"], None]
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: CompletionsServer
+
+    def do_GET(self):
+        if self.path == "/version":
+            return self.send(200, {"version": "0.0.test"})
+        assert self.path == "/v1/models", self.path
+        if self.server.key and self.headers.get("Authorization") != f"Bearer {self.server.key}":
+            return self.send(401, {"error": {"message": "Unauthorized"}})
+        limit = self.server.model.max_positions
+        listed = [{"id": n, "object": "model", "max_model_len": limit} for n in self.server.names]
+        return self.send(200, {"object": "list", "data": listed})
+
+    def do_POST(self):
+        assert self.path == "/v1/completions", self.path
+        self.asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with self.server.lock:
+            first = self.asked["prompt"][0]
+            plan = self.server.plan.get(first, [good])
+            behave = plan[min(self.server.seen[first], len(plan) - 1)]
+            self.server.seen[first] += 1
+            self.server.asked.append(self.asked)
+        behave(self)
+
+    def written(self) -> dict[str, Any]:
+        """The whole reply that vLLM would send."""
+        asked = self.asked
+        assert asked["model"] in self.server.names
+        assert asked["ignore_eos"] is True
+        assert asked["return_token_ids"] is True
+        sampling = Sampling(
+            tuple(asked["stop_token_ids"]),
+            asked["max_tokens"],
+            temperature=asked["temperature"],
+            top_p=asked["top_p"],
+            repetition_penalty=asked["repetition_penalty"],
+            seed=(asked["seed"],),
+        )
+        with self.server.lock:
+            (said,) = Here(self.server.model).generate([asked["prompt"]], sampling)
+        ids = [*said.ids, *([] if said.end_id is None else [said.end_id])]
+        choice = {
+            "index": 0,
+            "text": "never read",
+            "finish_reason": said.finish,
+            "token_ids": ids,
+            "prompt_token_ids": asked["prompt"],
+        }
+        return {
+            "id": "x",
+            "object": "text_completion",
+            "created": 1,
+            "model": asked["model"],
+            "choices": [choice],
+        }
+
+    def send(self, status: int, body: Any):
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, format, *args):
+        pass
+
+
+class CompletionsServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, model: Model, names: tuple[str, ...] = ("m",), key: str = ""):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.model, self.names, self.key = model, names, key
+        self.plan: dict[int, list[Behaviour]] = {}
+        self.seen: Counter[int] = Counter()
+        self.asked: list[dict[str, Any]] = []
+        self.lock = threading.Lock()
+        self.broken: list[str] = []
+        self.url = f"http://127.0.0.1:{self.server_port}/v1"
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *exc):
+        self.shutdown()
+        self.server_close()
+        assert not self.broken, self.broken
+
+    def handle_error(self, request, client_address):
+        """A connection that breaks is what some tests are about; anything else is a bug here."""
+        if not isinstance(error := sys.exception(), OSError | ValueError):
+            self.broken.append(repr(error))
+
+
+def good(handler: Handler):
+    handler.send(200, handler.written())
+
+
+def fails(status: int, message: str = "no") -> Behaviour:
+    return lambda handler: handler.send(status, {"error": {"message": message}})
+
+
+def changed(**changes: Any) -> Behaviour:
+    """A reply whose one choice is not what it should be; None takes a field away."""
+
+    def behave(handler: Handler):
+        whole = handler.written()
+        choice = whole["choices"][0] | changes
+        whole["choices"] = [{k: v for k, v in choice.items() if v is not None}]
+        handler.send(200, whole)
+
+    return behave
+
+
+def garbage(handler: Handler):
+    handler.send(200, b"<html>gateway</html>")
+
+
+def dies(handler: Handler):
+    """The server is gone: this connection breaks, and none is accepted any more."""
+    handler.server.socket.close()
+    handler.close_connection = True
+    handler.connection.close()
