@@ -13,7 +13,7 @@ import math
 import queue
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING
 
 from interp.backends import BackendError
@@ -31,7 +31,7 @@ _TRIES = 2
 Ask = Callable[["AsyncOpenAI", "Endpoint", int], Awaitable[Generation]]
 
 
-def spread(server: VllmServer, n: int, ask: Ask) -> Iterator[tuple[int, Generation]]:
+def spread(server: VllmServer, n: int, ask: Ask) -> Generator[tuple[int, Generation], None, None]:
     """(index, generation) of `n` prompts, as each ends.
 
     Leaving early, by an error or a closed iterator, calls back what is in flight.

