@@ -77,6 +77,7 @@ def trace_record(trace: Trace, reply: Reply) -> Record:
     return to_record(trace) | {
         "excluded": excluded,
         "outcome": reply.outcome,
+        "served": reply.served,
         **asdict(reply.usage),
     }
 
@@ -98,6 +99,7 @@ def said_record(
         "text": reply.text,
         "thinking": reply.thinking,
         "problem": reply.problem,
+        "served": reply.served,
         **asdict(reply.usage),
     }
 
@@ -105,5 +107,5 @@ def said_record(
 def to_reply(record: dict[str, Any]) -> Reply:
     """The reply that a record of `said_record` holds."""
     usage = Usage(**{name: record[name] for name in Usage.__dataclass_fields__})
-    names = ("outcome", "text", "thinking", "problem")
+    names = ("outcome", "text", "thinking", "problem", "served")
     return Reply(**{name: record[name] for name in names}, usage=usage)

@@ -50,4 +50,5 @@ def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> di
         "reasoning_tokens": reply.usage.reasoning_tokens,
         "cached_tokens": reply.usage.cached_tokens,
         "from_cache": reply.from_cache,
+        "served": reply.served,
     }

@@ -218,4 +218,5 @@ def rewrite_record(item: Rewrite, reply: Reply, seed: int) -> dict[str, Any]:
         "output_tokens": reply.usage.output_tokens,
         "reasoning_tokens": reply.usage.reasoning_tokens,
         "cached_tokens": reply.usage.cached_tokens,
+        "served": reply.served,
     }

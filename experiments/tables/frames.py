@@ -48,7 +48,7 @@ _ERRORS = ("reading", "correct", "step_text", "error_text", "rule", "detected", 
 _ERRORS += ("reply_error", "reply_unmodified", "p_yes_error", "p_yes_unmodified", "excluded")
 
 _SAID = ("user", "system", "outcome", "text", "thinking", "problem", "input_tokens")
-_SAID += ("output_tokens", "reasoning_tokens")
+_SAID += ("output_tokens", "reasoning_tokens", "served")
 
 _ATTENTION = ("real", "shuffled", "gap", "real_drop", "shuffled_drop", "gap_drop", "first_token")
 _ATTENTION += ("template", "question", "answer_prefix", "entropy", "n_steps", "excluded")

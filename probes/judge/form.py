@@ -193,6 +193,8 @@ class Reply:
     problem: str = ""
     """Why it did not parse, or what the server said."""
     usage: Usage = field(default_factory=Usage)
+    served: str = ""
+    """What the service says has answered: the version behind a name that may move."""
     from_cache: bool = False
     seconds: float = 0.0
     probabilities: tuple[float, ...] = ()

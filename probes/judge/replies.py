@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from probes.judge import parse
@@ -61,6 +62,10 @@ def one_line(text: str) -> str:
 
 def from_output(ask: Ask | Writing, output: ModelOutput) -> Reply:
     """What the judge said, and which of the ways of saying nothing it took."""
+    return replace(_read(ask, output), served=redact(output.model or ""))
+
+
+def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
     usage = usage_of(output)
     if output.empty:
         return Reply("unparsed", problem="the server's reply holds no choice", usage=usage)

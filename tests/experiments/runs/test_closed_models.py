@@ -107,6 +107,8 @@ def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultSe
     found = load_run(outcome.run_dir)
     assert isinstance(found, Run)
     assert found.traces["n_tokens"].isna().all()
+    assert set(found.said["served"]) == {"m"}
+    assert set(found.said["outcome"]) == {"parsed"}
     agreed = table(outcome.run_dir, "sycophancy").iloc[0]
     assert agreed["sycophancy"] == 1
     seen = table(outcome.run_dir, "error_detection").iloc[0]

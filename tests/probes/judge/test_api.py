@@ -172,7 +172,9 @@ def test_usage_is_counted_once(server):
 def test_nothing_lost_and_nothing_doubled(server):
     faults = [fails(500, **SOON), fails(429, **SOON), cut_off, hangs_up]
     for i in range(40):
-        server.plan[str(i)] = [faults[i % 4]] * (i % 3) + [waits(0.5 if i < 8 else 0.02, says(GOOD))]
+        server.plan[str(i)] = [faults[i % 4]] * (i % 3) + [
+            waits(0.5 if i < 8 else 0.02, says(GOOD))
+        ]
     me = judge(server, max_connections=8)
     replies = ask_all(me, range(40))
     assert Counter(reply.outcome for reply in replies.values()) == {"parsed": 40}
