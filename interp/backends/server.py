@@ -54,7 +54,7 @@ class VllmServer:
     in_flight: int = 64
     """Requests at once to each server."""
     timeout_s: float = 3600.0
-    """Longest wait for one continuation."""
+    """Longest wait for one continuation, retries and all."""
     retries: int = 4
     """Of one request, with growing waits, where a server is busy or breaks off."""
 

@@ -131,10 +131,12 @@ class _Spread:
                 todo.task_done()
                 return
             try:
-                self._put((i, await self._ask(client, endpoint, i)))
+                # the client would begin anew with each of its own retries
+                async with asyncio.timeout(self._server.timeout_s):
+                    self._put((i, await self._ask(client, endpoint, i)))
             except openai.APIStatusError as error:
                 self._failed(i, endpoint, _said(error), error.status_code, todo, error)
-            except openai.APITimeoutError as error:
+            except (openai.APITimeoutError, TimeoutError) as error:
                 what = f"no reply within {self._server.timeout_s:g} s; raise timeout_s"
                 self._failed(i, endpoint, what, 408, todo, error)
             except openai.APIConnectionError as error:
