@@ -71,19 +71,16 @@ def missing_parts(
     run_dir: Path, planned: StoredPlan, index: Index, folders: Sequence[Path]
 ) -> list[str]:
     """A line per part with work left: how much, an example, the command that does it."""
-    workers = {s["worker"] for f in folders for s in read_environment(f)["sessions"]}
+    workers = {w for f in folders for w in _workers(f)}
     parts = {int(m[2]) for w in workers if (m := re.fullmatch(r"(\d+)of(\d+)", w))}
     n = max(parts, default=1)
-    if n > 1:
-        shards = {f"--shard {k + 1}/{n}": _of_shard(planned, Shard(k, n)) for k in range(n)}
-    else:
-        shards = {"": planned.items}
     lines = []
-    for option, items in shards.items():
+    for shard in (Shard(k, n) for k in range(n)):
+        items = _of_shard(planned, shard)
         left = [i for i in items if planfile.missing(index, i) and not planfile.failures(index, i)]
         if left:
-            name = f"part {option.removeprefix('--shard ')}" if option else "the run"
-            command = " ".join(filter(None, [_command(run_dir, folders), option]))
+            name = f"part {shard.index + 1}/{n}" if n > 1 else "the run"
+            command = _command(run_dir, folders, shard)
             lines.append(
                 f"{run_dir}: {name} lacks {len(left)} of {len(items)} items (first: "
                 f"{left[0].item!r} of task {left[0].task!r} for {left[0].model}); do it with: "
@@ -104,15 +101,23 @@ def _of_shard(planned: StoredPlan, shard: Shard) -> list[StoredItem]:
     ]
 
 
-def _command(run_dir: Path, folders: Sequence[Path]) -> str:
-    """What goes on with the run: in its folder, or where a part of it was made."""
-    folder = run_dir if run_dir in folders else folders[0]
+def _command(run_dir: Path, folders: Sequence[Path], shard: Shard) -> str:
+    """What goes on with a part: in the run's folder, or where the part was begun."""
+    # what was paid for lies where the part was begun, though nothing of it need be finished
+    begun = [f for f in folders if shard.worker in _workers(f)]
+    folder = run_dir if run_dir in folders else [*begun, folders[0]][0]
     command = ["faithscope", "run", str(folder / "config.yaml")]
     stored = stored_config(folder)
     for key, here in (("out", str(folder.parent)), ("name", folder.resolve().name)):
         if stored.get(key) != here:
             command += ["--set", f"{key}={here}"]
+    if shard.of > 1:
+        command += ["--shard", f"{shard.index + 1}/{shard.of}"]
     return shlex.join(command)
+
+
+def _workers(run_dir: Path) -> set[str]:
+    return {s["worker"] for s in read_environment(run_dir)["sessions"]}
 
 
 def join(folders: Sequence[Path], into: Path) -> None:
@@ -182,11 +187,16 @@ def _join_environments(folders: Sequence[Path], into: Path) -> int:
 
 
 def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
+    # Not at the top: with it comes torch, which an error need not wait for.
+    from experiments.runs.api_work import SAID
+
     planned = _plan(into).by_key
     for path in (into / "records").glob("*.merged.jsonl"):
         cut_torn_line(path)
     held = Index.of(into)
-    found = [Index.of(f).only(planned) for f in folders]
+    whole = [Index.of(f) for f in folders]
+    # replies of models behind APIs are in no plan, and paid for
+    found = [i.only(planned | {k: e.unit for k, e in i.places((SAID,))}) for i in whole]
     # what one part failed at, another may have done
     for failed in (False, True):
         for index in found:

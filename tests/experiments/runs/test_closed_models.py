@@ -28,7 +28,7 @@ from experiments.config import ConfigError, load_config
 from experiments.runs.merge import merge
 from experiments.runs.planfile import Shard
 from experiments.runs.run import plan, run, write_outputs
-from experiments.runs.store import read_records
+from experiments.runs.store import StoreError, read_records
 from experiments.tables.frames import Run, load_run
 from interp.errors import UserError
 from interp.sources import resolve
@@ -195,6 +195,42 @@ def test_parts_in_their_own_folders_are_merged(tmp_path: Path, server: FaultServ
     write_outputs(tmp_path / "merged")
     assert measures(tmp_path / "merged").keys() == measures(whole.run_dir).keys()
     assert measures(tmp_path / "merged")["slrc.csv"] == measures(whole.run_dir)["slrc.csv"]
+
+
+def test_a_part_that_a_budget_stopped_is_gone_on_with_where_its_replies_lie(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    generation = {"batch_size": 2}
+    whole = run(load_config(config(tmp_path / "whole", server, generation=generation)))
+    n = len(server.bodies)
+    server.bodies.clear()
+    parts = [config(tmp_path / f"part{k}", server, generation=generation) for k in range(2)]
+    done = run(load_config(parts[0]), Shard(0, 2)).run_dir
+    before = len(server.bodies)
+    cut = run(load_config(parts[1], ["spend.max_calls=9"]), Shard(1, 2))
+    assert cut.stopped
+    assert len(server.bodies) - before == 9
+    for order in ([done, cut.run_dir], [cut.run_dir, done]):
+        with pytest.raises(StoreError, match="part 2/2 lacks") as raised:
+            merge(order, tmp_path / "merged")
+    # what a part was told so far is in the merged folder too, each reply once
+    assert len(said_of(tmp_path / "merged")) == len(said_of(done)) + len(said_of(cut.run_dir))
+
+    command = str(raised.value).partition("do it with: faithscope ")[2].split()
+    assert command[1:] == [str(cut.run_dir / "config.yaml"), "--shard", "2/2"]
+    assert execute([*command, "--set", "spend.max_calls=null"]) == 0
+    merge([done, cut.run_dir], tmp_path / "merged")
+    write_outputs(tmp_path / "merged")
+    assert set(asked(server).values()) == {1}
+    assert len(server.bodies) == n
+    assert said_of(tmp_path / "merged").equals(said_of(whole.run_dir))
+    assert measures(tmp_path / "merged")["slrc.csv"] == measures(whole.run_dir)["slrc.csv"]
+
+
+def said_of(run_dir: Path) -> pd.DataFrame:
+    found = load_run(run_dir)
+    assert isinstance(found, Run)
+    return found.said
 
 
 def test_an_ask_that_fails_is_listed_and_made_good(tmp_path: Path, server: FaultServer) -> None:
