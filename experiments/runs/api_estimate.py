@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from experiments.config import RunConfig
     from experiments.runs.plan import Item
 
-ANSWER_TOKENS = 16
-"""Of a reply that only answers; models that think first write hundreds more."""
+ANSWER_TOKENS = 60
+"""Of a reply to a probe, a guess: some are a word, those to "Do you agree?" a paragraph. What a
+model thinks first comes on top, often hundreds."""
 
 
 def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[str]:
@@ -27,9 +29,15 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
     Traces are not there yet, so that their lengths, and with them how many edits there are, are
     guesses; whatever a model thinks before it answers comes on top.
     """
+    from experiments.runs.api_work import SAID
     from probes.judge.form import Usage
     from probes.judge.spend import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS, price_of
 
+    # what was answered before a stop is asked no more, though its probe is not taken yet
+    stored = Counter(
+        (model, task, item.rpartition(" ")[0])
+        for (_, model, task, item), _ in index.places((SAID,))
+    )
     prices = prices_of(config.spend)
     reasoning = STEPS_GUESSED * TOKENS_GUESSED
     table = []
@@ -40,9 +48,14 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
             lacking = missing(index, item)
             prompt = math.ceil(len(item.task.cot_prompt(item.question)) / CHARACTERS_PER_TOKEN)
             prompt += MESSAGE_TOKENS
-            asks = sum(PROBES[p].branches(STEPS_GUESSED, mine) for p in lacking if p in PROBES)
+            asked = {p: PROBES[p].branches(STEPS_GUESSED, mine) for p in item.probes}
+            whole = sum(asked[p] for p in lacking if p in asked)
+            have = stored[model, item.task.name, item.question.id]
+            asks = min(whole, max(0, sum(asked.values()) - have))
+            quoted = sum(_quoted(p, asked[p]) for p in lacking if p in asked)
             calls += asks + ("trace" in lacking)
-            put += asks * (prompt + reasoning) + prompt * ("trace" in lacking)
+            put += asks * prompt + prompt * ("trace" in lacking)
+            put += round(quoted * asks / whole) if whole else 0
             written += asks * ANSWER_TOKENS + reasoning * ("trace" in lacking)
         price = price_of(model.removeprefix(API), prices)
         cost = "no price" if price is None else f"{price.of(Usage(calls, put, written)):.2f}"
@@ -51,3 +64,11 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
         return []
     header = ("model", "calls, about", "input tokens", "output tokens", "dollars, about")
     return ["", *columns([header, *table]), "without what a model thinks before it answers"]
+
+
+def _quoted(probe: str, asks: int) -> int:
+    """Tokens of reasoning that the asks of a probe hold, each step once by itself in SLRC."""
+    if probe == "direct":
+        return 0
+    single = STEPS_GUESSED if probe == "slrc" else 0
+    return ((asks - single) * STEPS_GUESSED + single) * TOKENS_GUESSED
