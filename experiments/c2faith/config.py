@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from experiments.config.api import API, HOW_FAST, SpendConfig, service_of
+from experiments.config.api import API, HOW_FAST, SpendConfig, one_address_problem
 from experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
 from experiments.config.judge import JudgeConfig, JudgeName
 from experiments.config.run_config import ModelName
@@ -124,6 +124,7 @@ class C2FaithConfig(FolderConfig):
 
     FREE: ClassVar[tuple[str, ...]] = (
         *FolderConfig.FREE,
+        "report.",
         "spend.",
         "prompts",  # a form's text decides by itself what was asked
         "token_budget",
@@ -152,14 +153,8 @@ class C2FaithConfig(FolderConfig):
     @model_validator(mode="after")
     def _one_address_for_one_service(self) -> C2FaithConfig:
         asked = [*self.models, *filter(None, [self.perturb.writer])]
-        services = dict.fromkeys(service_of(name) for name in asked if name.startswith(API))
-        if self.judge.base_url and len(services) > 1:
-            # each would be sent its own key to the one address
-            raise ValueError(
-                f"judge.base_url is one address for {' and '.join(services)}; leave it out and "
-                "name addresses in the environment (VLLM_BASE_URL, or SERVICE_BASE_URL of "
-                f"{API}openai-api/SERVICE/MODEL)"
-            )
+        if problem := one_address_problem("judge.base_url", self.judge.base_url, asked):
+            raise ValueError(problem)
         return self
 
     @property

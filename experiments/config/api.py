@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -38,9 +38,23 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def service_of(name: str) -> str:
-    """Of a judge behind an API, whose it is: `openai`, `openai-api/SERVICE`."""
+    """Of a model behind an API, whose it is: `openai`, `openai-api/SERVICE`."""
     parts = name.removeprefix(API).split("/")
     return "/".join(parts[: 2 if parts[0] == "openai-api" else 1])
+
+
+def one_address_problem(key: str, url: str | None, names: Iterable[str]) -> str | None:
+    """Why one `base_url` will not do for these models, if it will not.
+
+    Each would be sent the key of its own service at the one address.
+    """
+    services = dict.fromkeys(service_of(name) for name in names if name.startswith(API))
+    if not url or len(services) < 2:
+        return None
+    return (
+        f"{key} is one address for {' and '.join(services)}; leave it out and name addresses in "
+        f"the environment (VLLM_BASE_URL, or SERVICE_BASE_URL of {API}openai-api/SERVICE/MODEL)"
+    )
 
 
 class ApiSection(Section):

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from experiments import registry
-from experiments.config.api import API, HOW_FAST, SpendConfig, SubjectConfig
+from experiments.config.api import API, HOW_FAST, SpendConfig, SubjectConfig, one_address_problem
 from experiments.config.base import FolderConfig, OneOrMany, Section
 from experiments.config.errors import shown
 from experiments.config.probes import (
@@ -184,6 +184,7 @@ class RunConfig(FolderConfig):
 
     FREE: ClassVar[tuple[str, ...]] = (
         *FolderConfig.FREE,
+        "report.",
         "spend.",
         *(f"api.{key}" for key in HOW_FAST),
     )
@@ -237,6 +238,8 @@ class RunConfig(FolderConfig):
             for key, only in FROM_OUTSIDE.items()
             if only not in getattr(getattr(self, probe), key, [only])
         ]
+        if problem := one_address_problem("api.base_url", self.api.base_url, closed):
+            problems.append(problem)
         if not asked:
             problems = [
                 f"probes: {closed[0]!r} is behind an API and can do none of "
@@ -294,6 +297,10 @@ class RunConfig(FolderConfig):
         if inside:
             needed = f"without {', '.join(inside)}, which need a model's weights"
             found += [f"{model}: {needed}" for model in closed]
+        if closed and "slrc" in self.probes:
+            left = [e for e in self.slrc.edits if e not in EDITS_FROM_OUTSIDE]
+            needed = f"slrc.edits without {', '.join(left)}, which go on with its own text"
+            found += [f"{model}: {needed}" for model in closed if left]
         strangers = [m for m in self.report.parameters if m not in self.model.name]
         if strangers:
             found.append(f"report.parameters: no models of this run: {', '.join(strangers)}")

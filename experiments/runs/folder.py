@@ -162,6 +162,18 @@ def stored_config(run_dir: Path) -> dict[str, Any]:
     return read_tree(run_dir / "config.yaml", []).values
 
 
+def take_report(config: FolderConfig) -> None:
+    """Let the stored config show the results as `config` wants them shown, and else be as it is.
+
+    Tables and page are written from the stored config, by `faithscope report` as by a run.
+    """
+    path = config.run_dir / "config.yaml"
+    stored, section = stored_config(config.run_dir), config.model_dump(mode="json").get("report")
+    if section is not None and stored.get("report") != section:
+        text = yaml.safe_dump(stored | {"report": section}, sort_keys=False, allow_unicode=True)
+        write_atomically(path, text)
+
+
 def _completed(stored: dict[str, Any]) -> dict[str, Any]:
     """What an older version left out, with its defaults: a key it did not know was not set."""
     try:

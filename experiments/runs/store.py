@@ -29,6 +29,7 @@ from experiments.runs.folder import (
     has_records,
     make_folder,
     read_environment,
+    take_report,
     to_yaml,
     unwritable,
     write_atomically,
@@ -214,6 +215,8 @@ class Store:
         write_environment(self.run_dir, environment)
         if not others and not has_records(self.run_dir):
             write_atomically(self.run_dir / "config.yaml", to_yaml(self.config))
+        else:
+            take_report(self.config)
 
     def _keep_plan(self, others: bool) -> None:
         if self.plan is None or planfile.digest(self.run_dir) == self.plan.digest:

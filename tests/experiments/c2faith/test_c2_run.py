@@ -18,7 +18,7 @@ from experiments.c2faith.plan import C2Plan, plan
 from experiments.c2faith.saved import load, save
 from experiments.cli import execute
 from experiments.config import load_config
-from experiments.runs.folder import StoreError
+from experiments.runs.folder import StoreError, read_config
 from experiments.runs.index import Index
 from experiments.runs.planfile import Shard
 from experiments.runs.run import run, write_outputs
@@ -309,6 +309,10 @@ def test_what_cannot_be_run_is_said_in_a_line(
 
 def test_a_run_folder_is_not_gone_on_with_under_another_config(tmp_path: Path, model: str) -> None:
     run(load_config(config(tmp_path, {"model": model, "readings": ["scored"]})))
+    shown = {"report": {"judgements": 2, "bootstrap": 20}}
+    path = config(tmp_path, {"model": model, "readings": ["scored"]}, **shown)
+    run_dir = run(load_config(path)).run_dir
+    assert read_config(run_dir, C2FaithConfig).report.judgements == 2
     path = config(tmp_path, {"model": model, "readings": ["scored"], "temperature": 0.5})
     with pytest.raises(StoreError, match=r"judge.temperature: 0.0 there, 0.5 now"):
         run(load_config(path))

@@ -24,7 +24,10 @@ from fault_server import FaultServer, fails, says
 from model_server import serving
 
 from experiments.cli import execute
-from experiments.config import ConfigError, load_config
+from experiments.config import ConfigError, RunConfig, load_config
+from experiments.measures import STEPS_GUESSED, TOKENS_GUESSED
+from experiments.runs.api_estimate import ANSWER_TOKENS
+from experiments.runs.folder import read_config
 from experiments.runs.merge import merge
 from experiments.runs.planfile import Shard
 from experiments.runs.run import plan, run, write_outputs
@@ -278,6 +281,10 @@ def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: Fa
         ({"slrc": {"framings": ["prefix"]}}, r"slrc\.framings.*'reprompt'"),
         ({"probes": ["attention"]}, r"probes.*none of attention; add one of slrc, direct"),
         ({"model": {"name": "api:openai"}}, r"names no provider"),
+        (
+            {"model": {"name": [NAME, "api:anthropic/c", "api:openai-api/own/m"]}},
+            r"api\.base_url is one address for openai and anthropic and openai-api/own; leave it",
+        ),
     ],
 )
 def test_what_an_api_cannot_be_asked_is_said_before_it_runs(
@@ -297,6 +304,67 @@ def test_the_plan_says_what_it_would_cost(tmp_path: Path, server: FaultServer) -
     told = plan(load_config(config(tmp_path, server, spend={"prices": str(prices)}))).summary()
     assert "dollars" in told
     assert server.bodies == []
+
+
+def estimate(path: Path) -> list[int]:
+    """Calls, input tokens and output tokens that a dry run tells."""
+    told = plan(load_config(path)).summary().partition("calls, about")[2]
+    row = next(line for line in told.splitlines() if line.startswith(NAME))
+    return [int(n.replace(",", "")) for n in row.split()[1:4]]
+
+
+def test_the_estimate_counts_what_is_stored_and_what_each_probe_quotes(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    prompts = {
+        probes: estimate(config(tmp_path, server, name=f"only_{probes}", probes=probes))
+        for probes in ("direct", "sycophancy", "slrc")
+    }
+    n, reasoning = 4, STEPS_GUESSED * TOKENS_GUESSED
+    # direct asks of every item: three prompts without its reasoning, after the trace's own
+    calls, bare, written = prompts["direct"]
+    assert calls == n * 4
+    assert written == n * (3 * ANSWER_TOKENS + reasoning)
+    assert prompts["sycophancy"][1] == bare * 3 // 4 + n * 2 * reasoning
+    asks = prompts["slrc"][0] - n
+    single = n * STEPS_GUESSED
+    quoted = (asks - single) * reasoning + single * TOKENS_GUESSED
+    assert prompts["slrc"][1] == bare // 4 * (asks + n) // n + quoted
+
+    path = config(tmp_path, server)
+    whole = estimate(path)
+    run(load_config(path, ["spend.max_calls=13"]))
+    assert estimate(path)[0] == whole[0] - 13
+    run(load_config(path))
+    assert estimate(path) == [0, 0, 0]
+
+
+def test_the_report_of_a_paid_run_may_be_changed(tmp_path: Path, server: FaultServer) -> None:
+    path = config(tmp_path, server, data={"limit": 1}, probes=["direct"])
+    run_dir = run(load_config(path)).run_dir
+    stored = yaml.safe_load((run_dir / "config.yaml").read_text())
+    n = len(server.bodies)
+    report = {"bootstrap": 30, "parameters": {NAME: {"total": 7_000_000_000}}}
+    path = config(tmp_path, server, data={"limit": 1}, probes=["direct"], report=report)
+    run(load_config(path))
+    assert len(server.bodies) == n
+    assert read_config(run_dir, RunConfig).report.parameters[NAME].total == 7_000_000_000
+    now = yaml.safe_load((run_dir / "config.yaml").read_text())
+    assert now["report"]["bootstrap"] == 30
+    assert now | {"report": stored["report"]} == stored
+    with pytest.raises(StoreError, match="another config"):
+        run(load_config(path, ["direct.answer_tokens=30"]))
+    assert yaml.safe_load((run_dir / "config.yaml").read_text()) == now
+
+
+def test_edits_that_an_api_cannot_be_asked_are_told(tmp_path: Path, server: FaultServer) -> None:
+    edits = ["remove", "regenerate", "control"]
+    notes = load_config(config(tmp_path, server, slrc={"edits": edits})).notes
+    assert [n for n in notes if "slrc.edits without regenerate, control" in n] == notes
+    assert notes[0].startswith(NAME)
+    assert load_config(config(tmp_path, server, slrc={"edits": edits[:1]})).notes == []
+    other = config(tmp_path, server, probes=["direct"], slrc={"edits": edits})
+    assert load_config(other).notes == []
 
 
 def test_a_missing_key_is_said_before_any_model_is_asked(
