@@ -20,6 +20,7 @@ from experiments.c2faith.writing import Rewrite
 from experiments.config.api import API
 from experiments.config.judge import JudgeConfig, Reading
 from experiments.judges import checked_apis, open_judge
+from experiments.runs.in_turn import in_turn
 from experiments.runs.loading import load_for_run
 from experiments.runs.planfile import Shard, failures, missing
 from experiments.runs.progress import Meter
@@ -28,7 +29,6 @@ from experiments.spending import budget_of
 from interp.errors import UserError
 from interp.memory import free, within_memory
 from probes.judge.form import Ask, Judge, Reply, Writer, Writing
-from probes.judge.spend import BudgetSpent
 
 Records = list[dict[str, Any]]
 
@@ -93,22 +93,7 @@ class Worker(ABC):
         for model in todo:
             self._announce(model)
         self._apis = self._checked(todo)
-        with self.meter:
-            for model in todo:
-                try:
-                    self._all_of(model)
-                except BudgetSpent as spent:
-                    # models here cost nothing: they go on
-                    self.stopped += f"{'; ' if self.stopped else ''}{spent}"
-                    self.store.note(f"{spent} (unanswered: {spent.unanswered})")
-                except UserError as error:
-                    # A judge that cannot be used must not cost the night of the others.
-                    if len(todo) == 1:
-                        raise
-                    self.problems.append(str(error))
-                    self.meter.say(f"left out: {error}")
-        if self.problems and len(self.problems) == len(todo):
-            raise UserError("\n".join(self.problems))
+        in_turn(self, todo, self._all_of, self.meter, self.store)
 
     def lacks(self, item: Planned) -> list[str]:
         """The stages of an item that are still to be done."""

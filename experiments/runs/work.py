@@ -14,10 +14,10 @@ import torch
 
 import interp
 from experiments.config import RunConfig
-from experiments.config.api import API
 from experiments.judges import checked_apis
 from experiments.measures import PROBES
 from experiments.runs.api_work import ApiWork
+from experiments.runs.in_turn import in_turn
 from experiments.runs.loading import load_for_run
 from experiments.runs.plan import Item, Plan
 from experiments.runs.planfile import Shard, failures, is_finished, missing
@@ -28,7 +28,6 @@ from experiments.traces import TraceSettings, make_traces, to_record, to_trace
 from interp.errors import UserError
 from interp.memory import free, within_memory
 from interventions import Trace
-from probes.judge.spend import BudgetSpent
 
 Records = list[dict[str, Any]]
 
@@ -61,25 +60,14 @@ class TraceWork:
         self._announce(todo)
         budget = budget_of(self.config.spend, self.store, todo)
         apis = checked_apis(dict.fromkeys(todo, self.config.api), budget)
-        with self.meter:
-            for name, items in todo.items():
-                try:
-                    if name.startswith(API):
-                        ApiWork(self, apis[name], trace_settings(self.config)).go(items)
-                    else:
-                        self._all_of(name, items)
-                except BudgetSpent as spent:
-                    # models here cost nothing: they go on
-                    self.stopped += f"{'; ' if self.stopped else ''}{spent}"
-                    self.store.note(f"{spent} (unanswered: {spent.unanswered})")
-                except UserError as error:
-                    # A model that cannot be used must not cost the night of the others.
-                    if len(todo) == 1:
-                        raise
-                    self.problems.append(str(error))
-                    self.meter.say(f"left out: {error}")
-        if self.problems and len(self.problems) == len(todo):
-            raise UserError("\n".join(self.problems))
+
+        def do(name: str) -> None:
+            if name in apis:
+                ApiWork(self, apis[name], trace_settings(self.config)).go(todo[name])
+            else:
+                self._all_of(name, todo[name])
+
+        in_turn(self, list(todo), do, self.meter, self.store)
 
     def _all_of(self, name: str, items: list[Item]) -> None:
         """Everything of one model here."""

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Checked
 
-from interp.errors import UserError, did_you_mean
+from experiments.prompt_files import PromptText, check_places, checked, with_folder
+from interp.errors import UserError
 from probes.judge.form import Field, Form
 
 Task = Literal["detection", "localisation", "coverage", "coverage_reference"]
 ACAUSAL = "c2_acausal"
+_PACKAGE = "experiments.c2faith.prompts"
 
 PLACES: dict[str, tuple[str, ...]] = {
     "acausal": ("context", "target_step"),
@@ -142,86 +142,14 @@ def acausal_prompt(folder: Path | None = None) -> PlainPrompt:
 
 
 def _read_all(folder: Path | None) -> dict[str, tuple[_PromptFile, str]]:
-    packaged = resources.files("experiments.c2faith.prompts")
-    read = {
-        name.removesuffix(".yaml"): _checked(packaged.joinpath(name).read_text("utf-8"), name)
-        for name in sorted(p.name for p in packaged.iterdir() if p.name.endswith(".yaml"))
-    }
-    if folder is None:
-        return read
-    if not folder.is_dir():
-        raise UserError(f"prompts: no such folder: {str(folder)!r}; check the path")
-    files = sorted((*folder.glob("*.yaml"), *folder.glob("*.yml")))
-    if not files:
-        raise UserError(f"prompts: {folder} holds no .yaml file; copy one there to edit it")
-    known = sorted(read)
-    for path in files:
-        if path.stem not in known and not path.stem.startswith(tuple(f"{k}_" for k in known)):
-            guess = did_you_mean(path.stem, known) or f"; there are {', '.join(known)}"
-            raise UserError(
-                f"{path}: is named like no packaged prompt{guess}; a prompt besides them is named "
-                "c2_detection_… and the like"
-            )
-        try:
-            text = path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{path}: cannot be read as UTF-8 text ({error})") from error
-        read[path.stem] = _checked(text, str(path))
-    return read
+    return {name: _checked(f) for name, f in with_folder(_PACKAGE, folder).items()}
 
 
-def _checked(text: str, where: str) -> tuple[_PromptFile, str]:
-    try:
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UserError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(values, dict):
-        raise UserError(f"{where}: holds a {type(values).__name__}, expected `key: value` lines")
-    try:
-        file = _PromptFile.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(map(str, first["loc"]))
-        known = _PromptFile.model_fields
-        guess = did_you_mean(at, known) if first["type"] == "extra_forbidden" else ""
-        raise UserError(f"{where}: {at}: {first['msg']}{guess}") from error
-    _check_places(file, where)
+def _checked(text: PromptText) -> tuple[_PromptFile, str]:
+    file, where = checked(_PromptFile, text), text.where
+    of = f"task {file.task!r}"
+    check_places(file.template, PLACES[file.task], OPTIONAL, f"{where}: template", of)
     return file, where
-
-
-def _check_places(file: _PromptFile, where: str) -> None:
-    wanted = PLACES[file.task]
-    allowed = tuple(dict.fromkeys((*wanted, *OPTIONAL)))
-    found = list(_places(file.template, where))
-    for place in found:
-        if place not in allowed:
-            guess = did_you_mean(place, allowed) or f"; there are {', '.join(allowed)}"
-            raise UserError(
-                f"{where}: template: unknown place {{{place}}} for task {file.task!r}{guess}; "
-                "write {{ and }} for braces"
-            )
-    if missing := [p for p in wanted if p not in found]:
-        raise UserError(
-            f"{where}: template: no {{{missing[0]}}}: the judge would not see it; task "
-            f"{file.task!r} needs {', '.join(wanted)}"
-        )
-
-
-def _places(template: str, where: str) -> Iterable[str]:
-    try:
-        parsed = list(string.Formatter().parse(template))
-    except ValueError as error:
-        raise UserError(
-            f"{where}: template: {error}; write {{{{ and }}}} for braces of its own"
-        ) from error
-    for _, place, spec, conversion in parsed:
-        if place is None:
-            continue
-        if spec or conversion or not place.isidentifier():
-            raise UserError(
-                f"{where}: template: {{{place}}} is no place; write {{{{ and }}}} for braces"
-            )
-        yield place
 
 
 def _form(name: str, file: _PromptFile, where: str) -> TaskForm:

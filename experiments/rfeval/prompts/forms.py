@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Checked
 
+from experiments.prompt_files import (
+    PromptText,
+    check_places,
+    checked,
+    packaged,
+    values_of,
+    with_folder,
+)
 from interp.errors import UserError, did_you_mean
 from probes.judge.form import Field, Form
 
 RfTask = Literal["baseline", "intervened", "stance", "flaw", "validate"]
 QUESTIONS = "rf_questions"
+_PACKAGE = "experiments.rfeval.prompts"
 NO_FORMS = (QUESTIONS, "rf_generate")
 PLACES: dict[str, tuple[str, ...]] = {
     "baseline": ("problem", "stances", "reasoning", "explanation", "answer"),
@@ -122,12 +129,8 @@ def judge_forms(folder: Path | None = None) -> dict[str, RfForm]:
     Raises:
         UserError: the folder or a file cannot be used; names file, field or place, and remedy.
     """
-    read = _texts(folder)
-    return {
-        name: _form(name, text, where)
-        for name, (text, where) in read.items()
-        if name not in NO_FORMS
-    }
+    read = with_folder(_PACKAGE, folder)
+    return {name: _form(name, text) for name, text in read.items() if name not in NO_FORMS}
 
 
 def questions(folder: Path | None = None) -> dict[str, str]:
@@ -136,16 +139,18 @@ def questions(folder: Path | None = None) -> dict[str, str]:
     Raises:
         UserError: the file cannot be used.
     """
-    text, where = _texts(folder)[QUESTIONS]
-    values = _yaml(text, where)
-    known = _yaml(*_packaged()[QUESTIONS])
+    file = with_folder(_PACKAGE, folder)[QUESTIONS]
+    values, where = values_of(file), file.where
+    known = values_of(packaged(_PACKAGE)[QUESTIONS])
     for name, template in values.items():
         if name not in known:
             guess = did_you_mean(str(name), list(known)) or f"; there are {', '.join(known)}"
             raise UserError(f"{where}: unknown task {name!r}{guess}")
         if not isinstance(template, str):
             raise UserError(f"{where}: {name}: is a {type(template).__name__}; give a text")
-        _check_places(template, ("question",), ("context", "options"), f"{where}: {name}")
+        check_places(
+            template, ("question",), ("context", "options"), f"{where}: {name}", "a question"
+        )
     return known | values
 
 
@@ -180,60 +185,10 @@ def _to_yaml(f: RfForm) -> str:
     return yaml.safe_dump(file.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
-_Text = tuple[str, str]
-"""A file's text, and its name for messages."""
-
-
-def _packaged() -> dict[str, _Text]:
-    folder = resources.files("experiments.rfeval.prompts")
-    names = sorted(p.name for p in folder.iterdir() if p.name.endswith(".yaml"))
-    return {
-        name.removesuffix(".yaml"): (folder.joinpath(name).read_text("utf-8"), name)
-        for name in names
-    }
-
-
-def _texts(folder: Path | None) -> dict[str, _Text]:
-    read = _packaged()
-    if folder is None:
-        return read
-    if not folder.is_dir():
-        raise UserError(f"prompts: no such folder: {str(folder)!r}; check the path")
-    files = sorted((*folder.glob("*.yaml"), *folder.glob("*.yml")))
-    if not files:
-        raise UserError(f"prompts: {folder} holds no .yaml file; copy one there to edit it")
-    known = sorted(read)
-    for path in files:
-        if path.stem not in known and not path.stem.startswith(tuple(f"{k}_" for k in known)):
-            guess = did_you_mean(path.stem, known) or f"; there are {', '.join(known)}"
-            raise UserError(f"{path}: is named like no packaged prompt{guess}; rename it")
-        try:
-            read[path.stem] = path.read_text("utf-8"), str(path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{path}: cannot be read as UTF-8 text ({error})") from error
-    return read
-
-
-def _yaml(text: str, where: str) -> dict[str, Any]:
-    try:
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UserError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(values, dict):
-        raise UserError(f"{where}: holds a {type(values).__name__}, expected `key: value` lines")
-    return values
-
-
-def _form(name: str, text: str, where: str) -> RfForm:
-    try:
-        file = _PromptFile.model_validate(_yaml(text, where))
-    except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(map(str, first["loc"]))
-        extra = first["type"] == "extra_forbidden"
-        guess = did_you_mean(at, _PromptFile.model_fields) if extra else ""
-        raise UserError(f"{where}: {at}: {first['msg']}{guess}") from error
-    _check_places(file.template, PLACES[file.task], OPTIONAL, f"{where}: template")
+def _form(name: str, text: PromptText) -> RfForm:
+    file, where = checked(_PromptFile, text), text.where
+    of = f"a form of task {file.task!r}"
+    check_places(file.template, PLACES[file.task], OPTIONAL, f"{where}: template", of)
     fields = tuple(Field(**f.model_dump()) for f in file.fields)
     kinds = {f.name: f.kind for f in fields}
     for wanted, kind in _ASKED[file.task].items():
@@ -246,29 +201,3 @@ def _form(name: str, text: str, where: str) -> RfForm:
     except ValueError as error:
         raise UserError(f"{where}: {error}") from error
     return RfForm(form, file.task, file.source, file.ours)
-
-
-def _check_places(
-    template: str, wanted: tuple[str, ...], besides: tuple[str, ...], where: str
-) -> None:
-    allowed = tuple(dict.fromkeys((*wanted, *besides)))
-    found = list(_places(template, where))
-    for place in found:
-        if place not in allowed:
-            guess = did_you_mean(place, allowed) or f"; there are {', '.join(allowed)}"
-            raise UserError(f"{where}: unknown place {{{place}}}{guess}; write {{{{ for a brace")
-    if missing := [p for p in wanted if p not in found]:
-        raise UserError(f"{where}: no {{{missing[0]}}}: it would not be shown; add it")
-
-
-def _places(template: str, where: str) -> Iterator[str]:
-    try:
-        parsed = list(string.Formatter().parse(template))
-    except ValueError as error:
-        raise UserError(f"{where}: {error}; write {{{{ and }}}} for braces of its own") from error
-    for _, place, spec, conversion in parsed:
-        if place is None:
-            continue
-        if spec or conversion or not place.isidentifier():
-            raise UserError(f"{where}: {{{place}}} is no place; write {{{{ and }}}} for braces")
-        yield place

@@ -142,7 +142,7 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
         {"template": "{context} {stpe}"},
         r"unknown place \{stpe\}.*did you mean 'step'",
     ),
-    ("c2_detection", {"template": "{step}"}, r"no \{context\}: the judge would not see it"),
+    ("c2_detection", {"template": "{step}"}, r"no \{context\}: it would not be shown"),
     ("c2_detection", {"template": '{"final_score": 1} {context} {step}'}, "is no place"),
     ("c2_detection", {"template": "{context} {step} }"}, "write {{ and }}"),
     ("c2_detection", {"verdict": "score"}, "verdict 'score' is no integer, label"),

@@ -1,0 +1,40 @@
+"""One model after the other, none at the cost of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from experiments.runs.progress import Meter
+from experiments.runs.run import Work
+from experiments.runs.store import Store
+from interp.errors import UserError
+from probes.judge.spend import BudgetSpent
+
+
+def in_turn(
+    work: Work, models: Sequence[str], do: Callable[[str], None], meter: Meter, store: Store
+) -> None:
+    """Have every model's part of a run done.
+
+    A model that cannot be used goes into `work.problems`, a spent budget into `work.stopped`;
+    those that come after it are done all the same.
+
+    Raises:
+        UserError: no model could be used.
+    """
+    with meter:
+        for model in models:
+            try:
+                do(model)
+            except BudgetSpent as spent:
+                # models here cost nothing: they go on
+                work.stopped += f"{'; ' if work.stopped else ''}{spent}"
+                store.note(f"{spent} (unanswered: {spent.unanswered})")
+            except UserError as error:
+                # A model that cannot be used must not cost the night of the others.
+                if len(models) == 1:
+                    raise
+                work.problems.append(str(error))
+                meter.say(f"left out: {error}")
+    if work.problems and len(work.problems) == len(models):
+        raise UserError("\n".join(work.problems))
