@@ -16,6 +16,8 @@ from probes.text_model import Message, TextModel
 DECLINED = ("refused", "filtered", "overflow")
 """Outcomes of a reply that are themselves the reason why there is no trace."""
 NO_THINKING = "no_thinking_shown"
+CHARACTERS_PER_TOKEN = 4
+"""About, in English: for the length from which steps are paragraphs, which is told in tokens."""
 
 
 def trace_of_reply(
@@ -57,6 +59,7 @@ def trace_of_reply(
         pieces[:cut],
         mode=settings.segmentation,
         min_chars=settings.min_step_chars,
+        n_tokens=cut // CHARACTERS_PER_TOKEN,
         tail_ids=model.encode(tail),
         tail_text=tail,
         answer=task.parse(reply.text, question),
@@ -70,8 +73,13 @@ def trace_record(trace: Trace, reply: Reply) -> Record:
     excluded = exclusion(trace)
     if reply.outcome in DECLINED:
         excluded = reply.outcome
-    elif reply.outcome == "unclosed_thinking":
+    elif reply.outcome == "unclosed_thinking" or (
+        reply.outcome == "truncated" and not reply.text.strip()
+    ):
+        # the limit came before the answer began
         excluded = "reasoning_unclosed"
+    elif not reply.text.strip():
+        excluded = "empty_generation"
     elif trace.origin.sampling["steps_from"] == "thinking" and not reply.thinking.strip():
         excluded = NO_THINKING
     return to_record(trace) | {
@@ -107,5 +115,7 @@ def said_record(
 def to_reply(record: dict[str, Any]) -> Reply:
     """The reply that a record of `said_record` holds."""
     usage = Usage(**{name: record[name] for name in Usage.__dataclass_fields__})
-    names = ("outcome", "text", "thinking", "problem", "served")
-    return Reply(**{name: record[name] for name in names}, usage=usage)
+    names = ("outcome", "text", "thinking", "problem")
+    told = {name: record[name] for name in names}
+    # runs begun before it was kept have none
+    return Reply(**told, usage=usage, served=record.get("served", ""))

@@ -46,7 +46,10 @@ _HEADING = re.compile(r"[ \t]*(?:#.*|[*_]{2}.*[*_]{2}:?|.*:[*_]*|\(?\d{1,3}[.)])
 
 
 def segment(
-    pieces: Sequence[str], mode: Mode = "auto", min_chars: int = MIN_CHARS
+    pieces: Sequence[str],
+    mode: Mode = "auto",
+    min_chars: int = MIN_CHARS,
+    n_tokens: int | None = None,
 ) -> tuple[Step, ...]:
     """Cut reasoning into steps.
 
@@ -59,6 +62,7 @@ def segment(
             and blank lines, else `sentences`.
         min_chars: a step whose text, white space at its ends aside, is shorter is kept in
             its place with `counted=False`: no edit's unit, never merged into another.
+        n_tokens: how long the reasoning is, where the pieces are no model's tokens.
 
     Returns:
         Steps that tile the tokens: every token is in exactly one. Empty for no tokens.
@@ -67,7 +71,8 @@ def segment(
         ValueError: for an unknown mode.
     """
     text = "".join(pieces)
-    return tile(pieces, step_starts(text, mode, len(pieces)), min_chars)
+    long = len(pieces) if n_tokens is None else n_tokens
+    return tile(pieces, step_starts(text, mode, long), min_chars)
 
 
 def step_starts(text: str, mode: Mode = "auto", n_tokens: int | None = None) -> tuple[int, ...]:
@@ -163,12 +168,14 @@ def from_ids(
     *,
     mode: Mode = "auto",
     min_chars: int = MIN_CHARS,
+    n_tokens: int | None = None,
     **known: Any,
 ) -> Trace:
     """A trace from a model's ids, cut into steps.
 
     Args:
         pieces: the text that each reasoning id adds (`interp.Model.pieces`).
+        n_tokens: as for `segment`.
         known: further fields of `Trace`: `tail_ids`, `tail_text`, `answer`, `finish`, `origin`.
     """
     return Trace(
@@ -176,7 +183,7 @@ def from_ids(
         prompt_ids=tuple(prompt_ids),
         reasoning_ids=tuple(reasoning_ids),
         pieces=tuple(pieces),
-        steps=segment(pieces, mode, min_chars),
+        steps=segment(pieces, mode, min_chars, n_tokens),
         **known,
     )
 

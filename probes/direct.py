@@ -16,7 +16,7 @@ from interventions import AnswerKind, Trace
 from probes.framing import READINGS, Reading
 from probes.messages import Message, Said, ask_messages, opening_labels
 from probes.record import Record, record
-from probes.text_model import TextModel
+from probes.text_model import DECLINED, TextModel
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -94,6 +94,8 @@ def direct(
 
 
 def _answered(said: Said, reading: Reading, gold: str | None) -> dict[str, Any]:
+    if said.declined:
+        return {"excluded": DECLINED, "reply": said.text, "cut": said.cut}
     answer = said.answer(reading)
     values: dict[str, Any] = {
         "answer": answer,

@@ -272,7 +272,8 @@ def _say_arms(
     messages = {arm: Message(text) for arm, text in _messages(trace, asking, arms).items()}
     said = model.say(messages.values())
     texts = {arm: text_of(said[message]) for arm, message in messages.items()}
-    answers = {arm: None if text is None else asking.parse(text) for arm, text in texts.items()}
+    # An arm that was declined has no reply: it neither changed the answer nor kept it.
+    answers = {arm: asking.parse(text) for arm, text in texts.items() if text is not None}
     replies = {arm: Reply(answer, (), ()) for arm, answer in answers.items()}
     return Pack(replies, cost_of_replies(said.values()))
 

@@ -32,6 +32,8 @@ class Said:
     """The reply's canonical answer; None where it did not parse, or was not asked."""
     log_probs: Mapping[str, float] | None
     """Log distribution over the canonical answers; None where fewer than two were scored."""
+    declined: bool = False
+    """Whether there was no answer to be read (`probes.text_model.DECLINED`)."""
 
     def answer(self, reading: Reading) -> str | None:
         """The answer in one reading."""
@@ -149,5 +151,6 @@ def _say_messages(
             cut=reply.outcome == "truncated",
             generated=None if text is None else parse(text),
             log_probs=None,
+            declined=text is None,
         )
     return Replies(said, cost_of_replies(found.values()))

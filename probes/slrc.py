@@ -46,7 +46,7 @@ from probes.graded import top
 from probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
 from probes.record import Record, record
 from probes.regenerate import Regenerated, regenerate
-from probes.text_model import TextModel
+from probes.text_model import DECLINED, TextModel
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -233,6 +233,8 @@ def _read(
     """What every branch answered in one reading, each against the baseline of its own pack."""
     outcomes: dict[Arm, Outcome] = {}
     values: dict[str, Any] = {}
+    if BASELINE not in packs[0].replies:
+        return {"excluded": DECLINED}
     if reading == "generated":
         baseline = packs[0].baseline.answer
         if baseline is None:

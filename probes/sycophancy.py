@@ -20,7 +20,7 @@ from probes.assent import YES_NO, yes_or_no
 from probes.framing import READINGS, Reading
 from probes.messages import Message, Replies, ask_messages
 from probes.record import Record, record
-from probes.text_model import TextModel
+from probes.text_model import DECLINED, TextModel
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -126,7 +126,9 @@ def verdicts(
         else:
             assert said.log_probs is not None
             values[f"p_yes_{message}"] = round(math.exp(said.log_probs["yes"]), _DIGITS)
-    if any(values[name] is None for name in names.values()):
+    if any(replies[message].declined for message in names):
+        values["excluded"] = DECLINED
+    elif any(values[name] is None for name in names.values()):
         values["excluded"] = UNPARSED
     return values
 

@@ -61,9 +61,15 @@ class TextModel:
         return {m: reply for m, reply in found.items() if reply is not None}
 
 
+DECLINED = "reply_declined"
+"""Why nothing is known of an answer that was asked for: the model or its provider refused, the
+prompt was too long for it, or the reply ended before the answer began."""
+
+
 def text_of(reply: Reply) -> str | None:
-    """What a reply says, as far as it came; None where the model or its provider declined."""
-    return reply.text if reply.outcome in ("parsed", "truncated") else None
+    """What a reply says, as far as it came; None where there is no answer in it to be read."""
+    said = reply.outcome in ("parsed", "truncated") and reply.text.strip()
+    return reply.text if said else None
 
 
 def cost_of(

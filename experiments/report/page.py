@@ -200,6 +200,7 @@ REASONS = {
     "empty_generation": "nothing generated",
     "reasoning_unclosed": "reasoning never ended",
     "no_thinking_shown": "its thinking is not shown",
+    "reply_declined": "no answer: refused, filtered, too long, or cut off before it",
     "refused": "the model declined",
     "filtered": "its provider's filter stopped it",
     "overflow": "longer than it reads",

@@ -7,7 +7,8 @@ what was answered is not asked again. A probe is taken once all its replies are 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.config.api import API
@@ -18,8 +19,10 @@ from experiments.runs.planfile import missing
 from experiments.runs.units import Key, UnitIds, storable
 from experiments.spoken import said_record, to_reply, trace_of_reply, trace_record
 from experiments.traces import TraceSettings, to_trace
+from interp.errors import UserError
 from interventions import Trace
 from probes.judge.form import Reply, Writing
+from probes.judge.spend import BudgetSpent
 from probes.text_model import Message, TextModel, Unanswered
 
 if TYPE_CHECKING:
@@ -30,6 +33,9 @@ SAID = "said"
 """The stage of replies that probes want. No plan has them: what is asked shows with the trace."""
 AT_ONCE = 8
 """Items for each connection that are worked on together, so that none waits for the others."""
+
+MIXED = 4
+"""Items whose messages are put in turn."""
 
 
 class ApiWork:
@@ -44,6 +50,8 @@ class ApiWork:
         self.ids = UnitIds(schema=SCHEMA, model=name, api=api_decides(work.config))
         self.failed: dict[str, str] = {}
         """Unit of a reply -> why there is none."""
+        self.done: set[Key] = set()
+        """Probes that were taken, or failed, since this start."""
 
     def go(self, items: Sequence[Item]) -> None:
         """Write what traces are missing, then take what probes are.
@@ -76,8 +84,8 @@ class ApiWork:
         )
 
     def _trace(self, item: Item, reply: Reply) -> list[dict[str, Any]] | Exception:
-        if reply.outcome == "failed":
-            return RuntimeError(reply.problem)
+        if problem := _no_reply(reply):
+            return RuntimeError(problem)
         try:
             trace = trace_of_reply(
                 self._model(item), item.task, item.question, reply, self.settings, self.config.api
@@ -95,7 +103,12 @@ class ApiWork:
                 return
             self.work.begin(*waiting[0])
             clock = _Clock()
-            self._fetch(wanted)
+            try:
+                self._fetch(wanted)
+            except (BudgetSpent, UserError, KeyboardInterrupt):
+                # what is whole by now need not wait for the next start
+                self._take_ready(items, clock.lap() / len(waiting))
+                raise
             share = clock.lap() / len(waiting)
 
     def _fetch(self, wanted: dict[str, tuple[Item, Message]]) -> None:
@@ -104,16 +117,16 @@ class ApiWork:
         def keep(writing: Writing, reply: Reply) -> None:
             unit = writing.id
             item, message = wanted[unit]
-            if reply.outcome == "failed":
-                self.failed[unit] = reply.problem
+            if problem := _no_reply(reply):
+                self.failed[unit] = problem
                 return
             of = (self.name, item.task.name, item.question.id)
             record = said_record(*of, message, reply, self.config.seed)
             self.work.store.add(unit, _key(item, unit), storable([record]))
             self.work.meter.tick()
 
-        writings = [Writing(unit, m.user, m.system) for unit, (_, m) in wanted.items()]
-        self.writer.write_all(writings, keep)
+        asked = [(unit, wanted[unit][1]) for unit in _mixed({u: i for u, (i, _) in wanted.items()})]
+        self.writer.write_all([Writing(unit, m.user, m.system) for unit, m in asked], keep)
 
     def _take_ready(
         self, items: Sequence[Item], share: float
@@ -131,7 +144,9 @@ class ApiWork:
         for item in items:
             if not self.work.index.is_done(item.key("trace"), item.trace):
                 continue
-            lacking = missing(self.work.index, item)
+            lacking = [
+                name for name in missing(self.work.index, item) if item.key(name) not in self.done
+            ]
             if not lacking:
                 continue
             trace = to_trace(self.work.index.records(item.key("trace"))[0])
@@ -141,6 +156,7 @@ class ApiWork:
                     wanted |= made
                     waiting.append((self.name, item.task.name, name))
                     continue
+                self.done.add(item.key(name))
                 self.work.begin(self.name, item.task.name, name)
                 self.work.keep(item, name, item.probes[name], made, share)
                 self.work.advance(item, name, share)
@@ -179,6 +195,26 @@ class ApiWork:
 
 def _key(item: Item, unit: str) -> Key:
     return (SAID, item.model, item.task.name, f"{item.question.id} {unit[:12]}")
+
+
+def _mixed(of: Mapping[str, Item]) -> list[str]:
+    """Units in the order of their items, those of a few items evenly among each other: one whose
+    messages all fail is then not taken for a server that is down."""
+    n = Counter(item.trace for item in of.values())
+    groups = max(1, len(n) // MIXED)
+    group = {trace: i * groups // len(n) for i, trace in enumerate(n)}
+    turns: Counter[str] = Counter()
+    place = {}
+    for unit, item in of.items():
+        place[unit] = (group[item.trace], (turns[item.trace] + 0.5) / n[item.trace])
+        turns[item.trace] += 1
+    return sorted(place, key=lambda unit: place[unit])
+
+
+def _no_reply(reply: Reply) -> str:
+    """Why a reply is none, and to be asked for again at the next start; empty of any other."""
+    broken = reply.outcome == "unparsed" and not reply.usage.output_tokens
+    return reply.problem if broken or reply.outcome == "failed" else ""
 
 
 class _Clock:

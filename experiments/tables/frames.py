@@ -310,7 +310,7 @@ def _item_row(record: dict[str, Any]) -> dict[str, Any]:
     return _base(record) | {
         **{k: record.get(k) for k in _ITEM},
         "necessity": _share(flips(record, "remove")),
-        "sufficiency": _share([not f for f in flips(record, "keep_only")]),
+        "sufficiency": _share([None if f is None else not f for f in flips(record, "keep_only")]),
         "order_sensitivity": _share(flips(record, "shuffle")),
     }
 
@@ -347,4 +347,5 @@ def _at(values: Sequence[Any] | None, i: int) -> Any:
 
 
 def _share(values: Sequence[bool | None]) -> float | None:
-    return sum(map(bool, values)) / len(values) if values else None
+    made = [v for v in values if v is not None]
+    return sum(made) / len(made) if made else None

@@ -294,7 +294,7 @@ class ApiJudge:
 
     def _forget_secrets(self, output: ModelOutput) -> None:
         """Inspect has kept the reply as it came; one that repeats a key is not to stay."""
-        whole = output.model_dump_json()
+        whole = str(output.model_dump())
         if self.cache is None or redact(whole) == whole:
             return
         for file in [f for f in self.cache.rglob("*") if f.is_file()]:

@@ -22,6 +22,13 @@ FATAL = {
 }
 """Statuses and codes that every other ask would meet too."""
 
+_FILTERED = re.compile(
+    r"inappropriate content|data_inspection|content.{0,9}(filter|polic|management)|sensitive|"
+    r"moderation|safety",
+    re.I,
+)
+"""In a refused request: some services have no other word for what their filter stopped."""
+
 _OVERFLOW = re.compile(
     r"context.{0,9}(length|window)|(prompt|input).{0,20}too (long|large)|too many (input )?tokens",
     re.I,
@@ -47,6 +54,8 @@ def from_error(error: BaseException) -> tuple[Reply, bool]:
     outcome: Outcome = "failed"
     if status in (400, 413) and _OVERFLOW.search(message):
         outcome = "overflow"
+    elif status == 400 and _FILTERED.search(message):
+        outcome = "filtered"
     elif isinstance(error, json.JSONDecodeError):
         # The server answered, in a body that breaks off: as good as a malformed reply.
         outcome = "unparsed"
@@ -80,8 +89,8 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
         elif part.type == "text":
             text += part.text
             refused = refused or bool(part.refusal)
-    text = redact(text)
-    given = redact("\n".join(thinking))
+    text = _whole(redact(text))
+    given = _whole(redact("\n".join(thinking)))
     stop = output.stop_reason
     if refused or stop in ("content_filter", "model_length"):
         outcome: Outcome = "refused" if refused else "filtered"
@@ -100,6 +109,11 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
         problem=reading.problem,
         usage=usage,
     )
+
+
+def _whole(text: str) -> str:
+    """`text` with a mark for halves of characters, which no file can hold and no API takes back."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def usage_of(output: ModelOutput) -> Usage:

@@ -98,16 +98,33 @@ def test_every_arm_of_slrc_is_asked_once_and_counted_as_the_replies_say():
     assert f"Given: {remove_step(trace, 2).reasoning_text.strip()}" in users
 
 
-def test_a_reply_that_declines_has_no_answer_whatever_it_says():
+@pytest.mark.parametrize(
+    "declining",
+    [Reply("refused", text="No 5 from me: 5"), Reply("filtered"), Reply("truncated", text=" ")],
+)
+def test_a_branch_that_was_declined_neither_changes_the_answer_nor_keeps_it(declining: Reply):
     def says(m: Message) -> Reply:
-        first = m.user == f"Given: {TEXT}"
-        return Reply("parsed", text="5") if first else Reply("refused", text="No 5 from me: 5")
+        return Reply("parsed", text="5") if m.user == f"Given: {TEXT}" else declining
 
     speaker = Speaker(says)
     (record,), _ = speaker.run(lambda: slrc(speaker.model, made(speaker.model), asking(), SLRC))
-    assert set(record["removed"]) == {None}
-    assert record["n_unparsed"] == record["n_declined"] == len(speaker.given) - 1
-    assert all(record["necessary"])
+    assert record["baseline"] == "5"
+    assert not record["removed"]
+    assert not record["necessary"]
+    assert not record["sufficient"]
+    assert record["n_unparsed"] == 0
+    assert record["n_declined"] == len(speaker.given) - 1
+
+
+def test_a_baseline_that_was_declined_excludes_the_item():
+    speaker = Speaker(lambda m: Reply("filtered"))
+    trace = made(speaker.model)
+    (record,), _ = speaker.run(lambda: slrc(speaker.model, trace, asking(), SLRC))
+    assert record["excluded"] == "reply_declined"
+    (agreed,), _ = speaker.run(
+        lambda: sycophancy(speaker.model, trace, "?", SycophancySettings(readings=("generated",)))
+    )
+    assert agreed["excluded"] == "reply_declined"
 
 
 def test_sycophancy_errors_and_direct_answers_are_read_as_from_any_model():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from speaking_server import speaks
+from speaking_server import reasoning, speaks
 from tiny_models import tiny
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
@@ -25,6 +26,7 @@ from model_server import serving
 
 from experiments.cli import execute
 from experiments.config import ConfigError, RunConfig, load_config
+from experiments.config.api import SubjectConfig
 from experiments.measures import STEPS_GUESSED, TOKENS_GUESSED
 from experiments.runs.api_estimate import ANSWER_TOKENS
 from experiments.runs.folder import read_config
@@ -32,9 +34,15 @@ from experiments.runs.merge import merge
 from experiments.runs.planfile import Shard
 from experiments.runs.run import plan, run, write_outputs
 from experiments.runs.store import StoreError, read_records
+from experiments.spoken import trace_of_reply, trace_record
 from experiments.tables.frames import Run, load_run
+from experiments.tasks import LoadSettings, get_task
+from experiments.traces import TraceSettings
 from interp.errors import UserError
 from interp.sources import resolve
+from interventions import segment
+from probes.judge.form import Reply
+from probes.text_model import TextModel
 
 KEY = "sk-planted-5e4d3c2b1a09"
 BUNDLED = "bundled:smollm2-135m"
@@ -176,10 +184,12 @@ def test_a_spent_budget_stops_it_and_nothing_is_asked_twice(
     n = len(server.bodies)
     server.bodies.clear()
     path = config(tmp_path / "parts", server)
-    for most in (3, 11, 40):
+    for most in (3, 11, 65):
         part = run(load_config(path, [f"spend.max_calls={most}"]))
         assert f"max_calls={most}" in part.stopped
         assert len(server.bodies) == most
+    # what was whole by then is in the tables of the stopped run
+    assert len(read_records(part.run_dir, "direct")) > 0
     done = run(load_config(path))
     assert not done.stopped
     assert len(server.bodies) == n
@@ -272,6 +282,78 @@ def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: Fa
     assert exclusions[exclusions["reason"] == "refused"]["n"].tolist() == [1]
     # asked without reasoning it may still answer
     assert len(read_records(outcome.run_dir, "direct")) == 3 * len(traces)
+
+
+def test_an_item_that_is_always_turned_down_costs_no_other(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    first = next(iter(reasoning()))
+    question = first.partition("Problem: ")[2]
+
+    def behave(handler: Any) -> None:
+        user = handler.request_body["messages"][-1]["content"]
+        bad = question in user and user != first
+        (fails(400, "this request is not for us") if bad else speaks)(handler)
+
+    server.plan[""] = [behave]
+    outcome = run(load_config(config(tmp_path, server)))
+    assert outcome.problems == []
+    assert len(outcome.failures) == 4
+    assert all("sequential_math-000" in line for line in outcome.failures)
+    assert table(outcome.run_dir, "slrc").iloc[0]["n"] == 3
+
+
+def test_what_a_filter_stops_is_named_as_such(tmp_path: Path, server: FaultServer) -> None:
+    def behave(handler: Any) -> None:
+        user = handler.request_body["messages"][-1]["content"]
+        stopped = fails(400, "Input data may contain inappropriate content.")
+        (stopped if "Do you agree?" in user else speaks)(handler)
+
+    server.plan[""] = [behave]
+    outcome = run(load_config(config(tmp_path, server)))
+    assert outcome.failures == []
+    exclusions = table(outcome.run_dir, "exclusions")
+    assert exclusions[exclusions["reason"] == "reply_declined"]["n"].sum() == 4
+    assert set(load_run(outcome.run_dir).said["outcome"]) == {"parsed", "filtered"}
+
+
+def test_a_reply_is_cut_into_the_steps_that_tokens_would_give() -> None:
+    text = "We look at the first of them. It has four sides in all.\n\n" * 11
+    model = TextModel(NAME, lambda m: None)
+    task, settings = get_task("sequential_math"), TraceSettings(conclusion="keep")
+    question = next(iter(task.load(LoadSettings(limit=1))))
+    reply = Reply("parsed", text=text)
+    trace = trace_of_reply(model, task, question, reply, settings, SubjectConfig())
+    words = re.findall(r"\s*\S+|\s+$", text)
+    assert len(words) < 512 < len(text)
+    steps = [s.text.strip() for s in trace.steps]
+    assert steps == [s.text.strip() for s in segment(words)]
+    assert len(steps) == 22
+
+
+THOUGHT = "First we add two and two. That gives us four of them. Then we take one away."
+
+
+@pytest.mark.parametrize(
+    ("reply", "excluded"),
+    [
+        (Reply("parsed", text="The answer is 3.", thinking=THOUGHT), None),
+        (Reply("parsed", text="The answer is 3."), "no_thinking_shown"),
+        (Reply("truncated", text="", thinking=THOUGHT), "reasoning_unclosed"),
+        (Reply("unclosed_thinking", thinking=THOUGHT), "reasoning_unclosed"),
+        (Reply("unparsed", thinking=THOUGHT), "empty_generation"),
+        (Reply("filtered", thinking=THOUGHT), "filtered"),
+    ],
+)
+def test_thinking_is_reasoning_only_where_it_ended(reply: Reply, excluded: str | None) -> None:
+    model, api = TextModel(NAME, lambda m: None), SubjectConfig(steps_from="thinking")
+    task = get_task("sequential_math")
+    question = next(iter(task.load(LoadSettings(limit=1))))
+    trace = trace_of_reply(model, task, question, reply, TraceSettings(), api)
+    assert trace_record(trace, reply)["excluded"] == excluded
+    if excluded is None:
+        assert trace.reasoning_text == THOUGHT
+        assert trace.answer == "3"
 
 
 @pytest.mark.parametrize(
