@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from experiments.config.api import API, ApiSection
+from experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
 from experiments.config.judge import JudgeConfig, Reading
 from interp.errors import UserError
 
 if TYPE_CHECKING:
     from interp.model import Model
     from probes.judge.api import ApiJudge
-    from probes.judge.form import Judge
+    from probes.judge.form import Judge, Reply
     from probes.judge.spend import Budget
+
+
+_OF_ALL = (*DECIDES, "structured")
+_OF_MODELS_HERE = (
+    *("thinking", "batch_size", "dtype", "device", "revision", "quantize", "device_map"),
+)
+_OF_API = DECIDES_API
+
+
+def decides(model: str, judge: JudgeConfig) -> dict[str, Any]:
+    """What decides a judge's replies besides its weights; how fast it is asked does not."""
+    told = judge.model_dump(mode="json")
+    how = (*_OF_ALL, *(_OF_API if model.startswith(API) else _OF_MODELS_HERE))
+    return {"model": model, "judge": {name: told[name] for name in how}}
+
+
+def replied(reply: Reply) -> dict[str, Any]:
+    """What came back, word for word, and what it used; the parsed values are each record's own."""
+    return {
+        "outcome": reply.outcome,
+        "text": reply.text,
+        "thinking": reply.thinking,
+        "problem": reply.problem,
+        **asdict(reply.usage),
+        "from_cache": reply.from_cache,
+        "served": reply.served,
+        "seconds": reply.seconds,
+    }
 
 
 def api_judge(name: str, c: ApiSection, budget: Budget) -> ApiJudge:

@@ -28,9 +28,10 @@ from experiments.c2faith.prompts import TaskForm, as_files
 from experiments.c2faith.saved import MANIFEST, Benchmark, differences, first_chains, load, save
 from experiments.c2faith.writing import WritingPlan, written
 from experiments.config import ConfigError
-from experiments.config.api import API, DECIDES, DECIDES_API
-from experiments.config.judge import JudgeConfig, Reading
+from experiments.config.api import API
+from experiments.config.judge import Reading
 from experiments.fingerprint import fingerprint
+from experiments.judges import decides
 from experiments.listing import columns, total
 from experiments.runs.folder import SCHEMA, has_records, make_folder, write_atomically
 from experiments.runs.index import Index
@@ -283,17 +284,3 @@ class _Units:
 
 def _about(ask: Ask) -> dict[str, Any]:
     return {"ask": ask.id, "about": {"values": dict(ask.values), "high": ask.high}}
-
-
-def decides(model: str, judge: JudgeConfig) -> dict[str, Any]:
-    """What decides a judge's replies besides its weights; how fast it is asked does not."""
-    told = judge.model_dump(mode="json")
-    how = (*_OF_ALL, *(_OF_API if model.startswith(API) else _OF_MODELS_HERE))
-    return {"model": model, "judge": {name: told[name] for name in how}}
-
-
-_OF_ALL = (*DECIDES, "structured")
-_OF_MODELS_HERE = (
-    *("thinking", "batch_size", "dtype", "device", "revision", "quantize", "device_map"),
-)
-_OF_API = DECIDES_API

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from experiments.c2faith.items import CausalItem
@@ -44,11 +45,7 @@ def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> di
         "text": reply.text,
         "thinking": reply.thinking,
         "problem": reply.problem,
-        "calls": reply.usage.calls,
-        "input_tokens": reply.usage.input_tokens,
-        "output_tokens": reply.usage.output_tokens,
-        "reasoning_tokens": reply.usage.reasoning_tokens,
-        "cached_tokens": reply.usage.cached_tokens,
+        **asdict(reply.usage),
         "from_cache": reply.from_cache,
         "served": reply.served,
     }

@@ -18,7 +18,6 @@ from experiments.c2faith.inside import inside_rows
 from experiments.c2faith.judgements import READINGS, expected_verdict
 from experiments.c2faith.metrics.frames import WAY, Frames
 from experiments.c2faith.metrics.mass import mass_table
-from experiments.c2faith.metrics.resampling import Drawing
 from experiments.c2faith.plan import FOLDER, FORMS, INSIDE, STAGES
 from experiments.c2faith.prompts import TaskForm, judge_forms
 from experiments.c2faith.records import TEXTS
@@ -29,6 +28,7 @@ from experiments.runs.index import Index
 from experiments.runs.ledger import Line, calls_of
 from experiments.runs.planfile import counted
 from experiments.runs.store import Unit
+from experiments.tables.resampling import Drawing
 from experiments.tables.spend import spend_table
 
 Record = dict[str, Any]

@@ -38,7 +38,6 @@ from experiments.c2faith.metrics.predictors import (
     predictors_table,
 )
 from experiments.c2faith.metrics.recalibration import recalibration_table
-from experiments.c2faith.metrics.resampling import Drawing
 from experiments.c2faith.metrics.sensitivity import (
     prompt_agreement_table,
     prompts_table,
@@ -46,6 +45,7 @@ from experiments.c2faith.metrics.sensitivity import (
 )
 from experiments.c2faith.paper import paper_tables
 from experiments.tables import stats
+from experiments.tables.resampling import Drawing
 
 __all__ = ["Frames", "tables"]
 

@@ -7,7 +7,7 @@ on; once all are there, the benchmark is saved, and judged in the same run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +122,7 @@ def requests_of(config: C2FaithConfig, selection: Selection) -> tuple[PlainPromp
 
 def rewrites(config: C2FaithConfig, requests: Sequence[Request]) -> tuple[Rewrite, ...]:
     """The units of the writer."""
-    from experiments.c2faith.plan import decides
+    from experiments.judges import decides
 
     writer = config.perturb.writer
     assert writer is not None
@@ -196,10 +196,6 @@ def rewrite_record(item: Rewrite, reply: Reply, seed: int) -> dict[str, Any]:
         "asked": item.ask.prompt,
         "text": reply.text if reply.outcome == "parsed" else "",
         "problem": reply.problem,
-        "calls": reply.usage.calls,
-        "input_tokens": reply.usage.input_tokens,
-        "output_tokens": reply.usage.output_tokens,
-        "reasoning_tokens": reply.usage.reasoning_tokens,
-        "cached_tokens": reply.usage.cached_tokens,
+        **asdict(reply.usage),
         "served": reply.served,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.config.judge import JudgeConfig, Reading
+from experiments.judges import replied
 from experiments.rfeval.building import WRITING, BuildPlan, Phase, Request
 from experiments.rfeval.config import RFEvalConfig
 from experiments.rfeval.records import Record, about
@@ -56,19 +57,8 @@ def build_record(request: Request, phase: Phase, reply: Reply, seed: int) -> Rec
     ask = request.ask
     of_form = {"form_sha256": ask.form.sha256} if isinstance(ask, Ask) else {}
     return about(request.of, request.model, phase, "", seed) | {
-        "outcome": reply.outcome,
         "values": dict(reply.values),
         **of_form,
         "asked": ask.prompt,
-        "text": reply.text,
-        "thinking": reply.thinking,
-        "problem": reply.problem,
-        "calls": reply.usage.calls,
-        "input_tokens": reply.usage.input_tokens,
-        "output_tokens": reply.usage.output_tokens,
-        "reasoning_tokens": reply.usage.reasoning_tokens,
-        "cached_tokens": reply.usage.cached_tokens,
-        "from_cache": reply.from_cache,
-        "served": reply.served,
-        "seconds": reply.seconds,
+        **replied(reply),
     }

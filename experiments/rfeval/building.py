@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from experiments.c2faith.plan import decides
 from experiments.config import ConfigError
 from experiments.config.api import API
 from experiments.config.judge import JudgeConfig
 from experiments.fingerprint import fingerprint
+from experiments.judges import decides
 from experiments.rfeval.built import Built, LeftOut, Reason, differing, load
 from experiments.rfeval.config import RFEvalConfig
 from experiments.rfeval.construction import (

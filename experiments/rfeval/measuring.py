@@ -144,9 +144,7 @@ class Measuring:
             return None
         how = self.whole.config.generate
         backend, speaks = backend_of(subject, how, self._load)
-        self.store.note_model(
-            name, self._known(name) | {f"generation_{k}": v for k, v in backend.describe().items()}
-        )
+        self.store.note_model(name, {f"generation_{k}": v for k, v in backend.describe().items()})
         made = Generating(
             subject, backend, speaks, self.whole.words, self.whole.config.seed, self._keep
         )
@@ -222,15 +220,15 @@ class Measuring:
             if (written := records_of(self.index, pair)) is None:
                 continue
             self._begin(subject.name, stage)
-            outputs: Written = {
-                condition: (
-                    start_of(model, subject, pair, condition, self.whole.words),
-                    record["ids"],
-                )
-                for condition, record in written.items()
-                if record["finish"] != NO_ROOM
-            }
             try:
+                outputs: Written = {
+                    condition: (
+                        start_of(model, subject, pair, condition, self.whole.words),
+                        record["ids"],
+                    )
+                    for condition, record in written.items()
+                    if record["finish"] != NO_ROOM
+                }
                 found = within_memory(
                     model,
                     lambda pair=pair, outputs=outputs: storable(look(model, pair, outputs)),
@@ -255,11 +253,6 @@ class Measuring:
             return []
         found = look_inside(model, pair.of, outputs, config.inside, config.naming)
         return [about(pair.of, pair.model, INSIDE, r["variant"], config.seed) | r for r in found]
-
-    def _known(self, name: str) -> dict[str, Any]:
-        from experiments.runs.folder import read_environment
-
-        return read_environment(self.store.run_dir)["models"].get(name, {})
 
     def _begin_first(self, name: str) -> None:
         stage = next(s for s in OUTPUTS.values() if (name, s) in self._handles)

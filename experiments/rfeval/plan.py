@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.c2faith.plan import decides
 from experiments.config import ConfigError
 from experiments.config.api import API
 from experiments.config.judge import Reading
 from experiments.fingerprint import fingerprint
+from experiments.judges import decides
 from experiments.listing import columns, total
 from experiments.rfeval.annotations import read_annotations
 from experiments.rfeval.asks import CONDITIONS, Condition

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from experiments.judges import replied
 from experiments.rfeval.asks import Condition
 from experiments.rfeval.injection import PREFIX, Framing
 from experiments.rfeval.items import Item
@@ -143,20 +144,9 @@ def judged_record(of: Record, judge: str, condition: Condition, ask: Ask, reply:
     return of | {
         "judge": judge,
         "condition": condition,
-        "outcome": reply.outcome,
         "values": dict(reply.values),
         "form_sha256": ask.form.sha256,
         "system": ask.form.system,
         "asked": ask.prompt,
-        "text": reply.text,
-        "thinking": reply.thinking,
-        "problem": reply.problem,
-        "calls": reply.usage.calls,
-        "input_tokens": reply.usage.input_tokens,
-        "output_tokens": reply.usage.output_tokens,
-        "reasoning_tokens": reply.usage.reasoning_tokens,
-        "cached_tokens": reply.usage.cached_tokens,
-        "from_cache": reply.from_cache,
-        "served": reply.served,
-        "seconds": reply.seconds,
+        **replied(reply),
     }

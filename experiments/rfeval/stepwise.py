@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from experiments.judges import replied
 from experiments.rfeval.asks import CONDITIONS, Condition, flaw_ask, stance_ask
 from experiments.rfeval.items import Item
 from experiments.rfeval.metrics.steps import STEPS
@@ -96,23 +97,12 @@ def step_record(of: Record, judge: str, part: Part, kind: Kind, ask: Ask, reply:
         "place": part.place,
         "part": part.part,
         "kind": kind,
-        "outcome": reply.outcome,
         "verdict": reply.values.get(ask.form.verdict),
         "probabilities": list(reply.probabilities),
         "mass": reply.mass,
         "form_sha256": ask.form.sha256,
         "said": part.text,
-        "text": reply.text,
-        "thinking": reply.thinking,
-        "problem": reply.problem,
-        "calls": reply.usage.calls,
-        "input_tokens": reply.usage.input_tokens,
-        "output_tokens": reply.usage.output_tokens,
-        "reasoning_tokens": reply.usage.reasoning_tokens,
-        "cached_tokens": reply.usage.cached_tokens,
-        "from_cache": reply.from_cache,
-        "served": reply.served,
-        "seconds": reply.seconds,
+        **replied(reply),
     }
 
 

@@ -181,10 +181,10 @@ class Store:
             write_environment(self.run_dir, environment)
 
     def note_model(self, name: str, facts: dict[str, Any]) -> None:
-        """Keep in environment.json what a loaded model turned out to be."""
+        """Keep in environment.json what a loaded model turned out to be, beside what is known."""
         with self.shared():
             environment = read_environment(self.run_dir)
-            environment["models"][name] = facts
+            environment["models"].setdefault(name, {}).update(facts)
             write_environment(self.run_dir, environment)
 
     @cached_property

@@ -279,13 +279,11 @@ def load_run(path: str | Path) -> Run | C2Run | RfRun:
     kind = config_kind(stored_config(folder))
     if kind is RunConfig:
         return Run(folder)
-    if kind.__name__ == "RFEvalConfig":
-        from experiments.rfeval.frames import RfRun
-
-        return RfRun(folder)
+    from experiments.c2faith.config import C2FaithConfig
     from experiments.c2faith.frames import C2Run
+    from experiments.rfeval.frames import RfRun
 
-    return C2Run(folder)
+    return C2Run(folder) if kind is C2FaithConfig else RfRun(folder)
 
 
 def _frame(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> pd.DataFrame:

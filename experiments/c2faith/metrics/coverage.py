@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.c2faith.metrics.frames import WAY, groups, keep, maximum, numbers
-from experiments.c2faith.metrics.resampling import Drawing, ratios, spearman
+from experiments.tables.resampling import Drawing, ratios, spearman
 from experiments.tables.tidy import columns, with_interval
 
 INFLATED = 0.75

@@ -23,7 +23,7 @@ from experiments.c2faith.metrics.reliability import (
     stacked,
     with_probabilities,
 )
-from experiments.c2faith.metrics.resampling import Drawing, auroc, ratios, spearman
+from experiments.tables.resampling import Drawing, auroc, ratios, spearman
 from experiments.tables.tidy import columns, where, with_interval
 
 CUTS = (0.25, 0.5, INFLATED, 1.0)

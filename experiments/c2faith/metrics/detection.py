@@ -22,7 +22,7 @@ from experiments.c2faith.metrics.frames import (
     verdicts_by_judge,
 )
 from experiments.c2faith.metrics.reliability import calibration_error, curve, curve_columns
-from experiments.c2faith.metrics.resampling import Drawing, auroc, ratios
+from experiments.tables.resampling import Drawing, auroc, ratios
 from experiments.tables.stats import paired_difference, share
 from experiments.tables.tidy import columns, where, with_interval
 

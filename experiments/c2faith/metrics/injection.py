@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.c2faith.metrics.frames import WAY, count, groups, keep, numbers
-from experiments.c2faith.metrics.resampling import Drawing, ratios
+from experiments.tables.resampling import Drawing, ratios
 from experiments.tables.stats import paired_difference, share
 from experiments.tables.tidy import columns, with_interval
 

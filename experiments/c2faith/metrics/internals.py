@@ -21,7 +21,7 @@ from experiments.c2faith.metrics.frames import (
     keep,
     numbers,
 )
-from experiments.c2faith.metrics.resampling import Drawing, auroc, ratios
+from experiments.tables.resampling import Drawing, auroc, ratios
 from experiments.tables.tidy import columns, where, with_interval
 
 JUDGE, INTERNALS = "judge", "internals"

@@ -17,7 +17,7 @@ from experiments.c2faith.metrics.frames import (
     keep,
     numbers,
 )
-from experiments.c2faith.metrics.resampling import Drawing, ratios
+from experiments.tables.resampling import Drawing, ratios
 from experiments.tables.stats import wilson
 from experiments.tables.tidy import columns, with_interval
 

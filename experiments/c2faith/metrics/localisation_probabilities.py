@@ -28,7 +28,7 @@ from experiments.c2faith.metrics.reliability import (
     stacked,
     with_probabilities,
 )
-from experiments.c2faith.metrics.resampling import Drawing, auroc, ratios
+from experiments.tables.resampling import Drawing, auroc, ratios
 from experiments.tables.tidy import columns, where, with_interval
 
 BOTH = "both"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.c2faith.metrics.frames import WAY, count, groups, keep, numbers
-from experiments.c2faith.metrics.resampling import Drawing, ratios
+from experiments.tables.resampling import Drawing, ratios
 from experiments.tables.tidy import columns, with_interval
 
 MASS = [*WAY, "n", "n_without_verdict", *with_interval("mean_mass"), "median_mass", "least_mass"]

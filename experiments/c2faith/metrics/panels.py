@@ -23,7 +23,7 @@ from experiments.c2faith.metrics.frames import (
     who_spoke,
 )
 from experiments.c2faith.metrics.localisation import localisation_row
-from experiments.c2faith.metrics.resampling import Drawing
+from experiments.tables.resampling import Drawing
 from experiments.tables.tidy import rows, where
 
 PANEL = ["task", "scale", "reference_judge", "reading", "prompt", "rule", "n_judges", "measure"]

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.c2faith.features import EDIT_TYPES
 from experiments.c2faith.metrics.frames import PERTURBED, WAY, count, groups, keep, numbers
-from experiments.c2faith.metrics.resampling import Drawing, ratios
+from experiments.tables.resampling import Drawing, ratios
 from experiments.tables.stats import wilson
 from experiments.tables.tidy import columns, where, with_interval
 

@@ -24,7 +24,7 @@ from experiments.c2faith.metrics.coverage_probabilities import below_cuts, with_
 from experiments.c2faith.metrics.frames import PERTURBED, WAY, Frames, groups, keep, numbers
 from experiments.c2faith.metrics.localisation_probabilities import BOTH, outcomes, scored
 from experiments.c2faith.metrics.reliability import LEAST, calibration_error, with_probabilities
-from experiments.c2faith.metrics.resampling import Chains, Drawing, ratios
+from experiments.tables.resampling import Chains, Drawing, ratios
 from experiments.tables.tidy import columns, with_interval
 
 FOLDS = 5

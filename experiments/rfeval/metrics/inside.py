@@ -17,7 +17,6 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from experiments.c2faith.metrics.resampling import Drawing, ratios
 from experiments.rfeval.metrics.failures import BEHAVIOURS, CAUSALITY, VIOLATIONS
 from experiments.rfeval.metrics.frames import KEY, WAY, count, groups, only, with_overall
 from experiments.rfeval.metrics.inside_frame import (
@@ -30,6 +29,7 @@ from experiments.rfeval.metrics.inside_frame import (
 from experiments.rfeval.metrics.within import auroc_within, holm, rank_sum_p
 from experiments.rfeval.signs import POSITIONS, TURNS, Traced
 from experiments.tables import stats
+from experiments.tables.resampling import Drawing, ratios
 from experiments.tables.stats import wilson
 from experiments.tables.tidy import columns, rows, with_interval
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from experiments.c2faith.metrics.agreement import fleiss_kappa, krippendorff_alpha
 from experiments.rfeval.metrics.frames import count, groups, with_overall
+from experiments.tables.raters import fleiss_kappa, krippendorff_alpha
 from experiments.tables.stats import wilson
 from experiments.tables.tidy import columns, with_interval
 

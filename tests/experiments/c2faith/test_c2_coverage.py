@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from experiments.c2faith.metrics.coverage import coverage_table, pooled_coverage_table, scores_table
 from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.metrics.resampling import Drawing, spearman
+from experiments.tables.resampling import Drawing, spearman
 
 HOW = Drawing(seed=3, resamples=200)
 

@@ -19,7 +19,7 @@ from experiments.c2faith.metrics.detection import (
     mcnemar_table,
 )
 from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.metrics.resampling import Drawing, auroc
+from experiments.tables.resampling import Drawing, auroc
 from experiments.tables.tidy import where
 
 HOW = Drawing(seed=3, resamples=400)

@@ -13,7 +13,7 @@ from experiments.c2faith.metrics.localisation import (
     signed_error_table,
     within_table,
 )
-from experiments.c2faith.metrics.resampling import Drawing
+from experiments.tables.resampling import Drawing
 
 HOW = Drawing(seed=3, resamples=200)
 

@@ -9,7 +9,7 @@ import pytest
 
 import experiments
 from experiments.c2faith.metrics.mass import MASS, mass_table
-from experiments.c2faith.metrics.resampling import Drawing
+from experiments.tables.resampling import Drawing
 
 NAMES = ["judge", "reading", "prompt", "item", "chain", "outcome", "mass"]
 

@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import t
 
 from experiments.c2faith.metrics.detection import mcnemar
-from experiments.c2faith.metrics.resampling import Drawing, ratios
 from experiments.c2faith.paper import _stars, table_4
 from experiments.tables.paper import percent
+from experiments.tables.resampling import Drawing, ratios
 
 N = 450
 TABLE_1 = {

@@ -22,7 +22,7 @@ from experiments.c2faith.metrics.coverage_probabilities import (
 )
 from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.metrics.reliability import calibration_error, curve
-from experiments.c2faith.metrics.resampling import Drawing
+from experiments.tables.resampling import Drawing
 from experiments.tables.tidy import where
 
 HOW = Drawing(seed=3, resamples=100)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.metrics.recalibration import FEW, FOLDS, recalibrated, recalibration_table
-from experiments.c2faith.metrics.resampling import Drawing
+from experiments.tables.resampling import Drawing
 
 HOW = Drawing(seed=1, resamples=100)
 N = 1200

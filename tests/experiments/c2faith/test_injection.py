@@ -27,12 +27,12 @@ from experiments.c2faith.injection import (
 from experiments.c2faith.items import CausalItem, CoverageItem
 from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.metrics.injection import injection_table
-from experiments.c2faith.metrics.resampling import Drawing
 from experiments.c2faith.prompts import TaskForm, judge_forms
 from experiments.cli import execute
 from experiments.config import load_config
 from experiments.report.picture import save, svg
 from experiments.runs.run import plan, run
+from experiments.tables.resampling import Drawing
 from experiments.tables.tidy import where
 from interp.errors import UserError
 
