@@ -263,7 +263,7 @@ class ApiJudge:
 
         if isinstance(ask, Writing) or self.structured == "prompt":
             return GenerateConfig()
-        schema = JSONSchema.model_validate(parse.schema(ask))
+        schema = JSONSchema.model_validate(parse.schema(ask, listed=True))
         name = re.sub(r"[^\w-]", "_", ask.form.name, flags=re.A)[:64]
         strict = True if self.name.startswith(("openai/", "mistral/")) else None
         return GenerateConfig(

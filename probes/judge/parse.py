@@ -29,6 +29,10 @@ MARKS = (
 and others, Seed, Magistral, Kimi, gpt-oss."""
 
 
+MOST_LISTED = 500
+"""Values of one field; OpenAI takes a thousand in a whole schema."""
+
+
 class Malformed(ValueError):
     """The text is no reply of the form; the message says why."""
 
@@ -56,18 +60,25 @@ class Reading:
     problem: str = ""
 
 
-def schema(ask: Ask) -> dict[str, Any]:
-    """The JSON schema of a reply: every field required, nothing beside them."""
-    return _object({f.path: f for f in ask.form.fields}, ask)
+def schema(ask: Ask, *, listed: bool = False) -> dict[str, Any]:
+    """The JSON schema of a reply: every field required, nothing beside them.
+
+    Args:
+        listed: integers by the list of their values. Many services know no bounds, and Inspect
+            takes `minimum` and `maximum` out of what these are sent.
+    """
+    return _object({f.path: f for f in ask.form.fields}, ask, listed)
 
 
-def _object(fields: Mapping[tuple[str, ...], Field], ask: Ask) -> dict[str, Any]:
+def _object(fields: Mapping[tuple[str, ...], Field], ask: Ask, listed: bool) -> dict[str, Any]:
     names = list(dict.fromkeys(path[0] for path in fields))
     properties = {}
     for name in names:
         within = {path[1:]: f for path, f in fields.items() if path[0] == name}
         leaf = within.get(())
-        properties[name] = _object(within, ask) if leaf is None else _property(ask, leaf)
+        properties[name] = (
+            _object(within, ask, listed) if leaf is None else _property(ask, leaf, listed)
+        )
     return {
         "type": "object",
         "properties": properties,
@@ -76,7 +87,7 @@ def _object(fields: Mapping[tuple[str, ...], Field], ask: Ask) -> dict[str, Any]
     }
 
 
-def _property(ask: Ask, f: Field) -> dict[str, Any]:
+def _property(ask: Ask, f: Field, listed: bool) -> dict[str, Any]:
     if f.kind == "text":
         text = {"type": "string"}
         return {"anyOf": [text, {"type": "null"}]} if f.optional else text
@@ -85,6 +96,8 @@ def _property(ask: Ask, f: Field) -> dict[str, Any]:
     if f.kind == "label":
         return {"type": "string", "enum": list(ask.choices(f))}
     high = ask.high if f.name == ask.form.verdict and f.high is None else f.high
+    if listed and f.low is not None and high is not None and high - f.low < MOST_LISTED:
+        return {"type": "integer", "enum": list(range(f.low, high + 1))}
     bounds = {"minimum": f.low, "maximum": high}
     return {"type": "integer"} | {k: v for k, v in bounds.items() if v is not None}
 

@@ -218,6 +218,8 @@ def test_what_is_sent(server):
     assert held["messages"][1]["content"] == "item=b; Rate this."
     schema = held["response_format"]["json_schema"]
     assert (schema["name"], schema["strict"]) == ("coverage", True)
+    # bounds would be taken out on the way: see parse.schema
+    assert schema["schema"]["properties"]["score"]["enum"] == [0, 1, 2, 3, 4]
     assert schema["schema"]["required"] == ["rationale", "score"]
     assert schema["schema"]["additionalProperties"] is False
     assert not {"temperature", "max_tokens"} & set(held)

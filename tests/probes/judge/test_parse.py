@@ -130,6 +130,15 @@ def test_schema_and_reader_agree():
     assert json.dumps(bounded) in request(ask)
 
 
+def test_a_schema_that_lists_the_integers():
+    listed = schema(Ask("a", OPEN, {"chain": "x"}, high=2), listed=True)
+    assert listed["properties"]["step"] == {"type": "integer", "enum": [-1, 0, 1, 2]}
+    endless = schema(Ask("a", OPEN, {"chain": "x"}), listed=True)
+    assert endless["properties"]["step"] == {"type": "integer", "minimum": -1}
+    vast = schema(Ask("a", OPEN, {"chain": "x"}, high=10_000), listed=True)
+    assert vast["properties"]["step"] == {"type": "integer", "minimum": -1, "maximum": 10_000}
+
+
 NESTED = Form(
     "stances",
     "{chain}",
