@@ -107,6 +107,34 @@ def masked_on_cpu(
     return out.transpose(1, 2).contiguous(), None
 
 
+def one_query(
+    module: nn.Module,
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor,
+    *,
+    scaling: float | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """What transformers' sdpa does under a mask, for (B, H, 1, D) queries: one of each sequence.
+
+    The H / K query heads over one head of keys stand where queries stand, so that its
+    (B, K, P, D) keys are read once and copied never; copies for each query head cost ten times
+    the attention itself.
+    """
+    if kwargs.get("dropout") or kwargs.get("position_bias") is not None:
+        return kernel(module)(module, query, keys, values, mask, scaling=scaling, **kwargs)  # pyright: ignore
+    b, h, _, d = query.shape
+    grouped = (b, keys.shape[1], h // keys.shape[1])
+    if mask.shape[1] > 1:
+        mask = mask.reshape(*grouped, mask.shape[-1])
+    out = nn.functional.scaled_dot_product_attention(
+        query.reshape(*grouped, d), keys, values, attn_mask=mask, scale=scaling
+    )
+    return out.reshape(b, 1, h, d), None
+
+
 def eager(module: nn.Module) -> Kernel:
     """The family's own plain attention, which also returns its weights."""
     return sys.modules[type(module).__module__].eager_attention_forward

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from interp.attention import is_eager, kernel
+from interp.attention import is_eager, kernel, one_query
 from interp.edits import Edit, Knockout
 from interp.keyvalues import KeyValues
 from interp.masks import Cut, as_additive, without
@@ -78,14 +78,12 @@ class Decode:
         keys[:, :, self.at] = key[0].transpose(0, 1)
         values[:, :, self.at] = value[0].transpose(0, 1)
         mask = self._mask(module, kwargs.get("sliding_window"), query)
-        out, _ = kernel(module)(
-            module,
-            query[0].transpose(0, 1)[:, :, None],
-            keys[:, :, : self.at + 1],
-            values[:, :, : self.at + 1],
-            mask,
-            **kwargs,
-        )
+        q, seen = query[0].transpose(0, 1)[:, :, None], slice(None, self.at + 1)
+        k, v = keys[:, :, seen], values[:, :, seen]
+        if mask is None or is_eager(module):
+            out, _ = kernel(module)(module, q, k, v, mask, **kwargs)
+        else:
+            out, _ = one_query(module, q, k, v, mask, **kwargs)
         return out.transpose(0, 1)
 
     def _mask(self, module: nn.Module, window: int | None, query: Tensor) -> Tensor | None:
