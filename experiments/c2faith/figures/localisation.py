@@ -48,11 +48,12 @@ def signed_errors(ax: Axes, line: pd.DataFrame) -> Axes:
     mean = float((error * share).sum())
     ax.axvline(mean, color="black", lw=1, ls="--")
     ax.text(
-        0.03,
+        0.97 if mean < 0 else 0.03,  # the side without the line
         0.93,
         f"mean {mean:+.2f}".replace("-", "−"),
         transform=ax.transAxes,
         fontsize=8,
+        ha="right" if mean < 0 else "left",
         va="top",
     )
     return ax
