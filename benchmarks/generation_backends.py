@@ -265,7 +265,8 @@ def main(given: Sequence[str] | None = None) -> None:
             room = max(len(prompt) for prompts in rounds for prompt in prompts) + args.new_tokens
             url = stack.enter_context(serving(python, model, room))
         if url is not None and "vllm_server" not in args.skip:
-            ways["vllm_server"] = backend(connect(args.model, [url], wait_s=600))
+            where = str(resolve(args.model).location)
+            ways["vllm_server"] = backend(connect(args.model, [url], location=where, wait_s=600))
         else:
             print("without vllm_server: no environment or server of it", file=sys.stderr)
         table = measure(ways, rounds, sampling)

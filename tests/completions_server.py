@@ -32,7 +32,11 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.key and self.headers.get("Authorization") != f"Bearer {self.server.key}":
             return self.send(401, {"error": {"message": "Unauthorized"}})
         limit = self.server.model.max_positions
-        listed = [{"id": n, "object": "model", "max_model_len": limit} for n in self.server.names]
+        root = self.server.root
+        listed = [
+            {"id": n, "object": "model", "max_model_len": limit} | ({"root": root} if root else {})
+            for n in self.server.names
+        ]
         return self.send(200, {"object": "list", "data": listed})
 
     def do_POST(self):
@@ -93,8 +97,11 @@ class Handler(BaseHTTPRequestHandler):
 class CompletionsServer(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, model: Model, names: tuple[str, ...] = ("m",), key: str = ""):
+    def __init__(
+        self, model: Model, names: tuple[str, ...] = ("m",), key: str = "", root: str = ""
+    ):
         super().__init__(("127.0.0.1", 0), Handler)
+        self.root = root
         self.model, self.names, self.key = model, names, key
         self.plan: dict[int, list[Behaviour]] = {}
         self.seen: Counter[int] = Counter()

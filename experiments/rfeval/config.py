@@ -16,6 +16,9 @@ from experiments.rfeval.inside_config import InsideConfig
 from experiments.rfeval.items import Task
 from experiments.rfeval.stances import Naming
 
+ENOUGH_TO_THINK = 2000
+"""Tokens of a judge's reply below which one that thinks seldom gets to the form."""
+
 
 class ItemsConfig(Section):
     """Which items are put to the models."""
@@ -78,7 +81,8 @@ class GenerateConfig(Section):
     endpoints: Annotated[list[StrictStr], *AnyNumber] = Field(default=[])
     """Of servers that all serve the model, each as `http://HOST:PORT/v1`."""
     served_as: StrictStr | None = None
-    """What the servers call the model; null is the one they serve."""
+    """What the servers call the model, where that or the folder of its weights there is not called
+    as the model is here."""
     max_new_tokens: StrictInt | None = Field(default=None, ge=1)
     """Most tokens after r′; null is what the model's file says, or the paper's 32,768."""
     repetition_penalty: StrictFloat | None = Field(default=None, gt=0)
@@ -171,6 +175,7 @@ class RFEvalConfig(FolderConfig):
         "token_budget",
         "annotations",
         "generate.endpoints",
+        "generate.served_as",  # of the servers, as where they are
         "generate.in_flight",
         "generate.timeout",
         *(f"judge.{key}" for key in HOW_FAST),
@@ -266,6 +271,13 @@ class RFEvalConfig(FolderConfig):
             f"{name}: judges, and is judged by itself"
             for name in self.judge.model
             if name in self.model.name
+        ]
+        found += [
+            f"{name}: judge.max_tokens is {self.judge.max_tokens}; if it thinks before it replies, "
+            "that is too few, and a reply that is cut off gives no judgement but costs: "
+            "--set judge.max_tokens=8000"
+            for name in self.apis
+            if self.judge.max_tokens < ENOUGH_TO_THINK
         ]
         for name in self.model.name:
             if self.framing_of(name) == MULTI_TURN:

@@ -77,6 +77,7 @@ def backend_of(
             subject.name,
             how.endpoints,
             served_as=how.served_as,
+            location=language.location,
             in_flight=how.in_flight,
             timeout_s=how.timeout,
         )

@@ -40,6 +40,8 @@ from interp.errors import UserError
 from interp.memory import free, within_memory
 
 if TYPE_CHECKING:
+    from interp.backends import Backend
+    from interp.language import Speaks
     from probes.judge.api import ApiJudge
 
 Batches = Mapping[str, list[list[Pair]]]
@@ -101,6 +103,8 @@ class Measuring:
         return [p for p in pairs if stage in missing(self.index, p)]
 
     def _all_of(self, name: str) -> None:
+        # what the model before it held, where it ended in an error
+        free()
         subject = self.whole.subjects[name]
         if subject.asked is not None:
             self._ask(subject)
@@ -144,6 +148,15 @@ class Measuring:
             return None
         how = self.whole.config.generate
         backend, speaks = backend_of(subject, how, self._load)
+        try:
+            self._write_by(subject, backend, speaks)
+        finally:
+            # vLLM would keep most of the device from what reads the same weights after it
+            backend.close()
+        return speaks if isinstance(speaks, interp.Model) else None
+
+    def _write_by(self, subject: Subject, backend: Backend, speaks: Speaks) -> None:
+        name = subject.name
         self.store.note_model(name, {f"generation_{k}": v for k, v in backend.describe().items()})
         made = Generating(
             subject, backend, speaks, self.whole.words, self.whole.config.seed, self._keep
@@ -153,12 +166,11 @@ class Measuring:
             # servers, and vLLM, make their own batches
             self._begin_first(name)
             made.write(list(made.starts([w for batch in batches for w in self._wanted(batch)])))
-            return None
+            return
         for batch in batches:
             if wanted := self._wanted(batch):
                 self._begin_first(name)
                 self._together(made, speaks, list(made.starts(wanted)))
-        return speaks
 
     def _together(self, made: Generating, model: interp.Model, starts: list[Start]) -> None:
         """A batch here; where it fails, one by one: one bad item must not take its batch along."""

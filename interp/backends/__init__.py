@@ -63,6 +63,13 @@ class Backend(Protocol):
         """What wrote it: the backend and its version, for the record of a run."""
         ...
 
+    def close(self) -> None:
+        """Give back what was taken to write: devices, processes. A second call does nothing.
+
+        Weights and servers that others made stay as they are; after it nothing more is written.
+        """
+        ...
+
 
 class Generates(ABC):
     """`generate` of a backend, from its `each`."""
@@ -89,3 +96,7 @@ class Generates(ABC):
 
         self.each(prompts, sampling, keep)
         return [done[i] for i in range(len(prompts))]
+
+    def close(self) -> None:
+        """Nothing was taken: see `Backend.close`."""
+        return

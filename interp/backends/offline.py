@@ -2,50 +2,63 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from interp.backends import BackendError, Generates, OnEnded
 from interp.backends.checks import check_room, written
 from interp.errors import UserError
 from interp.generation import Sampling
+from interp.memory import free, is_out_of_memory
 
 
-@dataclass(frozen=True)
+@dataclass
 class VllmOffline(Generates):
     """A `vllm.LLM` as a `Backend`. Made by `load_offline`; vLLM batches and shares prefixes."""
 
     name: str
     llm: Any
+    """None once it is closed."""
     version: str
 
     @property
     def max_positions(self) -> int | None:
-        return self.llm.llm_engine.model_config.max_model_len
+        return self._engine.model_config.max_model_len
+
+    @property
+    def _engine(self) -> Any:
+        if self.llm is None:
+            raise UserError(f"model {self.name!r}: its vLLM engine is closed; load it again")
+        return self.llm.llm_engine
 
     def each(self, prompts: Sequence[Sequence[int]], sampling: Sampling, on_ended: OnEnded) -> None:
         """Continue every prompt; see `Backend.each`.
 
         The engine is stepped here, as `LLM.generate` does, since that gives nothing before the
-        last prompt has ended, and a kill would lose them all.
-        """
-        from vllm import TokensPrompt  # pyright: ignore[reportMissingImports]
+        last prompt has ended, and a kill would lose them all. A prompt that the engine does not
+        take ends in a `BackendError`.
 
+        Raises:
+            UserError: a prompt leaves no room, or the engine died or was closed.
+        """
+        engine = self._engine
         check_room(self.name, prompts, sampling.max_new_tokens, self.max_positions)
-        engine = self.llm.llm_engine
         began = time.perf_counter()
         asked: list[str] = []
         try:
             for i, (prompt, seed) in enumerate(
                 zip(prompts, sampling.seeds(len(prompts)), strict=True)
             ):
-                put = TokensPrompt(prompt_token_ids=list(prompt))
-                engine.add_request(str(i), put, _params(sampling, seed))
                 asked.append(str(i))
+                if refused := self._put(engine, i, prompt, _params(sampling, seed)):
+                    on_ended(i, refused)
             while engine.has_unfinished_requests():
-                for out in engine.step():
+                for out in self._step(engine):
                     if not out.finished:
                         continue
                     i, (said,) = int(out.request_id), out.outputs
@@ -58,18 +71,67 @@ class VllmOffline(Generates):
                     on_ended(i, ended)
         except BaseException:
             # what is left would answer to the next call
-            engine.abort_request(asked)
+            with contextlib.suppress(Exception):
+                # a dead engine has nothing left, and its error would hide this one
+                engine.abort_request(asked)
             raise
+
+    def _put(self, engine: Any, i: int, prompt: Sequence[int], params: Any) -> BackendError | None:
+        """Hand a prompt over; why it was not taken, if it was not."""
+        from vllm import TokensPrompt  # pyright: ignore[reportMissingImports]
+
+        try:
+            engine.add_request(str(i), TokensPrompt(prompt_token_ids=list(prompt)), params)
+        except Exception as error:
+            if _is_dead(error):
+                raise self._died(error) from error
+            # taken by half, it would be waited for
+            engine.abort_request([str(i)])
+            refused = BackendError(
+                f"prompt {i}: vLLM {self.version} does not take it ({_said(error)})"
+            )
+            refused.__cause__ = error
+            return refused
+        return None
+
+    def _step(self, engine: Any) -> Sequence[Any]:
+        try:
+            return engine.step()
+        except Exception as error:
+            # whatever it was, which prompts are still whole is not to be known
+            raise self._died(error) from error
+
+    def _died(self, error: Exception) -> UserError:
+        return UserError(
+            f"model {self.name!r}: the engine of vLLM {self.version} ended ({_said(error)}); what "
+            "it wrote is kept: run again, and it goes on from there. Its log above has the cause; "
+            "where that is memory, lower max_model_len, or gpu_memory_utilization or max_num_seqs "
+            "(vllm: in the model's file), or raise tensor_parallel_size"
+        )
 
     def describe(self) -> Mapping[str, str]:
         """vLLM's version, and in which numbers over how many devices."""
-        config = self.llm.llm_engine.vllm_config
+        config = self._engine.vllm_config
         return {
             "backend": "vllm",
             "vllm": self.version,
             "dtype": str(config.model_config.dtype).removeprefix("torch."),
             "tensor_parallel_size": str(config.parallel_config.tensor_parallel_size),
         }
+
+    def close(self) -> None:
+        """End the engine and give its devices back; see `Backend.close`.
+
+        `vllm.LLM` has no such method: its engine ends when the garbage collector finds it, and
+        until then keeps 0.9 of each device, be it in a process of its own or in this one.
+        """
+        if self.llm is None:
+            return
+        engine, self.llm = self.llm.llm_engine, None
+        # waits for the engine's process, or takes apart what it set up in this one
+        engine.engine_core.shutdown()
+        del engine
+        free()
 
 
 def load_offline(
@@ -112,10 +174,22 @@ def load_offline(
             max_model_len=max_model_len,
             **options,
         )
-    except (ValueError, OSError, RuntimeError, TypeError) as error:
-        reason = " ".join(str(error).split())[:400]
-        raise UserError(f"model {name!r} cannot be loaded by vLLM: {reason}") from error
+    except Exception as error:
+        # its own errors share no class with Python's, and engines of other models raise theirs
+        raise UserError(f"model {name!r} cannot be loaded by vLLM: {_said(error)}") from error
     return VllmOffline(name, llm, vllm.__version__)
+
+
+def _is_dead(error: Exception) -> bool:
+    """Whether an engine that raises this does nothing any more."""
+    from vllm.v1.engine.exceptions import EngineDeadError  # pyright: ignore[reportMissingImports]
+
+    device = isinstance(error, torch.AcceleratorError) or is_out_of_memory(error)
+    return device or isinstance(error, EngineDeadError)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
 
 
 def _params(sampling: Sampling, seed: int) -> Any:

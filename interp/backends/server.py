@@ -104,6 +104,7 @@ def connect(
     urls: Sequence[str],
     *,
     served_as: str | None = None,
+    location: str | None = None,
     key_variable: str = "VLLM_API_KEY",
     wait_s: float = 0.0,
     **options: Any,
@@ -113,8 +114,11 @@ def connect(
     Args:
         name: what the records call the model.
         urls: of their API, each as `http://HOST:PORT/v1`.
-        served_as: what the servers call it (`--served-model-name`); the one that they serve by
-            default.
+        served_as: what the servers call it (`--served-model-name`), taken at its word. By default
+            the one model whose name or weights (`id` and `root` in the server's list) are called
+            as `name` or `location` is: folders and owners before the last part do not count,
+            nor do capitals.
+        location: where its weights are, as `interp.sources.resolve(name).location` gives.
         key_variable: environment variable that holds the servers' key, where they want one.
         wait_s: how long to wait for servers that are still starting.
         options: `in_flight`, `timeout_s` and `retries` of `VllmServer`.
@@ -134,7 +138,8 @@ def connect(
         raise UserError(f"backend 'vllm-server' for {name}: no endpoint given; {START}")
     until = time.monotonic() + wait_s
     key = os.environ.get(key_variable) or "none"
-    found = [_endpoint(url.rstrip("/"), served_as, key, key_variable, until) for url in urls]
+    called = _Called(name, location, served_as)
+    found = [_endpoint(url.rstrip("/"), called, key, key_variable, until) for url in urls]
     if len(names := sorted({e.served_as for e in found})) > 1 and served_as is None:
         raise UserError(
             f"the servers of {name} serve different models ({', '.join(names)}); give them one "
@@ -151,9 +156,57 @@ def connect(
     return server
 
 
-def _endpoint(
-    url: str, served_as: str | None, key: str, key_variable: str, until: float
-) -> Endpoint:
+@dataclass(frozen=True)
+class _Called:
+    """What a model may be called by the servers that have it."""
+
+    name: str
+    location: str | None
+    served_as: str | None
+
+    def among(self, served: Mapping[str, Any], url: str) -> str:
+        """The served name that is this model's.
+
+        Raises:
+            UserError: none is, or several may be.
+        """
+        listed = ", ".join(_told(m) for m in served.values()) or "nothing"
+        if self.served_as is not None:
+            if self.served_as not in served:
+                raise UserError(
+                    f"server {url} serves {listed}, not {self.served_as!r}; set served_as to one "
+                    "of them"
+                )
+            return self.served_as
+        mine = {_base(self.name)} | ({_base(self.location)} if self.location else set())
+        fit = [
+            name
+            for name, model in served.items()
+            if mine & {_base(name), _base(str(getattr(model, "root", None) or name))}
+        ]
+        if len(fit) != 1:
+            what = "none of which is called so" if not fit else "several of which are called so"
+            raise UserError(
+                f"server {url} serves {listed}, {what} as {self.name!r} is; if one is that model, "
+                "name it as served_as (generate.served_as of a run)"
+            )
+        return fit[0]
+
+
+def _told(model: Any) -> str:
+    root = getattr(model, "root", None)
+    return repr(model.id) if root in (None, model.id) else f"{model.id!r} ({root})"
+
+
+def _base(name: str) -> str:
+    """The last part of a name or a path; of a snapshot in a hub cache, the repository's."""
+    parts = [part for part in name.replace(":", "/").split("/") if part] or [""]
+    if len(parts) > 2 and parts[-2] == "snapshots" and parts[-3].startswith("models--"):
+        return parts[-3].rpartition("--")[2].casefold()
+    return parts[-1].casefold()
+
+
+def _endpoint(url: str, called: _Called, key: str, key_variable: str, until: float) -> Endpoint:
     import httpx
     import openai
 
@@ -173,13 +226,7 @@ def _endpoint(
             except openai.OpenAIError as error:
                 raise UserError(f"server {url} lists no models: {error}") from error
     served = {m.id: m for m in models}
-    if served_as is None and len(served) == 1:
-        served_as = next(iter(served))
-    if served_as not in served:
-        raise UserError(
-            f"server {url} serves {', '.join(map(repr, served)) or 'nothing'}, not {served_as!r}; "
-            "set served_as to one of them"
-        )
+    served_as = called.among(served, url)
     try:
         version = httpx.get(url.removesuffix("/v1") + "/version", timeout=30).json()["version"]
     except (httpx.HTTPError, ValueError, KeyError, TypeError):

@@ -199,15 +199,51 @@ def test_servers_that_cannot_serve_are_refused(server, other, model):
         connect("org/m", [])
     with pytest.raises(UserError, match=r"serves 'm', not 'n'; set served_as"):
         connect("org/m", [server.url], served_as="n")
-    other.names = ("n",)
-    with pytest.raises(UserError, match=r"different models \(m, n\)"):
+    other.names = ("Org/M",)
+    with pytest.raises(UserError, match=r"different models \(Org/M, m\)"):
         connect("org/m", [server.url, other.url])
-    other.names = ("a", "b")
-    with pytest.raises(UserError, match=r"serves 'a', 'b', not None"):
-        connect("org/m", [other.url])
     server.plan = {1: [changed(token_ids=None)]}
     with pytest.raises(UserError, match=r"is of no use here: .*no token_ids"):
         connect("org/m", [server.url])
+
+
+@pytest.mark.parametrize(
+    ("name", "location", "served", "root"),
+    [
+        ("Qwen/Qwen3-8B", None, "Qwen/Qwen3-8B", ""),
+        ("Qwen/Qwen3-8B", None, "qwen3-8b", ""),
+        ("Qwen/Qwen3-8B", None, "mine", "/data/Qwen3-8B/"),
+        ("/here/Qwen3-8B/", None, "Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("Qwen/Qwen3-8B", None, "it", "/hub/models--Qwen--Qwen3-8B/snapshots/0a1b2c"),
+        ("bundled:small", "/cache/converted/small-12ab-1", "s", "/there/small-12ab-1"),
+        ("bundled:small", None, "small", ""),
+    ],
+)
+def test_the_model_that_is_meant_is_found_by_its_name_or_its_folder(
+    server, name, location, served, root
+):
+    server.names, server.root = (served,), root
+    made = connect(name, [server.url], location=location)
+    assert [e.served_as for e in made.endpoints] == [served]
+
+
+def test_another_model_than_the_one_that_is_meant_is_refused(server):
+    server.names, server.root = ("Qwen/Qwen3-32B",), "/data/Qwen3-32B"
+    said = (
+        r"serves 'Qwen/Qwen3-32B' \(/data/Qwen3-32B\), none of which is called so as "
+        r"'Qwen/Qwen3-8B' is; .* served_as \(generate.served_as of a run\)"
+    )
+    with pytest.raises(UserError, match=said):
+        connect("Qwen/Qwen3-8B", [server.url])
+    # at the word of who says that it is the same
+    made = connect("Qwen/Qwen3-8B", [server.url], served_as="Qwen/Qwen3-32B")
+    assert made.endpoints[0].served_as == "Qwen/Qwen3-32B"
+    # of a model and its adapters, or of quantised weights beside it, the one that is called so
+    server.names, server.root = ("Qwen3-8B-AWQ", "Qwen3-8B", "poet"), ""
+    assert connect("Qwen/Qwen3-8B", [server.url]).endpoints[0].served_as == "Qwen3-8B"
+    server.names = ("Qwen/Qwen3-8B", "me/Qwen3-8B")
+    with pytest.raises(UserError, match=r"several of which are called so as 'Qwen/Qwen3-8B' is"):
+        connect("Qwen/Qwen3-8B", [server.url])
 
 
 def test_a_prompt_without_room_is_refused_before_any_is_asked(server):

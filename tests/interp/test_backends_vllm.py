@@ -50,7 +50,7 @@ def test_a_server_of_vllm_writes_the_tokens_of_transformers(model: Model, tmp_pa
     pytest.importorskip("openai")
     folder = Path(resolve(BUNDLED).location)
     with vllm_here.serving(folder, "smol", tmp_path / "log") as url:
-        server = connect(BUNDLED, [url])
+        server = connect(BUNDLED, [url], location=str(folder))
         assert server.max_positions == 2048
         for penalty in (1.0, 1.2):
             prompts, sampling = asked(model, penalty)

@@ -300,7 +300,7 @@ def serving(model: str) -> Iterator[Servers]:
     saved."""
     with (
         pytest.MonkeyPatch.context() as patch,
-        completions_server.CompletionsServer(thinking_model(), key=KEY) as completions,
+        completions_server.CompletionsServer(thinking_model(), key=KEY, root=model) as completions,
         fault_server.FaultServer() as judge,
     ):
         patch.setenv("OPENAI_API_KEY", KEY)

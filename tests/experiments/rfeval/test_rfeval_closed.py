@@ -115,7 +115,10 @@ def test_a_closed_model_is_quoted_r_prime_and_marked(
 ) -> None:
     path = config(tmp_path, subject, judge)
     found = load_config(path)
-    quoted_to, without = found.notes
+    short, quoted_to, without = found.notes
+    assert short.startswith(f"{JUDGE}: judge.max_tokens is 1024; if it thinks before it replies")
+    enough = load_config(path, ["judge.max_tokens=8000"])
+    assert enough.notes == [quoted_to, without]
     assert quoted_to.startswith(f"{NAME}: r′ is quoted as an earlier turn (multi_turn), an approx")
     assert without.startswith(f"{NAME}: without log_probs")
     outcome = run(found)

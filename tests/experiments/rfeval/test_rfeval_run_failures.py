@@ -84,7 +84,15 @@ def test_the_served_name_is_looked_up(
 ) -> None:
     path = servers.config(tmp_path, ONE, generate={"served_as": "n"})
     assert execute(["run", str(path)]) == 2
-    assert "serves 'm', not 'n'; set served_as to one of them" in capfd.readouterr().err
+    assert "not 'n'; set served_as to one of them" in capfd.readouterr().err
+    servers.completions.root = "/weights/of-another"
+    assert execute(["run", str(servers.config(tmp_path, ONE))]) == 2
+    said = capfd.readouterr().err
+    assert "serves 'm' (/weights/of-another), none of which is called so as" in said
+    assert "(generate.served_as of a run)" in said
+    # the folder goes on once it is said
+    path = servers.config(tmp_path, ONE, generate={"served_as": "m"})
+    assert execute(["run", str(path), "--shard", WHOLE]) == 0
 
 
 def test_a_server_that_wants_another_key_says_so_without_it(

@@ -1,0 +1,123 @@
+"""`vllm` as far as `interp.backends.offline` uses it, so that it can go wrong on demand.
+
+What it writes comes from a model of the tests. What the real one does, and that it has this
+interface, is for `tests/interp/test_backends_vllm.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+import interp
+from interp.backends.here import Here
+from interp.generation import Sampling
+from interp.model import Model
+
+
+class EngineDeadError(Exception):
+    """As vLLM's: of no class that Python has for such things."""
+
+
+@dataclass
+class Vllm:
+    """What its engines did, and what goes wrong in them."""
+
+    refuses: Callable[[Sequence[int]], bool] = lambda prompt: False
+    dies_after: int | None = None
+    """Continuations of the first engine, before it dies."""
+    error: Exception = field(default_factory=lambda: EngineDeadError("EngineCore had an issue"))
+    """That it dies of."""
+    loaded: list[str] = field(default_factory=list)
+    open: int = 0
+    """Engines that were not shut down."""
+
+
+class _Core:
+    def __init__(self, of: Vllm) -> None:
+        self.of, self.down = of, False
+        of.open += 1
+
+    def shutdown(self) -> None:
+        assert not self.down
+        self.down = True
+        self.of.open -= 1
+
+
+class _Engine:
+    def __init__(self, of: Vllm, model: Model, dies_after: int | None) -> None:
+        self.of, self.model, self.left = of, model, dies_after
+        self.engine_core = _Core(of)
+        self.waiting: dict[str, tuple[list[int], Any]] = {}
+        config = SimpleNamespace(max_model_len=model.max_positions, dtype="torch.float32")
+        parallel = SimpleNamespace(tensor_parallel_size=1)
+        self.model_config = config
+        self.vllm_config = SimpleNamespace(model_config=config, parallel_config=parallel)
+
+    @property
+    def dead(self) -> bool:
+        return self.left is not None and self.left <= 0
+
+    def add_request(self, request_id: str, prompt: dict[str, list[int]], params: Any) -> None:
+        ids = prompt["prompt_token_ids"]
+        # as vLLM: noted here before the engine has it
+        self.waiting[request_id] = ids, params
+        if self.dead:
+            raise self.of.error
+        if self.of.refuses(ids):
+            raise ValueError("Token id 999 is out of vocabulary")
+
+    def has_unfinished_requests(self) -> bool:
+        return bool(self.waiting)
+
+    def step(self) -> list[Any]:
+        if self.dead:
+            raise self.of.error
+        if self.left is not None:
+            self.left -= 1
+        request_id = next(iter(self.waiting))
+        ids, params = self.waiting.pop(request_id)
+        how = {k: getattr(params, k) for k in ("temperature", "top_p", "repetition_penalty")}
+        sampling = Sampling(tuple(params.stop_token_ids), params.max_tokens, **how)
+        (said,) = Here(self.model).generate([ids], sampling)
+        written = [*said.ids, *([] if said.end_id is None else [said.end_id])]
+        output = SimpleNamespace(token_ids=written, finish_reason=said.finish)
+        return [SimpleNamespace(request_id=request_id, outputs=[output], finished=True)]
+
+    def abort_request(self, request_ids: Sequence[str]) -> None:
+        if self.dead:
+            raise self.of.error
+        for request_id in request_ids:
+            self.waiting.pop(request_id, None)
+
+
+@contextmanager
+def planted(of: Vllm) -> Iterator[Vllm]:
+    """`import vllm` gives this one until the block ends."""
+
+    class LLM:
+        def __init__(self, *, model: str, **options: Any) -> None:
+            assert not of.open, "an engine is loaded beside another"
+            of.loaded.append(model)
+            first = len(of.loaded) == 1
+            self.llm_engine = _Engine(of, interp.load(model), of.dies_after if first else None)
+
+    modules = {
+        "vllm": {"LLM": LLM, "TokensPrompt": dict, "SamplingParams": SimpleNamespace},
+        "vllm.sampling_params": {"RequestOutputKind": SimpleNamespace(FINAL_ONLY=2)},
+        "vllm.v1": {},
+        "vllm.v1.engine": {},
+        "vllm.v1.engine.exceptions": {"EngineDeadError": EngineDeadError},
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, held in modules.items():
+            module = ModuleType(name)
+            vars(module).update(held, __version__="0.0.test", __path__=[])
+            patch.setitem(sys.modules, name, module)
+        yield of
