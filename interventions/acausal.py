@@ -52,6 +52,13 @@ _SIDES = re.compile(
     r"(<=|>=|[<>≤≥]|\\(?:leqslant|geqslant|leq|geq|le|ge|lt|gt)(?![a-zA-Z]))"
     r"[\s$]*([-−]?\d+(?:\.\d+)?)(?![\w.^({\\])"
 )
+_FEW_POWERS = re.compile(
+    # i, not \pi, x_i or sin; 1 and 0, not 10 and 1.1
+    r"(?:(?<![a-zA-Z\\_{])i|(?<![\w.,])[01]|\(\s*[-−]\s*(?:1|i)\s*(?:\\right)?\))\s*"
+    r"\^\s*(?:\{[^{}]*|[-−]?)$"
+)
+"""What stands before an exponent of i, -i, -1, 1 or 0: they have few powers, so that
+`i^{-900}` is `i^{-100}`."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +166,8 @@ def _objection(
     if change.rule == "number":
         start, end = sentence_at(text, at)
         if _NEGATED.search(text, start, end):
+            return "may_stay_true"
+        if _FEW_POWERS.search(text, 0, at):
             return "may_stay_true"
         written = next(m for m in _WRITTEN.finditer(new) if m.start() <= at < m.end())
         if _value(written.group()) in known:

@@ -173,6 +173,43 @@ def test_the_new_number_stands_nowhere_in_the_chain() -> None:
     assert refused("One root is 2.", "numeric", others=every) == "number_known"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Here $a=i^{-100}$.",
+        "So $i^4$ it is.",
+        "So $i^100$ is left.",
+        "This is $(-i)^{8}$.",
+        "This is $i^{4k+3}$.",
+    ],
+)
+def test_exponents_of_what_has_few_powers_stay(text: str) -> None:
+    assert refused(text, "numeric") == "may_stay_true"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("We have $1^{100}$ and $x$.", "^{100}"),
+        ("We have $(-1)^{100}$ here.", "^{100}"),
+        (r"We have $\left(-1\right)^{100}$ here.", "^{100}"),
+        ("So $i^{-100} = 7$.", "^{-100}"),
+        (r"So $2i^{40} + x^{5}$.", "i^{40}"),
+    ],
+)
+def test_the_other_numbers_beside_such_an_exponent_are_changed(text: str, kept: str) -> None:
+    for seed in range(20):
+        assert kept in replaced(text, "numeric", seed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [r"So $\pi^{3}$.", "So $x_i^{3}$.", "So $x_{i}^{3}$.", "So $(-x)^{3}$.", "So $x^{3}$."],
+)
+def test_exponents_of_others_are_numbers_like_any(text: str) -> None:
+    assert replaced(text, "numeric") != text
+
+
 def test_numbers_in_words_are_exchanged_where_there_are_no_digits() -> None:
     others = ("There are 2, 3, 4, 5 or 7 of them.", "Eight, nine, ten, eleven and twelve too.")
     assert replaced("Two halves remain.", "numeric", others=others) == "Six halves remain."
