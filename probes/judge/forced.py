@@ -15,6 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import exp, inf
 from typing import TYPE_CHECKING, Any
 
 from probes.graded import log_distribution, top
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from interp.execute import Generation
     from interp.model import Model
 
-SPARE = 64
-"""Tokens kept free for what is put there for the model, after the texts that it writes."""
+SPARE = 16
+"""Tokens kept free for each text beside what is counted: the quote that closes it may be another
+token than the one that was written, and one character several."""
 
 
 @dataclass
@@ -37,11 +39,21 @@ class _State:
 
     ask: Ask
     prompt: tuple[int, ...]
+    room: float
+    """Tokens that are left for the texts together."""
+    texts: int
+    """Texts that are still to be written, where none is null."""
     ids: list[int] = field(default_factory=list)
     """What stands of the reply, put there or written."""
     values: dict[str, Any] = field(default_factory=dict)
     cut: list[str] = field(default_factory=list)
     """Texts that the token limit ended."""
+    short: list[str] = field(default_factory=list)
+    """Texts that ended before it, for want of positions."""
+
+    def room_now(self, most: int) -> int:
+        """Tokens for the next text: what is left is shared among those to come."""
+        return int(min(most, self.room // self.texts))
 
 
 class ForcedJudge:
@@ -50,7 +62,8 @@ class ForcedJudge:
     The prompt stands alone, without a request for JSON. The model answers at once: a family that
     thinks has its think block opened and closed with nothing in it; where it is to think first,
     `probes.judge.open_model.GeneratingJudge` lets it. A text that reaches `max_new_tokens` is
-    closed there, which `Reply.problem` says; the numbers after it are the model's own choice.
+    closed there, which `Reply.problem` says; the numbers after it are the model's own choice. So is
+    one for which the model has fewer positions; a prompt that leaves none is an `overflow`.
     Greedy, or drawn with the settings' temperature and a seed for each ask.
     """
 
@@ -80,11 +93,12 @@ class ForcedJudge:
         texts = sum(f.kind == "text" for f in form.fields)
         for ask in asks:
             prompt = tuple(message_ids(self.model, Message(ask.prompt, ask.form.system)))
-            needed = len(prompt) + texts * self.settings.max_new_tokens + SPARE
-            if limit is not None and needed > limit:
-                on_reply(ask, overflow(self.model, needed))
+            needed = len(prompt) + self._put_there(ask)
+            room = inf if limit is None else limit - needed
+            if room < texts:
+                on_reply(ask, overflow(self.model, needed + texts))
             else:
-                states.append(_State(ask, prompt))
+                states.append(_State(ask, prompt, room, texts))
         if not states:
             return
         for i, f in enumerate(form.fields):
@@ -98,6 +112,23 @@ class ForcedJudge:
         for state in states:
             on_reply(state.ask, self._reply(state, seconds))
 
+    def _put_there(self, ask: Ask) -> int:
+        """Most tokens of a reply that are not of its texts."""
+        fields, n = ask.form.fields, len(self.model.encode("}")) * len(ask.form.fields[-1].path)
+        for i, f in enumerate(fields):
+            n += len(self.model.encode(lead_of(f, fields[i - 1] if i else None)))
+            if f.kind == "text":
+                n += SPARE
+            if f.kind != "text" or f.optional:
+                values = (None, "") if f.kind == "text" else ask.choices(f)
+                n += max(map(len, self._labels(f, values)))
+        return n
+
+    def _labels(self, f: Field, values: Sequence[Verdict | None]) -> list[tuple[int, ...]]:
+        """What each value is written like after the lead, which is of one form the same."""
+        before = tuple(self.model.encode(":"))
+        return [self._numerals.after(before, f" {_written(f, v)}") for v in values]
+
     def _put(self, states: Sequence[_State], text: str) -> None:
         for state in states:
             state.ids += self.model.encode(text)
@@ -107,17 +138,23 @@ class ForcedJudge:
         if f.optional:
             self._put(states, lead)
             self._choose(states, f, (None, ""))
+            null = [s for s in states if s.values[f.name] is None]
+            for state in null:
+                state.texts -= 1
             states = [s for s in states if s.values[f.name] is not None]
         else:
             self._put(states, f'{lead} "')
-        if states:
-            self._write(states, f)
+        by_room: dict[int, list[_State]] = defaultdict(list)
+        for state in states:
+            by_room[state.room_now(self.settings.max_new_tokens)].append(state)
+        for room, of_room in by_room.items():
+            self._write(of_room, f, room)
 
-    def _write(self, states: Sequence[_State], f: Field) -> None:
-        """A text of every state, up to its closing quote."""
+    def _write(self, states: Sequence[_State], f: Field, room: int) -> None:
+        """A text of every state, up to its closing quote or so many tokens."""
         said = self.model.generate(
             [(*s.prompt, *s.ids) for s in states],
-            max_new_tokens=self.settings.max_new_tokens,
+            max_new_tokens=room,
             temperature=self.settings.temperature,
             top_p=self.settings.top_p,
             seed=[seed_of(self.settings, s.ask, 0) for s in states],
@@ -133,7 +170,8 @@ class ForcedJudge:
         if end is None:
             kept, rest = len(pieces), ""
             if said.finish == "length":
-                state.cut.append(f.name)
+                whole = len(said.ids) == self.settings.max_new_tokens
+                (state.cut if whole else state.short).append(f.name)
         else:
             # the token that holds the quote may hold the end of the text before it
             kept, at = 0, 0
@@ -142,6 +180,8 @@ class ForcedJudge:
                 kept += 1
             text, rest = text[:end], text[at:end]
         state.ids += [*said.ids[:kept], *self.model.encode(f'{rest}"')]
+        state.texts -= 1
+        state.room -= kept
         state.values[f.name] = text
 
     def _choose(
@@ -152,9 +192,7 @@ class ForcedJudge:
         Of a text that is not null the opening quote is written.
         """
         values = [among or s.ask.choices(f) for s in states]
-        # of one form the lead is the same, and so is what a value is written like after it
-        before = tuple(self.model.encode(":"))
-        labels = [[self._numerals.after(before, f" {_written(f, v)}") for v in of] for of in values]
+        labels = [self._labels(f, of) for of in values]
         digit = "digit" if f.kind == "integer" else None
         found = self.model.ask([(*s.prompt, *s.ids) for s in states], labels, boundary=digit)
         for state, of, mine, answered in zip(states, values, labels, found, strict=True):
@@ -173,19 +211,24 @@ class ForcedJudge:
         t = self.settings.temperature
         if t == 0:
             return top(shares)
-        from math import exp
-
         rng = random.Random(f"{seed_of(self.settings, ask, 0)}\n{f.name}")
         return rng.choices(list(shares), [exp(x / t) for x in shares.values()])[0]
 
     def _reply(self, state: _State, seconds: float) -> Reply:
-        names = ", ".join(map(repr, state.cut))
-        most = self.settings.max_new_tokens
+        most, limit = self.settings.max_new_tokens, self.model.max_positions
+        problems = [
+            f"{', '.join(map(repr, names))} ended by the {what}"
+            for names, what in (
+                (state.cut, f"limit of {most} tokens"),
+                (state.short, f"last of the {limit} positions of {self.name}"),
+            )
+            if names
+        ]
         return Reply(
             "parsed",
             {f.name: state.values[f.name] for f in state.ask.form.fields},
             text=self.model.decode(state.ids) + "}" * len(state.ask.form.fields[-1].path),
-            problem=f"{names} ended by the limit of {most} tokens" if names else "",
+            problem="; ".join(problems),
             usage=Usage(calls=1, input_tokens=len(state.prompt), output_tokens=len(state.ids)),
             seconds=seconds,
         )

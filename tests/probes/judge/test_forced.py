@@ -9,7 +9,7 @@ import torch
 from tiny_models import tiny
 
 from interp.model import Model
-from probes.judge.forced import ForcedJudge, closing_quote
+from probes.judge.forced import SPARE, ForcedJudge, closing_quote
 from probes.judge.form import Ask, Field, Form, Reply
 from probes.judge.open_model import GeneratingSettings
 from probes.judge.parse import read
@@ -112,10 +112,32 @@ def test_the_closing_quote(text: str, at: int | None) -> None:
     assert closing_quote(text) == at
 
 
-def test_what_does_not_fit_is_an_overflow(model: Model) -> None:
-    small = tiny("llama")
-    found = replies(ForcedJudge(small, GeneratingSettings(max_new_tokens=500)), asks(BOTH, 1))
-    assert found["0"].outcome == "overflow"
+@pytest.mark.parametrize("form", ["both", "nested"])
+def test_texts_get_the_room_there_is_and_only_what_leaves_none_is_an_overflow(form: str) -> None:
+    """A byte is a token: prompts that end ever nearer to where the model's positions do."""
+    limit = 400
+    model = tiny("llama", max_position_embeddings=limit)
+    of = {"both": BOTH, "nested": NESTED}[form]
+    labels = ("A", "B", "I don't know")
+    lengths = range(0, limit, 11)
+    given = [Ask(str(n), of, {"item": "x" * n}, high=2, labels=labels) for n in lengths]
+    judge = ForcedJudge(model, GeneratingSettings(max_new_tokens=20, batch_size=8))
+    found = replies(judge, given)
+    outcomes = [found[ask.id].outcome for ask in given]
+    n = outcomes.count("parsed")
+    assert outcomes == ["parsed"] * n + ["overflow"] * (len(given) - n)
+    usages = [found[ask.id].usage for ask in given[:n]]
+    used = [usage.input_tokens + usage.output_tokens for usage in usages]
+    assert max(used) <= limit
+    # not used: a text's spare tokens, what a longer label would have taken, less than one step
+    assert max(used) > limit - 2 * SPARE - 32
+    whole, short = found["0"].problem, found[given[n - 1].id].problem
+    assert "ended by the limit of 20 tokens" in whole
+    assert "positions" not in whole
+    assert f"ended by the last of the {limit} positions of {model.name}" in short
+    for ask in given[n - 3 : n]:
+        (alone,) = replies(judge, [ask]).values()
+        assert alone.values == found[ask.id].values
 
 
 def test_a_number_without_bounds_cannot_be_chosen(model: Model) -> None:
