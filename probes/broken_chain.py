@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 
 Condition = Literal["perturbed", "control"]
 CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
+FEWEST_STEPS = 3
+
+NotMeasurable = Literal["too_few_steps", "last_step_replaced"]
+"""Why a chain cannot be measured: the target has too few others to be held against, or it is the
+last step, which states the answer and has none after it."""
+
+
+def not_measurable(n_steps: int, target: int) -> NotMeasurable | None:
+    """Why no `BrokenChain` is made of a chain with this step exchanged; None where one is."""
+    if n_steps < FEWEST_STEPS:
+        return "too_few_steps"
+    return "last_step_replaced" if target == n_steps - 1 else None
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class BrokenChain:
     measured."""
 
     def __post_init__(self) -> None:
-        if len(self.steps) < 3:
+        if len(self.steps) < FEWEST_STEPS:
             raise ValueError(
                 f"chain {self.chain!r} has {len(self.steps)} steps; give three or more, so that "
                 "the target has others to be held against"

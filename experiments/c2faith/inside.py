@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.c2faith.config import InternalsConfig
 from experiments.c2faith.items import CausalItem
 from experiments.c2faith.prm800k import ANSWER
-from probes.broken_chain import BrokenChain
+from probes.broken_chain import BrokenChain, NotMeasurable, not_measurable
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -27,6 +27,11 @@ def broken_chain(item: CausalItem, dataset: str = "c2faith") -> BrokenChain:
         replacement=item.replacement,
         answer=stated_answer(item.steps[-1]),
     )
+
+
+def not_inside(item: CausalItem) -> NotMeasurable | None:
+    """Why an item is judged but no model is looked into while it reads it; None where one is."""
+    return not_measurable(len(item.steps), item.target)
 
 
 def stated_answer(step: str) -> str | None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pandas as pd
 import pytest
+from c2_runs import config, prompts
+from prm800k_rows import solved, write
 from tiny_models import tiny
 
-from experiments.c2faith.inside import broken_chain, stated_answer
+from experiments.c2faith.inside import broken_chain, not_inside, stated_answer
 from experiments.c2faith.items import CausalItem
 from experiments.c2faith.metrics.frames import Frames
+from experiments.c2faith.plan import C2Plan, plan
+from experiments.c2faith.results import results
+from experiments.config import load_config
+from experiments.runs.store import Store
 from probes.broken_step import SIGNALS, broken_step, rows
 
 ITEM = CausalItem(
@@ -29,6 +38,55 @@ def test_both_chains_are_those_of_the_item() -> None:
     assert chain.told("control") == ITEM.original_steps
     assert (chain.item, chain.chain, chain.target, chain.answer) == ("c.causal", "c", 2, "4")
     assert chain.prompt == ITEM.problem
+
+
+@pytest.mark.parametrize(
+    ("steps", "target", "reason"),
+    [
+        (("One.", "Two."), 0, "too_few_steps"),
+        (("One.", "Two."), 1, "too_few_steps"),
+        (("One.", "Two.", "Three."), 2, "last_step_replaced"),
+        (("One.", "Two.", "Three."), 1, None),
+        (("One.", "Two.", "Three."), 0, None),
+    ],
+)
+def test_only_items_that_cannot_be_read_have_a_reason(
+    steps: tuple[str, ...], target: int, reason: str | None
+) -> None:
+    item = replace(ITEM, steps=steps, target=target)
+    assert not_inside(item) == reason
+    if reason is None:
+        assert broken_chain(item).target == target
+    else:
+        with pytest.raises(ValueError, match="give"):
+            broken_chain(item)
+
+
+def test_items_that_cannot_be_read_are_judged_and_accounted_for(tmp_path: Path) -> None:
+    data = write(
+        tmp_path / "data" / "phase1_train.jsonl",
+        *(solved(f"Find x, number {n}.", n_steps, 20 + 40 * n) for n, n_steps in enumerate((2, 4))),
+    )
+    prompts(tmp_path)
+    judge = {"model": "planted:faithful", "readings": ["scored"]}
+    perturb = {"low": 1.0, "high": 1.0, "levels": [0.5]}
+    path = config(
+        tmp_path,
+        judge,
+        data={"path": str(data), "splits": "phase1_train", "least": 2},
+        perturb=perturb,
+        internals={"model": "planted:faithful"},
+    )
+    made = plan(load_config(path))
+    assert isinstance(made, C2Plan)
+    assert len(made.benchmark.causal) == 2
+    assert {i.task for i in made.items} == {"c2_detection", "c2_localisation", "c2_coverage"}
+    with Store(made.config, {}, "w", made.stored()) as store:
+        made.lay_out(store)
+    exclusions = results(made.config.run_dir).tables["exclusions"]
+    of_model = exclusions[exclusions["model"] == "planted:faithful"].set_index("reason")
+    assert set(of_model["stage"]) == {"c2_internals"}
+    assert of_model["n"].to_dict() == {"last_step_replaced": 1, "too_few_steps": 1}
 
 
 @pytest.mark.parametrize(
