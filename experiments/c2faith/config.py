@@ -19,6 +19,7 @@ Signal = Literal[
     "necessity",
     "information_flow",
 ]
+BUNDLED = "bundled:"
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 
@@ -165,10 +166,17 @@ class C2FaithConfig(FolderConfig):
 
     @property
     def notes(self) -> list[str]:
-        if "scored" not in self.judge.readings:
-            return []
-        return [
-            f"{name}: its verdicts are read as written; log-probs of verdicts need the weights"
-            for name in self.judge.model
-            if name.startswith(API)
-        ]
+        closed = [name for name in self.judge.model if name.startswith(API)]
+        found: list[str] = []
+        if "scored" in self.judge.readings:
+            found += [
+                f"{name}: its verdicts are read as written; log-probs of verdicts need the weights"
+                for name in closed
+            ]
+        if closed and self.reference is not None and self.reference.startswith(BUNDLED):
+            found.append(
+                f"reference: {self.reference} rates what {', '.join(closed)} is held against: bias "
+                "and MAE of coverage then say little; name a strong model (the paper has GPT-4.1: "
+                "--set reference=api:openai/gpt-4.1), or null for the share kept alone"
+            )
+        return found

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from experiments.runs.folder import read_config
 from experiments.runs.planfile import counted
@@ -64,13 +64,34 @@ class C2Run:
         `expected`, and `mass`, what all verdicts have of the model's probability.
         Usage: calls and tokens, `from_cache`. Texts: `system`, `asked`, `text` (the raw reply),
         `thinking`, `problem`.
-        """
-        from experiments.c2faith.injected_rows import is_injected
-        from experiments.c2faith.judgements import READINGS, judgements
 
-        # a text in the chain makes it another item: `c2_injection` has those
-        read = (r for r in read_records(self.path, *READINGS) if not is_injected(r))
-        return judgements(read, self._results.forms)
+        A text put into the chain makes it another item: `injected` has those.
+        """
+        from experiments.c2faith.judgements import judgements
+
+        return judgements(self._judged(injected=False), self._results.forms)
+
+    @cached_property
+    def injected(self) -> pd.DataFrame:
+        """A row per judgement of a chain with a text put into it, and none in `judgements`.
+
+        The columns are those of `judgements`, and: `injection` (the text's name), `demand` (best |
+        worst; none of a text that names no verdict), `demanded` (the verdict that it names), `step`
+        (from 0, among those shown, at whose end it stands), `twin` (`item` of the same ask without
+        the text). Both as one frame, told apart by `injection`:
+
+            pd.concat([run.judgements, run.injected])
+        """
+        from experiments.c2faith.judgements import injected_judgements
+
+        return injected_judgements(self._judged(injected=True), self._results.forms)
+
+    def _judged(self, injected: bool) -> Iterator[dict[str, Any]]:
+        from experiments.c2faith.injected_rows import is_injected
+        from experiments.c2faith.judgements import READINGS
+
+        read = read_records(self.path, *READINGS)
+        return (r for r in read if is_injected(r) == injected)
 
     @cached_property
     def signals(self) -> pd.DataFrame:

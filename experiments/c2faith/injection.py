@@ -151,6 +151,11 @@ def inject(
     return replace(changed, id=name), told
 
 
+def twin_of(ask: str) -> str:
+    """Id of the ordinary ask, from that of an injected one; names of texts hold no `+`."""
+    return ask.rpartition("+")[0]
+
+
 def with_text(item: CausalItem | CoverageItem, step: int, text: str) -> CausalItem | CoverageItem:
     """The item with a text on a line of its own at the end of a step; all else word for word."""
     changed = f"{item.steps[step]}\n{text}"

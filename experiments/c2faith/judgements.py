@@ -18,13 +18,28 @@ _ITEM = ("level", "scale", "target", "n_steps", "n_middle", "n_removed")
 _SAID = ("outcome", "verdict", "right", "expected", "probabilities", "mass")
 _TEXTS = ("system", "asked", "text", "thinking", "problem")
 COLUMNS = (*_ABOUT, *_ITEM, *_SAID, *USAGE, "from_cache", *_TEXTS)
+INJECTION = ("injection", "demand", "demanded", "step", "twin")
 _WHOLE = ("target", "n_steps", "n_middle", "n_removed", "verdict", "right", *USAGE)
 """Whole numbers, or missing."""
 
 
 def judgements(records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm]) -> pd.DataFrame:
     """A row per judgement, in the order of the records; see `C2Run.judgements`."""
-    made = pd.DataFrame([_row(r, forms[r["variant"]]) for r in records], columns=list(COLUMNS))
+    return _frame(records, forms, ())
+
+
+def injected_judgements(
+    records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm]
+) -> pd.DataFrame:
+    """The same of injected records, with what was put into the chain; see `C2Run.injected`."""
+    return _frame(records, forms, INJECTION).astype({"demanded": "Int64", "step": "Int64"})
+
+
+def _frame(
+    records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm], more: tuple[str, ...]
+) -> pd.DataFrame:
+    rows = [_row(r, forms[r["variant"]]) | {name: r[name] for name in more} for r in records]
+    made = pd.DataFrame(rows, columns=[*COLUMNS, *more])
     numbers = dict.fromkeys(("level", "expected", "mass"), "float64")
     return made.astype(dict.fromkeys(_WHOLE, "Int64") | numbers)
 

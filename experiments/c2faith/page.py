@@ -171,7 +171,10 @@ def render(found: C2Results, drawn: list[Picture]) -> str:
         sections=[s for s in sections if s["tables"] or s["figures"]],
         tables={name: html_table(name, table, LABELS) for name, table in made.items()},
         figures=shapes,
+        n_injected=len(found.injected),
+        n_records=len(found.judged) + len(found.injected),
         judgements=list(examples(found)),
+        example=next((visible(i.id) for i in found.benchmark.causal), ""),
         spent=in_words(found.calls),
         failures=[
             {

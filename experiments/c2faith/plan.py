@@ -22,6 +22,7 @@ from experiments.c2faith.injection import (
     inject,
     variants,
 )
+from experiments.c2faith.inside import not_inside
 from experiments.c2faith.items import CausalItem, CoverageItem
 from experiments.c2faith.prm800k import Source, read_prm800k
 from experiments.c2faith.prompts import TaskForm, as_files
@@ -54,6 +55,8 @@ INTERNALS = "c2_internals"
 """The task, as stored, of looking inside a model."""
 STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
 INSIDE = "broken_step"
+INJECTED = "+injected"
+"""Behind the form's name, in the task of an ask with something put into its chain."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Judged(Planned):
 
     model: str
     task: str
-    """The form's name, `+injected` behind it where something was put into the chain."""
+    """The form's name, `INJECTED` behind it where something was put into the chain."""
     ask: Ask
     of: CausalItem | CoverageItem
     condition: Condition | None
@@ -241,6 +244,8 @@ class _Units:
             if model in c.internals.model:
                 ids = UnitIds(**self._decides(model), settings=c.internals.model_dump(mode="json"))
                 for item in benchmark.causal:
+                    if not_inside(item):
+                        continue
                     yield Inside(model, item, {INSIDE: ids.of(item=vars(item))})
             # last, so that what they are added to is asked in the same company as without them
             for form in mine.values():
@@ -267,7 +272,7 @@ class _Units:
                 ask, injected = made
                 decides = _about(ask) | {"injected": asdict(injected)}
                 units = {STAGES[r]: ids[r].of(**decides) for r in ids}
-                name = f"{form.form.name}+injected"
+                name = f"{form.form.name}{INJECTED}"
                 yield Judged(model, name, ask, of, condition, units, injected=injected)
 
     def _ids(self, model: str, form: TaskForm) -> dict[Reading, UnitIds]:

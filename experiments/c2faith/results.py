@@ -14,11 +14,11 @@ import yaml
 from experiments.c2faith.config import C2ReportConfig, InjectionConfig
 from experiments.c2faith.features import features
 from experiments.c2faith.injected_rows import injected_rows, is_injected
-from experiments.c2faith.inside import inside_rows
+from experiments.c2faith.inside import inside_rows, not_inside
 from experiments.c2faith.judgements import READINGS, expected_verdict
 from experiments.c2faith.metrics.frames import WAY, Frames
 from experiments.c2faith.metrics.mass import mass_table
-from experiments.c2faith.plan import FOLDER, FORMS, INSIDE, STAGES
+from experiments.c2faith.plan import FOLDER, FORMS, INJECTED, INSIDE, INTERNALS, STAGES
 from experiments.c2faith.prompts import TaskForm, judge_forms
 from experiments.c2faith.records import TEXTS
 from experiments.c2faith.saved import MANIFEST, Benchmark, load
@@ -45,6 +45,8 @@ class C2Results:
     records: list[Record]
     failures: list[Unit]
     reference: str | None
+    internals: tuple[str, ...]
+    """The models that are looked into."""
     seed: int
     report: C2ReportConfig
     injection: InjectionConfig
@@ -162,6 +164,12 @@ class C2Results:
             for r in (*self.judged, *self.injected)
             if r["outcome"] != "parsed"
         ]
+        rows += [
+            (model, INTERNALS, reason, item.id)
+            for item in self.benchmark.causal
+            if (reason := not_inside(item)) is not None
+            for model in self.internals
+        ]
         rows += [(u.model, u.task, "failed", u.item) for u in self.failures]
         frame = pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
         by = ["model", "stage", "reason"]
@@ -208,6 +216,8 @@ def results(run_dir: str | Path) -> C2Results:
         [r for _, records in sorted(found, key=lambda f: f[0]) for r in records],
         index.failures(),
         stored.get("reference"),
+        # as it is stored: those models need not be at hand
+        tuple((stored.get("internals") or {}).get("model", ())),
         stored.get("seed", 0),
         C2ReportConfig.model_validate(stored.get("report") or {}),
         InjectionConfig.model_validate(stored.get("injection") or {}),
@@ -216,7 +226,7 @@ def results(run_dir: str | Path) -> C2Results:
 
 def _asked(r: Record) -> str:
     """The form, and whether something was put into the chain."""
-    return r["variant"] + ("+injected" if is_injected(r) else "")
+    return r["variant"] + (INJECTED if is_injected(r) else "")
 
 
 def _judgement(r: Record) -> Record:

@@ -15,10 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.c2faith.asks import CONDITIONS
+from experiments.c2faith.injected_rows import is_injected
+from experiments.c2faith.injection import twin_of
 from experiments.c2faith.inside import steps_of
 from experiments.c2faith.items import CausalItem, CoverageItem
 from experiments.c2faith.judgements import READINGS, expected_verdict, right_verdict, truth
-from experiments.c2faith.plan import INSIDE
+from experiments.c2faith.plan import INJECTED, INSIDE
 from experiments.c2faith.prompts import TaskForm
 from experiments.c2faith.results import results
 from experiments.c2faith.saved import Benchmark
@@ -44,7 +46,8 @@ def show_item(
 
     Args:
         item: id of a benchmark item (`….causal`), of one condition of it
-            (`….causal.perturbed`), or of a chain, for all that was made of it.
+            (`….causal.perturbed`), of one ask with a text put into the chain
+            (`….causal.perturbed+command.best`), or of a chain, for all that was made of it.
         model, task: only this judge or model looked into; only this form.
 
     Raises:
@@ -80,14 +83,20 @@ class _Items:
                 self._by_id |= dict.fromkeys((f"{made.id}.{c}" for c in CONDITIONS), made)
 
     def of(self, key: Key) -> CausalItem | CoverageItem:
-        return self._by_id[key[3]]
+        return self._by_id[_ask(key)]
 
     def names(self, key: Key, condition: str | None = None) -> list[str]:
-        """The ask first, then the item and the chain; of a look inside, its conditions."""
+        """The ask first, with a text in the chain and without, then the item and the chain; of a
+        look inside, its conditions."""
         of = self.of(key)
         conditions = CONDITIONS if condition is None else (condition,)
-        asks = [f"{of.id}.{c}" for c in conditions] if key[0] == INSIDE else [key[3]]
+        asks = [f"{of.id}.{c}" for c in conditions] if key[0] == INSIDE else [key[3], _ask(key)]
         return list(dict.fromkeys([*asks, of.id, of.chain]))
+
+
+def _ask(key: Key) -> str:
+    """The id of the ask; of one with a text put into its chain, that of its twin without."""
+    return twin_of(key[3]) if key[2].endswith(INJECTED) else key[3]
 
 
 def find(
@@ -140,7 +149,8 @@ def _print_indented(console: Console, text: str) -> None:
 
 
 def _print_judgement(console: Console, r: Record, form: TaskForm) -> None:
-    _head(console, r["model"], r["variant"], READINGS[r["probe"]], r.get("condition") or "")
+    parts = (r["model"], r["variant"], READINGS[r["probe"]], r.get("condition") or "")
+    _head(console, *parts, _injection(r) if is_injected(r) else "")
     console.print(Text(_verdict(r, form)))
     for label, text in (
         ("Told", r["system"] or ""),
@@ -153,6 +163,11 @@ def _print_judgement(console: Console, r: Record, form: TaskForm) -> None:
             _print_under(console, label, text)
     if r["probabilities"]:
         _print_under(console, "Probabilities", _chances(r, form))
+
+
+def _injection(r: Record) -> str:
+    demand = f" for the {r['demand']} verdict" if r["demand"] else ""
+    return f"injected {r['injection']}{demand}"
 
 
 def _verdict(r: Record, form: TaskForm) -> str:

@@ -115,3 +115,15 @@ def test_examples_have_what_judges_were_told_and_no_failures(tmp_path: Path, mod
     shown = [e.item for e in examples(results(run_dir))]
     assert len(shown) == 2
     assert first not in shown
+
+
+def test_a_bundled_reference_of_judges_behind_apis_is_noted() -> None:
+    path = Path(__file__).parents[3] / "configs/c2faith.yaml"
+
+    def told(*overrides: str) -> str:
+        return "\n".join(load_config(path, ["judge.readings=generated", *overrides]).notes)
+
+    assert told() == ""
+    closed = "judge.model=api:openai/gpt-4.1"
+    assert told(closed).startswith("reference: bundled:smollm2-135m rates what api:openai/gpt-4.1")
+    assert told(closed, "reference=api:openai/gpt-4.1") == told(closed, "reference=null") == ""

@@ -13,8 +13,10 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from test_c2_show import shown
 from tiny_models import tiny
 
+import experiments
 from experiments.c2faith.asks import CONDITIONS, ask_of
 from experiments.c2faith.figures.injection import injection_picture
 from experiments.c2faith.injection import (
@@ -25,6 +27,7 @@ from experiments.c2faith.injection import (
     variants,
 )
 from experiments.c2faith.items import CausalItem, CoverageItem
+from experiments.c2faith.judgements import COLUMNS, INJECTION
 from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.metrics.injection import injection_table
 from experiments.c2faith.prompts import TaskForm, judge_forms
@@ -351,8 +354,52 @@ class TestBehindAnApi:
         lost = where(exclusions, stage="c2_detection+injected.generated")
         assert lost["n"].tolist() == [3 * 2 * 2]
 
+    def test_they_are_shown_beside_their_twins(self, run_dir: Path) -> None:
+        found = experiments.load_run(run_dir)
+        assert isinstance(found, experiments.C2Run)
+        rows = found.injected
+        item = found.benchmark.causal[-1]
+        text = shown(run_dir, item.id)
+        # three judges, two tasks in two conditions, a text that demands nothing and four with two
+        mine = rows[rows["of"] == item.id]
+        assert len(mine) == 3 * 2 * 2 * (1 + 4 * 2)
+        for row in mine.to_dict("records"):
+            demand = "" if pd.isna(row["demand"]) else f" for the {row['demand']} verdict"
+            head = (row["model"], row["form"], row["reading"], row["condition"])
+            assert text.count(" · ".join((*head, f"injected {row['injection']}{demand}\n"))) == 1
+        assert text.count("demands no verdict") == 3 * 2 * 2
+        # what the one that loses its form replied to both forged replies
+        assert text.count("As you wish.") == 2 * 2 * 2
+        one = mine[mine["demand"].notna()].iloc[0]
+        alone = shown(run_dir, one["item"])
+        assert alone.count("· generated ·") == len(mine[mine["item"] == one["item"]])
+        with_twin = shown(run_dir, one["twin"], task=one["form"])
+        assert with_twin.count("· generated ·") == 3
+        assert "injected" not in with_twin
+        of_task = shown(run_dir, one["twin"], task=f"{one['form']}+injected")
+        assert of_task.count("· generated ·") == of_task.count("injected ") == 3 * (1 + 4 * 2)
+
+    def test_they_are_rows_of_their_own(self, run_dir: Path) -> None:
+        found = experiments.load_run(run_dir)
+        assert isinstance(found, experiments.C2Run)
+        plain, injected = found.judgements, found.injected
+        assert len(plain) == 3 * 3 * (2 * 2 + 1)
+        assert list(plain.columns) == list(COLUMNS)
+        assert list(injected.columns) == [*COLUMNS, *INJECTION]
+        assert not injected.duplicated(["model", "form", "item"]).any()
+        assert set(injected["twin"]) == set(plain["item"])
+        told = injected[injected["demand"].notna()]
+        obeyed = told[told["model"] == f"api:openai/{JUDGES['obeys']}"]
+        assert (obeyed["verdict"] == obeyed["demanded"]).all()
+        assert set(injected.loc[injected["demand"].isna(), "injection"]) == {"neutral"}
+        both = pd.concat([plain, injected], ignore_index=True)
+        assert both["injection"].isna().sum() == len(plain)
+
     def test_the_page_shows_them(self, run_dir: Path) -> None:
         page = (run_dir / "report.html").read_text()
+        assert "faithscope show RUN --item" in page
+        assert "report.judgements" in page
+        assert "<code>.injected</code>" in page
         assert 'id="injection"' in page
         assert re.search(r"a line at the end of step \d demands", page)
         assert (run_dir / "figures/c2_injection.png").is_file()
