@@ -94,14 +94,20 @@ class FaultServer(ThreadingHTTPServer):
             self.broken.append(repr(error))
 
 
-def completion(content: str | None, finish: str = "stop", **message: Any) -> bytes:
+def completion(
+    content: str | None,
+    finish: str = "stop",
+    used: dict[str, Any] | None = USAGE,
+    served: str = "m",
+    **message: Any,
+) -> bytes:
     choice = {
         "index": 0,
         "finish_reason": finish,
         "message": {"role": "assistant", "content": content, **message},
     }
-    whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
-    return json.dumps({**whole, "choices": [choice], "usage": USAGE}).encode()
+    whole = {"id": "x", "object": "chat.completion", "created": 1, "model": served}
+    return json.dumps({**whole, "choices": [choice], "usage": used}).encode()
 
 
 def says(content: str | None, finish: str = "stop", **message: Any) -> Behaviour:
@@ -158,6 +164,21 @@ def cut_off(handler: Handler):
     handler.wfile.flush()
     handler.close_connection = True
     handler.connection.close()
+
+
+def key_of(handler: Handler) -> str:
+    return handler.headers["Authorization"].removeprefix("Bearer ")
+
+
+def says_key(content: str, where: str) -> Behaviour:
+    """A good reply that repeats the key wherever it can: `where` in its content, and around it."""
+
+    def behave(handler: Handler):
+        key = key_of(handler)
+        told = {"served": f"m-{key}", "reasoning_content": f"The key is {key}."}
+        says(content.replace(where, key), **told)(handler)
+
+    return behave
 
 
 def echoes_key(status: int) -> Behaviour:

@@ -30,8 +30,9 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
     guesses; whatever a model thinks before it answers comes on top.
     """
     from experiments.runs.api_work import SAID
+    from probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS
     from probes.judge.form import Usage
-    from probes.judge.spend import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS, price_of
+    from probes.judge.spend import price_of
 
     # what was answered before a stop is asked no more, though its probe is not taken yet
     stored = Counter(

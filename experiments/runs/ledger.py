@@ -47,11 +47,13 @@ class Line:
     usage: Usage
     cost: float | None
     """Dollars at the price of then; None without a price."""
+    estimated: bool = False
+    """Whether `usage`, or a part of it, is an estimate; ledgers of before have none."""
 
     @property
     def spent(self) -> Spent:
         name = self.model.removeprefix(API)
-        return Spent(name, self.usage, self.cost, self.ask, self.outcome)
+        return Spent(name, self.usage, self.cost, self.ask, self.outcome, self.estimated)
 
     def to_bytes(self) -> bytes:
         """The line, its newline included."""
@@ -102,6 +104,7 @@ class Ledger:
             spent.outcome,
             spent.usage,
             spent.cost,
+            spent.estimated,
         )
         self._seen.add(line.id)
         with Appender(sync=True) as files:
@@ -141,11 +144,13 @@ def in_words(calls: Sequence[Line]) -> str:
     if not calls:
         return ""
     n, known = sum(c.usage.calls for c in calls), [c for c in calls if c.cost is not None]
+    guessed = sum(c.usage.calls for c in calls if c.estimated)
+    estimated = f", the tokens of {guessed:,} of them estimated" if guessed else ""
     if not known:
-        return f"{n:,} calls to APIs, without a price"
+        return f"{n:,} calls to APIs, without a price{estimated}"
     told = f"{n:,} calls to APIs, ${math.fsum(c.cost or 0.0 for c in known):,.2f}"
     without = n - sum(c.usage.calls for c in known)
-    return f"{told}, {without:,} of them without a price" if without else told
+    return told + (f", {without:,} of them without a price" if without else "") + estimated
 
 
 def join(folders: Iterable[Path], into: Path) -> None:
@@ -211,5 +216,5 @@ def _read(path: Path, offset: int = 0) -> tuple[list[Line], int]:
 
 def _line(values: dict[str, Any]) -> Line:
     usage = Usage(**{name: int(values[name]) for name in _USAGE})
-    told = {f.name: values[f.name] for f in fields(Line) if f.name != "usage"}
-    return Line(usage=usage, **told)
+    told = {f.name: values[f.name] for f in fields(Line) if f.name not in ("usage", "estimated")}
+    return Line(usage=usage, estimated=bool(values.get("estimated", False)), **told)

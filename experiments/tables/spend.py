@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import fields
+from typing import Any
 
 import pandas as pd
 
@@ -13,7 +14,7 @@ from experiments.runs.ledger import Line
 from probes.judge.form import Usage
 
 USAGE = tuple(f.name for f in fields(Usage))
-COLUMNS = ("model", *USAGE, "cost", "priced")
+COLUMNS = ("model", *USAGE, "cost", "priced", "estimated_calls", "estimated_cost")
 
 
 def spend_table(calls: Iterable[Line]) -> pd.DataFrame:
@@ -22,16 +23,26 @@ def spend_table(calls: Iterable[Line]) -> pd.DataFrame:
     `calls` and tokens (input with what the provider had cached, output with the reasoning) are
     sums; `cost` is in dollars at the prices of each call's time, of the calls that had a price
     (missing where none had); `priced` says whether all had. Replies from the cache are no calls.
+    Of these sums, `estimated_calls` and `estimated_cost` are of calls whose server told no usage,
+    or whose reply nobody saw (stopped, timed out): their tokens are estimates, mostly high ones.
     """
     of_model: defaultdict[str, list[Line]] = defaultdict(list)
     for call in calls:
         of_model[call.model].append(call)
-    rows = [
-        {name: sum(getattr(c.usage, name) for c in mine) for name in USAGE}
-        | {"model": model, "cost": _cost(mine), "priced": all(c.cost is not None for c in mine)}
-        for model, mine in sorted(of_model.items())
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"cost": float, "priced": bool})
+    rows = [_row(model, mine) for model, mine in sorted(of_model.items())]
+    of_kind = {"cost": float, "priced": bool, "estimated_cost": float}
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(of_kind)
+
+
+def _row(model: str, mine: list[Line]) -> dict[str, Any]:
+    guessed = [c for c in mine if c.estimated]
+    return {name: sum(getattr(c.usage, name) for c in mine) for name in USAGE} | {
+        "model": model,
+        "cost": _cost(mine),
+        "priced": all(c.cost is not None for c in mine),
+        "estimated_calls": sum(c.usage.calls for c in guessed),
+        "estimated_cost": _cost(guessed) if guessed else 0.0,
+    }
 
 
 def _cost(calls: Iterable[Line]) -> float:

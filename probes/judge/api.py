@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from interp.errors import UserError
 from probes.judge import parse
+from probes.judge.charges import Charge, Charges, attempts_of, timed_out
 from probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
 from probes.judge.providers import redact, service
 from probes.judge.replies import from_error, from_output, one_line
@@ -71,7 +72,7 @@ class ApiJudge:
     """After rate limits, errors of the server and lost connections, each time waiting longer.
     The client's own two quick ones, which mind `Retry-After`, come before each of these."""
     timeout: int = 300
-    """Seconds until a call without an answer is given up and made again."""
+    """Seconds until a call without an answer is given up and made again; a provider may bill it."""
     cache: Path | None = None
     """A folder where replies are kept and found again; None keeps none."""
     extra_body: Mapping[str, Any] | None = None
@@ -87,6 +88,7 @@ class ApiJudge:
         if self.structured == "auto":
             self.structured = "schema" if self._service.provider.schema else "prompt"
         self.budget.check(self.name)
+        self._charges = Charges(self.max_tokens, prompted=self.structured == "prompt")
         self._connect()
 
     @property
@@ -184,20 +186,21 @@ class ApiJudge:
 
     async def _answer(self, model: Model, ask: Ask | Writing, state: _Run) -> None:
         """One ask, for which leave has been taken: again while its replies are malformed."""
+        from inspect_ai.log import transcript
+
         began = time.perf_counter()
         usage = Usage()
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and (state.fatal or not await self._admitted()):
                 state.unanswered = add(state.unanswered, usage)
                 return
-            # one that is given up has been sent, and may be billed
-            used, outcome = Usage(calls=1), "stopped"
+            before = len(transcript().events)
+            charge = None
             try:
-                reply = await self._call(model, ask, attempt, state)
-                used, outcome = reply.usage, reply.outcome
+                reply, charge = await self._call(model, ask, attempt, state)
             finally:
-                self._settle(ask, used, outcome, state)
-            usage = add(usage, used)
+                self._settle(ask, charge, attempts_of(transcript().events[before:]), state)
+            usage = add(usage, reply.usage)
             if reply.outcome != "unparsed":
                 break
         if state.fatal and reply.outcome == "failed":
@@ -211,15 +214,23 @@ class ApiJudge:
         state.answered += 1
         state.put((ask, replace(reply, usage=usage, seconds=time.perf_counter() - began)))
 
-    def _settle(self, ask: Ask | Writing, used: Usage, outcome: str, state: _Run) -> None:
+    def _settle(
+        self, ask: Ask | Writing, charge: Charge | None, attempts: list[str | None], state: _Run
+    ) -> None:
+        """Write down a call, stopped where it has no charge, and its attempts that timed out."""
         about = ask.id if isinstance(ask, Writing) else f"{ask.form.name}/{ask.id}"
+        charge = charge or self._charges.of_stopped(ask, attempts)
         try:
-            self.budget.settle(self.name, used, about, outcome)
+            self.budget.settle(self.name, charge, about)
+            for repeated in self._charges.of_timeouts(ask, attempts):
+                self.budget.write_down(self.name, repeated, about)
         except UserError as error:
             # what cannot be accounted for must not be spent
             state.fatal = str(error)
 
-    async def _call(self, model: Model, ask: Ask | Writing, attempt: int, state: _Run) -> Reply:
+    async def _call(
+        self, model: Model, ask: Ask | Writing, attempt: int, state: _Run
+    ) -> tuple[Reply, Charge]:
         from inspect_ai.log import transcript
         from inspect_ai.model import (
             CachePolicy,
@@ -249,13 +260,17 @@ class ApiJudge:
             if fatal:
                 keys = " or ".join(self._service.keys)
                 state.fatal = f"model {self.name!r} (key: {keys or 'none'}): {reply.problem}"
-            return reply
+            sent = attempts_of(transcript().events[-1:])
+            # a body that breaks off was written, and billed, like a whole one
+            if reply.outcome == "unparsed" or (sent and timed_out(sent[-1])):
+                return reply, self._charges.unseen(ask, reply.outcome)
+            return reply, Charge(reply.usage, reply.outcome)
         if use_cache:
             self._forget_secrets(output)
         reply = from_output(ask, output)
         if getattr(transcript().events[-1], "cache", None) == "read":
-            return replace(reply, usage=Usage(), from_cache=True)
-        return reply
+            reply = replace(reply, usage=Usage(), from_cache=True)
+        return reply, self._charges.of(ask, reply)
 
     def _config(self, ask: Ask | Writing) -> GenerateConfig:
         from inspect_ai.model import GenerateConfig, ResponseSchema

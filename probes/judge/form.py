@@ -177,7 +177,10 @@ Outcome = Literal[
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one ask, all its attempts together; zero where the server says nothing."""
+    """Tokens of one ask, all its attempts together; zero where the server says nothing.
+
+    What is written down as spent has an estimate there (`probes.judge.charges`).
+    """
 
     calls: int = 0
     input_tokens: int = 0
@@ -214,7 +217,8 @@ class Reply:
 
 def no_reply(reply: Reply) -> str:
     """Why a reply is none, and to be asked for again at the next start; empty of any other."""
-    broken = reply.outcome == "unparsed" and not reply.usage.output_tokens
+    something = reply.usage.output_tokens or reply.text or reply.thinking
+    broken = reply.outcome == "unparsed" and not something
     return reply.problem if broken or reply.outcome == "failed" else ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Protocol
 
 from interp.errors import UserError, did_you_mean
-from probes.judge import parse
+from probes.judge.charges import CHARACTERS_PER_TOKEN, Charge, prompt_tokens
 from probes.judge.form import Ask, Usage, Writing
 
 
@@ -37,8 +36,16 @@ Prices = Mapping[str, Price]
 
 
 def price_of(name: str, prices: Prices) -> Price | None:
-    """The price of a judge: under its whole name, or under the model's own (its last part)."""
-    return prices.get(name) or prices.get(name.rsplit("/", 1)[-1])
+    """The price of a judge: under its whole name, or under the model's own (its last part).
+
+    Each as it is written, then in whatever case: services spell one model in different ways.
+    """
+    folded = {known.casefold(): price for known, price in prices.items()}
+    for wanted in (name, name.rsplit("/", 1)[-1]):
+        price = prices.get(wanted) or folded.get(wanted.casefold())
+        if price is not None:
+            return price
+    return None
 
 
 def add(a: Usage, b: Usage) -> Usage:
@@ -67,7 +74,9 @@ class Spent:
     ask: str = ""
     """Id of the ask that it was made for, its form before it."""
     outcome: str = ""
-    """Of its reply; `stopped` where it was given up before there was one."""
+    """As `Charge.outcome` has it."""
+    estimated: bool = False
+    """Whether `usage`, or a part of it, is an estimate (`probes.judge.charges`)."""
 
 
 class Account(Protocol):
@@ -95,11 +104,17 @@ class Budget:
 
     No call begins once `max_cost` dollars are spent or `max_calls` calls are made. Calls in
     flight are let finish and are kept, so that the cost can pass `max_cost` by as many calls as
-    a judge has connections; `max_calls` is never passed by one process. Processes that share an
-    account see each other's calls once they have ended and `REFRESH` seconds are over: together
-    they can pass either limit by the calls that the others have in flight and end within that
-    time. A repetition that the client makes after an error of the server is not counted: nobody
-    bills it.
+    a judge has connections; `max_calls` is passed by one process only where calls in flight time
+    out and are made again. Processes that share an account see each other's calls once they have
+    ended and `REFRESH` seconds are over: together they can pass either limit by the calls that the
+    others have in flight and end within that time.
+
+    A server may bill a call that timed out: each such attempt counts, once the ask that it was
+    made for has its reply, and so does one that is stopped; both, and calls whose reply tells no
+    usage, at an estimate (`probes.judge.charges`). Not counted are repetitions after an error that
+    the server sent, which nobody bills, and those that a provider's client makes by itself, unseen,
+    after a connection was lost or after its own time limit (ten minutes for most) where `timeout`
+    is longer: a provider may bill these.
     """
 
     def __init__(
@@ -157,7 +172,7 @@ class Budget:
             self.in_flight += 1
             return True
 
-    def settle(self, name: str, usage: Usage, ask: str = "", outcome: str = "") -> None:
+    def settle(self, name: str, charge: Charge, ask: str = "") -> None:
         """A call that `admit` allowed has ended, and used this; nothing, if it was cached.
 
         Raises:
@@ -165,10 +180,18 @@ class Budget:
         """
         with self._lock:
             self.in_flight -= 1
-        cost = self._cost(name, usage)
-        self.charge(name, usage, cost)
-        if self.account is not None and usage.calls:
-            self.account.add(Spent(name, usage, cost, ask, outcome))
+        self.write_down(name, charge, ask)
+
+    def write_down(self, name: str, charge: Charge, ask: str = "") -> None:
+        """Count and keep a call beside the one that `admit` allowed, as one that timed out.
+
+        Raises:
+            UserError: as `settle`.
+        """
+        cost = self._cost(name, charge.usage)
+        self.charge(name, charge.usage, cost)
+        if self.account is not None and charge.usage.calls:
+            self.account.add(Spent(name, charge.usage, cost, ask, charge.outcome, charge.estimated))
 
     def _cost(self, name: str, usage: Usage) -> float | None:
         price = price_of(name, self.prices)
@@ -210,14 +233,6 @@ class Estimate:
     """How tokens were counted."""
 
 
-CHARACTERS_PER_TOKEN = 3.5
-"""Mathematical English in the common vocabularies has 3.3 to 4; the low end, to promise too much
-rather than too little."""
-
-MESSAGE_TOKENS = 12
-"""What chat formats write around a message."""
-
-
 def estimate(
     asks: Iterable[Ask | Writing], name: str, max_output: int, prices: Prices, prompted: bool = True
 ) -> Estimate:
@@ -229,13 +244,7 @@ def estimate(
     """
     calls = tokens = 0
     for ask in asks:
-        texts = [ask.prompt]
-        if isinstance(ask, Ask):
-            texts += [ask.form.system or "", parse.request(ask) if prompted else ""]
-        else:
-            texts += [ask.system or "", *(content for _, content in ask.before)]
-        tokens += math.ceil(sum(map(len, texts)) / CHARACTERS_PER_TOKEN)
-        tokens += MESSAGE_TOKENS * (1 if isinstance(ask, Ask) else len(ask.turns))
+        tokens += prompt_tokens(ask, prompted)
         calls += 1
     usage = Usage(calls, tokens, calls * max_output)
     price = price_of(name, prices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ SHIPPED = Path(__file__).parents[2] / "configs" / "prices.yaml"
 
 def test_the_judges_of_the_papers_are_there_or_said_to_be_missing():
     table = read_prices(SHIPPED)
-    assert {"gpt-4.1", "o4-mini", "deepseek-v3.1"} <= set(table.prices)
-    slrc = len(set(table.prices) - {"gpt-4.1", "deepseek-v3.1"}) + len(table.unknown)
+    judges = {"gpt-4.1", "deepseek-v3.1", "together/deepseek-ai/DeepSeek-V3.1", "o3", "gpt-5"}
+    assert judges | {"o4-mini"} <= set(table.prices)
+    slrc = len(set(table.prices) - judges) + len(table.unknown)
     assert slrc == 16
     assert not set(table.prices) & set(table.unknown)
     for price in table.prices.values():
@@ -29,6 +31,31 @@ def test_a_judge_is_found_by_its_whole_name_first():
     assert price_of("openai/azure/m", prices) == Price(2, 2)
     assert price_of("azure/m", prices) == Price(1, 1)
     assert price_of("openai/other", prices) is None
+
+
+def test_a_name_is_found_in_whatever_case_it_is_spelt():
+    prices = {"deepseek-v3.1": Price(1, 1), "M": Price(2, 2), "m": Price(3, 3)}
+    assert price_of("together/deepseek-ai/DeepSeek-V3.1", prices) == Price(1, 1)
+    assert price_of("DEEPSEEK-V3.1", prices) == Price(1, 1)
+    assert [price_of(name, prices) for name in ("x/M", "x/m")] == [Price(2, 2), Price(3, 3)]
+    of_reseller = prices | {"together/deepseek-ai/DeepSeek-V3.1": Price(4, 4)}
+    assert price_of("Together/deepseek-ai/deepseek-v3.1", of_reseller) == Price(4, 4)
+
+
+def named() -> list[tuple[str, str]]:
+    """Every `api:` model in a shipped config, in its comments too: (file, name)."""
+    found = {
+        (path.name, name.rstrip("."))
+        for path in SHIPPED.parent.rglob("*.yaml")
+        for name in re.findall(r"api:([\w./-]+)", path.read_text("utf-8"))
+    }
+    return sorted(found - {("rfeval.yaml", "PROVIDER/MODEL")})
+
+
+def test_every_model_that_a_shipped_config_names_has_a_price():
+    prices = read_prices(SHIPPED).prices
+    assert ("c2faith.yaml", "together/deepseek-ai/DeepSeek-V3.1") in named()
+    assert [pair for pair in named() if price_of(pair[1], prices) is None] == []
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,26 @@ def test_attempts_that_the_budget_cut_off_count_too(tmp_path: Path, server: Any)
     assert (usage["calls"].sum(), spent["calls"].sum()) == (3, 4)
 
 
+def test_a_cost_is_limited_where_the_server_tells_no_usage(
+    tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.plan[""] = [says('{"score": 1}', used=None)]
+    spend = {"prices": prices(tmp_path), "max_cost": 1e-6}
+    path = judged(tmp_path, server, forms="c2_coverage", spend=spend)
+    for _ in range(2):
+        ended = run(load_config(path))
+        assert "the budget is spent (1 calls" in ended.stopped
+        assert made(server) == 1
+    (row,) = pd.read_csv(ended.run_dir / "tables/spend.csv").to_dict("records")
+    assert (row["calls"], row["estimated_calls"]) == (1, 1)
+    assert row["cost"] == row["estimated_cost"] > 1e-6
+    # what is stored of the reply is what the server said
+    usage = pd.read_csv(ended.run_dir / "tables/usage.csv")
+    assert (usage["n"].sum(), usage["output_tokens"].sum()) == (1, 0)
+    assert execute(["status", str(ended.run_dir)]) == 0
+    assert "the tokens of 1 of them estimated" in capfd.readouterr().out
+
+
 def test_parts_share_one_limit_and_a_merge_counts_once(
     tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +121,8 @@ def test_parts_share_one_limit_and_a_merge_counts_once(
             "cached_tokens": whole * 40,
             "cost": pytest.approx(whole * EACH),
             "priced": True,
+            "estimated_calls": 0,
+            "estimated_cost": 0.0,
         }
     told = f"{whole} calls to APIs, ${whole * EACH:.2f}"
     assert told in (joined / "report.html").read_text()

@@ -13,15 +13,18 @@ from experiments.config.api import SpendConfig
 from experiments.config.base import FolderConfig
 from experiments.runs import ledger
 from experiments.runs.folder import StoreError
-from experiments.runs.ledger import Ledger, calls_of, spend_file
+from experiments.runs.ledger import Ledger, calls_of, in_words, spend_file
 from experiments.runs.store import Store
 from experiments.spending import budget_of
+from experiments.tables.spend import spend_table
 from probes.judge import spend
+from probes.judge.charges import Charge
 from probes.judge.form import Usage
 from probes.judge.spend import Budget, Spent
 
 MODEL = "api:openai/gpt-4.1"
 ONE = Usage(1, 100, 20, 5, 40)
+CHARGE = Charge(ONE, "parsed")
 
 
 @contextmanager
@@ -107,7 +110,7 @@ def test_a_limit_holds_for_all_workers_together(
     with at_work(tmp_path, "1of2") as one, at_work(tmp_path, "2of2") as two:
         budgets = [budget_of(limits, store, [MODEL]) for store in (one, two)]
         made = 0
-        while any([b.admit() and (b.settle("openai/gpt-4.1", ONE) or True) for b in budgets]):
+        while any([b.admit() and (b.settle("openai/gpt-4.1", CHARGE) or True) for b in budgets]):
             made += 1
         assert [b.calls for b in budgets] == [5, 5]
     assert len(calls_of(tmp_path / "t")) == 5
@@ -135,7 +138,7 @@ def test_stored_replies_count_once_where_there_was_no_ledger(tmp_path: Path) -> 
             budget = budget_of(SpendConfig(), store, [MODEL])
             assert budget.calls == 5 + made
             assert budget.admit()
-            budget.settle("openai/gpt-4.1", ONE)
+            budget.settle("openai/gpt-4.1", CHARGE)
             # as a reply is stored whose call is in the ledger
             stored_reply(store, f"new{made}")
     assert (tmp_path / "t" / spend_file("records")).read_bytes().count(b"\n") == 2
@@ -145,7 +148,7 @@ def test_cached_replies_are_not_written_down(tmp_path: Path) -> None:
     with at_work(tmp_path) as store:
         budget = budget_of(SpendConfig(), store, [MODEL])
         assert budget.admit()
-        budget.settle("openai/gpt-4.1", Usage())
+        budget.settle("openai/gpt-4.1", Charge(Usage(), "parsed"))
     assert calls_of(tmp_path / "t") == []
 
 
@@ -189,6 +192,31 @@ def test_what_a_call_cost_then_is_what_it_cost(tmp_path: Path) -> None:
     assert budget.cost == pytest.approx(0.5 + 100 * 0.01)
 
 
+def test_estimates_are_told_from_what_the_server_said(tmp_path: Path) -> None:
+    with at_work(tmp_path) as store:
+        budget = budget_of(SpendConfig(), store, [MODEL])
+        budget.account.add(spent(cost=0.25))
+        budget.write_down("openai/gpt-4.1", Charge(ONE, "timed_out", estimated=True))
+        budget.account.add(Spent("openai/gpt-4.1", ONE, 0.5, "", "stopped", estimated=True))
+    path = tmp_path / "t" / spend_file("main")
+    first, *others = path.read_text().splitlines()
+    # as a version wrote it that knew no estimates
+    old = {name: value for name, value in json.loads(first).items() if name != "estimated"}
+    path.write_text("\n".join([json.dumps(old), *others, ""]))
+    calls = calls_of(tmp_path / "t")
+    assert [(c.outcome, c.estimated) for c in calls] == [
+        ("parsed", False),
+        ("timed_out", True),
+        ("stopped", True),
+    ]
+    assert in_words(calls) == (
+        "3 calls to APIs, $0.75, 1 of them without a price, the tokens of 2 of them estimated"
+    )
+    (row,) = spend_table(calls).to_dict("records")
+    assert (row["calls"], row["cost"]) == (3, 0.75)
+    assert (row["estimated_calls"], row["estimated_cost"]) == (2, 0.5)
+
+
 def test_a_call_that_cannot_be_written_down_is_an_error(tmp_path: Path) -> None:
     with at_work(tmp_path) as store:
         mine = Ledger(store)
@@ -196,5 +224,5 @@ def test_a_call_that_cannot_be_written_down_is_an_error(tmp_path: Path) -> None:
         budget = Budget(account=mine)
         assert budget.admit()
         with pytest.raises(StoreError, match=r"spend\.main\.jsonl: cannot be written"):
-            budget.settle("openai/gpt-4.1", ONE)
+            budget.settle("openai/gpt-4.1", CHARGE)
         assert (budget.calls, budget.in_flight) == (1, 0)

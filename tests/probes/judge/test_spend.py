@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interp.errors import UserError
+from probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS, Charge
 from probes.judge.form import Ask, Field, Form, Usage
 from probes.judge.parse import request
 from probes.judge.spend import (
-    CHARACTERS_PER_TOKEN,
-    MESSAGE_TOKENS,
     Budget,
     Price,
     add,
@@ -44,10 +43,10 @@ def test_usage_adds_up(a, b):
 def test_calls_in_flight_count():
     budget = Budget(max_calls=2)
     assert [budget.admit(), budget.admit(), budget.admit()] == [True, True, False]
-    budget.settle("m", Usage())
+    budget.settle("m", Charge(Usage(), "parsed"))
     assert budget.admit(), "a call that came from the cache is none"
-    budget.settle("m", Usage(calls=1))
-    budget.settle("m", Usage(calls=1))
+    budget.settle("m", Charge(Usage(calls=1), "parsed"))
+    budget.settle("m", Charge(Usage(calls=1), "parsed"))
     assert (budget.admit(), budget.calls, budget.in_flight) == (False, 2, 0)
 
 
@@ -55,9 +54,17 @@ def test_cost_ends_calls_once_it_is_spent():
     budget = Budget(max_cost=4.0, prices=PRICES)
     budget.charge("provider/m", Usage(1, 1_000_000))
     assert budget.admit()
-    budget.settle("provider/m", Usage(1, 1_000_000))
+    budget.settle("provider/m", Charge(Usage(1, 1_000_000), "parsed"))
     assert (budget.cost, budget.admit()) == (4.0, False)
     assert str(budget) == "2 calls, $4 of max_cost=4"
+
+
+def test_an_attempt_beside_the_call_counts_and_ends_none():
+    budget = Budget(max_calls=3)
+    assert budget.admit()
+    budget.write_down("m", Charge(Usage(calls=1), "timed_out", estimated=True))
+    assert (budget.calls, budget.in_flight) == (1, 1)
+    assert [budget.admit(), budget.admit()] == [True, False]
 
 
 def test_no_limit_is_no_limit_and_nothing_is_nothing():
