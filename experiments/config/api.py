@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, field_validator
 
 from experiments.config.base import Section
 from experiments.registry import API
@@ -35,6 +34,19 @@ def _names(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _names(inner)
+
+
+def _no_key_in(url: str) -> str:
+    # with it comes torch, which most configs need not wait for
+    from probes.judge.providers import secret_in_address
+
+    if secret := secret_in_address(url):
+        raise ValueError(f"holds {secret}; keys come from the environment only")
+    return url
+
+
+Address = Annotated[StrictStr, AfterValidator(_no_key_in)]
+"""Of a server; without anything that may be a key, since the run folder keeps it."""
 
 
 def service_of(name: str) -> str:
@@ -68,7 +80,7 @@ class ApiSection(Section):
     """Nucleus of sampling, where temperature > 0."""
     attempts: StrictInt = Field(default=3, ge=1)
     """How often one is asked while its replies are not of the form, or empty."""
-    base_url: StrictStr | None = None
+    base_url: Address | None = None
     """Of an OpenAI-compatible server. Keys come from the environment and are never written."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     """Of an API model that thinks."""
@@ -79,22 +91,11 @@ class ApiSection(Section):
     max_retries: StrictInt = Field(default=5, ge=0)
     """After rate limits, errors of the server and lost connections."""
     timeout: StrictInt = Field(default=300, ge=1)
-    """Seconds until a call without an answer is made again."""
+    """Seconds until a call without an answer is made again; a provider may bill both."""
     cache: StrictStr | None = None
     """A folder where API replies are kept and found again, also by other runs."""
     extra_body: dict[str, Any] | None = None
     """What else an OpenAI-compatible server is sent."""
-
-    @field_validator("base_url")
-    @classmethod
-    def _no_key_in_the_address(cls, url: str | None) -> str | None:
-        # before anything is written: the config is kept in the run folder and shown on the page
-        parts = urlsplit(url or "")
-        if parts.username or parts.password or parts.query:
-            raise ValueError(
-                "holds a user name, a password or a query; keys come from the environment only"
-            )
-        return url
 
     @field_validator("extra_body")
     @classmethod
@@ -132,11 +133,15 @@ class SpendConfig(Section):
     started: every call is kept in spend.*.jsonl as it ends. Parts at work together (`--shard`) look
     up each other's calls every two seconds, and can pass a limit by what the others were asking
     and were answered meanwhile; parts in folders of their own know nothing of each other.
+
+    A call whose server tells no usage is charged an estimate, and so is one that was stopped or
+    timed out, with `max_tokens` for its reply: `estimated_calls` of `tables/spend.csv`. What a
+    provider's client repeats by itself after a lost connection is not seen and not counted.
     """
 
     max_cost: StrictFloat | None = Field(default=None, ge=0)
     """US dollars."""
     max_calls: StrictInt | None = Field(default=None, ge=0)
-    """Calls, repeated ones included."""
+    """Calls, repeated ones included: for a malformed reply, or after `timeout`."""
     prices: StrictStr | None = None
     """A YAML file of prices like configs/prices.yaml, which max_cost needs; null knows none."""

@@ -6,7 +6,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from experiments.config.api import API, HOW_FAST, ApiSection, SpendConfig, one_address_problem
+from experiments.config.api import (
+    API,
+    HOW_FAST,
+    Address,
+    ApiSection,
+    SpendConfig,
+    one_address_problem,
+)
 from experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
 from experiments.config.judge import JudgeConfig, JudgeName, Reading
 from experiments.config.run_config import SubjectName
@@ -78,7 +85,7 @@ class GenerateConfig(Section):
     backend: Literal["here", "vllm", "vllm-server"] = "here"
     """`here`: transformers in this process; `vllm`: in this process, where it is installed;
     `vllm-server`: servers at `endpoints`, over the completions API."""
-    endpoints: Annotated[list[StrictStr], *AnyNumber] = Field(default=[])
+    endpoints: Annotated[list[Address], *AnyNumber] = Field(default=[])
     """Of servers that all serve the model, each as `http://HOST:PORT/v1`."""
     served_as: StrictStr | None = None
     """What the servers call the model, where that or the folder of its weights there is not called

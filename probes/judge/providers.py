@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from interp.errors import UserError, did_you_mean
 
@@ -121,16 +121,62 @@ def _check_address(name: str, base_url: str | None, variable: str) -> None:
             raise UserError(
                 f"model {name!r} has no fixed address: give base_url, or set {variable}"
             )
+        _check_environment(name, variable)
         return
-    parts = urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    parts = _split(base_url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise UserError(f"model {name!r}: base_url must be http(s)://HOST[:PORT]/PATH")
-    if parts.username or parts.password or parts.query:
+    if secret := secret_in_address(base_url):
         # Not shown: it is what must not be written anywhere.
         raise UserError(
-            f"model {name!r}: base_url holds a user name, a password or a query; keys are read "
-            "from the environment only"
+            f"model {name!r}: base_url holds {secret}; keys are read from the environment only"
         )
+
+
+def secret_in_address(url: str) -> str:
+    """What in an address may be a key, which a run folder would keep; empty where nothing is.
+
+    A path may hold one, too (`https://proxy/KEY/v1`): the value of any variable of the environment
+    that `redact` takes for a key, percent-encoded or not. An address with such a path can be given
+    in the environment, where it is not written anywhere.
+    """
+    parts = _split(url)
+    if parts is None:
+        return "something that is no address"
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        return "a user name, a password, a query or a fragment"
+    if redact(url) != url or redact(unquote(url)) != unquote(url):
+        return "the value of an environment variable that is a key"
+    return ""
+
+
+def _check_environment(name: str, variable: str) -> None:
+    """Passwords in addresses that are not ours to look at before: errors of the client show them.
+
+    `variable` first; then those that Inspect reads where a provider has a fixed address.
+    """
+    first = name.partition("/")[0].upper().replace("-", "_")
+    others = (f"{first}_BASE_URL", *_ALSO_READ.get(first, ()), "INSPECT_EVAL_MODEL_BASE_URL")
+    for known in dict.fromkeys((variable, *others)):
+        parts = _split(os.getenv(known, "")) if known else None
+        if parts is not None and "@" in parts.netloc:
+            raise UserError(
+                f"model {name!r}: the address in {known} holds a user name or a password, which "
+                "messages of the client would show; take it out: keys have variables of their own"
+            )
+
+
+_ALSO_READ = {
+    "GROK": ("XAI_BASE_URL",),
+    "OPENAI": ("AZUREAI_OPENAI_BASE_URL", "AZURE_OPENAI_BASE_URL"),
+}
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None
 
 
 def _placeholder(name: str, keys: tuple[str, ...], address: str | None) -> str | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from probes.judge import parse
 from probes.judge.form import Ask, Outcome, Reply, Usage, Writing
@@ -102,7 +103,8 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
     reading = parse.read(ask, text, cut=stop == "max_tokens")
     return Reply(
         reading.outcome,
-        reading.values,
+        # again: JSON may spell a key with escapes, which are none in what it holds
+        _without_secrets(reading.values),
         text=reading.answer,
         # Where all of a reply is thinking, Inspect leaves it in the text as well.
         thinking=given or reading.thinking,
@@ -111,13 +113,24 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
     )
 
 
+def _without_secrets(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: redact(value)
+        if isinstance(value, str)
+        else _without_secrets(value)
+        if isinstance(value, Mapping)
+        else value
+        for name, value in values.items()
+    }
+
+
 def _whole(text: str) -> str:
     """`text` with a mark for halves of characters, which no file can hold and no API takes back."""
     return text.encode("utf-8", "replace").decode()
 
 
 def usage_of(output: ModelOutput) -> Usage:
-    """What the provider bills for one call."""
+    """What the provider says that one call used; only that it was one, where it says nothing."""
     used = output.usage
     if used is None:
         return Usage(calls=1)

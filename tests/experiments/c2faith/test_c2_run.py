@@ -247,6 +247,43 @@ class TestBehindAnApi:
             if path.is_file():
                 assert KEY.encode() not in path.read_bytes(), path
 
+    def test_a_key_that_good_replies_repeat_is_nowhere_in_the_run_folder(
+        self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        from fault_server import says, says_key
+
+        form = tmp_path / "prompts/c2_coverage.yaml"
+        path = self.judged(tmp_path, server, forms="c2_coverage")
+        told = yaml.safe_load(form.read_text())
+        told["fields"].insert(0, {"name": "rationale", "kind": "text"})
+        form.write_text(yaml.safe_dump(told))
+        said = '{"rationale": "KEY", "score": 1}'
+        server.plan[""] = [
+            says_key(f"My key is KEY. {said}", "KEY"),
+            says(said, served="a-version"),
+            says_key(f"<think>KEY</think>{said}", "KEY"),
+        ]
+        cache = tmp_path / "runs/c2/cache"
+        changes = [f"judge.cache={cache}", "judge.max_connections=1"]
+        ended = run(load_config(path, changes))
+        assert (ended.failures, ended.stopped) == ([], "")
+        assert f"Bearer {KEY}" in server.keys
+        index = Index.of(ended.run_dir)
+        judged = [r for key, _ in index.places() for r in index.records(key)]
+        served = sorted(r["served"] for r in judged)
+        assert served == ["a-version", "m-[OPENAI_API_KEY]", "m-[OPENAI_API_KEY]"]
+        for name in ("text", "thinking"):
+            assert sum("[OPENAI_API_KEY]" in r[name] for r in judged) == 2
+        for command in (["report"], ["show", "--item", judged[0]["item"]], ["status"]):
+            assert execute([command[0], str(ended.run_dir), *command[1:]]) == 0
+        kept = [p for p in ended.run_dir.rglob("*") if p.is_file()]
+        assert {"config.yaml", "report.html", "spend.main.jsonl", "spend.csv"} <= {
+            p.name for p in kept
+        }
+        assert [p for p in kept if cache in p.parents], "a reply without the key stays cached"
+        assert [p for p in kept if KEY.encode() in p.read_bytes()] == []
+        assert KEY not in "".join(capfd.readouterr())
+
     def test_what_failed_is_asked_again_and_nothing_else(self, tmp_path: Path, server: Any) -> None:
         from fault_server import fails, says
 
@@ -322,6 +359,8 @@ def test_a_run_folder_is_not_gone_on_with_under_another_config(tmp_path: Path, m
     ("judge", "expected"),
     [
         ({"base_url": f"http://me:{KEY}@host/v1"}, "base_url: holds a user name, a password"),
+        ({"base_url": f"http://host/v1#{KEY}"}, "base_url: holds a user name, a password"),
+        ({"base_url": f"http://host/{KEY}/v1"}, "base_url: holds the value of an environment"),
         ({"extra_body": {"a": [{"X-Api-Key": "0123"}]}}, "extra_body: 'X-Api-Key' is named like"),
         ({"extra_body": {"note": KEY}}, "extra_body: holds the value of an environment variable"),
     ],

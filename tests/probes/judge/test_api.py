@@ -32,6 +32,7 @@ from fault_server import (
 from interp.errors import UserError
 from probes.judge import providers
 from probes.judge.api import ApiJudge
+from probes.judge.charges import prompt_tokens
 from probes.judge.form import Ask, Field, Form, Reply, Usage, Writing
 from probes.judge.spend import Budget, BudgetSpent, Price, Spent
 
@@ -276,7 +277,8 @@ def test_an_interruption_keeps_what_was_answered(server):
     assert time.perf_counter() - began < 15
     # what was on its way may be billed
     parsed = {(f"coverage/{name}", "parsed", ONE) for name in "abcde"}
-    stopped = ("coverage/never", "stopped", Usage(calls=1))
+    put = prompt_tokens(asks(["never"])[0])
+    stopped = ("coverage/never", "stopped", Usage(1, put, me.max_tokens))
     assert {(s.ask, s.outcome, s.usage) for s in account.calls} == parsed | {stopped}
 
 
@@ -425,14 +427,18 @@ def test_no_key_in_anything_that_comes_back(server, tmp_path, home, caplog, capf
         "down": [echoes_key(500)],
         "text": [says(f"<think>{KEY}</think>the key is {KEY}")],
         "value": [says(GOOD.replace("fine", KEY), reasoning_content=KEY)],
+        "escaped": [says(GOOD.replace("fine", KEY.replace("-", "\\u002d")))],
+        "served": [says(GOOD, served=KEY)],
         "refusal": [says(None, refusal=KEY)],
         "filter": [fails(400, f"blocked {KEY}", "content_filter")],
     }
     caplog.set_level(logging.DEBUG)
     me = judge(server, cache=tmp_path / "cache")
     replies = ask_all(me, [*server.plan, "good"])
-    assert len(replies) == 7
-    assert replies["value"].values["rationale"] == "[OPENAI_API_KEY]"
+    assert len(replies) == 9
+    assert replies["served"].served == "[OPENAI_API_KEY]"
+    for name in ("value", "escaped"):
+        assert replies[name].values["rationale"] == "[OPENAI_API_KEY]"
     files = [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
     kept = [repr(replies), repr(me), str(me.settings), caplog.text, *capfd.readouterr()]
     kept += [f.read_bytes().decode("latin-1") for f in files]
@@ -482,6 +488,10 @@ def test_texts_are_written(server):
         ("openai/m", {"base_url": "10.0.0.1:80"}, "base_url must be http"),
         ("openai/m", {"base_url": f"http://me:{KEY}@h/v1"}, "the environment only"),
         ("openai/m", {"base_url": f"http://h/v1?key={KEY}"}, "the environment only"),
+        ("openai/m", {"base_url": f"http://h/v1#{KEY}"}, "the environment only"),
+        ("openai/m", {"base_url": f"http://h/{KEY}/v1"}, "variable that is a key; keys are read"),
+        ("openai/m", {"base_url": f"http://h/{KEY.replace('-', '%2D')}/v1"}, "that is a key"),
+        ("openai/m", {"base_url": "http://[h/v1"}, "base_url must be http"),
         ("openai/m", {"attempts": 0}, "attempts=0: at least 1"),
         ("openai/m", {"budget": Budget(max_cost=1.0)}, "has no price"),
     ],
@@ -493,6 +503,27 @@ def test_what_would_fail_at_the_first_call_fails_before_it(name, settings, messa
         ApiJudge(name, **settings)
     assert KEY not in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("vllm/m", "VLLM_BASE_URL"),
+        ("openai/m", "OPENAI_BASE_URL"),
+        ("openai-api/own-box/m", "OWN_BOX_BASE_URL"),
+        ("openai/azure/m", "AZUREAI_OPENAI_BASE_URL"),
+    ],
+)
+def test_a_password_in_an_address_of_the_environment_is_refused(name, variable, monkeypatch):
+    monkeypatch.setenv("OWN_BOX_API_KEY", KEY)
+    monkeypatch.setenv("AZUREAI_OPENAI_API_KEY", KEY)
+    monkeypatch.setenv(variable, "http://me:swordfish@127.0.0.1/v1")
+    with pytest.raises(UserError, match=f"address in {variable} holds a user name") as error:
+        ApiJudge(name)
+    assert "swordfish" not in str(error.value)
+    # a path may hold a key there: it is not written anywhere
+    monkeypatch.setenv(variable, f"http://127.0.0.1/{KEY}/v1")
+    assert KEY not in repr(ApiJudge(name))
 
 
 @pytest.mark.parametrize("missing", ["inspect_ai", "openai"])
