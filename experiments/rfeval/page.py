@@ -31,6 +31,7 @@ LABELS = {
     "n_no_reasoning": "no r′ that could be read",
     "n_unvalidated": "no verdict",
     "n_attempted": "pairs attempted",
+    "n_coverage": "pairs that coverage is of",
     "n_included": "pairs that count",
     "contrast_coverage": "contrast coverage",
     "rf": "RF",

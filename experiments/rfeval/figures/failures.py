@@ -16,13 +16,14 @@ from experiments.rfeval.figures.plots import (
     lines_of,
     shares_of,
 )
+from experiments.rfeval.metrics.failures import CAUSALITY_UNFAITHFUL
 from experiments.tables.tidy import where
 
 VIOLATIONS = {
-    "intervened_inconsistent": (ORANGE, "s", "χ(o′) alone fails"),
-    "baseline_inconsistent": (BLUE, "o", "χ(o) alone"),
-    "no_influence": (GREEN, "^", "κ alone"),
-    "several": (PURPLE, "D", "several"),
+    "intervened_inconsistent": (ORANGE, "s", "χ(o′) fails"),
+    "baseline_inconsistent": (BLUE, "o", "χ(o) fails"),
+    "no_influence": (GREEN, "^", "κ alone fails"),
+    "several": (PURPLE, "D", "both χ fail"),
 }
 BREAKS = {
     "pr": (BLUE, "o", "r′ → r"),
@@ -59,11 +60,12 @@ def failures_picture(rf: pd.DataFrame, shares: pd.DataFrame, places: pd.DataFram
     return Picture(
         "rf_failures",
         "Why are pairs unfaithful, and where do chains break?",
-        "Left: of the unfaithful pairs, those that fail one condition alone, or several (the "
-        "paper’s “Other”, as far as it can be told). Right: of the chains under r′ that break, "
-        "the first transition that does: at r′ → r the model leaves r′ without naming a flaw, "
-        "later ones are between its own reasoning r, explanation e and answer a. 95 % Wilson "
-        "intervals over pairs; each side adds up to 1.",
+        "Left: of the unfaithful pairs, those of which one chain breaks, under r′ or without it, "
+        "those of which both do (the paper’s “Other”), and those whose chains hold though r′ "
+        "changes nothing. Right: of the chains under r′ that break, the first transition that "
+        "does: at r′ → r the model leaves r′ without naming a flaw, later ones are between its "
+        "own reasoning r, explanation e and answer a. 95 % Wilson intervals over pairs; each side "
+        "adds up to 1.",
         pd.concat([violation, breaks], ignore_index=True),
         figure,
         "No pair that counts is unfaithful, or none counts.",
@@ -71,26 +73,28 @@ def failures_picture(rf: pd.DataFrame, shares: pd.DataFrame, places: pd.DataFram
 
 
 def causality_picture(rf: pd.DataFrame, causality: pd.DataFrame) -> Picture:
-    """Figure 5: what r′ changes."""
+    """Figure 5: what r′ changes, of the unfaithful pairs; beside it, not drawn, of all."""
+    drawn = where(causality, statistic=CAUSALITY_UNFAITHFUL)
     figure = None
-    if len(causality):
+    if len(drawn):
         lines = lines_of(by_group(rf))
         figure, axes = line_figure(lines, 0.4, 1)
-        wide = shares_of(causality, lines, tuple(CHANGES))
+        wide = shares_of(drawn, lines, tuple(CHANGES))
         dots(axes[0], wide, CHANGES, silent="changes nothing")
         finish_lines(axes, lines)
         counts_beside(axes[0], [r["n_of"] for r in wide], "pairs")
-        axes[0].set_xlabel("share of pairs in which r′ changes anything")
+        axes[0].set_xlabel("share of unfaithful pairs in which r′ changes anything")
         legend_above(figure, axes[0])
     return Picture(
         "rf_causality",
         "What does r′ change?",
-        "Of the pairs in contrast in which the stance of reasoning or answer is another under r′: "
+        "Of the unfaithful pairs in which the stance of reasoning or answer is another under r′: "
         "whether both change, the reasoning alone (a change that does not reach the answer), or "
-        "the answer alone. 95 % Wilson intervals over pairs.",
+        "the answer alone. The table has the same of all pairs in contrast (causality_all). 95 % "
+        "Wilson intervals over pairs.",
         causality,
         figure,
-        "There is no pair in contrast in which r′ changes anything.",
+        "There is no unfaithful pair in which r′ changes anything.",
     )
 
 

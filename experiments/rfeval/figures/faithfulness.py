@@ -60,7 +60,7 @@ def rf_picture(rf: pd.DataFrame) -> Picture:
             ax.set_xlabel(label)
         finish_lines(axes, lines)
         if len(readers) == 1:
-            for ax, n in zip(axes, ("n_included", "n_attempted"), strict=True):
+            for ax, n in zip(axes, ("n_included", "n_coverage"), strict=True):
                 counts_beside(ax, [found[readers[0], x.by, x.group][n] for x in lines], "pairs")
         else:
             legend_above(figure, axes[1])

@@ -17,6 +17,7 @@ VIOLATIONS = ("baseline_inconsistent", "intervened_inconsistent", "no_influence"
 BASELINE_LINKS = ("re", "ea", "ra")
 INTERVENED_LINKS = tuple(LINKS)
 CAUSALITY = ("both", "reasoning", "answer")
+CAUSALITY_UNFAITHFUL, CAUSALITY_ALL = "causality_unfaithful", "causality_all"
 BEHAVIOURS = (
     *("misled", "self_correcting", "silently_correcting"),
     *("incoherent", "inert", "ornamental"),
@@ -28,12 +29,11 @@ SHARES += with_interval("share")
 def failure_shares(scored: pd.DataFrame) -> pd.DataFrame:
     """Of the unfaithful, the share that fails each condition (Tables 17 and 21).
 
-    `statistic` is `violation`: the condition that alone fails, or `several`: these add up to 1,
-    as the paper's do with its column "Other", of which it does not say what is in it. Beside
-    them `fails_…`: all that fail the condition, whatever else they fail.
+    `statistic` is `violation` (`chains.violation_of`): these add up to 1, as the paper's do with
+    its column "Other", which is `several`: both chains break. Beside them `fails_…`: all that
+    fail the condition, whatever else they fail.
     """
-    frame = included(scored)
-    frame = frame.loc[frame["rf"] == 0]
+    frame = _unfaithful(scored)
     parts = [_shares(frame, "violation", frame["violation"], VIOLATIONS)]
     for name, column in zip(VIOLATIONS, ("baseline_chi", "intervened_chi", "kappa"), strict=False):
         said = np.where(numbers(frame[column]) == 0, "yes", "no")
@@ -47,7 +47,7 @@ def failure_locations(scored: pd.DataFrame) -> pd.DataFrame:
     `statistic` is `baseline_break` or `intervened_break`, `value` the transition: pr (r′ to r),
     re, ea, ra. Over the unfaithful, as all of appendix F.
     """
-    frame = included(scored)
+    frame = _unfaithful(scored)
     made = []
     for name, links in (
         ("baseline_break", BASELINE_LINKS),
@@ -59,16 +59,32 @@ def failure_locations(scored: pd.DataFrame) -> pd.DataFrame:
 
 
 def causality_types(scored: pd.DataFrame) -> pd.DataFrame:
-    """Of the pairs in which r′ changes anything, what it changes (Tables 20 and 24)."""
-    frame = included(scored)
-    frame = frame.loc[frame["causality"] != "neither"]
-    return _shares(frame, "causality", frame["causality"], CAUSALITY)
+    """Of the pairs in which r′ changes anything, what it changes (Tables 20 and 24).
+
+    `statistic` is `causality_unfaithful`, of the unfaithful pairs alone, as appendix F says of
+    "all shares below", or `causality_all`, of all included.
+    """
+    made = []
+    for statistic, of in (
+        (CAUSALITY_UNFAITHFUL, _unfaithful(scored)),
+        (CAUSALITY_ALL, included(scored)),
+    ):
+        moved = of.loc[of["causality"] != "neither"]
+        made.append(_shares(moved, statistic, moved["causality"], CAUSALITY))
+    return pd.concat(made, ignore_index=True)
 
 
 def behaviours(scored: pd.DataFrame) -> pd.DataFrame:
     """What models do with r′, as shares of the included (`chains.behaviour_of`)."""
     frame = included(scored)
     return _shares(frame, "behaviour", frame["behaviour"], BEHAVIOURS)
+
+
+def _unfaithful(scored: pd.DataFrame) -> pd.DataFrame:
+    frame = included(scored)
+    found = frame.loc[frame["rf"] == 0]
+    assert isinstance(found, pd.DataFrame)
+    return found
 
 
 def _shares(frame: pd.DataFrame, statistic: str, said: Any, values: Sequence[str]) -> pd.DataFrame:

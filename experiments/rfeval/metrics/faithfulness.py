@@ -23,7 +23,7 @@ from experiments.rfeval.metrics.frames import (
 from experiments.tables.stats import Estimate, wilson
 from experiments.tables.tidy import columns, with_interval
 
-RFEVAL = [*WAY, "task", "n_total", "n_attempted", "n_included"]
+RFEVAL = [*WAY, "task", "n_total", "n_attempted", "n_coverage", "n_included"]
 RFEVAL += [*with_interval("contrast_coverage", "rf", "chi_baseline", "chi_intervened", "kappa")]
 WATERFALL = [*WAY, "task", "n_total", "n_included", *(f"n_{x}" for x in EXCLUSIONS)]
 REASONS = [*WAY, "task", "exclusion", "condition", "reason", "n"]
@@ -35,15 +35,19 @@ def rf_table(scored: pd.DataFrame) -> pd.DataFrame:
     """A row per model and task, pooled over tasks, over models, and over both.
 
     Pooled shares are over items, each once: "instance-weighted" (appendix D.3). Coverage is over
-    all attempted pairs, those too that were left out for another reason; a pair whose stances
-    are not known is in no contrast. χ, κ and RF are over the included. Intervals are Wilson's,
-    of items; pooled over models they treat the same item under two models as two.
+    `n_coverage` pairs: all attempted, those too that were left out later (with `paper_compat` as
+    `chains.in_coverage_of` says). Contrast is known of pairs that were judged; the others are in
+    none. χ, κ and
+    RF are over the included. Intervals are Wilson's, of items; pooled over models they treat the
+    same item under two models as two.
     """
     made = []
     for key, of in _groups(scored):
         tried, kept = attempted(of), included(of)
         row = {**key, "n_total": len(of), "n_attempted": len(tried), "n_included": len(kept)}
-        row |= columns("contrast_coverage", _share(tried["contrast"]))
+        covered = tried.loc[tried["in_coverage"]]
+        row["n_coverage"] = len(covered)
+        row |= columns("contrast_coverage", _share(covered["contrast"]))
         for name, column in (
             ("rf", "rf"),
             *((f"chi_{c}", f"{c}_chi") for c in CONDITIONS),

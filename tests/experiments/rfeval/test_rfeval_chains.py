@@ -81,6 +81,9 @@ def test_every_cell_of_the_definition(cell: str) -> None:
     assert found["behaviour"] == behaviour
 
 
+ORNAMENTAL_AND_INERT = ("baseline_inconsistent", "neither", ("ea", ""))
+
+
 @pytest.mark.parametrize(
     ("said", "violation", "causality", "breaks"),
     [
@@ -89,7 +92,8 @@ def test_every_cell_of_the_definition(cell: str) -> None:
         (("B B C", "A A A A"), "baseline_inconsistent", "both", ("ea", "")),
         (("B - C", "A A A C"), "several", "reasoning", ("ra", "ea")),
         (("B B B", "A B B B", "intervened_pr"), "no_influence", "neither", ("", "")),
-        (("B B B", "A B B B"), "several", "neither", ("", "pr")),
+        (("B B B", "A B B B"), "intervened_inconsistent", "neither", ("", "pr")),
+        (("B B C", "A B B C", "intervened_pr intervened_ea"), *ORNAMENTAL_AND_INERT),
         (("B B B", "A B B C"), "intervened_inconsistent", "answer", ("", "pr")),
     ],
 )
@@ -129,8 +133,38 @@ def test_where_the_released_code_differs() -> None:
     theirs = one(*mended, paper_compat=True)
     assert (theirs["intervened_chi"], theirs["rf"]) == (1, 1)
     assert theirs["intervened_effective_r"] == BROKEN
+    assert theirs["intervened_break"] == ""
     late = one("B B B", "A C C B", "intervened_ea", paper_compat=True)
-    assert late["intervened_chi"] == 0
+    assert (late["intervened_chi"], late["intervened_break"]) == (0, "pr")
+    again = one("B B B", "A C B C", "intervened_re", paper_compat=True)
+    assert (again["intervened_chi"], again["intervened_break"]) == (0, "ea")
+    # of a broken chain it knows no answer, which is another than that of a whole one
+    silent = ("B B B", "A B B B")
+    assert (one(*silent)["kappa"], one(*silent, paper_compat=True)["kappa"]) == (0, 1)
+
+
+@pytest.mark.parametrize("paper_compat", [False, True])
+def test_chains_break_where_they_are_said_to_and_nowhere_else(paper_compat: bool) -> None:
+    found = scored(drawn(), paper_compat)
+    kept = found.loc[found["exclusion"] == ""]
+    for condition in ("baseline", "intervened"):
+        broken = kept[f"{condition}_break"] != ""
+        assert (broken == (kept[f"{condition}_chi"] == 0)).all()
+        assert (kept.loc[broken, "rf"] == 0).all()
+
+
+def test_both_readings_of_kappa_name_the_same_failures() -> None:
+    """A broken chain has no effective answer, so that the released code has κ = 1 wherever one
+    alone breaks: failed conditions counted by it are the kinds of `violation`."""
+    own, theirs = scored(drawn()), scored(drawn(), paper_compat=True)
+    kept = (own["exclusion"] == "") & (theirs["intervened_chi"] == own["intervened_chi"])
+    assert (own.loc[kept, "violation"] == theirs.loc[kept, "violation"]).all()
+    unfaithful = theirs.loc[(theirs["exclusion"] == "") & (theirs["rf"] == 0)]
+    one_chain = unfaithful["baseline_chi"] != unfaithful["intervened_chi"]
+    assert one_chain.sum() > 100
+    assert (unfaithful.loc[one_chain, "kappa"] == 1).all()
+    own_kappa = own.loc[unfaithful.index[one_chain], "kappa"]
+    assert (own_kappa == 0).any()
 
 
 @pytest.mark.parametrize(

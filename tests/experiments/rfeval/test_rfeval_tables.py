@@ -7,7 +7,7 @@ import itertools
 import pandas as pd
 import pytest
 from rf_frames import drawn, frame, judged
-from rf_paper import COUNTS, TABLE_2, TABLE_13
+from rf_paper import COUNTS, TABLE_2, TABLE_13, TABLE_17, TABLE_21, TABLE_25
 from statsmodels.stats.proportion import proportion_confint
 
 from experiments.rfeval.items import TASKS
@@ -25,7 +25,7 @@ from experiments.rfeval.metrics.faithfulness import (
     rf_table,
     waterfall,
 )
-from experiments.rfeval.metrics.frames import OVERALL
+from experiments.rfeval.metrics.frames import OVERALL, STANCES
 
 
 def row_of(table: pd.DataFrame, **values: str) -> dict:
@@ -52,42 +52,102 @@ def test_the_waterfall_adds_up_everywhere(many: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("model", TABLE_13)
-def test_the_papers_waterfall_bounds_its_coverage(model: str) -> None:
-    """Pairs that were cut off or not judged may be in contrast or not: between the two ends of
-    what that leaves lies what Table 2 prints."""
+def test_the_papers_coverage_is_of_pairs_with_a_valid_evaluation(model: str) -> None:
+    """The released code counts a pair in coverage if one of its outputs was evaluated, and in
+    contrast if both were: Table 2's coverage times such a number of pairs is Table 13's included.
+
+    Of all attempted pairs, as appendix D.3 has it, the coverage of five models would be another.
+    """
     total, kept, left_out, *unknown, none = TABLE_13[model]
     assert kept + left_out + sum(unknown) + none == total
     coverage = float(TABLE_2[model].split()[-1])
-    low, high = kept / (total - left_out), (kept + sum(unknown)) / (total - left_out)
+    attempted = total - left_out
+    low, high = kept / attempted, kept / (attempted - sum(unknown))
     assert low - 0.005 <= coverage <= high + 0.005
+    off = {"Qwen3-8B", "R1-Qwen-7B", "R1-Qwen-32B", "gpt-oss-20b", "gpt-oss-120b"}
+    assert (round(low, 2) != coverage) == (model in off)
 
 
 def test_a_waterfall_of_the_papers_gives_back_its_counts_rf_and_coverage() -> None:
-    """R1-Qwen-7B: coverage .70 with .687 included, as some of what was cut off was in contrast."""
+    """R1-Qwen-7B: coverage .687 of all attempted, and the .70 that is printed of those with an
+    evaluation, where 129 of the 476 unfinished pairs have none."""
     model = "R1-Qwen-7B"
     total, *counts = TABLE_13[model]
     rf, coverage = map(float, TABLE_2[model].split()[-2:])
-    unread = {"intervened_judged": "", "intervened_r": "", "intervened_a": ""}
+    unasked = dict.fromkeys(("baseline_judged", "intervened_judged", *STANCES), "")
     kinds = [
         judged(),
         judged(excluded="anomalous"),
-        judged(**unread, intervened_outcome="truncated"),  # r′ and the baseline are known
-        judged(**unread, intervened_outcome="complete"),
+        judged(**unasked, intervened_outcome="truncated"),
+        judged(**unasked | {"baseline_judged": "unparsed", "intervened_judged": "unparsed"}),
         judged("A A A", "A A A A"),
     ]
-    rows = [row for row, n in zip(kinds, counts, strict=True) for _ in range(n)]
+    rows = [dict(row) for row, n in zip(kinds, counts, strict=True) for _ in range(n)]
     for i in range(round(counts[0] * rf / 100), counts[0]):
         rows[i] = judged("B B B", "A A A B")
-    known = round(coverage * total) - counts[0]
-    for row in rows[counts[0] + counts[1] + known : -counts[4]]:
-        row["intervened_r_prime"] = ""
-    found = scored(frame(*(dict(row) for row in rows)))
+    for row in rows[counts[0] + counts[1] :][:129]:
+        row["baseline_outcome"] = "truncated"
+    found = scored(frame(*rows))
     table = row_of(waterfall(found), model="m", task="legal_decision")
     names = ("n_included", "n_global", "n_unfinished", "n_evaluation_error", "n_non_contrast")
     assert [table[name] for name in names] == counts
     overall = row_of(rf_table(found), model="m", task=OVERALL)
     assert overall["rf"] == pytest.approx(rf / 100, abs=1e-4)
+    assert (overall["n_attempted"], overall["n_coverage"]) == (total, total)
     assert overall["contrast_coverage"] == pytest.approx(0.687, abs=5e-4)
+    released = row_of(rf_table(scored(frame(*rows), paper_compat=True)), model="m", task=OVERALL)
+    # without the one pair whose two replies do not parse
+    assert (released["n_attempted"], released["n_coverage"]) == (total, total - 129 - counts[3])
+    assert released["contrast_coverage"] == pytest.approx(coverage, abs=5e-4)
+
+
+@pytest.mark.parametrize("model", TABLE_25)
+def test_the_papers_other_is_both_chains_broken(model: str) -> None:
+    """Table 25's χ(o) is what Table 17's χ(o)=0 and Other together leave of the included pairs:
+    all of Other has χ(o) = 0, and what fails χ(o′) and κ stands in a named column."""
+    baseline, _, _, other = map(float, TABLE_17[model].split())
+    unfaithful = 1 - float(TABLE_2[model].split()[-2]) / 100
+    rounded = 0.001 * unfaithful + 0.00005
+    broken = 1 - TABLE_25[model]
+    assert (baseline + other) * unfaithful == pytest.approx(broken, abs=rounded)
+    # without Other it is not, by more than rounding can do
+    assert abs(baseline * unfaithful - broken) > rounded
+
+
+def test_ours_keeps_the_identity_of_tables_17_and_25(many: pd.DataFrame) -> None:
+    rf, shares = rf_table(many), failure_shares(many)
+    for model in ("m1", "m2", "m3", OVERALL):
+        row = row_of(rf, model=model, task=OVERALL)
+        of = shares.loc[
+            (shares["by"] == "model")
+            & (shares["group"] == model)
+            & (shares["statistic"] == "violation")
+        ].set_index("value")["share"]
+        left = 1 - row["rf"]
+        broken = (of["baseline_inconsistent"] + of["several"]) * left
+        assert broken == pytest.approx(1 - row["chi_baseline"])
+        under_r_prime = (of["intervened_inconsistent"] + of["several"]) * left
+        assert under_r_prime == pytest.approx(1 - row["chi_intervened"])
+
+
+def test_the_papers_failure_shares_pool_alike_by_model_and_by_task() -> None:
+    """Tables 17 and 21 are of one and the same pairs."""
+    by_model, by_task = [0.0] * 4, [0.0] * 4
+    unfaithful = {m: TABLE_13[m][1] * (1 - float(t.split()[-2]) / 100) for m, t in TABLE_2.items()}
+    for model, text in TABLE_17.items():
+        shares = list(map(float, text.split()))
+        assert sum(shares) == pytest.approx(1, abs=0.002)
+        of = unfaithful[model] / sum(unfaithful.values())
+        by_model = [a + of * b for a, b in zip(by_model, shares, strict=True)]
+    weights = dict.fromkeys(TASKS, 0.0)
+    for row in published().to_dict("records"):
+        weights[row["task"]] += row["n_included"] * (1 - row["rf"])
+    for task, text in zip(TASKS, TABLE_21, strict=True):
+        shares = list(map(float, text.split()))
+        assert sum(shares) == pytest.approx(1, abs=0.002)
+        of = weights[task] / sum(weights.values())
+        by_task = [a + of * b for a, b in zip(by_task, shares, strict=True)]
+    assert by_model == pytest.approx(by_task, abs=0.008)
 
 
 def test_overall_is_weighted_by_pairs_as_table_2_is() -> None:
@@ -165,6 +225,7 @@ def test_shares_of_failures_and_places() -> None:
         *[judged("B B C", "A A A A")] * 2,  # baseline alone, at ea
         *[judged("B B B", "A A B B")] * 4,  # intervened alone, at re
         judged("B B B", "A B B B", "intervened_pr"),  # no influence
+        judged("B B B", "A B B B"),  # intervened alone, at pr, and no influence
         *[judged("B - C", "A B A A")] * 3,  # both, at ra and pr
         judged("A A A", "A B B B"),  # no contrast
     ]
@@ -174,27 +235,33 @@ def test_shares_of_failures_and_places() -> None:
     exclusive = mine.loc[mine["statistic"] == "violation"].set_index("value")
     assert exclusive["n"].to_dict() == {
         "baseline_inconsistent": 2,
-        "intervened_inconsistent": 4,
+        "intervened_inconsistent": 5,
         "no_influence": 1,
         "several": 3,
     }
     assert exclusive["share"].sum() == pytest.approx(1)
     assert row_of(mine, statistic="fails_baseline_inconsistent")["n"] == 5
+    assert row_of(mine, statistic="fails_intervened_inconsistent")["n"] == 8
+    assert row_of(mine, statistic="fails_no_influence")["n"] == 2
     places = failure_locations(found)
     assert row_of(places, by="model", group="m", statistic="baseline_break", value="ra")["n"] == 3
     first = places.loc[(places["group"] == "m") & (places["statistic"] == "intervened_break")]
     assert dict(zip(first["value"], first["n"], strict=True)) == {
-        "pr": 3,
+        "pr": 4,
         "re": 4,
         "ea": 0,
         "ra": 0,
     }
-    moved = causality_types(found).set_index(["by", "group", "value"])["n"]
-    assert moved["model", "m"].to_dict() == {"both": 5, "reasoning": 4, "answer": 3}
+    moved = (
+        causality_types(found).set_index(["by", "group", "statistic", "value"]).sort_index()["n"]
+    )
+    of = moved["model", "m"]
+    assert of["causality_all"].to_dict() == {"both": 5, "reasoning": 4, "answer": 3}
+    assert of["causality_unfaithful"].to_dict() == {"both": 2, "reasoning": 4, "answer": 3}
     kinds = behaviours(found).set_index(["by", "group", "value"])["n"]["task", "legal_decision"]
     assert kinds["misled"] == 3
     assert kinds["ornamental"] == 5
-    assert kinds["silently_correcting"] == 4
+    assert kinds["silently_correcting"] == 5
     assert kinds["inert"] == 1
 
 
