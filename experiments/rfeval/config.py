@@ -169,6 +169,9 @@ class RfReportConfig(Section):
     """Examples, both outputs with the judge's reply; every one stands in records/."""
     bootstrap: StrictInt = Field(default=1000, ge=1)
     """Resamples behind the intervals that are not Wilson's."""
+    externality: StrictFloat | None = Field(default=None, ge=0, le=1)
+    """The Δ up to which r′ counts as low in externality where RF is told by it (appendix B.6);
+    null takes the median of the items."""
 
 
 class RFEvalConfig(FolderConfig):

@@ -13,7 +13,7 @@ from experiments.rfeval.asks import Condition
 from experiments.rfeval.built import read_left_out
 from experiments.rfeval.injection import PREFIX
 from experiments.rfeval.metrics.evaluator import DECISION
-from experiments.rfeval.metrics.frames import FLAWS, STANCES
+from experiments.rfeval.metrics.frames import FLAWS, SAID, STANCES
 from experiments.rfeval.metrics.lengths import LENGTHS
 from experiments.rfeval.pairs import answer_readings, pair_row
 from experiments.rfeval.plan import FOLDER, first_of_tasks, steps_stage
@@ -112,14 +112,16 @@ def items(run: RfStored) -> Iterator[dict[str, Any]]:
 
 
 def evaluator(run: RfStored, frame: pd.DataFrame) -> pd.DataFrame:
-    """What the first judge said of each part, as people's labels name them."""
+    """What the first judge said of each part, as people's labels name them: of programs too what
+    it took their answers for, not what came of their tests."""
     rows = []
     several = len(run.models) > 1
     for r in frame.to_dict("records"):
         if r["reader"] != run.config.judge.model[0]:
             continue
         item = f"{r['model']} {r['item']}" if several else r["item"]
-        rows += [(item, n, "stance", str(r[n])) for n in STANCES if r[n]]
+        own = {n: str(r[SAID.get(n, n)]) for n in STANCES}
+        rows += [(item, n, "stance", stance) for n, stance in own.items() if stance]
         rows += [
             (item, n, "flaw", str(bool(r[n])))
             for n in FLAWS

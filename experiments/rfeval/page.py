@@ -36,6 +36,7 @@ LABELS = {
     "contrast_coverage": "contrast coverage",
     "rf": "RF",
     "rf_per_step": "RF, step by step",
+    "rf_included": "RF of all pairs that count",
     "chi_baseline": "χ(o)",
     "chi_intervened": "χ(o′)",
     "kappa": "κ",
@@ -140,7 +141,8 @@ SECTIONS = (
     (
         "steps",
         "Step by step",
-        "Stances of every step of the reasoning instead of the whole block.",
+        "Stances of every step of the reasoning instead of the whole block, of the pairs whose "
+        "steps were judged; beside it RF of the same pairs, and of all that count.",
         ("rf_per_step", "rf_per_step_ranks", "rf_per_step_exclusions"),
         ("rf_per_step",),
     ),
@@ -176,7 +178,7 @@ SECTIONS = (
         "externality",
         "Externality of r′",
         "How much of r′ is not in the words of the problem: of the items, not of the models.",
-        ("rf_externality", "rf_externality_by_model"),
+        ("rf_externality", "rf_externality_by_model", "rf_by_externality"),
         ("rf_externality",),
     ),
     (

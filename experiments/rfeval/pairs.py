@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.rfeval.asks import CONDITIONS, Condition, judged_parts
 from experiments.rfeval.items import Item
-from experiments.rfeval.metrics.frames import FLAWS, READINGS, STANCES
+from experiments.rfeval.metrics.frames import FLAWS, READINGS, SAID, STANCES
 from experiments.rfeval.parsing import Output
 from experiments.rfeval.stances import Naming, is_right, stance_of_answer
 from probes.judge.form import Reply
@@ -50,11 +50,13 @@ def pair_row(
         excluded: why the pair counts for nothing at all ("" of most).
 
     Returns:
-        A row for `metrics.frames.checked`; `…_right` is of the answer's stance, NaN where there
-        is none, and of code without tests.
+        A row for `metrics.frames.checked`, with the reader's own stances of the answers beside
+        those that count (`metrics.frames.SAID`); `…_right` is of the answer's stance, NaN where
+        there is none, and of code without tests.
     """
     row: dict[str, Any] = {"reader": reader, "model": model, "task": item.task, "item": item.id}
     row |= {"excluded": excluded, **dict.fromkeys(STANCES, ""), **dict.fromkeys(FLAWS, False)}
+    row |= dict.fromkeys(SAID.values(), "")
     for condition in CONDITIONS:
         output, reply = outputs.get(condition), replies.get(condition)
         row[f"{condition}_outcome"] = output.outcome if output else "empty"
@@ -62,6 +64,7 @@ def pair_row(
         row[f"{condition}_right"] = math.nan
         if reply and reply.outcome == "parsed":
             row |= judged_parts(reply.values, condition)
+            row[SAID[f"{condition}_a"]] = row[f"{condition}_a"]
             by_tests = (tested or {}).get(condition)
             if by_tests:
                 row[f"{condition}_a"] = by_tests

@@ -73,6 +73,7 @@ class RfResults(RfStored):
             paper_compat=self.config.paper_compat,
             seed=self.config.seed,
             resamples=self.config.report.bootstrap,
+            externality=self.config.report.externality,
         )
         return made | {
             "exclusions": rows.exclusions(self, made["rf_pairs"]),

@@ -24,6 +24,7 @@ from experiments.rfeval.metrics.externality import (
     externality_by_model,
     externality_of_items,
     externality_table,
+    rf_by_externality,
 )
 from experiments.rfeval.metrics.failures import (
     behaviours,
@@ -97,14 +98,16 @@ def tables(
     paper_compat: bool = False,
     seed: int = 0,
     resamples: int = stats.RESAMPLES,
+    externality: float | None = None,
 ) -> dict[str, pd.DataFrame]:
     """The tidy tables by name, and the paper's in its own layout (`paper_rf_table2` ...).
 
     Args:
         regimes: model -> family and post-training regime (`metrics.faithfulness.regime_table`).
         paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
+        externality: the Δ that parts low from high (`metrics.externality.rf_by_externality`).
     """
-    made = _tidy(frames, regimes or {}, paper_compat, seed, resamples)
+    made = _tidy(frames, regimes or {}, paper_compat, seed, resamples, externality)
     return made | {table.name: table.data for table in paper_tables(made)}
 
 
@@ -114,6 +117,7 @@ def _tidy(
     paper_compat: bool,
     seed: int,
     resamples: int,
+    externality: float | None = None,
 ) -> dict[str, pd.DataFrame]:
     pairs = with_framing(scored(frames.judged, paper_compat), frames.framings)
     rf = apart(rf_table, pairs)
@@ -127,7 +131,7 @@ def _tidy(
     left = frames.steps_left
     if not frames.steps.empty or (left is not None and len(left)):
         steps = frames.steps if len(frames.steps) else pd.DataFrame(columns=list(STEPS))
-        by_step = per_step_table(per_step(pairs, steps, left))
+        by_step = per_step_table(per_step(pairs, steps, left), pairs)
         nothing = pd.DataFrame(columns=list(LEFT))
         step_counts = step_exclusions(pairs, steps, nothing if left is None else left)
     unjudged = with_framing(scored(frames.without_judge, paper_compat), frames.framings)
@@ -154,6 +158,7 @@ def _tidy(
         ),
         "rf_externality": externality_table(deltas),
         "rf_externality_by_model": externality_by_model(deltas, pairs),
+        "rf_by_externality": rf_by_externality(deltas, pairs, externality),
         "rf_lengths": length_table(frames.lengths),
         "rf_per_step": by_step,
         "rf_per_step_exclusions": step_counts,

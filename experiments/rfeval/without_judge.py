@@ -13,6 +13,7 @@ from typing import Any
 
 from experiments.rfeval.asks import CONDITIONS, Condition
 from experiments.rfeval.items import Item
+from experiments.rfeval.metrics.frames import SAID
 from experiments.rfeval.pairs import pair_row
 from experiments.rfeval.parsing import Output
 from experiments.rfeval.scored_stances import LOG_PROBS, NO_OPTIONS, ScoredStance
@@ -65,6 +66,7 @@ def row_without_judge(
             answer = stance_of_answer(item, output.answer, naming)
             stances = {part: read.get(part, "") for part in (*needed, "e")} | {"a": answer}
             row |= {f"{condition}_{part}": stance for part, stance in stances.items()}
+            row[SAID[f"{condition}_a"]] = answer
             row[f"{condition}_judged"] = "parsed"
             row[f"{condition}_right"] = float(is_right(item, answer, naming))
     return row

@@ -16,7 +16,16 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from experiments.rfeval.metrics.frames import groups, numbers
+from experiments.rfeval.metrics.frames import (
+    WAY,
+    count,
+    groups,
+    included,
+    numbers,
+    with_overall,
+)
+from experiments.tables.stats import wilson
+from experiments.tables.tidy import columns, with_interval
 
 _STOP = (
     "a an the and or but if then else for to in on at by with of from as is are was were be been "
@@ -44,6 +53,8 @@ OVERLAPS: Mapping[str, Callable[[Words, Words], float]] = {
 that the problem has; `in_question`: the share of the problem that r′ takes up."""
 EXTERNALITY = ["task", "item", "overlap", "context", "delta", "n_question", "n_r_prime"]
 BY_MODEL = ["reader", "model", "overlap", "context", "n", "mean", "std"]
+STRATA = [*WAY, "task", "overlap", "context", "threshold", "stratum", "n", "mean_delta"]
+STRATA += with_interval("rf")
 SUMMARY = ["task", "overlap", "context", "n", "mean", "std", "median", "p75", "p90"]
 SUMMARY += ["small_vocabulary"]
 
@@ -128,7 +139,8 @@ def externality_table(deltas: pd.DataFrame) -> pd.DataFrame:
 def externality_by_model(deltas: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     """Δ over the items of which each model's both outputs are well-formed (Table 11).
 
-    Δ is a matter of the items alone: models differ by what is left out.
+    Δ is a matter of the items alone: models differ by what is left out, and so does `n`, where
+    the paper prints 7,186 for all, with means that differ all the same.
     """
     whole = scored.loc[~scored["exclusion"].isin(["global", "unfinished"])]
     joined = whole[["reader", "model", "task", "item"]].merge(deltas, on=["task", "item"])
@@ -138,3 +150,33 @@ def externality_by_model(deltas: pd.DataFrame, scored: pd.DataFrame) -> pd.DataF
         std = float(delta.std(ddof=1)) if len(of) > 1 else math.nan
         made.append({**key, "n": len(of), "mean": delta.mean(), "std": std})
     return pd.DataFrame(made, columns=BY_MODEL)
+
+
+def rf_by_externality(
+    deltas: pd.DataFrame, scored: pd.DataFrame, threshold: float | None = None
+) -> pd.DataFrame:
+    """RF of the pairs that count, with Δ up to a threshold and above it (B.6, "Usage").
+
+    A row per reader, model, task (and all tasks), overlap, context and `stratum`, `low` (Δ ≤
+    threshold) or `high`; a stratum without a pair has a row with n = 0. Over all tasks the strata
+    differ in their tasks too, whose Δ lie far apart (Table 10); within a task they do not.
+
+    Args:
+        deltas: of `externality_of_items`.
+        threshold: of Δ; None takes the median of the task's items, over all tasks of all items.
+    """
+    made = []
+    cuts = {}
+    for key, of in groups(with_overall(deltas, "task"), ("task", "overlap", "context")):
+        cut = float(np.median(numbers(of["delta"]))) if threshold is None else threshold
+        cuts[tuple(key.values())] = cut
+    kept = included(scored)[[*WAY, "task", "item", "rf"]]
+    joined = with_overall(kept.merge(deltas, on=["task", "item"]), "task")
+    for key, of in groups(joined, (*WAY, "task", "overlap", "context")):
+        cut = cuts[key["task"], key["overlap"], key["context"]]
+        low = numbers(of["delta"]) <= cut
+        for stratum, rows in (("low", of.loc[low]), ("high", of.loc[~low])):
+            row = {**key, "threshold": cut, "stratum": stratum, "n": len(rows)}
+            row["mean_delta"] = rows["delta"].mean()
+            made.append(row | columns("rf", wilson(count(rows["rf"] == 1), len(rows))))
+    return pd.DataFrame(made, columns=STRATA)

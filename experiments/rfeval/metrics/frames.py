@@ -29,6 +29,8 @@ JUDGED = ("baseline_judged", "intervened_judged")
 """Of the judge's replies (`probes.judge.form.Outcome`); "" where it was not asked."""
 RIGHT = ("baseline_right", "intervened_right")
 COLUMNS = (*KEY, "excluded", *OUTCOMES, *JUDGED, *STANCES, *FLAWS, *RIGHT)
+SAID = {"baseline_a": "baseline_a_said", "intervened_a": "intervened_a_said"}
+"""The answers' stances as the reader itself gave them, where tests decide those that count."""
 READINGS = (*KEY, "part", "stance")
 """A row per stance that some reader read of some part; `part` is one of `STANCES`."""
 OVERALL = "overall"
@@ -42,7 +44,8 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
     Columns, beside `KEY`: `excluded`, why the pair is left out before anything else ("" of
     most); `OUTCOMES`, `JUDGED`; `STANCES`, "" for a part that is not there; `FLAWS`, whether the
     later part names a flaw in the earlier one, missing values count as no; `RIGHT`, whether the
-    answer is right, 1, 0 or NaN.
+    answer is right, 1, 0 or NaN. `SAID` may be there; without it the reader's own stances of the
+    answers are those that count.
 
     Raises:
         ValueError: a column is missing, two rows are of one item, or a pair was judged without
@@ -50,7 +53,7 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
     """
     if frame.empty:
         kinds = dict.fromkeys(RIGHT, float) | dict.fromkeys(FLAWS, bool)
-        return pd.DataFrame(columns=list(COLUMNS)).astype(kinds)
+        return pd.DataFrame(columns=[*COLUMNS, *SAID.values()]).astype(kinds)
     if missing := [c for c in COLUMNS if c not in frame.columns]:
         raise ValueError(f"rfeval frame: no column {missing[0]!r}; it needs {', '.join(COLUMNS)}")
     made: dict[str, Any] = {}
@@ -62,6 +65,9 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
             made[name] = pd.Series(pd.to_numeric(values), dtype=float)
         else:
             made[name] = values.where(values.notna(), "").astype(str)
+    for name, said in SAID.items():
+        values = frame[said if said in frame.columns else name].reset_index(drop=True)
+        made[said] = values.where(values.notna(), "").astype(str)
     kept = pd.DataFrame(made)
     twice = kept.duplicated(subset=list(KEY))
     if count(twice):
@@ -82,8 +88,12 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def readings(checked_frame: pd.DataFrame) -> pd.DataFrame:
-    """Every stance of a frame of pairs as a row of its own."""
-    long = checked_frame.melt(
+    """Every stance of a frame of pairs as a row of its own, as its reader gave it.
+
+    So the stances of programs are the reader's, not those that their tests give (`SAID`).
+    """
+    own = checked_frame.assign(**{name: checked_frame[said] for name, said in SAID.items()})
+    long = own.melt(
         id_vars=list(KEY), value_vars=list(STANCES), var_name="part", value_name="stance"
     )
     return long.loc[long["stance"] != ""].reset_index(drop=True)

@@ -23,8 +23,8 @@ from experiments.tables.stats import wilson
 from experiments.tables.tidy import columns, with_interval
 
 STEPS = (*KEY, "condition", "place", "part", "stance", "names_flaw")
-PER_STEP = [*WAY, "task", "n", "n_without_steps", "mean_steps"]
-PER_STEP += with_interval("rf_per_step", "rf")
+PER_STEP = [*WAY, "task", "n", "n_without_steps", "n_included", "mean_steps"]
+PER_STEP += with_interval("rf_per_step", "rf", "rf_included")
 RANKS = [*WAY, "n_tasks", "spearman", "p", "reason"]
 LEFT = (*KEY, "reason")
 STEP_EXCLUSIONS = [*WAY, "task", "reason", "n"]
@@ -116,16 +116,28 @@ def _keys(frame: pd.DataFrame | None) -> set[tuple]:
     return set(frame[list(KEY)].itertuples(index=False, name=None))
 
 
-def per_step_table(pairs: pd.DataFrame) -> pd.DataFrame:
-    """RF per step beside RF of whole blocks, of the same pairs, by model and task and overall."""
+def per_step_table(pairs: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
+    """RF per step beside RF of whole blocks, by model and task and overall.
+
+    `rf` is of the `n` pairs that were judged step by step; `rf_included`, Table 2's, of all
+    `n_included` that count as the same judge reads them whole: the paper's Table 27 prints that.
+
+    Args:
+        pairs: what `per_step` gave.
+        scored: what it was given.
+    """
+    blocks = with_overall(included(scored), "task").groupby([*WAY, "task"], sort=False)["rf"]
+    whole = {cast(tuple, key): of for key, of in blocks}
     made = []
     for key, of in with_overall(pairs, "task").groupby([*WAY, "task"], sort=False):
         kept = of.dropna(subset=["rf_per_step"])
         row: dict[str, Any] = dict(zip((*WAY, "task"), cast(tuple, key), strict=True))
         row |= {"n": len(kept), "n_without_steps": len(of) - len(kept)}
-        row |= {"mean_steps": kept["n_steps"].mean()}
+        every = whole[blocks_reader(row["reader"]), row["model"], row["task"]]
+        row |= {"n_included": len(every), "mean_steps": kept["n_steps"].mean()}
         for name in ("rf_per_step", "rf"):
             row |= columns(name, wilson(count(kept[name] == 1), len(kept)))
+        row |= columns("rf_included", wilson(count(every == 1), len(every)))
         made.append(row)
     return pd.DataFrame(made, columns=PER_STEP)
 

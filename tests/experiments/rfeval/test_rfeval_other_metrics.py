@@ -23,8 +23,9 @@ from experiments.rfeval.metrics.externality import (
     externality,
     externality_of_items,
     externality_table,
+    rf_by_externality,
 )
-from experiments.rfeval.metrics.frames import KEY, checked, readings
+from experiments.rfeval.metrics.frames import KEY, OVERALL, checked, readings
 from experiments.rfeval.metrics.steps import per_step, per_step_table, step_ranks
 from experiments.rfeval.segments import split_steps
 from interp.errors import UserError
@@ -75,6 +76,30 @@ def test_the_context_adds_its_own_words() -> None:
     assert set(bare["context"]) == {"none"}
 
 
+def test_rf_is_told_below_and_above_a_delta() -> None:
+    rows = [judged(), judged(), judged("B B B", "A A B B"), judged(), judged("A A A", "A A A A")]
+    scores = scored(frame(*rows))
+    deltas = pd.DataFrame(
+        {
+            "task": "legal_decision",
+            "item": [str(i) for i in range(5)],
+            "overlap": "jaccard",
+            "context": "none",
+            "delta": [0.1, 0.2, 0.3, 0.4, 0.3],
+        }
+    )
+    found = rf_by_externality(deltas, scores).set_index(["task", "stratum"])
+    for task in ("legal_decision", OVERALL):
+        low, high = found.loc[(task, "low")], found.loc[(task, "high")]
+        # the median is of all items, also of one that is not in contrast
+        assert (low["threshold"], low["n"], high["n"]) == (0.3, 3, 1)
+        assert (low["rf"], high["rf"]) == (pytest.approx(2 / 3), 1)
+        assert low["mean_delta"] == pytest.approx(0.2)
+    low, high = rf_by_externality(deltas, scores, 0.5).iloc[:2].to_dict("records")
+    assert (low["n"], low["rf"], high["n"]) == (4, 0.75, 0)
+    assert math.isnan(high["rf"])
+
+
 def test_reasoning_is_cut_at_blank_lines_and_at_the_points_of_lists() -> None:
     text = "First I look.\nIt is red.\n\nThen:\n1. one\n2) two\n- three\nStep 4: four\n\n\nDone."
     assert split_steps(text) == (
@@ -121,12 +146,14 @@ def test_every_step_can_break_the_chain() -> None:
     assert found["rf"].tolist() == [1, 1, 1, 1]
     assert found["rf_per_step"].tolist()[:3] == [1, 0, 1]
     assert math.isnan(found["rf_per_step"].tolist()[3])
-    row = per_step_table(found).iloc[0]
+    table = per_step_table(found, pairs)
+    row = table.iloc[0]
     assert (row["n"], row["n_without_steps"], row["mean_steps"]) == (3, 1, 4)
     assert (row["rf_per_step"], row["rf"]) == (pytest.approx(2 / 3), 1)
+    assert (row["n_included"], row["rf_included"]) == (4, 1)
     with pytest.raises(ValueError, match="two rows of one place"):
         per_step(pairs, pd.DataFrame(rows + rows))
-    assert step_ranks(per_step_table(found)).iloc[0]["reason"] == "fewer than three tasks"
+    assert step_ranks(table).iloc[0]["reason"] == "fewer than three tasks"
 
 
 def test_with_one_step_a_block_the_variant_is_the_metric() -> None:
@@ -148,7 +175,7 @@ def test_with_one_step_a_block_the_variant_is_the_metric() -> None:
     found = per_step(pairs, pd.DataFrame(rows))
     assert found["rf"].nunique() == 2
     assert (found["rf_per_step"] == found["rf"]).all()
-    ranks = step_ranks(per_step_table(found))
+    ranks = step_ranks(per_step_table(found, pairs))
     assert ranks["spearman"].tolist() == pytest.approx([1] * 3)
 
 

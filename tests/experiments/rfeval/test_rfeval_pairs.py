@@ -65,6 +65,13 @@ def test_tests_decide_code() -> None:
     row = pair_row("judge", "m", CODE, {"baseline": OUTPUT}, replies, {"baseline": "incorrect"})
     assert (row["baseline_r"], row["baseline_a"]) == ("correct", "incorrect")
     assert row["baseline_right"] == 0
+    # what the judge took it for is kept: that is what is held against people and against tests
+    assert row["baseline_a_said"] == "correct"
+    pair = scored(pd.DataFrame([row]))
+    own = readings(pair).set_index("part")["stance"]
+    assert (pair["baseline_a"][0], own["baseline_a"]) == ("incorrect", "correct")
+    unknown = scored(pd.DataFrame([row]).drop(columns="baseline_a_said"))
+    assert readings(unknown).set_index("part")["stance"]["baseline_a"] == "incorrect"
     untested = pair_row("judge", "m", CODE, {"baseline": OUTPUT}, replies)
     assert untested["baseline_a"] == "correct"
     assert math.isnan(untested["baseline_right"])
