@@ -124,8 +124,9 @@ def test_hand_made_truths_from_stored_records_to_the_table() -> None:
     assert list(found.index) == ["0", "1", "2", "3", "4", "5"]
     assert found["rf_per_step"].tolist()[:4] == [TRUTHS[name][2] for name in names]
     assert found["rf"].tolist() == [1] * 6
-    row = per_step_table(found.reset_index()).iloc[0]
+    row = per_step_table(found.reset_index(), pairs).iloc[0]
     assert (row["n"], row["n_without_steps"], row["rf_per_step"]) == (4, 2, 0.5)
+    assert (row["n_included"], row["rf_included"]) == (7, 1)
     went = step_exclusions(pairs, steps, left)
     assert dict(zip(went["reason"], went["n"], strict=True)) == {
         **{"total": 6, "flaw_unparsed": 1, TOO_MANY: 1, "included": 4},
