@@ -201,7 +201,8 @@ class RFEvalConfig(FolderConfig):
     judge: RfJudgeConfig
     per_step: PerStepConfig = PerStepConfig()
     naming: Naming = "letters"
-    """What options are called among the stances: by letters, or as in the paper's Table 15."""
+    """What options are called among the stances: letters, or words where the paper's Table 15 has
+    words (`stances.Naming`)."""
     prompts: StrictStr | None = None
     """A folder of your own prompt files, over the shipped ones."""
     log_probs: StrictBool = True

@@ -159,6 +159,21 @@ def exclusions(run: RfStored, pairs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(frame.groupby(names, sort=False)["n"].sum()).reset_index()
 
 
+def tests(run: RfStored) -> pd.DataFrame:
+    """How many outputs of code came to what in their tests.
+
+    `test_broken` and `not_run` say nothing of an answer: its stance is the judge's.
+    """
+    names = ["model", "task", "condition", "outcome"]
+    rows = [
+        (key[0], run.items[key[1]].task, condition, outcome, 1)
+        for key, outcomes in run.test_outcomes.items()
+        for condition, outcome in outcomes.items()
+    ]
+    frame = pd.DataFrame(rows, columns=[*names, "n"])
+    return pd.DataFrame(frame.groupby(names, sort=False)["n"].sum()).reset_index()
+
+
 def usage(run: RfStored) -> pd.DataFrame:
     """Calls and tokens of every judge, by form."""
     rows = [

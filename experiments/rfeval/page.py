@@ -249,7 +249,7 @@ def render(found: Found, drawn: Sequence[Picture]) -> str:
     told |= {"inside": signs_told(where(tables["rf_inside_signs"], reader=reader))}
     sections = _sections(made, figures, told)
     shown = {name for section in sections for name in section["tables"]}
-    shown |= {"rf_exclusion_reasons", "exclusions", "usage", "spend"} & set(made)
+    shown |= {"rf_exclusion_reasons", "exclusions", "rf_tests", "usage", "spend"} & set(made)
     config = found.config
     pairs = [pair_view(e, config.paper_compat) for e in found.examples(config.report.pairs)]
     return render_page(

@@ -6,7 +6,9 @@ ids (`interp.responses.split_response`): what that cut gives goes into `componen
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -33,6 +35,9 @@ _SPECIAL = re.compile(r"<\|(?:end|return|im_end|eot_id|endoftext)\|>|</s>|<｜en
 _BLOCK = re.compile(rf"{_OPEN}(.*?){_CLOSE}", re.I | re.S)
 _TAGGED = re.compile(r"(?:<|\[)answer(?:>|\])\s*(.*?)(?:<|\[)/answer(?:>|\])", re.I | re.S)
 _CODE = re.compile(r"```(?:python|py|cpp)\b[^\n]*\n?(.*?)```", re.I | re.S)
+_FENCE = re.compile(r"```([\w+#.-]*)[ \t]*\n(.*?)```", re.S)
+_PROSE = ("", "text", "txt", "plaintext", "markdown", "md", "latex", "tex", "math")
+"""What a fence may be marked with and still hold no program."""
 _LABEL = re.compile(
     r"(?:\*\*\s*)?\b(?:final\s*answer|answer|decision)(?:\s*\*\*)?\s*:(?:\s*\*\*)?\s*", re.I
 )
@@ -98,7 +103,8 @@ def parse_output(
         finished: False where the token limit ended it.
         paper_compat: as the authors' released code does it: what holds no Latin letter counts
             as not there (`<answer>42</answer>`, a reasoning of figures), after a label
-            `answer: a rectangle` is the choice "a", and a reasoning without an end is none.
+            `answer: a rectangle` is the choice "a", a reasoning without an end is none, and
+            programs are searched for labels like prose.
     """
     text = _plain_marks(text)
     if thinking == "unmarked":
@@ -139,13 +145,15 @@ def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
     A tag `<answer>` counts before anything else; then, of all labels ("Answer:", "Final Answer:",
     "Decision:"), phrases "the correct answer is **…**", `\\boxed{…}` and code blocks, the one
     that ends last; and where there is none of these, the last sentence "the answer is …" (ours).
-    Where nothing is left beside the answer, the same is looked for inside it.
+    Where nothing is left beside the answer, the same is looked for inside it. Programs are not
+    looked into (`answer: int = 0` is no label).
     """
+    program = False
     tagged = next((m for m in _TAGGED.finditer(text) if m[1].strip() or paper_compat), None)
     if tagged:
         answer, rest = tagged[1].strip(), text[: tagged.start()] + text[tagged.end() :]
     else:
-        found = list(_candidates(text))
+        found = _candidates(text, paper_compat)
         if not found and not paper_compat:
             # nothing is marked: what is said in so many words
             found = [_Candidate(m[1].strip(), m.start(), m.end()) for m in _STATED.finditer(text)]
@@ -153,9 +161,11 @@ def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
             return text.strip(), ""
         last = max(found, key=lambda c: c.end)
         answer, left = _short(last, paper_compat)
+        program = last.program and not paper_compat
         rest = text[: last.start] + left + text[last.end :]
     rest = rest.strip()
-    if answer and not rest and (inside := list(_candidates(answer))):
+    inside = [] if rest or program else _candidates(answer, paper_compat, whole=True)
+    if inside:
         last = max(inside, key=lambda c: c.end)
         rest = (answer[: last.start] + answer[last.end :]).strip()
         answer = last.text
@@ -169,9 +179,51 @@ class _Candidate:
     end: int
     """Of all that goes with it: label, box, fence."""
     labelled: bool = False
+    program: bool = False
 
 
-def _candidates(text: str) -> Iterator[_Candidate]:
+def _candidates(text: str, paper_compat: bool, *, whole: bool = False) -> list[_Candidate]:
+    """What may be the answer in a text; nothing that stands inside a program, but in paper_compat.
+
+    Args:
+        whole: whether the text may itself be a program, its fence taken off.
+    """
+    found = list(_marked(text))
+    if paper_compat:
+        return found
+    if whole and "```" not in text and _is_program(text):
+        return []
+    programs = [
+        (m.start(), m.end())
+        for m in _FENCE.finditer(text)
+        if m[1].lower() not in _PROSE or _is_program(m[2])
+    ]
+    return [c for c in found if not any(start < c.start < end for start, end in programs)]
+
+
+def _is_program(text: str) -> bool:
+    """Whether a text is Python that does something; a line `Answer: B` is Python, too."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(isinstance(s, _STATEMENTS) or _calls(s) for s in body)
+
+
+_STATEMENTS = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
+    *(ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Return),
+)
+
+
+def _calls(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign):
+        return isinstance(statement.value, ast.Call)
+    return False
+
+
+def _marked(text: str) -> Iterator[_Candidate]:
     for label in _LABEL.finditer(text):
         boundary = _BOUNDARY.search(text, label.end())
         end = boundary.start() if boundary else len(text)
@@ -184,7 +236,7 @@ def _candidates(text: str) -> Iterator[_Candidate]:
     for pattern in (_PHRASE, _CODE):
         for found in pattern.finditer(text):
             if inner := found[1].strip():
-                yield _Candidate(inner, found.start(), found.end())
+                yield _Candidate(inner, found.start(), found.end(), program=pattern is _CODE)
     for start, end, inner in boxes(text):
         if inner:
             yield _Candidate(inner, start, end)

@@ -77,6 +77,7 @@ class RfResults(RfStored):
         )
         return made | {
             "exclusions": rows.exclusions(self, made["rf_pairs"]),
+            "rf_tests": rows.tests(self),
             "usage": rows.usage(self),
             "spend": spend_table(self.calls),
         }

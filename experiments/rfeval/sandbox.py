@@ -2,8 +2,10 @@
 
 Linux namespaces and limits: no network; of the file system the interpreter and its packages,
 read-only, and an empty folder in memory; no process but its own, none of this process's
-environment, no capability; bounded time, memory, output and number of processes. Where the
-machine does not allow that, nothing is run: there is no weaker way to fall back on.
+environment or keyrings, no capability; bounded time, memory, output and number of processes. Memory
+that no process would be charged with cannot be had (a filter of system calls), but for what stands
+unread in sockets and pipes, some 200 kB a descriptor. Where the machine does not allow all that,
+nothing is run: there is no weaker way to fall back on.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from experiments.rfeval.stances import CORRECT, INCORRECT
 from interp.errors import UserError
 
 _INSIDE = Path(__file__).with_name("sandbox_inside.py")
+_HARNESS = Path(__file__).with_name("sandbox_harness.py")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32")
 _GRACE = 10.0
 """Seconds that laying out and ending may take beside the program's own."""
@@ -39,6 +42,7 @@ Outcome = Literal[
     "process_limit",
     "output_limit",
     "killed",  # by a signal
+    "test_broken",  # the item's own test does not run here, whatever the program
 ]
 
 
@@ -77,7 +81,7 @@ class TestRun:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of all tests of an item, up to the first that failed."""
+    """What came of all tests of an item, up to the first that was not passed."""
 
     runs: tuple[TestRun, ...]
     n_tests: int
@@ -88,7 +92,10 @@ class Report:
 
     @property
     def stance(self) -> str:
-        """Of the final answer: "correct" if every public test passes (RFEval, §4.1)."""
+        """Of the final answer: "correct" if every public test passes (RFEval, §4.1); "" where
+        the item's own test does not run here, which says nothing of the answer."""
+        if any(r.outcome == "test_broken" for r in self.runs):
+            return ""
         return CORRECT if self.passed else INCORRECT
 
 
@@ -139,27 +146,43 @@ def _run(tests: CodeTests, case: TestCase, code: str, limits: Limits) -> TestRun
     nonce = secrets.token_hex(16)
     found = _inside(tests.kind, code, tests.context, case.input, nonce, limits)
     outcome, detail = found["outcome"], found["err"].strip()
+    told = {} if tests.kind == "stdin" else _told(found["out"], nonce)
+    if tests.kind == "ds1000" and "ready" not in told:
+        # the program had not begun
+        detail = f"{'' if outcome == 'ended' else outcome} {detail[-480:]}".strip()
+        return TestRun("test_broken", detail, found["seconds"])
+    if "broken" in told:
+        return TestRun("test_broken", told["broken"][-500:], found["seconds"])
     if outcome == "ended" and found["exit"] != 0:
         # what Python makes of a limit that the kernel holds it to
-        told = {"MemoryError": "memory_limit", "File too large": "output_limit"}
-        outcome = next((name for said, name in told.items() if said in detail), "error")
+        limit = {"MemoryError": "memory_limit", "File too large": "output_limit"}
+        outcome = next((name for said, name in limit.items() if said in detail), "error")
     elif outcome == "ended":
-        outcome, detail = _judged(tests, case, found["out"], nonce, detail)
+        outcome, detail = _judged(tests, case, found["out"], told, detail)
     return TestRun(cast(Outcome, outcome), detail[-500:], found["seconds"])
 
 
+def _told(out: str, nonce: str) -> dict[str, Any]:
+    """What the harness said, by word."""
+    told = {}
+    for line in out.splitlines():
+        try:
+            by, word, value = json.loads(line)
+        except (ValueError, TypeError):
+            continue
+        if by == nonce:
+            told[word] = value
+    return told
+
+
 def _judged(
-    tests: CodeTests, case: TestCase, out: str, nonce: str, err: str
+    tests: CodeTests, case: TestCase, out: str, told: dict[str, Any], err: str
 ) -> tuple[Outcome, str]:
     if tests.kind == "stdin":
         if same_output(out, case.output):
             return "passed", ""
         return ("wrong_answer", f"gave {out[:300]!r}") if out.strip() else ("no_result", err)
-    try:
-        told, result = json.loads(out)
-    except (ValueError, TypeError):
-        told, result = "", None
-    if told != nonce:
+    if "result" not in told:
         return "no_result", err
     if tests.kind == "ds1000":
         return "passed", ""
@@ -167,6 +190,7 @@ def _judged(
         wanted = json.loads(case.output)
     except ValueError:
         wanted = case.output
+    result = told["result"]
     if same_value(result, wanted):
         return "passed", ""
     return "wrong_answer", f"gave {json.dumps(result)[:300]}"
@@ -214,6 +238,7 @@ def _inside(
         "context": context,
         "stdin": stdin,
         "nonce": nonce,
+        "harness": _HARNESS.read_text("utf-8"),
         "python": sys.executable,
         "read_only": _read_only(),
     }

@@ -13,11 +13,19 @@ from experiments.rfeval.parsing import boxes
 UNKNOWN = "I don't know"
 CORRECT, INCORRECT = "correct", "incorrect"
 Naming = Literal["letters", "paper"]
-"""`letters`: every option by its letter, as the authors' released code has it; `paper`: the words
-of Table 15, in which true and false of logical reasoning are "correct" and "incorrect"."""
+"""`letters`: every option by its letter, as the authors' released code has it; `paper`: by a word
+where Table 15 has words. True and false of logical reasoning are "correct" and "incorrect", as
+there; other options are called what the data call them, in lower case ("supports", "refutes" for
+Table 15's "supported", "rebutted"), and no item has its "maybe"."""
 _NAMED = ("table_reasoning", "context_understanding", "paper_review")
-"""Tasks whose options are short words that Table 15 names."""
+"""Tasks whose options are short words, as their stances are in Table 15."""
 _LETTER = re.compile(r"(?:option|choice)?\s*[(\[]?([A-Z])(?:[)\].:,]|\s*$|\s*[-–:]\s)", re.I)
+_SET_OFF = re.compile(r"(?<![\w'’.])(?<!\w\()([A-Z])(?=[)\].:,;](?:\W|$)|\s*$|\s*[-–/]\s)")
+_NEGATED = re.compile(
+    r"(?:\b(?:not|never|neither|nor|cannot)|n['’]t)"
+    r"(?:\s+(?:a|an|the|be|being|is|really|quite|simply|option|choice|answer))*[\s(\[:\"“]*$",
+    re.I,
+)
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}")
 
 
@@ -60,9 +68,10 @@ def is_right(item: Item, stance: str, naming: Naming = "letters") -> bool:
 def stance_of_answer(item: Item, answer: str, naming: Naming = "letters") -> str:
     """The stance of a parsed answer by matching alone: the reader that needs no model.
 
-    With options: the letter that the answer begins with, or the option whose words it is, or
-    the only one whose words it holds. Without: "correct" where its last number, or else its
-    words, are those of the gold answer. What matches nothing, or several, is `UNKNOWN`.
+    With options: the option whose words it is, or the letter that the answer begins with, or the
+    only option whose words it holds. Without: "correct" where its last number, or else its words,
+    are those of the gold answer. What matches nothing, or several, is `UNKNOWN`; so is what sets
+    the letter of another option off by a mark ("A, B"), or has a "not" before the words.
 
     Raises:
         ValueError: of code, which only its tests decide.
@@ -74,26 +83,47 @@ def stance_of_answer(item: Item, answer: str, naming: Naming = "letters") -> str
         return UNKNOWN
     if not item.options:
         return _free(item, said)
+    texts = dict(
+        zip(item.letters, (_words(_plain(option)) for option in item.options), strict=True)
+    )
+    same = [x for x, text in texts.items() if text == _words(said) and len(text) > 1]
     found = _LETTER.match(said)
     # "A" may be an article, "I" a numeral: a letter counts alone, or set off by a mark
-    if found and found[1].upper() in item.letters:
-        return stance_of_letter(item, found[1].upper(), naming)
-    texts = [_plain(option).casefold() for option in item.options]
-    words = said.casefold().rstrip(".")
-    fits = [x for x, text in zip(item.letters, texts, strict=True) if text.rstrip(".") == words]
-    fits = fits or _held(item, texts, words)
+    if not same and found and found[1].upper() in item.letters:
+        letter = found[1].upper()
+        clear = _agrees(item, letter, texts, said[found.end() :])
+        return stance_of_letter(item, letter, naming) if clear else UNKNOWN
+    fits = same or _held(item, texts, said)
     return stance_of_letter(item, fits[0], naming) if len(fits) == 1 else UNKNOWN
 
 
-def _held(item: Item, texts: list[str], words: str) -> list[str]:
-    """The options whose words stand in the answer, less those that stand inside another."""
-    held = {
-        letter: text
-        for letter, text in zip(item.letters, texts, strict=True)
-        if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", words)
+def _agrees(item: Item, letter: str, texts: dict[str, str], rest: str) -> bool:
+    """Whether what follows a letter, or surrounds its words, names no other option."""
+    words = _words(rest.lstrip(" -–:).]"))
+    if any(words == text for x, text in texts.items() if x != letter and text != texts[letter]):
+        return False
+    at = rest.casefold().find(texts[letter])
+    # an option may itself hold a letter: "D: vitamin C"
+    others = rest[:at] + " " + rest[at + len(texts[letter]) :] if at >= 0 else rest
+    return not any(m[1] != letter and m[1] in item.letters for m in _SET_OFF.finditer(others))
+
+
+def _held(item: Item, texts: dict[str, str], said: str) -> list[str]:
+    """The options whose words stand in the answer, less those that stand inside another.
+
+    None where one of them is denied, or where it goes with another's letter.
+    """
+    words = _words(said)
+    places = {
+        letter: [m.start() for m in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", words)]
+        for letter, text in texts.items()
     }
+    held = {x: texts[x] for x, found in places.items() if found}
     # "not enough info" also holds "no" as a word nowhere, but "not guilty" holds "guilty"
-    return [x for x, t in held.items() if not any(t != o and t in o for o in held.values())]
+    kept = [x for x, t in held.items() if not any(t != o and t in o for o in held.values())]
+    if any(_NEGATED.search(words[:at]) for x in kept for at in places[x]):
+        return []
+    return kept if all(_agrees(item, x, texts, said) for x in kept) else []
 
 
 def _free(item: Item, said: str) -> str:
@@ -103,8 +133,11 @@ def _free(item: Item, said: str) -> str:
         if number is None:
             return UNKNOWN
         return CORRECT if number == gold[0].canonical else INCORRECT
-    same = said.casefold().rstrip(".") == _plain(item.answer).casefold().rstrip(".")
-    return CORRECT if same else INCORRECT
+    return CORRECT if _words(said) == _words(_plain(item.answer)) else INCORRECT
+
+
+def _words(plain: str) -> str:
+    return plain.casefold().rstrip(".")
 
 
 def _plain(text: str) -> str:

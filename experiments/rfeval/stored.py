@@ -49,6 +49,8 @@ class RfStored:
     written: Mapping[PairKey, Mapping[Condition, Record]]
     """The records of outputs without ids and texts."""
     tested: Mapping[PairKey, Mapping[Condition, str]]
+    test_outcomes: Mapping[PairKey, Mapping[Condition, str]]
+    """What the tests of code came to: `sandbox.Outcome`, or `not_run`."""
     log_probs: Mapping[PairKey, Mapping[Condition, list[ScoredStance]]]
     judged: Mapping[str, Mapping[PairKey, Mapping[Condition, Record]]]
     """Judge -> the records of its judgements without texts."""
@@ -77,6 +79,7 @@ class RfStored:
         written: dict[PairKey, dict[Condition, Record]] = defaultdict(dict)
         outputs: dict[PairKey, dict[Condition, Output]] = defaultdict(dict)
         tested: dict[PairKey, dict[Condition, str]] = {}
+        came_to: dict[PairKey, dict[Condition, str]] = {}
         log_probs: dict[PairKey, dict[Condition, list[ScoredStance]]] = {}
         judged: dict[str, dict[PairKey, dict[Condition, Record]]] = defaultdict(dict)
         by_step, inside = StepJudgements(), []
@@ -89,6 +92,7 @@ class RfStored:
                     written[key][r["variant"]] = _short(r)
             elif unit.stage == TESTS:
                 tested[key] = {r["condition"]: r["stance"] for r in unit.records}
+                came_to[key] = {r["condition"]: r["outcome"] for r in unit.records}
             elif unit.stage == LOG_PROBS:
                 log_probs[key] = {
                     c: [_scored(r) for r in unit.records if r["condition"] == c] for c in CONDITIONS
@@ -115,6 +119,7 @@ class RfStored:
             {key: outputs[key] for key in keys},
             written,
             tested,
+            came_to,
             log_probs,
             judged,
             by_step,

@@ -108,6 +108,38 @@ def test_an_answer_that_holds_everything_is_looked_into() -> None:
     assert split_answer(f"As follows. {code}")[1].startswith("```python")
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "answer: int = 0",
+        "answer: int = 0\nfor i in range(3):\n    answer += i\n\nprint(answer)",
+        "def f():\n    # the correct answer is **B**, \\boxed{C}\n    return 1",
+    ],
+)
+def test_a_program_is_not_searched_for_labels(program: str) -> None:
+    fenced = f"```python\n{program}\n```"
+    assert split_answer(fenced) == ("", program)
+    assert split_answer(f"<answer>{fenced}</answer>") == ("", program)
+    assert split_answer(f"Here.\n\n{fenced}\n\nIt runs.")[1] == program
+    assert split_answer(f"Answer: B\n\nNot this:\n```java\n{program}\n```")[1] == "B"
+    # the authors' released code reads on inside
+    assert split_answer(fenced, paper_compat=True)[1] != program
+
+
+def test_a_program_without_a_mark_of_its_language_is_one_too() -> None:
+    program = "answer: int = 0\nprint(answer)"
+    assert split_answer(f"<answer>{program}</answer>") == ("", program)
+    assert split_answer(f"```\n{program}\n```")[1] == ""
+    # Python, too, and none that does something
+    assert split_answer("```\nAnswer: B\n```")[1] == "B"
+    assert split_answer("<answer>Yes\nAnswer: B</answer>") == ("Yes", "B")
+
+
+def test_an_answer_by_a_label_or_a_box_is_looked_into() -> None:
+    assert split_answer("Answer: \\boxed{B}") == ("", "B")
+    assert split_answer("Answer: The correct answer is **B**") == ("", "B")
+
+
 def test_an_empty_tag_is_passed_over() -> None:
     assert split_answer("<answer></answer> Answer: B")[1] == "B"
 

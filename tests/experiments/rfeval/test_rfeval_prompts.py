@@ -51,6 +51,8 @@ def item(task: str = "legal_decision", **changes: Any) -> Item:
 
 LOGIC = item("logical_reasoning", options=("True", "False"), answer="B")
 TABLE = item("table_reasoning", options=("supports", "not enough info", "refutes"), answer="C")
+YES_NO = item("context_understanding", options=("yes", "no"), answer="A")
+VITAMINS = item(options=("iron", "zinc", "calcium", "vitamin C"))
 NUMBER = item("mathematical_reasoning", options=(), answer="1,080")
 CODE = item("code_generation", options=(), answer="")
 
@@ -85,6 +87,20 @@ def test_stance_sets_by_letter_and_as_the_paper_names_them() -> None:
         (item(), "A man is guilty", "B"),
         (item(), "D", UNKNOWN),
         (item(), "", UNKNOWN),
+        (item(), "B) Guilty, as he ran. E.g. the seller saw him.", "B"),
+        (item(), "B: because A is wrong", "B"),
+        (item(), "Guilty (B)", "B"),
+        (VITAMINS, "D: vitamin C.", "D"),
+        (VITAMINS, "It is vitamin C.", "D"),
+        (YES_NO, "B: No, it does not.", "B"),
+        (TABLE, "B: Not enough info.", "B"),
+        *((item(), said, UNKNOWN) for said in ("(A) or (B)", "A, B", "A/B", "A and B", "A. B. C.")),
+        *((item(), said, UNKNOWN) for said in ("not B", "B, not A", "A: guilty", "guilty: A")),
+        *(
+            (YES_NO, said, UNKNOWN)
+            for said in ("A - no, B", "not yes", "It isn't a yes", "Yes (B)")
+        ),
+        *((TABLE, said, UNKNOWN) for said in ("not supports", "does not refutes")),
         (NUMBER, "It is 1080.", "correct"),
         (NUMBER, "$1{,}080$ apples", "correct"),
         (NUMBER, "12 times 9 is 108", "incorrect"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -179,55 +181,78 @@ def test_neither_files_nor_environment_nor_processes_of_the_run_are_there(
     assert tmp_path.parts[2] not in said
 
 
-FUNCTION = CodeTests("functional", (TestCase("[3, 1]\n2", "[1.5, [true]]"),))
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        (
-            "class Solution:\n  def f(self, xs: List[int], k: int): return [xs[0] / k, [True]]",
-            "passed",
-        ),
-        (
-            "def h(x): return x\ndef f(xs, k):\n  print('hm')\n  return (h(1.5), (True,))",
-            "passed",
-        ),
-        ("class Solution:\n  def f(self, xs, k): return [1.5, [1]]", "wrong_answer"),
-        ("class Solution:\n  def f(self, xs): return [1.5, [True]]", "error"),
-        ("print('[1.5, [true]]')", "error"),
-        ("import os\ndef f(xs, k): os._exit(0)", "no_result"),
-        ("import os\nos.write(1, b'[\"\", [1.5, [true]]]'); os._exit(0)", "no_result"),
-        ("def f(xs, k): return object()", "error"),
-    ],
-)
-def test_functions(code: str, expected: str) -> None:
-    assert outcome(code, FUNCTION) == expected
-
-
-CONTEXT = """
-exec_context = "x = test_input\\n[insert]\\n"
-def test_execution(solution):
-    space = {"test_input": 20}
-    exec(exec_context.replace("[insert]", solution), space)
-    assert space["result"] == 21
-def test_string(solution):
-    assert "for" not in solution
+SEGMENT = """
+import ctypes
+c = ctypes.CDLL(None, use_errno=True)
+c.shmat.restype = ctypes.c_void_p
+held = []
+for _ in range(16):
+    number = c.shmget(0, 2**25, 0o1600)
+    assert number >= 0, ctypes.get_errno()
+    at = c.shmat(number, None, 0)
+    ctypes.memset(at, 1, 2**25)
+    c.shmdt(ctypes.c_void_p(at))
+"""
+NAMELESS = """
+import os
+for _ in range(64):
+    file = os.memfd_create("x")
+    for _ in range(7):
+        os.write(file, b"y" * 2**20)
+"""
+DROPPED = """
+import mmap
+shared = mmap.mmap(-1, 2**25)
+shared[:] = b"y" * 2**25
+shared.madvise(mmap.MADV_DONTNEED)
 """
 
 
 @pytest.mark.parametrize(
-    ("code", "expected"),
+    "code",
     [
-        ("result = x + 1", "passed"),
-        ("result = x", "error"),
-        ("for _ in 'a': result = x + 1", "error"),
-        ("import os; os._exit(0)", "no_result"),
-        ("print('[1, true]'); raise SystemExit(0)", "no_result"),
+        SEGMENT,
+        NAMELESS,
+        DROPPED,
+        "open('/dev/zero', 'r+b')",
+        *(
+            f"import ctypes; assert ctypes.CDLL(None).{call} != -1"
+            for call in (
+                "msgget(0, 0o1600)",
+                "semget(0, 1, 0o1600)",
+                "syscall(425, 8, (ctypes.c_char * 120)())",  # io_uring_setup
+                "syscall(447, 0)",  # memfd_secret
+                "syscall(0x40000000 + 39)",  # getpid of another architecture
+            )
+        ),
     ],
 )
-def test_snippets_that_are_tested_by_their_context(code: str, expected: str) -> None:
-    assert outcome(code, CodeTests("ds1000", context=CONTEXT)) == expected
+def test_memory_that_no_process_holds_cannot_be_had(code: str) -> None:
+    assert tries(code) == "refused"
+
+
+def test_memory_of_its_own_can_be_had() -> None:
+    how = "flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS"
+    assert "done" in tries(f"import mmap; mmap.mmap(-1, 2**20, {how})[:] = b'y' * 2**20")
+
+
+def test_the_keyrings_of_the_caller_are_out_of_reach() -> None:
+    numbers = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}[platform.machine()]
+    add, request, keyctl = numbers
+    session = -3
+    key = ctypes.CDLL(None).syscall(add, b"user", b"planted", b"secret", 6, session)
+    if key == -1:
+        pytest.skip("this machine has no keyrings")
+    code = "import ctypes; c = ctypes.CDLL(None); assert c.syscall({}) != -1"
+    for call in (
+        f"{keyctl}, 11, {key}, (ctypes.c_char * 9)(), 9, 0",
+        f"{keyctl}, 10, {session}, b'user', b'planted', 0",
+        f"{request}, b'user', b'planted', None, {session}",
+        f"{add}, b'user', b'other', b'x', 1, {session}",
+    ):
+        assert tries(code.format(call)) == "refused"
+    assert tries("assert open('/proc/keys').read()") == "refused"
+    ctypes.CDLL(None).syscall(keyctl, 3, key)
 
 
 def test_outputs_and_values_are_compared_by_what_they_mean() -> None:
