@@ -212,7 +212,7 @@ class RFEvalConfig(FolderConfig):
     annotations: StrictStr | None = None
     """A CSV of people's labels of parts of outputs, which the readers are held against."""
     paper_compat: StrictBool = False
-    """Outputs taken apart and chains scored as the authors' released code does it."""
+    """Outputs taken apart, chains scored and coverage taken as the authors' released code does."""
     spend: SpendConfig = SpendConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
