@@ -41,6 +41,10 @@ SUBJECT, JUDGE = "planted:faithful", "planted:hint"
             "generate.backend: must be one of here, vllm,",
         ),
         ({"generate": {"endpoints": ["http://h/v1"]}}, "endpoints are of backend 'vllm-server'"),
+        (
+            {"generate": {"backend": "vllm-server", "endpoints": ["http://me:pass@h/v1"]}},
+            "generate.endpoints[0]: holds a user name, a password",
+        ),
         ({"generate": {"max_new_tokens": 0}}, "generate.max_new_tokens"),
         ({"judge": {"readings": ["scored"]}}, "judge.readings of RFEval is [generated]"),
         ({"judge": {"model": "api:gpt-4.1"}}, "'api:gpt-4.1' names no provider"),
