@@ -44,13 +44,15 @@ def by_replies(
     seen: Seen = "preceding",
     temperature: float = TEMPERATURE,
     failed: Mapping[str, str] = MappingProxyType({}),
+    draws: int = 1,
 ) -> Benchmark:
     """The benchmark with steps that a language model rewrote.
 
     Args:
         requests: of `rewrite_requests` for the same chains and settings.
         replies: the model's texts, by request id.
-        author, prompt, seen, temperature: how they were asked for, for the manifest.
+        author, prompt, seen, temperature, draws: how they were asked for, for the manifest; of
+            several draws each reply is the first that is a rewrite, or the last.
         failed: why there never will be a reply, by request id.
 
     Raises:
@@ -65,6 +67,8 @@ def by_replies(
         "prompt_sha256": prompt.sha256,
         "seen": seen,
         "temperature": temperature,
+        # what was written before a step could be asked for again says nothing of it
+        **({"draws": draws} if draws > 1 else {}),
     }
     return _whole(selection, sources, settings, limit, causal, left_out, how)
 

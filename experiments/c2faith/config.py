@@ -59,6 +59,9 @@ class PerturbConfig(Section):
     """Of the writer."""
     seen: Literal["preceding", "all"] = "preceding"
     """How much the writer sees before the step: one step, or all."""
+    draws: StrictInt = Field(default=3, ge=1)
+    """How often at most the writer is asked for one step, where what it wrote is refused
+    (unchanged, several lines …); once where its temperature is 0."""
     low: Share = 0.3
     high: Share = 0.9
     """The middle region, as shares of the chain."""

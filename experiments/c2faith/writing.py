@@ -16,7 +16,7 @@ from experiments.c2faith.chains import Selection
 from experiments.c2faith.config import C2FaithConfig
 from experiments.c2faith.prm800k import Source
 from experiments.c2faith.prompts import PlainPrompt, acausal_prompt
-from experiments.c2faith.rewrites import Request, rewrite_requests
+from experiments.c2faith.rewrites import Refused, Request, rewrite_of, rewrite_requests
 from experiments.c2faith.saved import Benchmark
 from experiments.config.api import API
 from experiments.config.judge import JudgeConfig
@@ -49,18 +49,26 @@ class Rewrite(Planned):
     task: str = TASK
 
     @property
+    def draw(self) -> int:
+        """Which draw of the step's rewriting it is, from 1."""
+        return self.ask.draw
+
+    @property
     def item(self) -> str:
         return self.ask.id
 
 
 @dataclass(frozen=True)
 class WritingPlan:
-    """Every step that a run still wants rewritten before its benchmark is whole."""
+    """Every step that a run still wants rewritten before its benchmark is whole: all of them, and
+    once that is done those whose rewriting was refused, draw by draw."""
 
     config: C2FaithConfig
     items: tuple[Rewrite, ...]
     given_up: Mapping[str, str]
     """Id -> why, of those that are not asked again."""
+    draw: int = 1
+    """Which draw all of them are."""
 
     @property
     def prepares(self) -> str:
@@ -78,9 +86,13 @@ class WritingPlan:
         index = Index.of(self.config.run_dir)
         left = [i for i in self.items if i.item not in self.given_up and not is_finished(index, i)]
         writer = self.config.perturb.writer
+        which = f" {writer}, draw {self.draw}" if self.draw > 1 else f" {writer}"
+        draws = most_draws(self.config)
+        more = f"            what is refused is asked for up to {draws} times in all"
         lines = [
             f"run folder  {self.config.run_dir}",
-            f"first       {len(left)} of {len(self.items)} steps are to be rewritten by {writer}",
+            f"first       {len(left)} of {len(self.items)} steps are to be rewritten by{which}",
+            *([more] if draws > 1 else []),
             "            what is judged is planned once they are there",
         ]
         asks: dict[str, list[Writing]] = {str(writer): [i.ask for i in left]}
@@ -120,8 +132,23 @@ def requests_of(config: C2FaithConfig, selection: Selection) -> tuple[PlainPromp
     return prompt, list(rewrite_requests(chains, settings, prompt, config.perturb.seen))
 
 
-def rewrites(config: C2FaithConfig, requests: Sequence[Request]) -> tuple[Rewrite, ...]:
-    """The units of the writer."""
+def most_draws(config: C2FaithConfig, kept: Benchmark | None = None) -> int:
+    """How often at most a step is asked for.
+
+    At temperature 0 the same would come again. A benchmark that was made before a step could be
+    asked for more than once stays as it is.
+    """
+    if config.perturb.temperature == 0:
+        return 1
+    if kept is not None and "draws" not in kept.made_of.get("replacement", {}):
+        return 1
+    return config.perturb.draws
+
+
+def rewrites(
+    config: C2FaithConfig, requests: Sequence[Request], draw: int = 1
+) -> tuple[Rewrite, ...]:
+    """The units of the writer, of one draw."""
     from experiments.judges import decides
 
     writer = config.perturb.writer
@@ -129,14 +156,9 @@ def rewrites(config: C2FaithConfig, requests: Sequence[Request]) -> tuple[Rewrit
     judge = writing_as(config)
     weights = None if writer.startswith(API) else fingerprint(writer, judge.revision)
     ids = UnitIds(schema=SCHEMA, seed=config.seed, weights=weights, **decides(writer, judge))
-    return tuple(
-        Rewrite(
-            writer,
-            Writing(r.id, r.prompt),
-            {STAGE: ids.of(prompt=r.prompt, ask=r.id)},
-        )
-        for r in requests
-    )
+    of_draw = "" if draw == 1 else f".draw{draw}"
+    asks = [Writing(f"{r.id}{of_draw}", r.prompt, draw=draw) for r in requests]
+    return tuple(Rewrite(writer, a, {STAGE: ids.of(prompt=a.prompt, ask=a.id)}) for a in asks)
 
 
 def written(
@@ -155,7 +177,7 @@ def written(
     from experiments.c2faith.plan import settings_of
 
     prompt, requests = requests_of(config, selection)
-    items = rewrites(config, requests)
+    draws = most_draws(config, kept)
 
     def made(replies: dict[str, str], failed: dict[str, str]) -> Benchmark:
         return by_replies(
@@ -170,17 +192,36 @@ def written(
             config.perturb.seen,
             config.perturb.temperature,
             failed,
+            draws,
         )
 
-    given_up = given_up_on(index, items)
-    if any(i.item not in given_up and not is_finished(index, i) for i in items):
-        if kept is None:
-            return WritingPlan(config, items, given_up)
-        # what differs is told before anything is asked and paid for
-        return kept if kept.made_of == (now := made({}, {})).made_of else now
-    whole = (i for i in items if i.item not in given_up)
-    replies = {i.item: index.records(i.key(STAGE))[0]["text"] for i in whole}
-    return made(replies, given_up)
+    wanted, replies, failed = requests, dict[str, str](), dict[str, str]()
+    for draw in range(1, draws + 1):
+        items = rewrites(config, wanted, draw)
+        given_up = given_up_on(index, items)
+        if any(i.item not in given_up and not is_finished(index, i) for i in items):
+            if kept is None:
+                return WritingPlan(config, items, given_up, draw)
+            # what differs is told before anything is asked and paid for
+            return kept if kept.made_of == (now := made({}, {})).made_of else now
+        whole = [(r, i) for r, i in zip(wanted, items, strict=True) if i.item not in given_up]
+        found = {r.id: index.records(i.key(STAGE))[0] for r, i in whole}
+        replies |= {name: record["text"] for name, record in found.items()}
+        for request, item in zip(wanted, items, strict=True):
+            if item.item in given_up:
+                failed[request.id] = given_up[item.item]
+                # an earlier one that was refused is no reason any more
+                replies.pop(request.id, None)
+        # what is too long for the writer is so every time
+        wanted = [
+            r
+            for r, _ in whole
+            if found[r.id]["outcome"] != "overflow"
+            and isinstance(rewrite_of(r, replies[r.id]), Refused)
+        ]
+        if not wanted:
+            break
+    return made(replies, failed)
 
 
 def rewrite_record(item: Rewrite, reply: Reply, seed: int) -> dict[str, Any]:
@@ -192,6 +233,7 @@ def rewrite_record(item: Rewrite, reply: Reply, seed: int) -> dict[str, Any]:
         "probe": STAGE,
         "variant": "",
         "seed": seed,
+        "draw": item.draw,
         "outcome": reply.outcome,
         "asked": item.ask.prompt,
         "text": reply.text if reply.outcome == "parsed" else "",

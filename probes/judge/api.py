@@ -249,11 +249,13 @@ class ApiJudge:
         messages: list[ChatMessage] = [ChatMessageSystem(content=system)] if system else []
         messages += [by_role[turn["role"]](content=turn["content"]) for turn in turns]
         use_cache = self.cache is not None and attempt == 1
+        draw = ask.draw if isinstance(ask, Writing) else 1
+        scopes = {"draw": str(draw)} if draw > 1 else {}
         try:
             output = await model.generate(
                 messages,
                 config=self._config(ask),
-                cache=CachePolicy(expiry=None) if use_cache else False,
+                cache=CachePolicy(expiry=None, scopes=scopes) if use_cache else False,
             )
         except Exception as error:
             reply, fatal = from_error(error)

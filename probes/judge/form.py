@@ -155,6 +155,8 @@ class Writing:
     system: str | None = None
     before: tuple[tuple[Literal["user", "assistant"], str], ...] = ()
     """Turns that come before the prompt, which is the user's."""
+    draw: int = 1
+    """Which draw of a reply to the same words: of another one no earlier is taken from a cache."""
 
     @property
     def turns(self) -> list[dict[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from fault_server import FaultServer, fails, says
 
+from experiments.c2faith.writing import STAGE
 from experiments.cli import execute
 from experiments.config import load_config
-from experiments.runs.run import run
+from experiments.runs.index import Index
+from experiments.runs.run import Outcome, plan, run, work_through
 
 WRITER = "api:openai/gpt-4.1"
 WRITING = "item=writing;"
@@ -88,6 +91,120 @@ def test_none_is_given_up_before_all_are_tried(tmp_path: Path, server: Any) -> N
     ended = run(load_config(path))
     assert (ended.failures, server.plan["writing"][0].times) == ([], 4)
     assert "writer_failed" in (ended.run_dir / "benchmark/left_out.jsonl").read_text()
+
+
+class Wordy:
+    """Explains itself: of every step the first `times` times, of one of them always."""
+
+    def __init__(self, times: int, never: bool = False) -> None:
+        self.times, self.never = times, never
+        self.asked: Counter[str] = Counter()
+
+    def __call__(self, handler: Any) -> None:
+        told = json.dumps(handler.request_body["messages"])
+        self.asked[told] += 1
+        hopeless = self.never and told == next(iter(self.asked))
+        if hopeless or self.asked[told] <= self.times:
+            says("Of course!\nSo x is 4711.")(handler)
+        else:
+            says("So x is 4711, as we have seen.")(handler)
+
+
+def built(path: Path, *overrides: str) -> Outcome:
+    """The run up to where all steps are written."""
+    return work_through(plan(load_config(path, list(overrides))), build_only=True)
+
+
+def of_writer(run_dir: Path) -> list[dict[str, Any]]:
+    return [r for unit in Index.of(run_dir).each((STAGE,)) for r in unit.records]
+
+
+def test_what_is_refused_is_written_again(tmp_path: Path, server: Any) -> None:
+    wordy = server.plan["writing"][0] = Wordy(1, never=True)
+    path = written(tmp_path, server)
+    outcome = run(load_config(path))
+    assert outcome.failures == []
+    assert sorted(wordy.asked.values()) == [2, 2, 3]
+    rewrites = of_writer(outcome.run_dir)
+    assert Counter(r["draw"] for r in rewrites) == {1: 3, 2: 3, 3: 1}
+    for r in rewrites:
+        assert r["item"].endswith(".causal" if r["draw"] == 1 else f".causal.draw{r['draw']}")
+    manifest = json.loads((outcome.run_dir / "benchmark/manifest.json").read_text())
+    assert manifest["counts"]["causal"] == {"llm": 2}
+    assert manifest["counts"]["left_out"]["causal:several_lines"] == 1
+    assert manifest["made_of"]["replacement"]["draws"] == 3
+    made, asked = tables(outcome.run_dir), sum(server.seen.values())
+    assert run(load_config(path)).failures == []
+    assert (tables(outcome.run_dir), sum(server.seen.values())) == (made, asked)
+
+
+def test_a_writer_stopped_between_two_draws_goes_on(tmp_path: Path, server: Any) -> None:
+    wordy = server.plan["writing"][0] = Wordy(1)
+    path = written(tmp_path, server)
+    assert "budget is spent" in built(path, "spend.max_calls=4").stopped
+    assert sum(wordy.asked.values()) == 4
+    told = plan(load_config(path)).summary()
+    assert f"2 of 3 steps are to be rewritten by {WRITER}, draw 2" in told
+    assert "asked for up to 3 times in all" in told
+    assert built(path).failures == []
+    assert sorted(wordy.asked.values()) == [2, 2, 2]
+
+
+def test_a_draw_that_fails_for_good_leaves_its_chain_out(tmp_path: Path, server: Any) -> None:
+    refusing = Refusing()
+
+    def behave(handler: Any) -> None:
+        if wordy.asked.total() < 3:
+            wordy(handler)
+        else:
+            refusing(handler)
+
+    wordy = Wordy(1)
+    server.plan["writing"] = [behave]
+    path = written(tmp_path, server)
+    assert [len(built(path).failures) for _ in range(3)] == [1, 1, 0]
+    left_out = (tmp_path / "runs/c2/benchmark/left_out.jsonl").read_text()
+    assert left_out.count("writer_failed") == left_out.count("failed in 3 starts") == 1
+    assert refusing.times == 3
+
+
+def test_a_run_made_before_steps_were_asked_for_again_stays_as_it_is(
+    tmp_path: Path, server: Any
+) -> None:
+    wordy = server.plan["writing"][0] = Wordy(0, never=True)
+    path = written(tmp_path, server)
+    values = yaml.safe_load(path.read_text())
+    before = values | {"perturb": values["perturb"] | {"draws": 1}}
+    path.write_text(yaml.safe_dump(before))
+    run_dir = run(load_config(path)).run_dir
+    manifest = json.loads((run_dir / "benchmark/manifest.json").read_text())
+    assert "draws" not in manifest["made_of"]["replacement"]
+    stored = yaml.safe_load((run_dir / "config.yaml").read_text())
+    del stored["perturb"]["draws"]
+    (run_dir / "config.yaml").write_text(yaml.safe_dump(stored))
+    path.write_text(yaml.safe_dump(values))
+    made, asked = tables(run_dir), sum(server.seen.values())
+    assert run(load_config(path)).failures == []
+    assert (tables(run_dir), sum(server.seen.values())) == (made, asked)
+    assert sum(wordy.asked.values()) == 3
+
+
+def test_at_temperature_0_and_from_a_cache_nothing_is_drawn_twice(
+    tmp_path: Path, server: Any
+) -> None:
+    wordy = server.plan["writing"][0] = Wordy(1)
+    path = written(tmp_path, server)
+    cold = built(path, "perturb.temperature=0.0", "name=cold").run_dir
+    assert set(wordy.asked.values()) == {1}
+    assert (cold / "benchmark/left_out.jsonl").read_text().count("several_lines") == 3
+    wordy = server.plan["writing"][0] = Wordy(1)
+    for name in ("one", "other"):
+        cache = f"judge.cache={tmp_path / 'cache'}"
+        warm = built(path, f"name={name}", cache).run_dir
+        assert [r["draw"] for r in of_writer(warm)].count(2) == 3
+        assert '"llm": 3' in (warm / "benchmark/manifest.json").read_text()
+        # what the other run was told before, each draw by itself
+        assert set(wordy.asked.values()) == {2}
 
 
 def test_what_is_written_is_built_before_the_work_is_shared_out(
