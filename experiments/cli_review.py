@@ -1,14 +1,14 @@
-"""`faithscope review`: people's review of RFEval's r′, written as a sheet and read back."""
+"""`faithscope review`: what people make of RFEval's r′, and of outputs, as sheets."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 review = typer.Typer(
-    help="A sheet for people to review counterfactual reasoning, and what they decided.",
+    help="Sheets for people to review counterfactual reasoning, or to label parts of outputs.",
     rich_markup_mode=None,
 )
 ItemsFrom = "RFEval items: a run folder, or a data file or folder."
@@ -24,11 +24,25 @@ def write(
     limit: Annotated[
         int | None, typer.Option(metavar="N", help="N items of each task, drawn with the seed.")
     ] = None,
+    of: Annotated[
+        Literal["r_prime", "stances"],
+        typer.Option(
+            help="What is reviewed: the items' r′; or stances and flaws in the outputs of a run, "
+            "as its config takes them back (annotations)."
+        ),
+    ] = "r_prime",
 ) -> int:
     """Write a CSV with a row per item and reviewer, decisions to be filled in; prints its path."""
     from experiments.rfeval.review import drawn, items_in, names_in, write_review
 
-    chosen = drawn(items_in(items), limit, seed)
+    if of == "stances":
+        from experiments.rfeval.annotation_sheet import write_sheet
+        from experiments.rfeval.results import results
+
+        write_sheet(out, results(items), names_in(reviewers), each, limit, seed)
+        print(out)
+        return 0
+    chosen = drawn(items_in(items), limit, seed, lambda item: item.task)
     write_review(out, chosen, names_in(reviewers), each, seed)
     print(out)
     return 0

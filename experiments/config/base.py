@@ -57,6 +57,9 @@ class FolderConfig(Section):
     FREE: ClassVar[tuple[str, ...]] = ("out", "name")
     """Keys, or sections with a dot behind, that decide nothing of what is in the run folder: a
     run may be gone on with under others."""
+    SHOWN: ClassVar[tuple[str, ...]] = ("report",)
+    """Of these, keys and whole sections that tables and page are made by: a run folder takes the
+    newest."""
 
     name: StrictStr
     """Names the run folder."""

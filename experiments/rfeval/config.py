@@ -191,6 +191,7 @@ class RFEvalConfig(FolderConfig):
         *(f"judge.{key}" for key in HOW_FAST),
         *(f"api.{key}" for key in HOW_FAST),
     )
+    SHOWN: ClassVar[tuple[str, ...]] = (*FolderConfig.SHOWN, "annotations")
 
     benchmark: Literal["rfeval"]
     data: ItemsConfig = ItemsConfig()
@@ -210,7 +211,8 @@ class RFEvalConfig(FolderConfig):
     inside: InsideConfig = InsideConfig()
     tests: TestsConfig = TestsConfig()
     annotations: StrictStr | None = None
-    """A CSV of people's labels of parts of outputs, which the readers are held against."""
+    """A CSV of people's labels of parts of outputs, which the first judge is held against:
+    `faithscope review write RUN --of stances`, filled in."""
     paper_compat: StrictBool = False
     """Outputs taken apart, chains scored and coverage taken as the authors' released code does."""
     spend: SpendConfig = SpendConfig()

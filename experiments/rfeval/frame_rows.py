@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pandas as pd
 
+from experiments.rfeval.annotations import item_name
 from experiments.rfeval.asks import Condition
 from experiments.rfeval.built import read_left_out
 from experiments.rfeval.injection import PREFIX
@@ -115,11 +116,10 @@ def evaluator(run: RfStored, frame: pd.DataFrame) -> pd.DataFrame:
     """What the first judge said of each part, as people's labels name them: of programs too what
     it took their answers for, not what came of their tests."""
     rows = []
-    several = len(run.models) > 1
     for r in frame.to_dict("records"):
         if r["reader"] != run.config.judge.model[0]:
             continue
-        item = f"{r['model']} {r['item']}" if several else r["item"]
+        item = item_name(r["model"], r["item"], run.models)
         own = {n: str(r[SAID.get(n, n)]) for n in STANCES}
         rows += [(item, n, "stance", stance) for n, stance in own.items() if stance]
         rows += [

@@ -16,7 +16,7 @@ from experiments.config.judge import Reading
 from experiments.fingerprint import fingerprint
 from experiments.judges import decides
 from experiments.listing import columns, total
-from experiments.rfeval.annotations import read_annotations
+from experiments.rfeval.annotations import annotations_of, read_annotations
 from experiments.rfeval.asks import CONDITIONS, Condition
 from experiments.rfeval.building import BuildPlan, building
 from experiments.rfeval.built import ITEMS, Built, item_lines
@@ -158,7 +158,7 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
             accepted.
     """
     if config.annotations is not None:
-        # needed for the tables alone, but a wrong path is no news for the end of a run
+        # needed for the tables alone, but a wrong file is no news for the end of a run
         read_annotations(Path(config.annotations).expanduser())
     built = None
     if config.counterfactual.written:
@@ -168,6 +168,10 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
         items, sources = _accepted(built), built.sources
     else:
         items, sources = _read(config)
+    if config.annotations is not None:
+        annotations_of(
+            Path(config.annotations).expanduser(), items, config.model.name, config.naming
+        )
     folder = None if config.prompts is None else Path(config.prompts).expanduser()
     known = judge_forms(folder)
     forms: dict[Condition, RfForm] = {c: known[f"rf_{c}"] for c in CONDITIONS}

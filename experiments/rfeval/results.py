@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.rfeval import frame_rows as rows
-from experiments.rfeval.annotations import read_annotations
+from experiments.rfeval.annotations import annotations_of
 from experiments.rfeval.asks import question_of
 from experiments.rfeval.built import read_filtering
 from experiments.rfeval.items import Item
@@ -38,7 +38,8 @@ class RfResults(RfStored):
         steps, left = rows.steps(self)
         annotations = pd.DataFrame()
         if self.config.annotations is not None:
-            annotations = read_annotations(Path(self.config.annotations).expanduser())
+            path = Path(self.config.annotations).expanduser()
+            annotations = annotations_of(path, self.items.values(), self.models, self.config.naming)
         return RfFrames(
             judged=judged,
             lengths=pd.DataFrame(list(rows.lengths(self)), columns=list(LENGTHS)),

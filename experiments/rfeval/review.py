@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
@@ -20,6 +21,7 @@ from experiments.tasks.files import read_rows
 from experiments.tasks.rows import has, text_of
 from interp.errors import UserError
 
+T = TypeVar("T")
 SHEET: tuple[str, ...] = (
     "item",
     "task",
@@ -77,8 +79,13 @@ def names_in(text: str) -> list[str]:
     return names
 
 
-def drawn(items: Sequence[Item], limit: int | None, seed: int) -> list[Item]:
-    """So many items of each task, drawn at random, in their order; all of them for None.
+def drawn(
+    items: Sequence[T], limit: int | None, seed: int, group: Callable[[T], Hashable]
+) -> list[T]:
+    """So many items of each group, drawn at random, in their order; all of them for None.
+
+    Args:
+        group: what an item is one of: its task.
 
     Raises:
         UserError: fewer than one.
@@ -88,11 +95,29 @@ def drawn(items: Sequence[Item], limit: int | None, seed: int) -> list[Item]:
     if limit < 1:
         raise UserError(f"--limit {limit}: give 1 or more, or leave it out for all items")
     rng = random.Random(seed)
-    chosen: set[str] = set()
-    for task in dict.fromkeys(item.task for item in items):
-        of_task = [item.id for item in items if item.task == task]
-        chosen.update(rng.sample(of_task, min(limit, len(of_task))))
-    return [item for item in items if item.id in chosen]
+    chosen: set[int] = set()
+    for name in dict.fromkeys(map(group, items)):
+        of_group = [i for i, item in enumerate(items) if group(item) == name]
+        chosen.update(rng.sample(of_group, min(limit, len(of_group))))
+    return [item for i, item in enumerate(items) if i in chosen]
+
+
+def shared_out(n: int, people: Sequence[str], each: int, seed: int) -> list[list[str]]:
+    """For each of `n` things the `each` people who get it, as evenly shared out as can be.
+
+    Raises:
+        UserError: fewer people than a thing needs.
+    """
+    if len(set(people)) < each or each < 1:
+        raise UserError(f"review: {len(set(people))} reviewers, {each} to an item; name more")
+    rng = random.Random(seed)
+    load = dict.fromkeys(people, 0)
+    made = []
+    for _ in range(n):
+        made.append(sorted(load, key=lambda name: (load[name], rng.random()))[:each])
+        for name in made[-1]:
+            load[name] += 1
+    return made
 
 
 def write_review(
@@ -104,23 +129,18 @@ def write_review(
         UserError: fewer reviewers than an item needs, or the file is there already or cannot be
             written.
     """
-    if len(set(reviewers)) < each or each < 1:
-        raise UserError(f"review: {len(set(reviewers))} reviewers, {each} to an item; name more")
+    whose = shared_out(len(items), reviewers, each, seed)
     if path.exists():
         raise UserError(f"{path}: is there already, perhaps filled in; name another file")
-    rng = random.Random(seed)
-    load = dict.fromkeys(reviewers, 0)
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             sheet = csv.DictWriter(file, SHEET)
             sheet.writeheader()
-            for item in items:
-                order = sorted(load, key=lambda name: (load[name], rng.random()))
+            for item, names in zip(items, whose, strict=True):
                 shown = {"item": item.id, "task": item.task, "question": item.question}
                 shown |= {"context": item.context, "options": item.lettered, "answer": item.gold}
                 shown |= {"r_prime": item.r_prime, "flaw": item.explanation}
-                for reviewer in order[:each]:
-                    load[reviewer] += 1
+                for reviewer in names:
                     sheet.writerow(shown | {"reviewer": reviewer, "decision": "", "comment": ""})
     except OSError as error:
         raise unwritable(path, error) from error

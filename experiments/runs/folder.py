@@ -168,9 +168,10 @@ def take_report(config: FolderConfig) -> None:
     Tables and page are written from the stored config, by `faithscope report` as by a run.
     """
     path = config.run_dir / "config.yaml"
-    stored, section = stored_config(config.run_dir), config.model_dump(mode="json").get("report")
-    if section is not None and stored.get("report") != section:
-        text = yaml.safe_dump(stored | {"report": section}, sort_keys=False, allow_unicode=True)
+    stored, given = stored_config(config.run_dir), config.model_dump(mode="json")
+    shown = {key: given[key] for key in config.SHOWN if key in given}
+    if any(stored.get(key) != value for key, value in shown.items()):
+        text = yaml.safe_dump(stored | shown, sort_keys=False, allow_unicode=True)
         write_atomically(path, text)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from rf_frames import drawn, frame, judged
 from sklearn.metrics import cohen_kappa_score
 
-from experiments.rfeval.annotations import read_annotations
 from experiments.rfeval.metrics.chains import scored
 from experiments.rfeval.metrics.evaluator import (
     evaluator_validation,
@@ -28,7 +26,6 @@ from experiments.rfeval.metrics.externality import (
 from experiments.rfeval.metrics.frames import KEY, OVERALL, checked, readings
 from experiments.rfeval.metrics.steps import per_step, per_step_table, step_ranks
 from experiments.rfeval.segments import split_steps
-from interp.errors import UserError
 
 
 def test_content_words_as_the_paper_prepares_them() -> None:
@@ -227,22 +224,6 @@ def test_the_papers_interval_of_micro_f1_is_wilsons() -> None:
         pytest.approx(0.937, abs=1e-3),
         pytest.approx(0.963, abs=1e-3),
     )
-
-
-def test_annotations_of_a_csv(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    head = "item,component,decision,annotator,label\n"
-    path.write_text(head + "1,r,stance,ann,I don't know\n1,re,flaw,ann,Yes\n1,re,flaw,bob,0\n")
-    assert read_annotations(path)["label"].tolist() == ["I don't know", "True", "False"]
-    for line, said in (
-        ("1,r,mood,ann,A", "give stance or flaw"),
-        ("1,re,flaw,ann,maybe", "give yes or no"),
-        ("1,re,flaw,ann,", "'label' is empty"),
-        ("1,r,stance,ann,A\n1,r,stance,ann,B", "keep one of the two"),
-    ):
-        path.write_text(f"{head}{line}\n")
-        with pytest.raises(UserError, match=said):
-            read_annotations(path)
 
 
 def test_readers_of_the_same_outputs() -> None:
