@@ -63,10 +63,7 @@ def test_labels_must_be_of_the_run(tmp_path: Path) -> None:
     name = items[1].id
     path.write_text(f"{HEAD}{name},baseline_r,stance,ann,A\nother,baseline_r,stance,ann,Z\n")
     assert len(annotations_of(path, items, ["m"], "letters")) == 2
-    both = (
-        rf"none of its 2 labels is of an item of this run: it has '{name}', the run 'm {items[0]}"
-    )
-    with pytest.raises(UserError, match=both.partition(str(items[0]))[0]):
+    with pytest.raises(UserError, match=rf"none of its 2 labels .* has '{name}', the run 'm "):
         annotations_of(path, items, ["m", "n"], "letters")
     path.write_text(f"{HEAD}n {name},baseline_r,stance,ann,A\n")
     assert len(annotations_of(path, items, ["m", "n"], "letters")) == 1
@@ -145,7 +142,7 @@ def test_so_many_pairs_are_drawn_and_a_sheet_is_never_written_over(
     run = servers.config(tmp_path, CASES[:3])
     write = ["review", "write", str(folder), "--of", "stances", "--reviewers", "ann,bob"]
     assert execute([*write, "--out", str(sheet)]) == 2
-    assert "no such run" in capfd.readouterr().err or not sheet.exists()
+    assert "no such run folder" in capfd.readouterr().err
     assert execute(["run", str(run), "--shard", "1/2"]) == 0
     limit = ["--limit", "2", "--each", "1"]
     assert execute([*write, *limit, "--out", str(sheet)]) == 0
