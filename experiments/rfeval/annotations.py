@@ -28,7 +28,7 @@ def item_name(model: str, item: str, models: Collection[str]) -> str:
 def annotations_of(
     path: Path, items: Iterable[Item], models: Collection[str], naming: Naming
 ) -> pd.DataFrame:
-    """The labels of a file that are of a run with these items and models; see `read_annotations`.
+    """The labels of a file, for a run of these items and models; see `read_annotations`.
 
     Raises:
         UserError: also where none of its labels is of such an item, or a stance is none that its
@@ -36,7 +36,7 @@ def annotations_of(
     """
     found = read_annotations(path)
     known = {item_name(m, item.id, models): item for item in items for m in models}
-    if not found["item"].isin(list(known)).any():
+    if known.keys().isdisjoint(found["item"]):
         raise UserError(
             f"annotations: {path}: none of its {len(found)} labels is of an item of this run: it "
             f"has {found['item'].iloc[0]!r}, the run {next(iter(known), 'none')!r}; give the "
