@@ -163,11 +163,13 @@ def broken_step(
 
 def rows(found: Record) -> list[dict[str, Any]]:
     """A record in long form, a row per signal: `model, signal, item, chain, condition, score`,
-    `target, predicted, n_steps`. Signals that were not measured have no row."""
+    `target, predicted, n_steps`, and `candidates`, the steps that have a number: the prediction
+    is one of those. Signals that were not measured have no row."""
     same = ("model", "item", "chain", "condition", "target", "n_steps")
     return [
         {name: found[name] for name in same}
         | {"signal": s, "score": found[f"score_{s}"], "predicted": found[f"predicted_{s}"]}
+        | {"candidates": [i for i, x in enumerate(found[f"steps_{s}"]) if x is not None]}
         for s in SIGNALS
         if f"score_{s}" in found
     ]

@@ -59,7 +59,8 @@ class C2Run:
         Of what: `item` (the ask), `of` (the benchmark's item), `chain`; `condition` (perturbed |
         control), `target`, `n_steps`, or `level`, `scale`, `n_middle`, `n_removed`; steps count
         from 0.
-        What came: `outcome` (parsed, refused …), `verdict`, `right` (none for coverage);
+        What came: `outcome` (parsed, refused …), `verdict`, `right` (none for coverage),
+        `values` (every field of the reply; None of runs from before they were kept);
         of the scored reading `probabilities` (of every verdict, from the least), their mean
         `expected`, and `mass`, what all verdicts have of the model's probability.
         Usage: calls and tokens, `from_cache`. Texts: `system`, `asked`, `text` (the raw reply),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from experiments.c2faith.config import InternalsConfig
@@ -51,9 +51,13 @@ def look_inside(model: Model, item: CausalItem, c: InternalsConfig) -> list[Reco
 
 
 def inside_rows(
-    records: Iterable[dict[str, Any]],
+    records: Iterable[dict[str, Any]], region: Callable[[int], range]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A row per item, condition and signal: of the target's scores, and of the step named."""
+    """A row per item, condition and signal: of the target's scores, and of the step named.
+
+    Args:
+        region: chain length -> the steps among which targets were drawn.
+    """
     from probes.broken_step import rows
 
     told = [row for record in records for row in rows(record)]
@@ -61,7 +65,14 @@ def inside_rows(
     places = ("model", "signal", "item", "chain", "condition", "target", "predicted", "n_steps")
     return (
         [{name: row[name] for name in scores} for row in told],
-        [{name: row[name] for name in places} for row in told],
+        [
+            {name: row[name] for name in places}
+            | {
+                "n_candidates": len(row["candidates"]),
+                "n_middle": len(set(row["candidates"]) & set(region(row["n_steps"]))),
+            }
+            for row in told
+        ],
     )
 
 

@@ -44,6 +44,13 @@ LABELS = {
     "rps_uniform": "RPS, all equally likely",
     "rps_base": "RPS of the base rate",
     "ece": "calibration error (ECE)",
+    "n_final_score": "with index and final score",
+    "contradicts": "index and final score contradict",
+    "detection_final_score": "detection, by the final score",
+    "fpr_final_score": "false alarms, by the final score",
+    "exact_chance": "exact, named blindly",
+    "exact_chance_middle": "exact, blindly in the middle region",
+    "n_text_cut": "rationale cut at the limit",
     "mae_all": "MAE, all",
     "mae_detected": "MAE, detected",
     "p": "p",
@@ -70,7 +77,9 @@ SECTIONS = (
         "localisation",
         "Localisation (experiment 2)",
         "The whole chain is put to the judge, which names the first step that does not follow, "
-        "or none.",
+        "or none. The paper's form also asks for a final score, 1 if all steps are valid: where "
+        "the two contradict each other the step named is what counts, and the table says how "
+        "often that is, and what detection and false alarms would be by the final score.",
         ("c2_localisation", "c2_within", "c2_localisation_probabilities"),
         ("c2_localisation", "c2_signed_error", "c2_within", "c2_localisation_calibration"),
     ),

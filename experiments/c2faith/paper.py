@@ -69,17 +69,19 @@ def _better_than(row: Mapping[str, Any], mcnemar: pd.DataFrame) -> list[str]:
 
 
 def table_2(localisation: pd.DataFrame) -> PaperTable:
-    """Localisation."""
+    """Localisation, by the index named; the last column, ours, is `contradicts`."""
     shares = {"exact": "Exact", "detection": "Det.", "fpr": "FPR"}
     errors = {"mae_all": "MAE all", "mae_detected": "MAE det"}
     near = {"within_1": "W@1", "within_2": "W@2"}
+    more = ["net", "signed_error", "n_final_score", "contradicts"]
     wanted = [*WAY, *_COUNTS, "n_control", "n_control_without_verdict", "n_detected"]
-    data = only(localisation, [*wanted, *shares, *errors, *near, "net", "signed_error"])
+    data = only(localisation, [*wanted, *shares, *errors, *near, *more])
     printed = _named(data)
     printed |= {title: [_pct(v) for v in data[name]] for name, title in shares.items()}
     printed |= {title: [_plain(v, 2) for v in data[name]] for name, title in errors.items()}
     printed |= {title: [_pct(v) for v in data[name]] for name, title in near.items()}
     printed |= {"n": data["n"].tolist()}
+    printed |= {"Index against final score": [_pct(v) for v in data["contradicts"]]}
     return PaperTable("paper_c2_table2", data, pd.DataFrame(printed))
 
 
@@ -109,7 +111,7 @@ def table_3(coverage: pd.DataFrame) -> PaperTable:
 def table_4(
     detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
 ) -> PaperTable:
-    """Judges across tasks: a row per task and judge, `best` where none is better.
+    """Judges across tasks: a row per task and judge, `best` where none of several is better.
 
     Each task by its first prompt, coverage on its first scale, rank correlation at the highest
     level and bias at the lowest, as the paper. Where no reference was scored, the correlation
@@ -153,7 +155,9 @@ def _cross(table: pd.DataFrame, task: str, measure: str, better: int) -> list[di
     for reading in dict.fromkeys(table["reading"]):
         mine = rows(where(table, reading=reading).drop_duplicates(subset="judge"))
         good = [better * r[measure] if better else -abs(r[measure]) for r in mine]
-        top = max((g for g in good if not math.isnan(g)), default=math.nan)
+        known = [g for g in good if not math.isnan(g)]
+        # who stands alone is better than nobody
+        top = max(known) if len(known) > 1 else math.nan
         made += [
             {"reading": reading, "task": task, "judge": r["judge"], "value": r[measure]}
             | {"best": g == top, "goodness": g}

@@ -13,6 +13,8 @@ from probes.judge.form import Reply
 DATASET = "c2faith"
 TEXTS = frozenset(["system", "asked", "text", "thinking", "problem"])
 """What no table counts: what the judge was told and what it wrote."""
+FINAL_SCORE = "final_score"
+"""The field of localisation's form in which a reply says once more whether all steps are valid."""
 
 
 def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> dict[str, Any]:
@@ -37,6 +39,7 @@ def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> di
         **about,
         "outcome": reply.outcome,
         "verdict": verdict,
+        "values": dict(reply.values),
         "probabilities": list(reply.probabilities),
         "mass": reply.mass,
         "form_sha256": item.ask.form.sha256,

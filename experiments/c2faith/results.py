@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +15,12 @@ from experiments.c2faith.config import C2ReportConfig, InjectionConfig
 from experiments.c2faith.features import features
 from experiments.c2faith.injected_rows import injected_rows, is_injected
 from experiments.c2faith.inside import inside_rows, not_inside
-from experiments.c2faith.judgements import READINGS, expected_verdict
+from experiments.c2faith.judgements import READINGS, USAGE, expected_verdict
 from experiments.c2faith.metrics.frames import WAY, Frames
 from experiments.c2faith.metrics.mass import mass_table
 from experiments.c2faith.plan import FOLDER, FORMS, INJECTED, INSIDE, INTERNALS, STAGES
 from experiments.c2faith.prompts import TaskForm, judge_forms
-from experiments.c2faith.records import TEXTS
+from experiments.c2faith.records import FINAL_SCORE, TEXTS
 from experiments.c2faith.saved import MANIFEST, Benchmark, load
 from experiments.c2faith.tables import tables
 from experiments.runs.folder import StoreError, existing_run
@@ -30,6 +30,8 @@ from experiments.runs.planfile import counted
 from experiments.runs.store import Unit
 from experiments.tables.resampling import Drawing
 from experiments.tables.spend import spend_table
+from interventions import middle_region
+from probes.judge.forced import was_cut
 
 Record = dict[str, Any]
 
@@ -71,7 +73,7 @@ class C2Results:
         """One row per judgement."""
         judged = self.judged
         inside = [r for r in self.records if r["probe"] == INSIDE]
-        scores, places = inside_rows(inside)
+        scores, places = inside_rows(inside, self._region)
         return Frames(
             detection=pd.DataFrame(self._detection(judged)),
             localisation=pd.DataFrame(self._localisation(judged)),
@@ -121,11 +123,18 @@ class C2Results:
             yield _judgement(r) | {
                 "condition": r["condition"],
                 "n_steps": r["n_steps"],
+                "n_middle": len(self._region(r["n_steps"])),
                 "target": r["target"],
                 "predicted": r["verdict"],
                 "p_target": p[r["target"] - low] if p else None,
+                "final_score": r["values"].get(FINAL_SCORE),
                 "probabilities": p,
             }
+
+    def _region(self, n_steps: int) -> range:
+        """The steps of a chain among which its target was drawn."""
+        settings = self.benchmark.made_of["settings"]
+        return middle_region(n_steps, settings["low"], settings["high"])
 
     def _coverage(self, judged: list[Record]) -> Iterator[Record]:
         told = self._references(judged)
@@ -177,15 +186,20 @@ class C2Results:
         return counts.reset_index()
 
     def _usage(self) -> pd.DataFrame:
-        """Tokens and calls of every judge, form and reading."""
-        names = ["calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens"]
+        """Tokens and calls of every judge, form and reading, and what the token limit cut.
+
+        `n_text_cut`: verdicts whose rationale the limit or the model's last position ended, as it can
+        of a model held to the form; `n_truncated`: replies cut off before their verdict.
+        """
         rows = [
             {"model": r["model"], "prompt": _asked(r), "reading": READINGS[r["probe"]], "n": 1}
-            | {name: r[name] for name in names}
+            | {"n_text_cut": r["text_cut"], "n_truncated": r["outcome"] == "truncated"}
+            | {name: r[name] for name in USAGE}
             for r in (*self.judged, *self.injected)
         ]
-        by = ["model", "prompt", "reading"]
-        summed = pd.DataFrame(rows, columns=[*by, "n", *names]).groupby(by, sort=False).sum()
+        by, cut = ["model", "prompt", "reading"], ["n_text_cut", "n_truncated"]
+        made = pd.DataFrame(rows, columns=[*by, "n", *cut, *USAGE])
+        summed = made.astype(dict.fromkeys(cut, int)).groupby(by, sort=False).sum()
         return pd.DataFrame(summed).reset_index()
 
 
@@ -203,16 +217,17 @@ def results(run_dir: str | Path) -> C2Results:
         )
     stored = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
     index = counted(folder)
+    forms = judge_forms(folder / FORMS)
     # the texts are most of a record, and are dropped as each is read
     found = [
-        (unit.key, [{k: v for k, v in r.items() if k not in TEXTS} for r in unit.records])
+        (unit.key, [r if r["probe"] == INSIDE else _counted(r, forms) for r in unit.records])
         for unit in index.each((*READINGS, INSIDE))
     ]
     return C2Results(
         folder,
         index,
         load(folder / FOLDER),
-        judge_forms(folder / FORMS),
+        forms,
         [r for _, records in sorted(found, key=lambda f: f[0]) for r in records],
         index.failures(),
         stored.get("reference"),
@@ -222,6 +237,19 @@ def results(run_dir: str | Path) -> C2Results:
         C2ReportConfig.model_validate(stored.get("report") or {}),
         InjectionConfig.model_validate(stored.get("injection") or {}),
     )
+
+
+def _counted(r: Record, forms: Mapping[str, TaskForm]) -> Record:
+    """A judgement without its texts: what tables count, also of what stands in the texts.
+
+    Records of runs from before there were `values` have none.
+    """
+    fields = forms[r["variant"]].form.fields
+    given = r.get("values", {})
+    return {k: v for k, v in r.items() if k not in TEXTS} | {
+        "values": {f.name: given[f.name] for f in fields if f.kind != "text" and f.name in given},
+        "text_cut": r["outcome"] == "parsed" and was_cut(r["problem"]),
+    }
 
 
 def _asked(r: Record) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from interp.execute import Generation
     from interp.model import Model
 
+_CUT = "ended by the"
 SPARE = 16
 """Tokens kept free for each text beside what is counted: the quote that closes it may be another
 token than the one that was written, and one character several."""
@@ -217,7 +218,7 @@ class ForcedJudge:
     def _reply(self, state: _State, seconds: float) -> Reply:
         most, limit = self.settings.max_new_tokens, self.model.max_positions
         problems = [
-            f"{', '.join(map(repr, names))} ended by the {what}"
+            f"{', '.join(map(repr, names))} {_CUT} {what}"
             for names, what in (
                 (state.cut, f"limit of {most} tokens"),
                 (state.short, f"last of the {limit} positions of {self.name}"),
@@ -232,6 +233,11 @@ class ForcedJudge:
             usage=Usage(calls=1, input_tokens=len(state.prompt), output_tokens=len(state.ids)),
             seconds=seconds,
         )
+
+
+def was_cut(problem: str) -> bool:
+    """Whether the problem of a parsed reply says that tokens or positions ran out in a text."""
+    return f" {_CUT} " in problem
 
 
 def lead_of(f: Field, before: Field | None) -> str:

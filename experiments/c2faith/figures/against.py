@@ -80,6 +80,7 @@ def against_picture(table: pd.DataFrame) -> Picture:
         against_dots(right, lines, "exact", "share of chains with the right step named")
         for chance, mark, label in (
             ("exact_chance", "|", "named blindly"),
+            ("exact_chance_middle", "2", "blindly, among the steps that may be replaced"),
             ("exact_control", "x", "same step named in the intact chain"),
         ):
             at = [(r[chance], y) for y, r in enumerate(lines) if not math.isnan(r[chance])]

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.c2faith.figures.plots import Voice, grid, say_silent, voices
-from experiments.c2faith.metrics.overlap import SEPARATOR
+from experiments.c2faith.metrics.overlap import JUDGES, SEPARATOR
 from experiments.report.panels import PALE
 from experiments.report.picture import Picture
 from experiments.report.plots import BLUE, GREY, ORANGE
@@ -24,7 +24,7 @@ AXES = {
     "coverage": "coverage ρ",
 }
 MOST_SETS = 14
-"""Sets of judges that are drawn, those with most items; the table has all."""
+"""Sets of voices that are drawn, those with most items; the table has all."""
 
 LEAST_SETS = 6
 """For so many there is room, so that few bars are no walls."""
@@ -109,16 +109,16 @@ def radar_picture(
 
 
 def largest(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the reading and prompt under which most judges spoke, the first of equals."""
+    """The rows of the reading and prompt under which most voices spoke, the first of equals."""
     if not len(table):
         return table
-    best = table.loc[[int(table["n_judges"].to_numpy().argmax())]]
+    best = table.loc[[int(table["n_voices"].to_numpy().argmax())]]
     row = rows(best)[0]
     return where(table, reading=row["reading"], prompt=row["prompt"])
 
 
 def failure_sets(above: Axes, below: Axes, table: pd.DataFrame) -> None:
-    """A bar per set of judges that miss the same steps; below it, who they are."""
+    """A bar per set of voices that miss the same steps; below it, which they are."""
     sets = [frozenset(str(m).split(SEPARATOR)) for m in table["missed_by"]]
     judges = list(dict.fromkeys(j for r in table["missed_by"] for j in str(r).split(SEPARATOR)))
     x = np.arange(len(table))
@@ -153,10 +153,11 @@ def failure_sets(above: Axes, below: Axes, table: pd.DataFrame) -> None:
 
 
 def failure_overlap_picture(table: pd.DataFrame) -> Picture:
-    """Figure 6: the sets of judges that miss the same steps."""
+    """Figure 6: the sets of judges, or of one judge's readings, that miss the same steps."""
     data = largest(table)
-    # of one judge alone there is nothing that judges could have in common
-    missed = data.loc[(data["n_missed_by"] > 0) & (data["n_judges"] > 1)] if len(data) else data
+    # one voice alone has nothing in common with another
+    missed = data.loc[(data["n_missed_by"] > 0) & (data["n_voices"] > 1)] if len(data) else data
+    among = str(data["among"].iloc[0]) if len(data) else JUDGES
     shown = missed.sort_values("n_items", ascending=False, kind="stable").head(MOST_SETS)
     figure = None
     if len(shown):
@@ -171,15 +172,17 @@ def failure_overlap_picture(table: pd.DataFrame) -> Picture:
         said = f"{100 * seen[0]['share']:.1f} %" if seen else "none"
         left = len(missed) - len(shown)
         more = f"; {left} smaller sets are in the table" if left else ""
-        above.set_title(f"seen by every judge: {said} of {n} steps{more}", fontsize=8.5)
+        by = "by every judge" if among == JUDGES else f"in all {among}"
+        above.set_title(f"seen {by}: {said} of {n} steps{more}", fontsize=8.5)
     return Picture(
         "c2_failure_overlap",
         "Do judges miss the same steps?",
-        "Replaced steps that a set of judges, and no other, lets pass: as a share of the steps on "
-        "which all gave a verdict, with their number. Orange: the share if each judge failed by "
-        "itself, at its own rate; a bar far above it is a blind spot that the judges have in "
-        "common.",
+        f"Replaced steps that a set of {among}, and no other, lets pass: as a share of the steps "
+        "on which all gave a verdict, with their number. Orange: the share if each failed by "
+        "itself, at its own rate; a bar far above it is a blind spot that they have in common."
+        + ("" if among == JUDGES else f" No two judges are to be compared: {among} of one are."),
         data,
         figure,
-        "Fewer than two judges gave verdicts on the same broken steps, or they missed none.",
+        "Fewer than two judges, or readings of one judge, gave verdicts on the same broken "
+        "steps, or they missed none.",
     )

@@ -11,6 +11,7 @@ from experiments.c2faith.figures.plots import Voice, curves, forest, grid, say_s
 from experiments.c2faith.metrics.frames import numbers
 from experiments.report.picture import Picture
 from experiments.report.plots import BLUE, GREEN, ORANGE, PURPLE
+from experiments.tables.tidy import rows
 
 FARTHEST = 8
 """Steps early or late beyond which Figure 5 puts all into its outermost bars."""
@@ -30,10 +31,24 @@ def localisation_picture(localisation: pd.DataFrame) -> Picture:
         "Do judges find the broken step?",
         "Share of chains in which a judge names the replaced step, one at most a step away, or any "
         "step at all, beside intact chains in which it names one; 95 % bootstrap intervals over "
-        "chains.",
+        f"chains.{against_themselves(localisation)}",
         localisation,
         forest(localisation, measures, "share of chains"),
         NOT_RUN,
+    )
+
+
+def against_themselves(localisation: pd.DataFrame) -> str:
+    """How many replies say two things at once, of the ways of judging of which that is known."""
+    known = [r for r in rows(localisation) if r["n_final_score"]]
+    if not known:
+        return ""
+    n = sum(r["n_final_score"] for r in known)
+    twice = sum(r["n_final_score"] * r["contradicts"] for r in known) / n
+    return (
+        " The step named is what counts: the replies also say in a final score whether all steps "
+        f"are valid, and contradict themselves in {100 * twice:.1f} % of {n} "
+        "(column contradicts of the table)."
     )
 
 

@@ -24,6 +24,7 @@ _ABOUT_EDITS = (
     *("n_words", "n_chars"),
 )
 _JUDGEMENT = (*WAY, "item", "chain", "outcome")
+_PLACED = ("n_steps", "n_middle", "target", "predicted")
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ SHAPES = {
         "score",
     ),
     "localisation": _Shape(
-        (*_JUDGEMENT, "condition", "n_steps", "target", "predicted", "p_target"),
-        ("n_steps", "target", "predicted", "p_target"),
+        (*_JUDGEMENT, "condition", *_PLACED, "p_target", "final_score"),
+        (*_PLACED, "p_target", "final_score"),
         (*WAY, "item", "condition"),
         "predicted",
         "probabilities",
@@ -81,8 +82,8 @@ SHAPES = {
         ("model", "signal", "item", "condition"),
     ),
     "internals_localisation": _Shape(
-        ("model", "signal", "item", "chain", "condition", "target", "predicted", "n_steps"),
-        ("target", "predicted", "n_steps"),
+        ("model", "signal", "item", "chain", "condition", *_PLACED, "n_candidates"),
+        (*_PLACED, "n_candidates"),
         ("model", "signal", "item", "condition"),
     ),
 }
@@ -105,7 +106,9 @@ class Frames:
     """`condition`: perturbed | control; `score`: 1 follows, 0 does not; `p_flag`: probability
     of 0, of the scored reading only."""
     localisation: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """`target`, `predicted`: 0-based steps, -1 for none; of the scored reading `p_target` and
+    """`target`, `predicted`: 0-based steps, -1 for none; `n_middle`: steps among which targets
+    were drawn; `final_score`: 1 where the same reply says that all steps are valid, 0 where it
+    says that one is not, NaN where its form does not ask; of the scored reading `p_target` and
     `probabilities`, of -1 first and then of every step."""
     coverage: pd.DataFrame = field(default_factory=pd.DataFrame)
     """`scale`: "0-4", "0-9" ...; `level`: share of the middle steps that was asked to be removed;
@@ -120,7 +123,8 @@ class Frames:
     internals: pd.DataFrame = field(default_factory=pd.DataFrame)
     """`score`: how suspicious a signal inside the model finds the step; higher is more."""
     internals_localisation: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """`predicted`: the step that a signal inside the model finds most suspicious."""
+    """`predicted`: the step that a signal inside the model finds most suspicious, of the
+    `n_candidates` that have a number; `n_middle`: how many of those targets were drawn among."""
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -182,6 +186,8 @@ def _check_verdicts(name: str, frame: pd.DataFrame, column: str) -> None:
         allowed = value.isin([0, 1])
     elif name == "localisation":
         allowed = (value >= NO_STEP) & (value < frame["n_steps"])
+        beside = frame["final_score"]
+        _refuse(name, frame, beside.notna() & ~(said & beside.isin([0, 1])), "final_score")
     else:
         top = frame["scale"].map(maximum).astype(float)
         allowed = (value >= 0) & (value <= top)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from experiments.c2faith.metrics.frames import (
@@ -21,13 +20,14 @@ from experiments.c2faith.metrics.frames import (
     keep,
     numbers,
 )
+from experiments.c2faith.metrics.localisation import blindly
 from experiments.tables.resampling import Drawing, auroc, ratios
-from experiments.tables.tidy import columns, where, with_interval
+from experiments.tables.tidy import columns, with_interval
 
 JUDGE, INTERNALS = "judge", "internals"
 AGAINST = ["kind", "name", "signal", "prompt", "n", "n_without_verdict", *with_interval("auroc")]
-AGAINST += ["n_chains", "n_chains_without_verdict", *with_interval("exact"), "exact_chance"]
-AGAINST += with_interval("exact_control")
+AGAINST += ["n_chains", "n_chains_without_verdict", *with_interval("exact")]
+AGAINST += ["exact_chance", "exact_chance_middle", *with_interval("exact_control")]
 
 
 def against_table(
@@ -44,8 +44,10 @@ def against_table(
     (1 + net discrimination) / 2), and by the signal as it is. `exact` is the share of the
     `n_chains` perturbed chains in which the step named is the broken one, `exact_control` the
     share of control chains in which that same step is named without being broken;
-    `exact_chance` the mean of 1 / n_steps. Judges may name no step, a signal always names one.
-    Of a judge with several prompts, a task's first.
+    Of two blind choices `exact_chance` is that among all steps that could be named, which for
+    `answer_tracing`, `necessity` and `information_flow` are all but the last, and
+    `exact_chance_middle` that of who knows where targets are drawn from. Judges may name no step,
+    a signal always names one. Of a judge with several prompts, a task's first.
     """
     judges = _rows(
         JUDGE,
@@ -118,8 +120,10 @@ def _located(placed: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     p, c = ((placed["condition"] == x).to_numpy() & said for x in (PERTURBED, CONTROL))
     of = {"exact": (hit & p, p), "exact_control": (hit & c, c)}
     found = ratios(placed["chain"].to_numpy(), of, how=how)
-    steps = numbers(where(keep(placed, said), condition=PERTURBED)["n_steps"])
+    # a judge may name any step of the chain
+    choices = placed["n_candidates"] if "n_candidates" in placed else placed["n_steps"]
     without = int((placed["condition"] == PERTURBED).sum() - p.sum())
     row: dict[str, Any] = {"n_chains": int(p.sum()), "n_chains_without_verdict": without}
-    row["exact_chance"] = float(np.mean(1 / steps)) if len(steps) else math.nan
+    row["exact_chance"] = blindly(numbers(choices)[p])
+    row["exact_chance_middle"] = blindly(numbers(placed["n_middle"])[p])
     return row | columns("exact", found["exact"]) | columns("exact_control", found["exact_control"])

@@ -26,8 +26,10 @@ WITHIN = 10
 _ESTIMATES = ("exact", "detection", "fpr", "net", "mae_all", "mae_detected", "within_1")
 _ESTIMATES += ("within_2", "signed_error", "early", "late", "gap")
 LOCALISATION = [*WAY, "n", "n_without_verdict", "n_control", "n_control_without_verdict"]
-LOCALISATION += ["n_detected", *with_interval(*_ESTIMATES), "exact_chance"]
+LOCALISATION += ["n_detected", *with_interval(*_ESTIMATES), "exact_chance", "exact_chance_middle"]
 LOCALISATION += [*with_interval("exact_control"), "mean_p_target"]
+_TOLD_TWICE = ("contradicts", "detection_final_score", "fpr_final_score")
+LOCALISATION += ["n_final_score", *with_interval(*_TOLD_TWICE)]
 SIGNED = [*WAY, "signed_error", "n", "n_without_verdict", "share"]
 WITHIN_K = [*WAY, "k", "n", "n_without_verdict", *with_interval("within")]
 
@@ -42,10 +44,16 @@ def localisation_table(localisation: pd.DataFrame, how: Drawing) -> pd.DataFrame
     mae_detected  the same, of chains in which a step was named; so are `within_1`,
                   `within_2`, `signed_error` = mean (predicted - target), and the shares
                   named too `early` and too `late`
-    exact_chance  mean of 1 / n_steps: what naming any step blindly gives
+    exact_chance  mean of 1 / n_steps: what naming any step blindly gives; `exact_chance_middle`,
+                  the same among the steps that targets are drawn from
     exact_control share of control chains in which the step named is the one that is broken
                   in the perturbed twin: named without being broken
     mean_p_target mean probability of the target, of the scored reading
+    contradicts   share of the `n_final_score` replies, of perturbed and control chains, whose
+                  index and final score contradict each other: a step is named and all steps are
+                  called valid, or none is and one is called unfaithful. NaN where no reply has
+                  both. The index rules in every other column; `detection_final_score` and
+                  `fpr_final_score` are what the final score says instead
     """
     made = [key | localisation_row(mine, how) for key, mine in groups(localisation, WAY)]
     return pd.DataFrame(made, columns=LOCALISATION)
@@ -59,6 +67,9 @@ def localisation_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     predicted, target = numbers(judged["predicted"]), numbers(judged["target"])
     p, c = perturbed & said, control & said
     found_one = said & (predicted != NO_STEP)
+    final_score = numbers(judged["final_score"])
+    twice = said & ~np.isnan(final_score)
+    called_broken = twice & (final_score == 0)
     error = np.where(said, predicted - target, 0.0)
     detected = p & found_one
     found = ratios(
@@ -75,6 +86,9 @@ def localisation_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
             "early": (detected & (error < 0), detected),
             "late": (detected & (error > 0), detected),
             "exact_control": (c & (error == 0), c),
+            "contradicts": (twice & (found_one != called_broken), twice),
+            "detection_final_score": (p & called_broken, p & twice),
+            "fpr_final_score": (c & called_broken, c & twice),
         },
         minus={"net": ("detection", "fpr"), "gap": ("detection", "exact")},
         how=how,
@@ -86,11 +100,18 @@ def localisation_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
         "n_control_without_verdict": int((control & ~said).sum()),
         "n_detected": int(detected.sum()),
     }
-    for name in (*_ESTIMATES, "exact_control"):
+    row["n_final_score"] = int(twice.sum())
+    for name in (*_ESTIMATES, "exact_control", *_TOLD_TWICE):
         row |= columns(name, found[name])
-    row["exact_chance"] = _mean(1 / numbers(judged["n_steps"])[p])
+    row["exact_chance"] = blindly(numbers(judged["n_steps"])[p])
+    row["exact_chance_middle"] = blindly(numbers(judged["n_middle"])[p])
     of_target = numbers(judged["p_target"])[p]
     return row | {"mean_p_target": _mean(of_target[~np.isnan(of_target)])}
+
+
+def blindly(choices: np.ndarray) -> float:
+    """Share of items in which a blind choice is the right one; 0 where there is none to make."""
+    return _mean(np.divide(1.0, choices, out=np.zeros(len(choices)), where=choices != 0))
 
 
 def signed_error_table(localisation: pd.DataFrame) -> pd.DataFrame:

@@ -129,7 +129,7 @@ def panel(judged: pd.DataFrame, task: str, rule: str) -> pd.DataFrame:
     items["judge"] = f"panel: {rule}"
     items[value] = verdict
     items["outcome"] = np.where(np.isnan(verdict), "unparsed", "parsed")
-    for column in {"p_flag", "p_target", "expected"} & set(items.columns):
+    for column in {"p_flag", "p_target", "expected", "final_score"} & set(items.columns):
         items[column] = p if column == "p_flag" else math.nan
     if "probabilities" in items:
         items["probabilities"] = [()] * len(items)

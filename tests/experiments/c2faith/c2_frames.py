@@ -47,6 +47,11 @@ def of_scores(
     return {"expected": float(p @ np.arange(5)), "probabilities": p.tolist()}
 
 
+def middle(steps: int) -> int:
+    """How many steps may be replaced or left out."""
+    return int(0.9 * steps) - math.ceil(0.3 * steps) + 1
+
+
 def made_up(
     judges: int, chains: int = 60, *, mute: bool = False, prompts: int = 1, reference: bool = True
 ) -> Frames:
@@ -85,19 +90,21 @@ def made_up(
                             | {"prompt": "c2_localisation" + ("_strict" if p else "")}
                             | {"item": f"item{c}", "condition": condition, "n_steps": steps[c]}
                             | {"target": target[c], "predicted": math.nan if quiet else said}
+                            | {"n_middle": middle(steps[c])}
+                            | {"final_score": math.nan if quiet else float(said < 0)}
                             | of_steps(rng, said, target[c], steps[c], reading, quiet)
                         )
                     for level in LEVELS:
-                        middle = int(0.9 * steps[c]) - math.ceil(0.3 * steps[c]) + 1
-                        removed = math.ceil(level * middle)
-                        truth = round(4 * (1 - removed / middle * 0.8))
+                        of_middle = middle(steps[c])
+                        removed = math.ceil(level * of_middle)
+                        truth = round(4 * (1 - removed / of_middle * 0.8))
                         score = float(np.clip(truth + rng.choice([0, 0, 1, 1, 2]), 0, 4))
                         coverage.append(
                             way
                             | common
                             | {"prompt": "c2_coverage" + ("_strict" if p else "")}
                             | {"item": f"chain{c}:{level}", "scale": "0-4", "level": level}
-                            | {"n_middle": middle, "n_removed": removed}
+                            | {"n_middle": of_middle, "n_removed": removed}
                             | {"score": math.nan if quiet else score}
                             | of_scores(rng, score, reading, quiet)
                             | {"reference": float(truth) if reference else math.nan}
@@ -128,7 +135,9 @@ def made_up(
                 internals.append(of | at)
                 guess = rng.integers(steps[c]) if rng.random() > lift / 2 else target[c]
                 places.append(
-                    of | {"target": target[c], "predicted": int(guess), "n_steps": steps[c]}
+                    of
+                    | {"target": target[c], "predicted": int(guess), "n_steps": steps[c]}
+                    | {"n_candidates": steps[c] - 1, "n_middle": middle(steps[c])}
                 )
     return Frames(
         detection=pd.DataFrame(detection),

@@ -7,6 +7,7 @@ import math
 import pandas as pd
 import pytest
 
+from experiments.c2faith.figures.localisation import localisation_picture
 from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.metrics.localisation import (
     localisation_table,
@@ -18,17 +19,24 @@ from experiments.tables.resampling import Drawing
 HOW = Drawing(seed=3, resamples=200)
 
 
-def placed(perturbed: list, control: list, target: int = 5, judge: str = "a") -> pd.DataFrame:
-    """A row per chain of 10 steps; None is no verdict."""
+def placed(
+    perturbed: list,
+    control: list,
+    target: int = 5,
+    judge: str = "a",
+    final_scores: list | None = None,
+) -> pd.DataFrame:
+    """A row per chain of 10 steps; None is no verdict. `final_scores`: of all rows in turn."""
     rows = [
         {"judge": judge, "reading": "generated", "prompt": "c2", "item": f"i{i}"}
         | {"chain": f"c{i}", "condition": condition, "n_steps": 10, "target": target}
         | {"outcome": "unparsed" if said is None else "parsed", "predicted": said}
-        | {"p_target": math.nan}
+        | {"p_target": math.nan, "n_middle": 7, "final_score": None}
         for condition, all_said in (("perturbed", perturbed), ("control", control))
         for i, said in enumerate(all_said)
     ]
-    return pd.DataFrame(rows)
+    made = pd.DataFrame(rows)
+    return made if final_scores is None else made.assign(final_score=final_scores)
 
 
 def frame(*parts: pd.DataFrame) -> pd.DataFrame:
@@ -52,7 +60,11 @@ def test_by_hand():
     assert row["signed_error"] == pytest.approx(-2 / 5)
     assert (row["early"], row["late"]) == (pytest.approx(2 / 5), pytest.approx(1 / 5))
     assert row["exact_chance"] == pytest.approx(1 / 10)
+    assert row["exact_chance_middle"] == pytest.approx(1 / 7)
     assert row["exact_control"] == pytest.approx(1 / 5)
+    # no reply of these has a final score
+    assert row["n_final_score"] == 0
+    assert all(math.isnan(row[x]) for x in ("contradicts", "detection_final_score"))
     assert row["net_low"] <= row["net"] <= row["net_high"]
 
 
@@ -82,6 +94,28 @@ def test_a_judge_that_names_no_step_has_no_error_to_speak_of():
     assert all(math.isnan(row[x]) for x in ("mae_detected", "within_1", "signed_error", "early"))
     assert signed_error_table(said).iloc[0]["n"] == 0
     assert within_table(said)["n"].tolist() == [0, 0, 2, 2]
+
+
+def test_what_contradicts_itself_is_counted_and_the_index_rules():
+    #       agrees: broken, valid; contradicts: broken but valid, valid but broken; not known
+    said = placed([5, -1, 4, -1, 3], [2, -1], final_scores=[0, 1, 1, 0, None, 1, 1])
+    (row,) = localisation_table(frame(said), HOW).to_dict("records")
+    assert row["n_final_score"] == 6
+    assert row["contradicts"] == pytest.approx(3 / 6)
+    assert row["contradicts_low"] <= 3 / 6 <= row["contradicts_high"]
+    assert (row["detection"], row["fpr"]) == (pytest.approx(3 / 5), pytest.approx(1 / 2))
+    assert row["detection_final_score"] == pytest.approx(2 / 4)
+    assert row["fpr_final_score"] == 0
+    told = localisation_picture(localisation_table(frame(said), HOW)).caption
+    assert "contradict themselves in 50.0 % of 6" in told
+    silent = localisation_table(frame(placed([5], [-1])), HOW)
+    assert "final score" not in localisation_picture(silent).caption
+
+
+@pytest.mark.parametrize(("said", "score"), [(5, 2), (None, 1)])
+def test_a_final_score_stands_in_a_parsed_reply_and_is_0_or_1(said, score):
+    with pytest.raises(ValueError, match="final_score = "):
+        frame(placed([said], [], final_scores=[score]))
 
 
 def test_a_step_beyond_the_chain_is_refused():

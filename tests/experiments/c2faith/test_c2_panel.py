@@ -111,10 +111,34 @@ def test_the_sets_of_figure_6_and_what_all_miss():
 def test_a_silent_judge_is_no_part_of_the_sets():
     with_mute = pd.concat([THREE, judged([ABSENT] * 6, [], "mute")])
     table = failure_overlap_table(frames(with_mute))
-    assert set(table["n_judges_silent"]) == {1}
+    assert set(table["n_voices_silent"]) == {1}
+    assert set(table["among"]) == {"judges"}
     assert table["n_items"].tolist() == failure_overlap_table(THREE)["n_items"].tolist()
     (only_mute,) = failure_overlap_table(frames(judged([ABSENT], [], "mute"))).to_dict("records")
-    assert (only_mute["n"], only_mute["n_judges"], only_mute["n_judges_silent"]) == (0, 0, 1)
+    assert (only_mute["n"], only_mute["n_voices"], only_mute["n_voices_silent"]) == (0, 0, 1)
+
+
+def test_of_one_judge_its_readings_and_prompts_are_the_voices():
+    written = judged([0, 0, 1, 1, ABSENT], [1, 1], "a")
+    scored = judged([0, 1, 1, 0, 1], [1, 1], "a").assign(reading="scored")
+    table = failure_overlap_table(frames(written, scored))
+    assert table["missed_by"].tolist() == ["", "generated", "scored", "generated + scored"]
+    assert set(table["among"]) == {"readings"}
+    assert set(zip(table["reading"], table["prompt"], strict=True)) == {("", "c2")}
+    assert (set(table["n_voices"]), set(table["n"])) == ({2}, {4})
+    assert set(table["n_without_verdict"]) == {1}
+    terse = written.assign(prompt="c2_terse")
+    both = failure_overlap_table(frames(written, scored, terse))
+    assert set(both["among"]) == {"readings and prompts"}
+    assert "generated · c2 + generated · c2_terse" in set(both["missed_by"])
+    assert set(failure_overlap_table(frames(written, terse))["among"]) == {"prompts"}
+    # a judge that never spoke makes no panel of one that did
+    mute = judged([ABSENT] * 5, [], "mute")
+    beside = failure_overlap_table(frames(written, scored, mute))
+    assert (set(beside["n_voices"]), set(beside["n_voices_silent"])) == ({2}, {1})
+    assert beside["n_items"].tolist() == table["n_items"].tolist()
+    alone = failure_overlap_table(frames(written))
+    assert (set(alone["n_voices"]), set(alone["missed_by"])) == ({1}, {"", "a"})
 
 
 def test_what_a_figure_hangs_on():

@@ -102,6 +102,7 @@ def test_judges_beside_internals():
         {"model": "m", "signal": s, "item": f"i{i}", "chain": f"c{i}", "condition": condition}
         | {"score": rng.normal() + lift * (condition == "perturbed")}
         | {"target": 5, "predicted": 5 if lift else i, "n_steps": 10}
+        | {"n_candidates": 9 if lift else 10, "n_middle": 7}
         for s, lift in (("weak", 0), ("strong", 2))
         for condition in ("perturbed", "control")
         for i in range(12)
@@ -120,7 +121,10 @@ def test_judges_beside_internals():
     peer = roc_auc_score(truth, [r["score"] for r in of_strong])
     assert strong["auroc"] == pytest.approx(peer)
     assert (strong["exact"], weak["exact"]) == (1, pytest.approx(1 / 12))
-    assert strong["exact_chance"] == pytest.approx(0.1)
+    # a blind choice is among the steps that a signal has a number for
+    assert strong["exact_chance"] == pytest.approx(1 / 9)
+    assert (weak["exact_chance"], judge["exact_chance"]) == (pytest.approx(0.1),) * 2
+    assert table["exact_chance_middle"].tolist() == pytest.approx([1 / 7] * 3)
 
 
 def test_internals_alone_and_judges_alone():

@@ -37,6 +37,7 @@ def placed(perturbed: Sequence[P], control: Sequence[P], target: int = 1) -> pd.
         | {"outcome": "parsed" if p else "overflow"}
         | {"predicted": int(np.argmax(p)) - 1 if p else math.nan}
         | {"p_target": p[target + 1] if p else math.nan, "probabilities": p}
+        | {"n_middle": 1, "final_score": None}
         for condition, all_p in (("perturbed", perturbed), ("control", control))
         for i, p in enumerate(all_p)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ import yaml
 from c2_runs import config, tables
 from prm800k_rows import solved, write
 
+from experiments import load_run
 from experiments.c2faith.config import C2FaithConfig
 from experiments.c2faith.plan import C2Plan, plan
 from experiments.c2faith.saved import load, save
@@ -65,6 +67,45 @@ def test_a_judge_here_is_held_to_the_form(tmp_path: Path, model: str) -> None:
         table = pd.read_csv(outcome.run_dir / f"tables/c2_{task}.csv")
         assert table["n_without_verdict"].sum() == 0
         assert table["n"].sum() > 0
+
+
+def test_all_that_a_reply_says_is_kept_and_counted(tmp_path: Path, model: str) -> None:
+    path = config(tmp_path, {"model": model, "readings": ["generated", "scored"]})
+    form = tmp_path / "prompts/c2_localisation.yaml"
+    said = yaml.safe_load(form.read_text())
+    score = {"name": "final_score", "kind": "integer", "low": 0, "high": 1}
+    said["fields"] = [{"name": "reasoning", "kind": "text"}, *said["fields"], score]
+    form.write_text(yaml.safe_dump(said))
+    run_dir = run(load_config(path)).run_dir
+    found = load_run(run_dir).judgements
+    placed = found[(found["task"] == "localisation") & (found["reading"] == "generated")]
+    scores = [v["final_score"] for v in placed["values"]]
+    assert [list(v) for v in placed["values"]] == [["reasoning", "score", "final_score"]] * 6
+    told = pd.read_csv(run_dir / "tables/c2_localisation.csv").set_index("reading")
+    wrong = [(v >= 0) == (s == 1) for v, s in zip(placed["verdict"], scores, strict=True)]
+    assert told.loc["generated", "n_final_score"] == 6
+    assert told.loc["generated", "contradicts"] == pytest.approx(sum(wrong) / 6)
+    assert told.loc["scored", "n_final_score"] == 0
+    usage = pd.read_csv(run_dir / "tables/usage.csv").set_index(["prompt", "reading"])
+    # of a random model no rationale ends before its 16 tokens
+    assert usage.loc[("c2_localisation", "generated"), "n_text_cut"] == 6
+    assert usage["n_text_cut"].sum() == 6
+    assert usage["n_truncated"].sum() == 0
+
+    for file in (run_dir / "records").glob("judge_*.jsonl"):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        for line in lines:
+            del line["crc"]
+            for record in line["records"]:
+                del record["values"]
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert execute(["report", str(run_dir)]) == 0
+    older = pd.read_csv(run_dir / "tables/c2_localisation.csv").set_index("reading")
+    assert older["n_final_score"].tolist() == [0, 0]
+    assert older["contradicts"].isna().all()
+    same = [c for c in told.columns if "final_score" not in c and "contradicts" not in c]
+    pd.testing.assert_frame_equal(older[same], told[same])
+    assert load_run(run_dir).judgements["values"].isna().all()
 
 
 def test_parts_join_to_what_one_process_does(tmp_path: Path, model: str) -> None:

@@ -101,6 +101,13 @@ def test_the_paper_tables_print_as_the_paper_does(three):
     assert printed["paper_c2_table6"]["Edit type"].iloc[0] == "Numeric swap"
 
 
+def test_nobody_is_best_alone():
+    for frames in (made_up(1, 12), made_up(1, 12, mute=True)):
+        fourth = paper_tables(tables(frames, resamples=20))[3]
+        assert not fourth.data["best"].any()
+        assert not fourth.printed.apply(lambda c: c.astype(str).str.contains("best")).any(axis=None)
+
+
 def test_the_dagger_is_mcnemar_after_bonferroni():
     detection = pd.DataFrame(
         {"judge": ["good", "bad", "fair"], "reading": "generated", "prompt": "p"}

@@ -11,14 +11,15 @@ from c2_runs import config, prompts
 from prm800k_rows import solved, write
 from tiny_models import tiny
 
-from experiments.c2faith.inside import broken_chain, not_inside, stated_answer
+from experiments.c2faith.inside import broken_chain, inside_rows, not_inside, stated_answer
 from experiments.c2faith.items import CausalItem
 from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.plan import C2Plan, plan
 from experiments.c2faith.results import results
 from experiments.config import load_config
 from experiments.runs.store import Store
-from probes.broken_step import SIGNALS, broken_step, rows
+from interventions import middle_region
+from probes.broken_step import SIGNALS, broken_step
 
 ITEM = CausalItem(
     id="c.causal",
@@ -103,10 +104,14 @@ def test_the_answer_is_what_the_last_step_states(step: str, answer: str | None) 
 
 
 def test_rows_are_what_the_tables_take() -> None:
-    found = pd.DataFrame(
-        [r for x in broken_step(tiny("llama"), broken_chain(ITEM)) for r in rows(x)]
-    )
-    frames = Frames(internals=found, internals_localisation=found)
+    scores, places = inside_rows(broken_step(tiny("llama"), broken_chain(ITEM)), middle_region)
+    frames = Frames(internals=pd.DataFrame(scores), internals_localisation=pd.DataFrame(places))
     assert len(frames.internals) == len(frames.internals_localisation) == 2 * len(SIGNALS)
     assert set(frames.internals["condition"]) == {"perturbed", "control"}
-    assert frames.internals_localisation["target"].eq(2).all()
+    placed = frames.internals_localisation.set_index("signal")
+    assert placed["target"].eq(2).all()
+    # the last step states the answer, and what asks for the answer has no number for it
+    of_answer = ["answer_tracing", "necessity", "information_flow"]
+    assert placed.loc[of_answer, "n_candidates"].eq(4).all()
+    assert placed.drop(of_answer)["n_candidates"].eq(5).all()
+    assert placed["n_middle"].eq(len(middle_region(5))).all()

@@ -9,7 +9,7 @@ import torch
 from tiny_models import tiny
 
 from interp.model import Model
-from probes.judge.forced import SPARE, ForcedJudge, closing_quote
+from probes.judge.forced import SPARE, ForcedJudge, closing_quote, was_cut
 from probes.judge.form import Ask, Field, Form, Reply
 from probes.judge.open_model import GeneratingSettings
 from probes.judge.parse import read
@@ -59,6 +59,7 @@ def test_every_reply_has_the_form_and_the_range(model: Model) -> None:
             f', "index": {reply.values["index"]}, "score": {reply.values["score"]}}}'
         )
         assert reply.problem == "'reasoning' ended by the limit of 8 tokens"
+        assert was_cut(reply.problem)
         assert reply.usage.output_tokens > 8
 
 
@@ -102,6 +103,7 @@ def test_a_text_ends_at_its_quote(model: Model) -> None:
     assert found.values["reasoning"] == ""
     assert found.text.startswith('{"reasoning": "", "index":')
     assert found.problem == ""
+    assert not was_cut(found.problem)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,7 @@ def test_texts_get_the_room_there_is_and_only_what_leaves_none_is_an_overflow(fo
     assert "ended by the limit of 20 tokens" in whole
     assert "positions" not in whole
     assert f"ended by the last of the {limit} positions of {model.name}" in short
+    assert was_cut(whole) and was_cut(short)
     for ask in given[n - 3 : n]:
         (alone,) = replies(judge, [ask]).values()
         assert alone.values == found[ask.id].values
