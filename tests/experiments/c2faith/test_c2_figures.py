@@ -94,7 +94,7 @@ def test_one_judge_in_two_readings_and_nothing_but_silence():
     one = drawn(made_up(1, 12))
     assert [n for n, p in one.items() if p.figure is None] == ["c2_injection", "c2_panel"]
     assert "in all readings" in said(one["c2_failure_overlap"].figure)
-    assert "readings of one" in one["c2_failure_overlap"].caption
+    assert "sets are of readings" in one["c2_failure_overlap"].caption
     assert "scored" in said(one["c2_within"].figure)
     assert "ECE" in said(one["c2_calibration"].figure)
     silent = drawn(made_up(0, 5, mute=True))
