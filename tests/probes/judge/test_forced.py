@@ -137,7 +137,8 @@ def test_texts_get_the_room_there_is_and_only_what_leaves_none_is_an_overflow(fo
     assert "ended by the limit of 20 tokens" in whole
     assert "positions" not in whole
     assert f"ended by the last of the {limit} positions of {model.name}" in short
-    assert was_cut(whole) and was_cut(short)
+    assert was_cut(whole)
+    assert was_cut(short)
     for ask in given[n - 3 : n]:
         (alone,) = replies(judge, [ask]).values()
         assert alone.values == found[ask.id].values
