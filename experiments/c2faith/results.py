@@ -188,8 +188,8 @@ class C2Results:
     def _usage(self) -> pd.DataFrame:
         """Tokens and calls of every judge, form and reading, and what the token limit cut.
 
-        `n_text_cut`: verdicts whose rationale the limit or the model's last position ended, as it can
-        of a model held to the form; `n_truncated`: replies cut off before their verdict.
+        `n_text_cut`: verdicts whose rationale the limit or the model's last position ended, as
+        happens where a model is held to the form; `n_truncated`: replies cut off before theirs.
         """
         rows = [
             {"model": r["model"], "prompt": _asked(r), "reading": READINGS[r["probe"]], "n": 1}
