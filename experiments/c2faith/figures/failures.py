@@ -180,7 +180,7 @@ def failure_overlap_picture(table: pd.DataFrame) -> Picture:
         f"Replaced steps that a set of {among}, and no other, lets pass: as a share of the steps "
         "on which all gave a verdict, with their number. Orange: the share if each failed by "
         "itself, at its own rate; a bar far above it is a blind spot that they have in common."
-        + ("" if among == JUDGES else f" There are no two judges to compare: the sets are of {among}."),
+        + ("" if among == JUDGES else f" No two judges can be compared: sets are of {among}."),
         data,
         figure,
         "Fewer than two judges, or readings of one judge, gave verdicts on the same broken "
