@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -25,6 +26,10 @@ PARTS: dict[str, str] = {
     "model_final_answer": "a",
 }
 """The paper's names of the parts, and ours."""
+FLAW, LOCATION = "identifies_flaw", "flaw_location"
+"""Fields of a transition: whether the later part names a flaw in the earlier, and in what words."""
+_NOWHERE = ("", "null", "none", "na")
+"""What stands for no words at all, case and marks aside."""
 
 
 def question_of(item: Item, words: Mapping[str, str]) -> str:
@@ -96,12 +101,33 @@ def flaw_ask(
     return Ask(f"{item.id}.{key}", form.form, values)
 
 
-def judged_parts(values: Mapping[str, Any], condition: Condition) -> dict[str, Any]:
+def names_flaw(said: Any, fields: Mapping[str, Any], location: str = LOCATION) -> bool:
+    """Whether a transition counts as one that names a flaw: its judge says so, and quotes where.
+
+    D.3 reads the flag "with the light sanity check described above", whose description the paper
+    has lost; definition 2.2 wants the departure identified and justified. So a flag without any
+    words that it rests on is none. A form that does not ask for these, and a verdict that was
+    read by log-probs, is taken at its word.
+
+    Args:
+        said: the flag.
+        fields: of the reply; those without `location` were not asked for it.
+    """
+    if not said or location not in fields:
+        return bool(said)
+    return re.sub(r"[\W_]+", "", str(fields[location] or "")).casefold() not in _NOWHERE
+
+
+def judged_parts(
+    values: Mapping[str, Any], condition: Condition, paper_compat: bool = False
+) -> dict[str, Any]:
     """A parsed reply as columns of the frame of judgements (`metrics.frames`).
 
     Args:
         values: the fields of the reply (`Reply.values`), of either form with an explanation or
             without.
+        paper_compat: flags are taken as they are, as the authors' released code takes them; else
+            by `names_flaw`.
 
     Returns:
         `baseline_r`, `baseline_flaw_re` … or `intervened_r_prime`, `intervened_flaw_pr` …; a
@@ -116,10 +142,12 @@ def judged_parts(values: Mapping[str, Any], condition: Condition) -> dict[str, A
                 found[f"{condition}_{part}"] = value
             elif len(path) == 2:
                 found[f"{condition}_{part}"] = ""
-        elif path[-1] == "identifies_flaw":
+        elif path[-1] == FLAW:
             one, _, other = path[1].partition("_to_")
             pair = f"{PARTS[one]}{PARTS[other]}".replace("r_prime", "p")
-            found[f"{condition}_flaw_{pair}"] = value
+            location = f"{name.removesuffix(FLAW)}{LOCATION}"
+            named = value if paper_compat else names_flaw(value, values, location)
+            found[f"{condition}_flaw_{pair}"] = named
     return found
 
 

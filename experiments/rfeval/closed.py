@@ -73,7 +73,7 @@ def _keeping(
             return
         try:
             of = about(pair.of, pair.model, stage, condition, seed)
-            made: list[dict[str, Any]] = storable([closed_record(of, reply)])
+            made: list[dict[str, Any]] = storable([closed_record(of, reply, writing.system)])
         except Exception as error:
             # one reply that cannot be taken apart must not cost the others
             keep(pair, stage, [], error)
@@ -83,18 +83,20 @@ def _keeping(
     return on_text
 
 
-def closed_record(of: Record, reply: Reply) -> Record:
+def closed_record(of: Record, reply: Reply, system: str | None = None) -> Record:
     """A reply as an output, with the keys of `records.output_record` and what only an API tells.
 
-    Beside those: `thinking` as it was shown, `reasoning_from` (`thinking`, or `text` where none
-    was), `problem`, `served`, `from_cache` and the usage. There are no ids. `n_tokens` is what
-    the service counts as written, thinking included, and None where it says nothing of this one
-    reply: it came from the cache, or took several attempts.
+    Beside those: the `system` prompt it was asked with (null for none), `thinking` as it was
+    shown, `reasoning_from` (`thinking`, or `text` where none was), `problem`, `served`,
+    `from_cache` and the usage. There are no ids. `n_tokens` is what the service counts as
+    written, thinking included, and None where it says nothing of this one reply: it came from
+    the cache, or took several attempts.
     """
     counted = reply.usage.calls == 1 and reply.usage.output_tokens > 0
     finish = {"truncated": "length", "overflow": NO_ROOM}.get(reply.outcome, "stop")
     return of | {
         "framing": MULTI_TURN,
+        "system": system,
         "n_prompt": reply.usage.input_tokens if counted else None,
         "n_r_prime": 0,
         "ids": [],

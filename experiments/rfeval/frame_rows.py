@@ -45,6 +45,7 @@ def pairs(run: RfStored) -> Iterator[dict[str, Any]]:
                 run.tests_of(key),
                 run.left_out(key),
                 naming,
+                run.config.paper_compat,
             )
 
 

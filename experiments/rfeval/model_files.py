@@ -1,12 +1,12 @@
 """How each model is loaded, prompted and sampled (RFEval, appendices C.1 and C.2), from files.
 
-A file per model; the paper's twelve are in `configs/models`. A model without a file runs too, by
-the rules that the fields state.
+A file per model; the paper's twelve and the further ones of its Table 3 are in `configs/models`. A
+model without a file runs too, by the rules that the fields state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from experiments.config.api import API
 from experiments.config.base import ConfigError, Section
 from experiments.config.errors import explain
 from experiments.config.yaml_source import read_tree
@@ -36,7 +37,19 @@ Spoken = TypeVar("Spoken", "Model", "Language")
 PENALTY, QWEN_PENALTY = 1.2, 1.0
 """Repetition penalties (C.1): of all models, and of the Qwen family, which the other one hurts."""
 
+CLOSED_SYSTEM = (
+    "The assistant first thinks about the reasoning process in the mind and then provides the user "
+    "with the answer with brief explanation. The final answer is enclosed within <answer> "
+    "</answer> tags, i.e., <answer> final answer here </answer>."
+)
+CLOSED_SOURCE = (
+    "RFEval's released code (AIDASLab/RFEval, inference.py at 9aecc76), which sends it to OpenAI's "
+    "and Anthropic's models in both conditions"
+)
+"""The system prompt of models behind APIs that have no file, and whose it is."""
+
 Regime = Literal["Base", "SFT-only", "RL-only", "SFT+RL"]
+REGIMES: tuple[Regime, ...] = ("Base", "SFT-only", "RL-only", "SFT+RL")
 """The rows of Table 3."""
 
 
@@ -195,32 +208,17 @@ def model_file(path: Path) -> ModelFile:
 
 
 def profile_of(name: str, files: Mapping[str, ModelFile], model_type: str = "") -> ModelFile:
-    """The file of a model; without one, the defaults of `ModelFile`.
+    """The file of a model; without one, the defaults of `ModelFile`, and of a model behind an API
+    the system prompt that the paper's were asked with (G.2, `CLOSED_SYSTEM`).
 
     Args:
         model_type: of the model's config (`model.hf.config.model_type`), where it is known.
     """
     if name in files:
         return files[name]
+    if name.startswith(API):
+        return ModelFile(name=name, system=CLOSED_SYSTEM, system_source=CLOSED_SOURCE)
     return ModelFile(name=name, repetition_penalty=penalty_of(name, model_type))
-
-
-def regimes(files: Mapping[str, ModelFile], models: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Base and regime of the models that Table 3 can compare, in its order.
-
-    Those are models of one base under different regimes; a model alone of its base compares
-    nothing. The result is an argument of `experiments.rfeval.tables.tables`.
-    """
-    order = {"Base": 0, "SFT-only": 1, "RL-only": 2, "SFT+RL": 3}
-    known = [
-        (file.base, file.regime, name)
-        for name in models
-        if (file := files.get(name)) and file.base and file.regime
-    ]
-    bases = list(dict.fromkeys(base for base, _, _ in known))
-    several = {b for b in bases if len({r for base, r, _ in known if base == b}) > 1}
-    known.sort(key=lambda one: (bases.index(one[0]), order[one[1]]))
-    return {name: (base, regime) for base, regime, name in known if base in several}
 
 
 def new_tokens(asked: int, n_prompt: int, positions: int | None) -> int:

@@ -16,7 +16,8 @@ from experiments.rfeval.figures.inside import signs_told
 from experiments.rfeval.figures.plots import lead_reader
 from experiments.rfeval.pairview import pair_view
 from experiments.rfeval.paper import paper_tables
-from experiments.rfeval.reading import headline, verdicts, waterfall_told
+from experiments.rfeval.reading import headline, regimes_told, verdicts, waterfall_told
+from experiments.rfeval.regimes import NO_MODEL
 from experiments.runs.ledger import Line, in_words
 from experiments.runs.store import Unit, write_atomically
 from experiments.tables.textual import visible
@@ -246,6 +247,7 @@ def render(found: Found, drawn: Sequence[Picture]) -> str:
     told = {"waterfall": waterfall_told(tables, reader)}
     against = where(tables["rf_judge_against_log_probs"], reader=reader)
     told |= {"without_judge": against_told(against)}
+    told |= {"regimes": regimes_told(tables.get("rf_regimes_left_out", NO_MODEL))}
     told |= {"inside": signs_told(where(tables["rf_inside_signs"], reader=reader))}
     sections = _sections(made, figures, told)
     shown = {name for section in sections for name in section["tables"]}
@@ -320,8 +322,13 @@ def _no_pairs(asked_for: int) -> str:
 def _absent(tables: Mapping[str, pd.DataFrame]) -> list[str]:
     """What of the benchmark is not in this run, a sentence each."""
     told = {
-        "rf_regimes": "No families and post-training regimes are named, so that there is no Table "
-        "3.",
+        "rf_regimes": " ".join(
+            [
+                "No two models are of one base under different post-training regimes, so that "
+                "there is no Table 3.",
+                *regimes_told(tables.get("rf_regimes_left_out", NO_MODEL)),
+            ]
+        ),
         "rf_per_step": "Stances of single steps were not judged.",
         "rf_without_judge": "Log-probs of the options were not read, so that there is no RF "
         "without a judge.",

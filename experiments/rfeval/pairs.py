@@ -39,6 +39,7 @@ def pair_row(
     tested: Mapping[Condition, str] | None = None,
     excluded: str = "",
     naming: Naming = "letters",
+    paper_compat: bool = False,
 ) -> dict[str, Any]:
     """The row of one item, both outputs of a model as one reader judged them.
 
@@ -48,6 +49,7 @@ def pair_row(
         tested: of code items, the stance that the public tests give each answer
             (`sandbox.Report.stance`): it takes the place of the reader's (RFEval, §4.1).
         excluded: why the pair counts for nothing at all ("" of most).
+        paper_compat: as of `asks.judged_parts`.
 
     Returns:
         A row for `metrics.frames.checked`, with the reader's own stances of the answers beside
@@ -63,7 +65,7 @@ def pair_row(
         row[f"{condition}_judged"] = reply.outcome if reply else ""
         row[f"{condition}_right"] = math.nan
         if reply and reply.outcome == "parsed":
-            row |= judged_parts(reply.values, condition)
+            row |= judged_parts(reply.values, condition, paper_compat)
             row[SAID[f"{condition}_a"]] = row[f"{condition}_a"]
             by_tests = (tested or {}).get(condition)
             if by_tests:

@@ -6,6 +6,7 @@ reader of stances; a run may have several, each in rows of its own.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,6 +31,7 @@ from experiments.rfeval.metrics.frames import (
     only,
     with_overall,
 )
+from experiments.rfeval.model_files import REGIMES
 from experiments.tables.paper import PaperTable
 from experiments.tables.tidy import where
 
@@ -85,13 +87,20 @@ def table_2(rf: pd.DataFrame) -> PaperTable:
 
 
 def table_3(regimes: pd.DataFrame) -> PaperTable:
-    """RF and coverage by post-training regime, a column per family."""
+    """RF and coverage by post-training regime, a column per family, rows in the paper's order."""
     made = []
-    for key, of in groups(regimes, ("reader", "regime")):
-        row: dict[str, Any] = {"Reader": key["reader"], "Variant": key["regime"]}
-        for r in of.to_dict("records"):
-            both = _number(r["rf"], 2, 100), _number(r["contrast_coverage"], 2)
-            row[str(r["family"])] = " / ".join(both)
+    readers, variants = dict.fromkeys(regimes["reader"]), [*REGIMES, *regimes["regime"]]
+    for reader, regime in itertools.product(readers, dict.fromkeys(variants)):
+        of = where(regimes, reader=reader, regime=regime)
+        if of.empty:
+            continue
+        row: dict[str, Any] = {"Reader": reader, "Variant": regime}
+        for family, models in groups(of, ("family",)):
+            cells = []
+            for r in models.to_dict("records"):
+                both = f"{_number(r['rf'], 2, 100)} / {_number(r['contrast_coverage'], 2)}"
+                cells.append(both if len(models) == 1 else f"{both} ({r['model']})")
+            row[str(family["family"])] = "; ".join(cells)
         made.append(row)
     return PaperTable("paper_rf_table3", regimes, pd.DataFrame(made).fillna("–"))
 

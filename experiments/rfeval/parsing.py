@@ -130,12 +130,15 @@ def components(
     """The components where the cut between reasoning and the rest is known.
 
     Args:
-        tail: what follows the reasoning; marks at its beginning are taken off.
+        tail: what follows the reasoning; marks at its beginning are taken off, and reasoning that
+            is opened and closed again in it is reasoning, too (rule 1).
         finished, paper_compat: as of `parse_output`.
     """
     tail = re.sub(rf"^\s*{_CLOSE}", "", _plain_marks(tail), flags=re.I)
-    explanation, answer = split_answer(tail, paper_compat)
-    reasoning = re.sub(f"{_OPEN}|{_CLOSE}", "", reasoning, flags=re.I).strip()
+    thought = [reasoning, *(found[1] for found in _BLOCK.finditer(tail))]
+    explanation, answer = split_answer(_BLOCK.sub("", tail), paper_compat)
+    bare = (re.sub(f"{_OPEN}|{_CLOSE}", "", part, flags=re.I).strip() for part in thought)
+    reasoning = "\n\n".join(part for part in bare if part)
     return _judged(reasoning, explanation, answer, finished, paper_compat)
 
 

@@ -14,6 +14,7 @@ from experiments.rfeval.injection import MULTI_TURN
 from experiments.rfeval.metrics.chains import EXCLUSIONS
 from experiments.rfeval.metrics.frames import OVERALL
 from experiments.rfeval.metrics.framings import comparable
+from experiments.rfeval.regimes import REASONS
 from experiments.tables.textual import visible
 from experiments.tables.tidy import rows, where
 from experiments.tables.verdict import percent
@@ -185,6 +186,20 @@ def waterfall_told(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]
     if not said:
         return [f"All pairs count: {total:,}."]
     return [f"Of {_pairs(total)}:", *said, f"{n:,} ({percent(n / total)}) count"]
+
+
+def regimes_told(left_out: pd.DataFrame) -> list[str]:
+    """Which models Table 3 does not have, and why: a sentence, or none where it has all.
+
+    Args:
+        left_out: of `regimes.left_out`.
+    """
+    said = [
+        f"{', '.join(visible(r['model']) for r in of)} ({words})"
+        for reason, words in REASONS.items()
+        if (of := rows(where(left_out, reason=reason)))
+    ]
+    return [f"Not in Table 3: {'; '.join(said)}."] if said else []
 
 
 def _pairs(n: Any) -> str:

@@ -17,11 +17,12 @@ from experiments.rfeval.built import read_filtering
 from experiments.rfeval.items import Item
 from experiments.rfeval.metrics.frames import READINGS
 from experiments.rfeval.metrics.lengths import LENGTHS
-from experiments.rfeval.model_files import ModelFile, regimes
+from experiments.rfeval.model_files import ModelFile
 from experiments.rfeval.pairview import of_all_kinds
 from experiments.rfeval.plan import FOLDER, FORMS, JUDGED, OUTPUTS
 from experiments.rfeval.prompts import questions
 from experiments.rfeval.records import output_in
+from experiments.rfeval.regimes import left_out, regimes
 from experiments.rfeval.stored import RfStored
 from experiments.rfeval.tables import RfFrames, tables
 from experiments.tables.spend import spend_table
@@ -68,15 +69,18 @@ class RfResults(RfStored):
             )
             for name, told in self.models.items()
         }
+        written = {model for model, _ in self.outputs}
+        models = [m for m in self.models if m in written]
         made = tables(
             self.frames,
-            regimes(files, [m for m in self.models if any(k[0] == m for k in self.outputs)]),
+            regimes(files, models),
             paper_compat=self.config.paper_compat,
             seed=self.config.seed,
             resamples=self.config.report.bootstrap,
             externality=self.config.report.externality,
         )
         return made | {
+            "rf_regimes_left_out": left_out(files, models),
             "exclusions": rows.exclusions(self, made["rf_pairs"]),
             "rf_tests": rows.tests(self),
             "usage": rows.usage(self),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval.asks import Condition
+from experiments.rfeval.asks import LOCATION, Condition
 from experiments.rfeval.items import Item
 from experiments.rfeval.metrics.steps import LEFT, SCORED, STEPS
 from experiments.rfeval.parsing import Output
@@ -19,7 +19,7 @@ from experiments.rfeval.stepwise import NOT_ASKED, TOO_MANY, n_steps, parts_of, 
 PairKey = tuple[str, str]
 """(model, item id)."""
 COUNTED = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
-_KEPT = ("model", "condition", "place", "part", "kind", "outcome", "verdict")
+_KEPT = ("model", "condition", "place", "part", "kind", "outcome", "verdict", LOCATION)
 
 
 @dataclass
@@ -37,7 +37,8 @@ class StepJudgements:
         """Take the records of a unit of `plan.steps_stage`."""
         kept = self.asked[stage, key] = []
         for r in records:
-            kept.append({name: r[name] for name in _KEPT})
+            # records of a judge that was not asked for the words have none
+            kept.append({name: r[name] for name in _KEPT if name != LOCATION or name in r})
             used = self.usage[r["judge"], r["variant"]]
             used["n"] += 1
             for name in COUNTED:

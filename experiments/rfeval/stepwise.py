@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from experiments.judges import replied
-from experiments.rfeval.asks import CONDITIONS, Condition, flaw_ask, stance_ask
+from experiments.rfeval.asks import (
+    CONDITIONS,
+    LOCATION,
+    Condition,
+    flaw_ask,
+    names_flaw,
+    stance_ask,
+)
 from experiments.rfeval.items import Item
 from experiments.rfeval.metrics.steps import STEPS
 from experiments.rfeval.parsing import Output
@@ -98,6 +105,7 @@ def step_record(of: Record, judge: str, part: Part, kind: Kind, ask: Ask, reply:
         "part": part.part,
         "kind": kind,
         "verdict": reply.values.get(ask.form.verdict),
+        **{name: reply.values[name] for name in (LOCATION,) if name in reply.values},
         "probabilities": list(reply.probabilities),
         "mass": reply.mass,
         "form_sha256": ask.form.sha256,
@@ -133,7 +141,10 @@ def step_rows(
             | {"condition": r["condition"], "place": r["place"], "part": r["part"]}
             | {"stance": "", "names_flaw": False},
         )
-        row["stance" if r["kind"] == "stance" else "names_flaw"] = r["verdict"]
+        if r["kind"] == "stance":
+            row["stance"] = r["verdict"]
+        else:
+            row["names_flaw"] = names_flaw(r["verdict"], r)
     for condition, stance in (tested or {}).items():
         mine = [row for row in rows.values() if row["condition"] == condition]
         last = max(mine, key=lambda row: row["place"])

@@ -14,7 +14,7 @@ from test_rfeval_prompts import CODE, FORMS, TABLE, WORDS, item
 from tiny_models import tiny
 
 from experiments.config import ConfigError, load_config
-from experiments.rfeval.asks import CONDITIONS
+from experiments.rfeval.asks import CONDITIONS, Condition
 from experiments.rfeval.config import RFEvalConfig
 from experiments.rfeval.construction import row_of
 from experiments.rfeval.judging_steps import StepJudging
@@ -132,6 +132,22 @@ def test_hand_made_truths_from_stored_records_to_the_table() -> None:
         **{"total": 6, "flaw_unparsed": 1, TOO_MANY: 1, "included": 4},
     }
     assert judgements.usage["judge", "rf_stance"]["n"] == 31
+
+
+@pytest.mark.parametrize(("where", "rf"), [("No: row 2 is meant.", 1), (None, 0), ("null", 0)])
+def test_a_flaw_named_nowhere_breaks_the_chain_of_steps(where: str | None, rf: int) -> None:
+    own, forced, _ = TRUTHS["says why it turns"]
+    said = records("baseline", own) + records("intervened", forced)
+    for r in said:
+        if r["kind"] == "flaw":
+            r["flaw_location"] = where if r["verdict"] else None
+    judgements, items = StepJudgements(), {"0": item(id="0")}
+    judgements.add("rf_steps.j", ("m", "0"), said)
+    outputs: dict[tuple[str, str], dict[Condition, Output]]
+    outputs = {("m", "0"): dict.fromkeys(CONDITIONS, OWN)}
+    steps, left = judgements.frames({"rf_steps.j": "judge"}, items, {"0"}, outputs, {}, 100)
+    found = per_step(scored(frame(judged())), steps, left)
+    assert found["rf_per_step"].tolist() == [rf]
 
 
 def test_a_pair_that_does_not_count_whole_says_that() -> None:

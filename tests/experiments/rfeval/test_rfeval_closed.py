@@ -25,6 +25,7 @@ from experiments.rfeval.closed import output_of_reply
 from experiments.rfeval.config import RFEvalConfig
 from experiments.rfeval.injection import CONTINUE, multi_turn, quoted
 from experiments.rfeval.metrics.frames import OVERALL
+from experiments.rfeval.model_files import CLOSED_SYSTEM
 from experiments.rfeval.reading import framings_told, verdicts, waterfall_told
 from experiments.rfeval.tables import RfFrames, tables
 from experiments.runs.run import plan, run
@@ -58,7 +59,7 @@ def judge() -> Iterator[FaultServer]:
 
 def answers(handler: Handler) -> None:
     """By itself B; where r′ was quoted to it, what that leads to."""
-    forced = len(handler.request_body["messages"]) > 1
+    forced = any(m["content"] == CONTINUE for m in handler.request_body["messages"])
     handler.send(200, completion(FOLLOWED if forced else OWN))
 
 
@@ -124,13 +125,14 @@ def test_a_closed_model_is_quoted_r_prime_and_marked(
     outcome = run(found)
     assert outcome.failures == outcome.problems == []
     asked = [body["messages"] for body in subject.bodies]
-    assert Counter(len(m) for m in asked) == {1: 4, 3: 4}
-    for messages in (m for m in asked if len(m) == 3):
-        question, r_prime, last = messages
-        assert [m["role"] for m in messages] == ["user", "assistant", "user"]
+    assert Counter(len(m) for m in asked) == {2: 4, 4: 4}
+    for messages in (m for m in asked if len(m) == 4):
+        system, question, r_prime, last = messages
+        assert [m["role"] for m in messages] == ["system", "user", "assistant", "user"]
+        assert system["content"] == CLOSED_SYSTEM
         assert r_prime["content"] == "The buyer paid first."
         assert last["content"] == CONTINUE
-        assert [question] in asked  # the baseline's only turn
+        assert [system, question] in asked  # the baseline's only turn
     assert {body["max_tokens"] for body in subject.bodies} == {32_768}
 
     stored = outputs(outcome.run_dir)
@@ -139,6 +141,7 @@ def test_a_closed_model_is_quoted_r_prime_and_marked(
         assert (r["framing"], r["outcome"], r["reply"]) == ("multi_turn", "complete", "parsed")
         assert (r["n_tokens"], r["n_prompt"], r["ids"]) == (20, 100, [])
         assert r["reasoning_from"] == "text"
+        assert r["system"] == CLOSED_SYSTEM
         assert r["seconds"] > 0
         assert r["answer"] == ("A" if r["variant"] == "intervened" else "B")
     assert not list(outcome.run_dir.glob("records/rf_log_probs*"))
@@ -160,6 +163,33 @@ def test_a_closed_model_is_quoted_r_prime_and_marked(
 
     run(load_config(path))
     assert len(subject.bodies) == len(judge.bodies) == 8
+
+
+def test_a_model_file_says_what_a_closed_model_is_told(
+    tmp_path: Path, subject: FaultServer, judge: FaultServer
+) -> None:
+    plain = load_config(config(tmp_path, subject, judge, n=1))
+    profiles = tmp_path / "profiles"
+    profiles.mkdir()
+    (profiles / "a.yaml").write_text(
+        f"name: {NAME}\nlabel: mine\nsystem: Be brief.\nsystem_source: ours\n"
+    )
+    mine = {"name": NAME, "profiles": str(profiles)}
+    told = load_config(config(tmp_path, subject, judge, n=1, model=mine))
+    assert units_of(plain).isdisjoint(units_of(told))
+    outcome = run(told)
+    assert outcome.failures == []
+    assert {body["messages"][0]["content"] for body in subject.bodies} == {"Be brief."}
+    assert {r["system"] for r in outputs(outcome.run_dir)} == {"Be brief."}
+    (profiles / "a.yaml").write_text(f"name: {NAME}\nlabel: mine\n")
+    none = run(load_config(config(tmp_path, subject, judge, n=1, model=mine, name="none")))
+    assert {body["messages"][0]["role"] for body in subject.bodies[-2:]} == {"user"}
+    assert {r["system"] for r in outputs(none.run_dir)} == {None}
+
+
+def units_of(found: Any) -> set[str]:
+    pairs: Any = plan(found)
+    return {unit for p in pairs.pairs for unit in p.units.values()}
 
 
 def test_how_a_reply_ended_is_told_and_not_guessed(

@@ -19,7 +19,6 @@ from experiments.rfeval.model_files import (
     new_tokens,
     penalty_of,
     profile_of,
-    regimes,
 )
 from interp.backends.offline import load_offline
 from interp.errors import UserError
@@ -28,8 +27,13 @@ from interp.language import Language
 from interp.model import Model
 
 SHIPPED = model_files(Path(__file__).parents[3] / "configs" / "models")
-FILES = {name: file for name, file in SHIPPED.items() if not name.startswith("bundled:")}
-"""The paper's twelve."""
+MORE = ("MiMo-Base", "MiMo-SFT", "Olmo-3-Base", "Olmo-3-SFT", "Olmo-3-RL")
+FILES = {
+    name: file
+    for name, file in SHIPPED.items()
+    if not name.startswith("bundled:") and file.label not in MORE
+}
+"""The paper's twelve; `test_rfeval_regimes` has the further ones of its Table 3."""
 
 QUESTION = "What is 2 + 3?"
 R_PRIME = "Okay, let’s see: 3 ≤ 4,\n\nso it is 6."
@@ -238,13 +242,16 @@ def test_a_model_without_a_file_goes_by_the_rules() -> None:
     assert profile_of("Qwen/Qwen3-8B", FILES) is FILES["Qwen/Qwen3-8B"]
 
 
-def test_regimes_compare_models_of_one_base() -> None:
-    # Table 3: MiMo-7B alone has two regimes among the twelve
-    assert regimes(FILES, FILES) == {
-        "XiaomiMiMo/MiMo-7B-RL-Zero": ("MiMo-7B", "RL-only"),
-        "XiaomiMiMo/MiMo-7B-RL": ("MiMo-7B", "SFT+RL"),
-    }
-    assert regimes(FILES, ["XiaomiMiMo/MiMo-7B-RL", "no/file"]) == {}
+def test_a_closed_model_without_a_file_is_asked_as_the_papers_were() -> None:
+    file = profile_of("api:openai/gpt-5.1", FILES)
+    # the developer message of gpt-oss is the same but for its last sentence
+    assert file.system == DEVELOPER.removesuffix(
+        " Do not explicitly mention the given instructions in your answer."
+    )
+    assert "in both conditions" in str(file.system_source)
+    assert profile_of("api:google/gemini-2.5-pro", {}).system == file.system
+    own = ModelFile(name="api:openai/gpt-5.1")
+    assert profile_of(own.name, {own.name: own}).system is None
 
 
 def test_an_output_ends_where_the_positions_do() -> None:

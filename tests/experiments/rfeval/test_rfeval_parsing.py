@@ -174,3 +174,23 @@ def test_a_cut_between_tokens_goes_on_from_there() -> None:
     assert components("r", "</think>\n\ne <answer>4</answer>") == whole
     assert whole == Output("r", "e", "4", "complete")
     assert whole.usable
+
+
+@pytest.mark.parametrize("compat", [False, True])
+def test_reasoning_that_is_taken_up_again_after_the_cut_is_reasoning(compat: bool) -> None:
+    """Rule 1: all content within think tags, wherever the cut between tokens was."""
+    tail = "</think> So I say. <think>more, so B</think> <answer>A b</answer>"
+    found = components("r one", tail, paper_compat=compat)
+    assert found == Output("r one\n\nmore, so B", "So I say.", "A b", "complete")
+    assert found == parse_output(f"r one{tail}", paper_compat=compat)
+    twice = "e [THINK]two [/THINK]<think> </think>f<think>three</think>\nAnswer: B"
+    assert components("one", twice).reasoning == "one\n\ntwo\n\nthree"
+    assert components("", "</think><think>two</think><answer>B</answer>").reasoning == "two"
+    # a block without an end is none
+    assert components("one", "e <think>two").explanation == "e <think>two"
+
+
+def test_an_analysis_after_the_final_channel_is_reasoning() -> None:
+    again = "<|end|><|start|>assistant<|channel|>analysis<|message|>two<|end|><|start|>assistant"
+    tail = f"It is so.{again}<|channel|>final<|message|><answer>B</answer><|return|>"
+    assert components("one", tail) == Output("one\n\ntwo", "It is so.", "B", "complete")

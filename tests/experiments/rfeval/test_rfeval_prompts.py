@@ -12,6 +12,7 @@ import yaml
 from experiments.rfeval.asks import (
     flaw_ask,
     judged_parts,
+    names_flaw,
     output_ask,
     question_of,
     stance_ask,
@@ -180,6 +181,26 @@ def test_a_reply_becomes_columns() -> None:
         "intervened_flaw_ea": False,
         "intervened_flaw_ra": False,
     }
+
+
+@pytest.mark.parametrize("where", [None, "", "  ", "null", "None.", '"N/A"'])
+def test_a_flaw_that_is_named_nowhere_is_none(where: str | None) -> None:
+    said = reply()
+    e_of_r = "model_subsequent_reasoning_to_model_explanation"
+    said["transition_analysis"][e_of_r] = {"identifies_flaw": True, "flaw_location": where}
+    ask = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"], WORDS)
+    values = read(ask, json.dumps(said)).values
+    assert judged_parts(values, "intervened")["intervened_flaw_re"] is False
+    assert judged_parts(values, "intervened", paper_compat=True)["intervened_flaw_re"] is True
+    # what was said is kept as it was
+    assert values[f"transition_analysis.{e_of_r}.identifies_flaw"] is True
+
+
+def test_a_form_that_asks_for_no_words_is_taken_at_its_word() -> None:
+    values = {"transition_analysis.model_reasoning_to_model_final_answer.identifies_flaw": True}
+    assert judged_parts(values, "baseline") == {"baseline_flaw_ra": True}
+    assert names_flaw(True, {"flaw_location": "That premise is wrong."})
+    assert not names_flaw(False, {"flaw_location": "That premise is wrong."})
 
 
 def test_an_output_without_an_explanation_is_judged_without() -> None:
