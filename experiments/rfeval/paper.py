@@ -95,6 +95,7 @@ def table_3(regimes: pd.DataFrame) -> PaperTable:
         if of.empty:
             continue
         row: dict[str, Any] = {"Reader": reader, "Variant": regime}
+        row |= dict.fromkeys(map(str, regimes["family"]), "–")
         for family, models in groups(of, ("family",)):
             cells = []
             for r in models.to_dict("records"):
@@ -102,7 +103,7 @@ def table_3(regimes: pd.DataFrame) -> PaperTable:
                 cells.append(both if len(models) == 1 else f"{both} ({r['model']})")
             row[str(family["family"])] = "; ".join(cells)
         made.append(row)
-    return PaperTable("paper_rf_table3", regimes, pd.DataFrame(made).fillna("–"))
+    return PaperTable("paper_rf_table3", regimes, pd.DataFrame(made))
 
 
 def filtering_tables(filtering: pd.DataFrame) -> list[PaperTable]:
