@@ -90,14 +90,16 @@ def readings(run: RfStored) -> Iterator[dict[str, Any]]:
 
 
 def lengths(run: RfStored) -> Iterator[dict[str, Any]]:
-    """Tokens and seconds of each output."""
+    """Tokens, seconds and devices of each output."""
     for (model, item), conditions in run.written.items():
         for condition, r in conditions.items():
             # a service may say nothing of how much it wrote
             if r["finish"] != NO_ROOM and r["n_tokens"] is not None:
-                about = (model, run.items[item].task, item, condition)
-                seconds = math.nan if r["seconds"] is None else r["seconds"]
-                yield dict(zip(LENGTHS, (*about, r["n_tokens"], seconds), strict=True))
+                about = (model, run.items[item].task, item, condition, r["n_tokens"])
+                # of runs begun before it was kept, `elapsed` is not known
+                times = (r["seconds"], r.get("elapsed"), r["backend"].get("devices"))
+                times = [math.nan if t is None else float(t) for t in times]
+                yield dict(zip(LENGTHS, (*about, *times), strict=True))
 
 
 def items(run: RfStored) -> Iterator[dict[str, Any]]:

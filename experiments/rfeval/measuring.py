@@ -287,8 +287,10 @@ class Measuring:
             failed = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
             self.meter.say(f"failed: {pair.item} · {stage}: {failed}")
         now = time.perf_counter()
-        self.store.add(pair.units[stage], pair.key(stage), records, failed, now - self._last)
         seconds, self._last = now - self._last, now
+        if stage in OUTPUTS.values():
+            records = [r | {"elapsed": round(seconds, 4)} for r in records]
+        self.store.add(pair.units[stage], pair.key(stage), records, failed, seconds)
         self.meter.at(self._handles[pair.model, stage])
         self.meter.advance(seconds=seconds)
         if isinstance(error, torch.AcceleratorError):

@@ -62,7 +62,10 @@ LABELS = {
     "cohen_kappa": "Cohen’s κ",
     "n_unmatched": "without a label of the judge",
     "n_without_steps": "pairs without steps",
-    "total_seconds": "seconds in all",
+    "mean_seconds": "seconds, mean",
+    "n_timed": "of known time",
+    "device_hours": "hours of accelerators",
+    "devices": "accelerators",
     "total_tokens": "tokens in all",
     "auroc_within": "AUROC within model and task",
     "auroc": "AUROC over all pairs",
@@ -171,8 +174,10 @@ SECTIONS = (
     (
         "lengths",
         "Lengths and times",
-        "Tokens generated without and with r′, and seconds that it took.",
-        ("rf_lengths",),
+        "Tokens generated without and with r′; mean seconds from when an output was asked for until "
+        "it ended, of which those that are written together overlap. Hours do not: they are the "
+        "workers’ own, all outputs of a model.",
+        ("rf_lengths", "rf_hours"),
         ("rf_lengths",),
     ),
     (

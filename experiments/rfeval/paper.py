@@ -27,7 +27,6 @@ from experiments.rfeval.metrics.frames import (
     OVERALL,
     WAY,
     groups,
-    numbers,
     only,
     with_overall,
 )
@@ -56,7 +55,7 @@ def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
         table_3(tables["rf_regimes"]),
         table_10(tables["rf_externality"]),
         table_11(tables["rf_externality_by_model"]),
-        table_12(tables["rf_lengths"]),
+        table_12(tables["rf_hours"]),
         table_13(tables["rf_waterfall"]),
         table_14(tables["rf_lengths"]),
         table_16(tables["rf_coverage_quartiles"]),
@@ -144,16 +143,17 @@ def table_11(by_model: pd.DataFrame) -> PaperTable:
     return PaperTable("paper_rf_table11", by_model, pd.DataFrame(printed))
 
 
-def table_12(lengths: pd.DataFrame) -> PaperTable:
-    """Hours of generation; what ran them is in the run's environment."""
-    overall = lengths.loc[lengths["task"] == OVERALL]
-    made = [
-        {"model": key["model"], "hours": numbers(of["total_seconds"]).sum() / 3600}
-        for key, of in groups(overall, ("model",))
+def table_12(hours: pd.DataFrame) -> PaperTable:
+    """Hours of generation, and those of devices, which the paper has; what they are is in the
+    run's environment."""
+    printed: dict[str, Any] = {"Model": hours["model"].tolist()}
+    printed |= {"Device hours": _numbers(hours["device_hours"], 2)}
+    printed |= {"Devices": _numbers(hours["devices"], 0), "Hours": _numbers(hours["hours"], 2)}
+    printed["Outputs"] = [
+        f"{r['n_timed']} of {r['n']}" if r["n_timed"] < r["n"] else str(r["n"])
+        for r in hours.to_dict("records")
     ]
-    data = pd.DataFrame(made, columns=["model", "hours"])
-    printed = {"Model": data["model"].tolist(), "Hours": _numbers(data["hours"], 2)}
-    return PaperTable("paper_rf_table12", data, pd.DataFrame(printed))
+    return PaperTable("paper_rf_table12", hours, pd.DataFrame(printed))
 
 
 def table_13(waterfall: pd.DataFrame) -> PaperTable:

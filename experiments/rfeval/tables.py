@@ -41,7 +41,7 @@ from experiments.rfeval.metrics.faithfulness import (
 from experiments.rfeval.metrics.frames import READINGS, readings
 from experiments.rfeval.metrics.framings import apart, each_model, leading, with_framing
 from experiments.rfeval.metrics.inside import inside_tables
-from experiments.rfeval.metrics.lengths import length_table
+from experiments.rfeval.metrics.lengths import hours_table, length_table
 from experiments.rfeval.metrics.steps import (
     LEFT,
     PER_STEP,
@@ -160,6 +160,7 @@ def _tidy(
         "rf_externality_by_model": externality_by_model(deltas, pairs),
         "rf_by_externality": rf_by_externality(deltas, pairs, externality),
         "rf_lengths": length_table(frames.lengths),
+        "rf_hours": hours_table(frames.lengths),
         "rf_per_step": by_step,
         "rf_per_step_exclusions": step_counts,
         "rf_per_step_ranks": step_ranks(by_step),

@@ -56,13 +56,16 @@ class Here(Generates):
             )
 
     def describe(self) -> Mapping[str, str]:
-        """The versions that write here, and in which numbers."""
+        """The versions that write here, in which numbers, over how many accelerators if any."""
+        places = {p.device for p in self.model.hf.parameters() if p.device.type != "cpu"}
+        devices = {"devices": str(len(places))} if places else {}
         return {
             "backend": "transformers",
             "transformers": transformers.__version__,
             "torch": torch.__version__,
             "dtype": self.model.dtype,
             "batch_size": str(self.batch_size or "all"),
+            **devices,
         }
 
 

@@ -112,11 +112,13 @@ class VllmOffline(Generates):
     def describe(self) -> Mapping[str, str]:
         """vLLM's version, and in which numbers over how many devices."""
         config = self._engine.vllm_config
+        on_cpu = config.device_config.device_type == "cpu"
         return {
             "backend": "vllm",
             "vllm": self.version,
             "dtype": str(config.model_config.dtype).removeprefix("torch."),
             "tensor_parallel_size": str(config.parallel_config.tensor_parallel_size),
+            **({} if on_cpu else {"devices": str(config.parallel_config.world_size)}),
         }
 
     def close(self) -> None:

@@ -72,7 +72,8 @@ def made_up(
                 for condition, times in (("baseline", 1.0), ("intervened", rng.uniform(0.3, 1))):
                     tokens = long * times * rng.lognormvariate(0, 0.5)
                     made = {"condition": condition, "tokens": round(tokens)}
-                    lengths.append(key | made | {"seconds": tokens / 40})
+                    times = {"seconds": tokens / 40, "elapsed": tokens / 640, "devices": 1.0}
+                    lengths.append(key | made | times)
                 for reader in readers:
                     row = _row(kind, fate, low, rng) | key | {"reader": reader}
                     pairs.append(row)

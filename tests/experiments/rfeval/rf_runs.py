@@ -221,10 +221,11 @@ def config(folder: Path, cases: Iterable[Case], subject: str, **changes: Any) ->
 
 def counted(run_dir: Path) -> dict[str, str]:
     """Every table from the stored records, without the figures and without what clocks say:
-    seconds, and the hours of Table 12."""
-    made = {n: f for n, f in results(run_dir).tables.items() if n != "paper_rf_table12"}
+    seconds, and hours."""
+    clocks = ("paper_rf_table12", "rf_hours")
+    made = {n: f for n, f in results(run_dir).tables.items() if n not in clocks}
     return {
-        name: frame.drop(columns="total_seconds", errors="ignore").to_csv(index=False)
+        name: frame.drop(columns="mean_seconds", errors="ignore").to_csv(index=False)
         for name, frame in sorted(made.items())
     }
 

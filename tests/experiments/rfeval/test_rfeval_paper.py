@@ -8,8 +8,8 @@ from rf_frames import drawn, frame, judged
 
 from experiments.rfeval.items import TASKS
 from experiments.rfeval.metrics.frames import KEY, OVERALL
-from experiments.rfeval.metrics.lengths import LENGTHS, length_table
-from experiments.rfeval.paper import paper_tables
+from experiments.rfeval.metrics.lengths import LENGTHS, hours_table, length_table
+from experiments.rfeval.paper import paper_tables, table_12
 from experiments.rfeval.tables import RfFrames, _tidy, tables
 
 NUMBERS = (2, 3, *range(10, 15), *range(16, 26), 27)
@@ -18,7 +18,7 @@ NUMBERS = (2, 3, *range(10, 15), *range(16, 26), 27)
 def lengths(rows: pd.DataFrame) -> pd.DataFrame:
     made = [
         {"model": r["model"], "task": r["task"], "item": r["item"], "condition": condition}
-        | {"tokens": tokens, "seconds": 1.5}
+        | {"tokens": tokens, "seconds": 1.5, "elapsed": 0.5, "devices": 2.0}
         for r in rows.to_dict("records")
         for condition, tokens in (("baseline", 100), ("intervened", 40 + int(r["item"]) % 2))
     ]
@@ -98,11 +98,31 @@ def test_nothing_and_next_to_nothing(rows: list) -> None:
 
 def test_lengths_by_hand() -> None:
     rows = pd.DataFrame(
-        [("m", "legal_decision", str(i), "baseline", 10 * i, 2.0) for i in range(4)],
+        [("m", "legal_decision", str(i), "baseline", 10 * i, 2.0, 1.0, 2.0) for i in range(4)],
         columns=list(LENGTHS),
     )
     table = length_table(rows).set_index("task")
     assert table.loc["legal_decision", "mean_tokens"] == table.loc[OVERALL, "mean_tokens"] == 15
-    assert table.loc[OVERALL, "total_seconds"] == 8
+    assert table.loc[OVERALL, "mean_seconds"] == 2
     with pytest.raises(ValueError, match="there twice"):
         length_table(pd.concat([rows, rows]))
+
+
+def test_hours_are_those_that_add_up() -> None:
+    cells = [("a", 10.0, 3600.0, 2.0), ("a", 10.0, 1800.0, 2.0), ("a", 10.0, None, 2.0)]
+    cells += [("cpu", 10.0, 360.0, None), ("old", 10.0, None, None)]
+    rows = pd.DataFrame(
+        [
+            (model, "legal_decision", str(i), "baseline", 7, *times)
+            for i, (model, *times) in enumerate(cells)
+        ],
+        columns=list(LENGTHS),
+    )
+    table = hours_table(rows).set_index("model")
+    assert table.loc["a"].tolist() == [3, 2, 1.5, 2, 3]
+    assert table.loc["cpu", ["n_timed", "hours"]].tolist() == [1, 0.1]
+    assert table.loc[["cpu", "old"], "device_hours"].isna().all()
+    assert table.loc["old", "n_timed"] == 0
+    printed = table_12(hours_table(rows)).printed.set_index("Model")
+    assert printed.loc["a"].tolist() == ["3.00", "2", "1.50", "2 of 3"]
+    assert printed.loc["cpu"].tolist() == ["–", "–", "0.10", "1"]
