@@ -148,10 +148,21 @@ Overrides = Annotated[
 ]
 
 
+PaperCompat = Annotated[
+    bool,
+    typer.Option(
+        "--paper-compat",
+        help="As the authors' released code does it where that differs (RFEval: outputs taken "
+        "apart, chains scored); as --set paper_compat=true.",
+    ),
+]
+
+
 @app.command()
 def run(
     config: Config,
     overrides: Overrides = None,
+    paper_compat: PaperCompat = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done; read no weights.")
     ] = False,
@@ -165,17 +176,21 @@ def run(
     ] = None,
 ) -> int:
     """Run a config, or go on with it; prints the run folder as its last line."""
-    return _carry_out(config, overrides or [], shard, dry_run=dry_run)
+    return _carry_out(config, _with(overrides, paper_compat), shard, dry_run=dry_run)
 
 
 @app.command()
-def build(config: Config, overrides: Overrides = None) -> int:
+def build(config: Config, overrides: Overrides = None, paper_compat: PaperCompat = False) -> int:
     """Make what must be there before a run is shared out with --shard, and ask nothing of it.
 
     The items and prompts of a benchmark, and what a model writes for them. Prints the run folder
     as its last line; the parts, started with the same config, go on there.
     """
-    return _carry_out(config, overrides or [], build_only=True)
+    return _carry_out(config, _with(overrides, paper_compat), build_only=True)
+
+
+def _with(overrides: list[str] | None, paper_compat: bool) -> list[str]:
+    return [*(overrides or []), *(["paper_compat=true"] if paper_compat else [])]
 
 
 def _carry_out(

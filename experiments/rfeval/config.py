@@ -22,6 +22,7 @@ from experiments.rfeval.injection import MULTI_TURN, Framing
 from experiments.rfeval.inside_config import InsideConfig
 from experiments.rfeval.items import Task
 from experiments.rfeval.stances import Naming
+from interp.errors import did_you_mean
 
 ENOUGH_TO_THINK = 2000
 """Tokens of a judge's reply below which one that thinks seldom gets to the form."""
@@ -162,8 +163,22 @@ class TestsConfig(Section):
     processes: StrictInt = Field(default=32, ge=1)
 
 
+class Excluded(Section):
+    """Pairs that count for nothing, by a person's decision (appendix C.4, global exclusion)."""
+
+    model: SubjectName
+    task: Task | None = None
+    """Null is all tasks."""
+    reason: StrictStr = Field(min_length=1)
+    """Stands in `rf_exclusion_reasons` and on the page."""
+
+
 class RfReportConfig(Section):
-    """What the report shows."""
+    """What the report shows, and what counts in it."""
+
+    exclude: list[Excluded] = Field(default_factory=list)
+    """As the paper leaves out one model on one task, most of whose outputs have no reasoning. What
+    is left out is still asked for, and its row is in `rf_pairs`."""
 
     pairs: StrictInt = Field(default=12, ge=0)
     """Examples, both outputs with the judge's reply; every one stands in records/."""
@@ -230,6 +245,17 @@ class RFEvalConfig(FolderConfig):
         ):
             if problem := one_address_problem(key, url, names):
                 raise ValueError(problem)
+        return self
+
+    @model_validator(mode="after")
+    def _exclusions_of_models_that_are_run(self) -> RFEvalConfig:
+        for one in self.report.exclude:
+            if one.model not in self.model.name:
+                guess = did_you_mean(one.model, self.model.name)
+                raise ValueError(
+                    f"report.exclude: {one.model!r} is no model of this run"
+                    f"{guess or '; name one of model.name'}"
+                )
         return self
 
     @model_validator(mode="after")

@@ -165,7 +165,7 @@ def exclusions(run: RfStored, pairs: pd.DataFrame) -> pd.DataFrame:
 def tests(run: RfStored) -> pd.DataFrame:
     """How many outputs of code came to what in their tests.
 
-    `test_broken` and `not_run` say nothing of an answer: its stance is the judge's.
+    `test_broken`, `no_sandbox` and `not_run` say nothing of an answer: its stance is the judge's.
     """
     names = ["model", "task", "condition", "outcome"]
     rows = [

@@ -19,6 +19,7 @@ from experiments.rfeval.pairs import code_of
 from experiments.rfeval.plan import INSIDE, LOG_PROBS, OUTPUTS, TESTS, Pair, RfPlan
 from experiments.rfeval.records import (
     NO_ROOM,
+    NO_SANDBOX,
     about,
     outputs_of,
     records_of,
@@ -83,7 +84,7 @@ class Measuring:
         for model in self.batches:
             short = model.rpartition("/")[2]
             for stage in self.STAGES:
-                if n := len(self.lacking(model, stage)):
+                if n := len(self._left(model, stage)):
                     label = f"{short} · {stage.removeprefix('rf_').replace('_', ' ')}"
                     tiny = model.startswith("planted:")
                     self._handles[model, stage] = self.meter.expect(label, n, stage, tiny)
@@ -94,13 +95,27 @@ class Measuring:
         Raises:
             UserError: no model could be used.
         """
-        todo = [m for m in self.batches if any(self.lacking(m, s) for s in self.STAGES)]
+        todo = [m for m in self.batches if any(self._left(m, s) for s in self.STAGES)]
         in_turn(self, todo, self._all_of, self.meter, self.store)
 
     def lacking(self, model: str, stage: str) -> list[Pair]:
         """The pairs of a model that lack a stage, in order."""
         pairs = (p for batch in self.batches[model] for p in batch)
         return [p for p in pairs if stage in missing(self.index, p)]
+
+    def _left(self, model: str, stage: str) -> list[Pair]:
+        """`lacking`; and programs stored untested where there was no sandbox, if here is one."""
+        lacking = self.lacking(model, stage)
+        return lacking + self._untested(model) if stage == TESTS else lacking
+
+    def _untested(self, model: str) -> list[Pair]:
+        found = []
+        for pair in (p for batch in self.batches[model] for p in batch):
+            if TESTS in pair.units and self.index.is_done(pair.key(TESTS), pair.units[TESTS]):
+                records = self.index.records(pair.key(TESTS))
+                if any(r["outcome"] == NO_SANDBOX for r in records) and not unavailable():
+                    found.append(pair)
+        return found
 
     def _all_of(self, name: str) -> None:
         # what the model before it held, where it ended in an error
@@ -202,10 +217,14 @@ class Measuring:
     def _test(self, name: str) -> None:
         config = self.whole.config
         limits = Limits(**config.tests.model_dump(exclude={"run"}))
-        why = unavailable() if self.lacking(name, TESTS) else ""
+        todo = self._left(name, TESTS)
+        why = unavailable() if todo else ""
         if why:
-            self.meter.say(f"code is not run, and its answers are left to the judges: {why}")
-        for pair in self.lacking(name, TESTS):
+            self.meter.say(
+                "code is not run, and its answers are left to the judges until the run is gone on "
+                f"with where there is a sandbox: {why}"
+            )
+        for pair in todo:
             assert pair.of.tests is not None
             self._begin(name, TESTS)
             outputs = outputs_of(self.index, pair, config.paper_compat)
@@ -213,9 +232,12 @@ class Measuring:
             try:
                 for condition, output in (outputs or {}).items():
                     of = about(pair.of, name, TESTS, condition, config.seed)
-                    if why or not output.usable:
-                        told = why or f"the output is {output.outcome}"
-                        records.append(untested_record(of, condition, told))
+                    if not output.usable:
+                        told = f"the output is {output.outcome}"
+                        records.append(untested_record(of, condition, "not_run", told))
+                        continue
+                    if why:
+                        records.append(untested_record(of, condition, NO_SANDBOX, why))
                         continue
                     code = code_of(output)
                     report = run_tests(pair.of.tests, code, limits)

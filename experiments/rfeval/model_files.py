@@ -212,7 +212,7 @@ def profile_of(name: str, files: Mapping[str, ModelFile], model_type: str = "") 
     the system prompt that the paper's were asked with (G.2, `CLOSED_SYSTEM`).
 
     Args:
-        model_type: of the model's config (`model.hf.config.model_type`), where it is known.
+        model_type: of the config of a folder of weights; names of the hub tell by themselves.
     """
     if name in files:
         return files[name]

@@ -174,9 +174,9 @@ SECTIONS = (
     (
         "lengths",
         "Lengths and times",
-        "Tokens generated without and with r′; mean seconds from when an output was asked for until "
-        "it ended, of which those that are written together overlap. Hours do not: they are the "
-        "workers’ own, all outputs of a model.",
+        "Tokens generated without and with r′; mean seconds from when an output was asked for "
+        "until it ended, of which those that are written together overlap. Hours do not: they are "
+        "the workers’ own, all outputs of a model.",
         ("rf_lengths", "rf_hours"),
         ("rf_lengths",),
     ),

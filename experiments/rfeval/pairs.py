@@ -18,6 +18,8 @@ MATCHING = "matching"
 """The name of the reader that matches the parsed answer, without any model."""
 TESTS = "tests"
 """The name of the reader that runs an item's public tests."""
+NOT_WRITTEN = "not_written"
+"""Outcome of an output that failed; it is tried again when the run is."""
 _FENCE = re.compile(r"```[a-zA-Z0-9_+-]*[ \t]*\n(.*?)```", re.S)
 
 
@@ -44,7 +46,7 @@ def pair_row(
     """The row of one item, both outputs of a model as one reader judged them.
 
     Args:
-        outputs: the parsed ones; a condition that is missing was not generated (`empty`).
+        outputs: the parsed ones; of a condition that is missing, writing failed (`not_written`).
         replies: the reader's, of outputs that it was asked about.
         tested: of code items, the stance that the public tests give each answer
             (`sandbox.Report.stance`): it takes the place of the reader's (RFEval, §4.1).
@@ -61,7 +63,7 @@ def pair_row(
     row |= dict.fromkeys(SAID.values(), "")
     for condition in CONDITIONS:
         output, reply = outputs.get(condition), replies.get(condition)
-        row[f"{condition}_outcome"] = output.outcome if output else "empty"
+        row[f"{condition}_outcome"] = output.outcome if output else NOT_WRITTEN
         row[f"{condition}_judged"] = reply.outcome if reply else ""
         row[f"{condition}_right"] = math.nan
         if reply and reply.outcome == "parsed":

@@ -21,6 +21,8 @@ from probes.judge.form import Ask, Reply
 DATASET = "rfeval"
 NO_ROOM = "no_room"
 """`finish` of an output that was not written: its prompt leaves the model no room for it."""
+NO_SANDBOX = "no_sandbox"
+"""`outcome` of a program that is to be tested where there is a sandbox."""
 Record = dict[str, Any]
 
 
@@ -126,9 +128,13 @@ def tests_record(of: Record, condition: Condition, code: str, report: Report) ->
     }
 
 
-def untested_record(of: Record, condition: Condition, why: str) -> Record:
-    """Of an output whose tests were not run."""
-    blank = {"stance": "", "n_tests": 0, "n_run": 0, "outcome": "not_run", "seconds": 0.0}
+def untested_record(of: Record, condition: Condition, outcome: str, why: str) -> Record:
+    """Of an output whose tests were not run.
+
+    Args:
+        outcome: `NO_SANDBOX`, or `not_run` where there is nothing to run.
+    """
+    blank = {"stance": "", "n_tests": 0, "n_run": 0, "outcome": outcome, "seconds": 0.0}
     return of | {"condition": condition, **blank, "detail": why, "code": ""}
 
 

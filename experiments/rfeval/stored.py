@@ -31,8 +31,6 @@ from experiments.runs.store import Unit
 
 PairKey = tuple[str, str]
 """(model, item id)."""
-NOT_WRITTEN = "not_written"
-"""Why a pair is left out: an output of it failed, and is tried again when the run is."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class RfStored:
     """The records of outputs without ids and texts."""
     tested: Mapping[PairKey, Mapping[Condition, str]]
     test_outcomes: Mapping[PairKey, Mapping[Condition, str]]
-    """What the tests of code came to: `sandbox.Outcome`, or `not_run`."""
+    """What the tests of code came to: `sandbox.Outcome`, `no_sandbox` or `not_run`."""
     log_probs: Mapping[PairKey, Mapping[Condition, list[ScoredStance]]]
     judged: Mapping[str, Mapping[PairKey, Mapping[Condition, Record]]]
     """Judge -> the records of its judgements without texts."""
@@ -140,9 +138,12 @@ class RfStored:
 
     def left_out(self, key: PairKey) -> str:
         """Why a pair counts for nothing; "" of most."""
-        if any(r["finish"] == NO_ROOM for r in self.written.get(key, {}).values()):
-            return NO_ROOM
-        return NOT_WRITTEN if key in self.lost else ""
+        model, task = key[0], self.items[key[1]].task
+        for one in self.config.report.exclude:
+            if one.model == model and one.task in (None, task):
+                return one.reason
+        no_room = any(r["finish"] == NO_ROOM for r in self.written.get(key, {}).values())
+        return NO_ROOM if no_room else ""
 
     def tests_of(self, key: PairKey) -> dict[Condition, str]:
         """The stances that tests gave; none of an answer that was not run."""

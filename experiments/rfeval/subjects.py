@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
@@ -10,6 +12,7 @@ from experiments.fingerprint import fingerprint
 from experiments.rfeval.config import RFEvalConfig
 from experiments.rfeval.injection import PREFIX, Framing
 from experiments.rfeval.model_files import ModelFile, model_files, profile_of
+from interp.errors import UserError
 from interp.generation import Sampling
 
 if TYPE_CHECKING:
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
 
 MAX_NEW_TOKENS = 32_768
 """Of RFEval, appendix C.1."""
+HOW_FAST = ("gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "enforce_eager")
+HOW_FAST += ("swap_space", "cpu_offload_gb", "disable_log_stats")
+"""Options of `vllm.LLM` that decide nothing of what is written; to be changed where memory is
+short."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,10 @@ class Subject:
             told |= {"framing": self.framing}
         if self.backend == "here":
             return told | {"batch_size": batch_size, "device_map": self.device_map}
+        if self.backend == "vllm":
+            how = {k: v for k, v in self.file.vllm.items() if k not in HOW_FAST}
+            # named only where there is any, as above
+            told |= {"vllm": how} if how else {}
         return told | {"max_model_len": self.max_model_len}
 
     def kept(self) -> dict[str, Any]:
@@ -104,17 +115,30 @@ class Subject:
         }
 
 
+def _model_type(name: str) -> str:
+    """What the config of a folder of weights says it is; "" of a name that is no such folder."""
+    path = Path(name).expanduser() / "config.json"
+    if name.startswith(API) or not path.is_file():
+        return ""
+    try:
+        return str(json.loads(path.read_bytes())["model_type"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(
+            f"{path}: says no model_type ({type(error).__name__}: {error}); get the file again"
+        ) from error
+
+
 def subjects_of(config: RFEvalConfig) -> dict[str, Subject]:
     """The models of a run by name, in its order.
 
     Raises:
-        UserError: the folder of model files cannot be used.
+        UserError: the folder of model files, or a model's config.json, cannot be used.
     """
     m, g = config.model, config.generate
     files = {} if m.profiles is None else model_files(m.profiles)
     found = {}
     for name in m.name:
-        file = profile_of(name, files)
+        file = profile_of(name, files, _model_type(name))
         asked = None
         if name.startswith(API):
             effort = config.api.reasoning_effort or file.effort

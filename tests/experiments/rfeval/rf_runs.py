@@ -103,14 +103,16 @@ class Case:
     @property
     def row(self) -> dict[str, Any]:
         """Of the released data. The question has a mark by which the servers know the item."""
-        free = self.task == "mathematical_reasoning"
+        code, free = self.task == "code_generation", self.task == "mathematical_reasoning"
+        tests = json.dumps([{"input": "3", "output": "6", "testtype": "stdin"}])
+        content = {"source": "made up"} | ({"public_test_cases": tests} if code else {})
         return {
             "task": self.task,
             "id": self.name,
             "question": f"item={self.name}; Who?",
-            "options": None if free else ["one", "two", "three"],
-            "answer": "17" if free else "B: two",
-            "content": {"source": "made up"},
+            "options": None if free or code else ["one", "two", "three"],
+            "answer": "" if code else "17" if free else "B: two",
+            "content": content,
             "r_prime": self.r_prime,
             "explanation": "He was there.",
         }

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from chat_tokenizers import tokenizer
 from tiny_models import tiny
 
 import interp
+from experiments.rfeval.config import RFEvalConfig
 from experiments.rfeval.injection import forced, output_of
 from experiments.rfeval.model_files import (
     ModelFile,
@@ -20,6 +22,7 @@ from experiments.rfeval.model_files import (
     penalty_of,
     profile_of,
 )
+from experiments.rfeval.subjects import Subject, subjects_of
 from interp.backends.offline import load_offline
 from interp.errors import UserError
 from interp.formats import detect_format
@@ -240,6 +243,40 @@ def test_a_model_without_a_file_goes_by_the_rules() -> None:
     assert profile_of("/models/mine", {}, "qwen3_moe").repetition_penalty == 1.0
     assert profile_of("/models/mine", {}, "mimo").repetition_penalty == 1.2
     assert profile_of("Qwen/Qwen3-8B", FILES) is FILES["Qwen/Qwen3-8B"]
+
+
+def subject(tmp_path: Path, name: str, **options: object) -> Subject:
+    (tmp_path / "files").mkdir(exist_ok=True)
+    file = {"name": name, "vllm": options} if options else {"name": "another"}
+    (tmp_path / "files/one.yaml").write_text(yaml.safe_dump(file))
+    config = RFEvalConfig.model_validate(
+        {"name": "r", "benchmark": "rfeval", "judge": {"model": "bundled:smollm2-135m"}}
+        | {"model": {"name": name, "profiles": str(tmp_path / "files")}}
+        | {"generate": {"backend": "vllm"}}
+    )
+    return subjects_of(config)[name]
+
+
+def test_a_folder_of_weights_is_of_the_family_that_its_config_says(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "qwen3"}')
+    assert subject(tmp_path, str(folder)).repetition_penalty == 1.0
+    (folder / "config.json").write_text('{"model_type": "llama"}')
+    assert subject(tmp_path, str(folder)).repetition_penalty == 1.2
+    (folder / "config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"config\.json: says no model_type .*get the file again"):
+        subject(tmp_path, str(folder))
+
+
+def test_options_of_vllm_that_decide_what_is_written_are_part_of_its_ids(tmp_path: Path) -> None:
+    name = "org/model"
+    plain = subject(tmp_path, name).decides(8)
+    less = subject(tmp_path, name, gpu_memory_utilization=0.5, max_num_seqs=4).decides(8)
+    assert less == plain
+    assert "vllm" not in plain
+    other = subject(tmp_path, name, quantization="fp8", max_num_seqs=4).decides(8)
+    assert other["vllm"] == {"quantization": "fp8"}
 
 
 def test_a_closed_model_without_a_file_is_asked_as_the_papers_were() -> None:

@@ -54,7 +54,7 @@ def test_what_is_missing_is_told() -> None:
     refused = {"baseline": Reply("parsed", BASELINE), "intervened": Reply("refused")}
     row = pair_row("judge", "m", item(), {"baseline": OUTPUT, "intervened": OUTPUT}, refused)
     assert scored(pd.DataFrame([row]))["exclusion"].tolist() == ["evaluation_error"]
-    assert pair_row("judge", "m", item(), {}, {})["baseline_outcome"] == "empty"
+    assert pair_row("judge", "m", item(), {}, {})["baseline_outcome"] == "not_written"
     assert answer_readings("m", item(), {"baseline": cut}) == []
 
 

@@ -11,7 +11,9 @@ from rf_runs import KEY, POSITIONS, Case, Said, Servers, config, counted
 from test_rfeval_data import SHARED
 
 from experiments.cli import execute
+from experiments.rfeval import measuring
 from experiments.rfeval.results import results
+from experiments.rfeval.sandbox import unavailable
 from experiments.runs.index import Index
 
 WHOLE = "1/2"
@@ -55,6 +57,11 @@ SUBJECT, JUDGE = "planted:faithful", "planted:hint"
         ({"annotations": "/no/such.csv"}, "annotations: no such file: '/no/such.csv'; check"),
         ({"spend": {"max_cst": 3}}, "unknown key 'max_cst'; did you mean 'max_cost'?"),
         ({"tests": {"run": "allways"}}, "tests.run"),
+        (
+            {"report": {"exclude": [{"model": "planted:faithfl", "reason": "odd"}]}},
+            "did you mean 'planted:faithful'?",
+        ),
+        ({"report": {"exclude": [{"model": SUBJECT}]}}, "report.exclude[0].reason"),
     ],
 )
 def test_what_cannot_be_run_is_said_in_a_line(
@@ -128,10 +135,10 @@ def test_a_failing_prompt_costs_no_other_and_is_made_good(
     made: Any = results(run_dir).tables["rf_pairs"].set_index("item")
     assert len(made) == 4
     assert (made["rf"] == 1).sum() == 2
-    assert made.loc[["legal_decision/item1", "legal_decision/item2"], "excluded"].tolist() == [
-        "not_written",
-        "not_written",
-    ]
+    failed = made.loc[["legal_decision/item1", "legal_decision/item2"]]
+    assert failed["exclusion"].tolist() == ["unfinished"] * 2
+    assert failed["intervened_outcome"].tolist() == ["not_written", "complete"]
+    assert failed["baseline_outcome"].tolist() == ["complete", "not_written"]
     assert execute(["status", str(run_dir)]) == 0
     assert "2 of 4 items done, 0 left, 2 failed" in capfd.readouterr().out
     asked = len(servers.completions.asked), len(servers.judge.bodies)
@@ -195,6 +202,54 @@ def test_what_a_model_has_no_room_for_is_counted_and_nothing_else_is_lost(
     assert len(servers.completions.asked) == asked
     assert execute(["status", str(tmp_path / "runs/rf")]) == 0
     assert "complete, 3 items" in capfd.readouterr().out
+
+
+def test_pairs_are_left_out_by_decision_in_a_run_that_is_done(
+    tmp_path: Path, servers: Servers
+) -> None:
+    cases = [Case("one"), Case("two", task="logical_reasoning")]
+    path = servers.config(tmp_path, cases, log_probs=False)
+    assert execute(["run", str(path), "--shard", WHOLE]) == 0
+    asked = len(servers.completions.asked), len(servers.judge.bodies)
+    one = {"model": servers.model, "task": "legal_decision", "reason": "nothing but noise"}
+    path = servers.config(tmp_path, cases, log_probs=False, report={"exclude": [one]})
+    assert execute(["run", str(path), "--shard", WHOLE]) == 0
+    # a probe of the server at most
+    assert len(servers.completions.asked) - asked[0] <= 1
+    assert len(servers.judge.bodies) == asked[1]
+    found = results(tmp_path / "runs/rf").tables
+    pairs = found["rf_pairs"].set_index("task")["exclusion"]
+    assert pairs.to_dict() == {"legal_decision": "global", "logical_reasoning": ""}
+    whole = found["rf_waterfall"].iloc[-1]
+    assert (whole["n_total"], whole["n_global"], whole["n_included"]) == (2, 1, 1)
+    assert found["rf_exclusion_reasons"]["reason"].tolist() == ["nothing but noise"]
+
+
+@pytest.mark.skipif(unavailable() != "", reason="no sandbox here")
+def test_programs_are_tested_once_there_is_a_sandbox(
+    tmp_path: Path,
+    servers: Servers,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    written = "Double it.</think>```python\nprint(2 * int(input()))\n```"
+    said = Said(("correct",) * 3, text=written)
+    forced = Said(("incorrect",) * 2 + ("correct",) * 2, text=written)
+    case = Case("double", said, forced, task="code_generation")
+    path = str(servers.config(tmp_path, [case]))
+    run_dir = tmp_path / "runs/rf"
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(measuring, "unavailable", lambda: "no namespaces")
+        assert execute(["run", path, "--shard", WHOLE]) == 0
+        assert "until the run is gone on with where there is a sandbox" in capfd.readouterr().err
+        assert execute(["run", path, "--shard", WHOLE]) == 0
+    tests = results(run_dir).tables["rf_tests"]
+    assert tests[["outcome", "n"]].values.tolist() == [["no_sandbox", 1]] * 2
+    asked = len(servers.judge.bodies)
+    assert execute(["run", path, "--shard", WHOLE]) == 0
+    tests = results(run_dir).tables["rf_tests"]
+    assert tests[["outcome", "n"]].values.tolist() == [["passed", 1]] * 2
+    assert len(servers.judge.bodies) == asked
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the real rows are not beside this checkout")
