@@ -36,7 +36,7 @@ def length_table(lengths: pd.DataFrame) -> pd.DataFrame:
         tokens = numbers(of["tokens"])
         row = {**about, "n": len(of), "mean_tokens": tokens.mean()}
         row |= {"median_tokens": float(pd.Series(tokens).median()), "total_tokens": tokens.sum()}
-        made.append(row | {"mean_seconds": float(of["seconds"].astype(float).mean())})
+        made.append(row | {"mean_seconds": float(pd.Series(numbers(of["seconds"])).mean())})
     table = pd.DataFrame(made, columns=LENGTH_TABLE)
     last = (table["task"] == OVERALL).astype(int)
     ordered = table.assign(_last=last).sort_values("_last", kind="stable", ignore_index=True)
