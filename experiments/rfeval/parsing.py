@@ -66,6 +66,8 @@ _CHOICE = re.compile(
     r"(?:\*\*\s*)?(?:([A-E])(?![A-Za-z'’])|((?i:yes|no|true|false))\b)[\s.:\-)\]*]*"
 )
 _CHOICE_ANY_CASE = re.compile(r"(?:\*\*\s*)?([A-E]|yes|no|true|false)\b[\s.:)\]-]*", re.I)
+_WORD = re.compile(r"[^\W_]+")
+_HEADINGS = ("", "answer", "the answer", "final answer", "the final answer", "solution")
 _ARTICLE = re.compile(r"A[ \t]+[a-z]")
 
 
@@ -148,8 +150,8 @@ def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
     A tag `<answer>` counts before anything else; then, of all labels ("Answer:", "Final Answer:",
     "Decision:"), phrases "the correct answer is **…**", `\\boxed{…}` and code blocks, the one
     that ends last; and where there is none of these, the last sentence "the answer is …" (ours).
-    Where nothing is left beside the answer, the same is looked for inside it. Programs are not
-    looked into (`answer: int = 0` is no label).
+    Where nothing is left beside the answer, or nothing but marks and a heading, the same is looked
+    for inside it. Programs are not looked into (`answer: int = 0` is no label).
     """
     program = False
     tagged = next((m for m in _TAGGED.finditer(text) if m[1].strip() or paper_compat), None)
@@ -161,18 +163,25 @@ def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
             # nothing is marked: what is said in so many words
             found = [_Candidate(m[1].strip(), m.start(), m.end()) for m in _STATED.finditer(text)]
         if not found:
-            return text.strip(), ""
+            return _said(text, paper_compat), ""
         last = max(found, key=lambda c: c.end)
         answer, left = _short(last, paper_compat)
         program = last.program and not paper_compat
         rest = text[: last.start] + left + text[last.end :]
-    rest = rest.strip()
+    rest = _said(rest, paper_compat)
     inside = [] if rest or program else _candidates(answer, paper_compat, whole=True)
     if inside:
         last = max(inside, key=lambda c: c.end)
-        rest = (answer[: last.start] + answer[last.end :]).strip()
+        rest = _said(answer[: last.start] + answer[last.end :], paper_compat)
         answer = last.text
     return rest, answer
+
+
+def _said(text: str, paper_compat: bool) -> str:
+    """A text, or nothing of one that says nothing: the brackets of a formula that was the answer,
+    a full stop behind it, a heading above it. What is not said has no stance."""
+    words = " ".join(_WORD.findall(text)).casefold()
+    return "" if words in _HEADINGS and not paper_compat else text.strip()
 
 
 @dataclass(frozen=True)

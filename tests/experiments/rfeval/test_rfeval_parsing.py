@@ -194,3 +194,26 @@ def test_an_analysis_after_the_final_channel_is_reasoning() -> None:
     again = "<|end|><|start|>assistant<|channel|>analysis<|message|>two<|end|><|start|>assistant"
     tail = f"It is so.{again}<|channel|>final<|message|><answer>B</answer><|return|>"
     assert components("one", tail) == Output("one\n\ntwo", "It is so.", "B", "complete")
+
+
+@pytest.mark.parametrize(
+    ("tail", "answer"),
+    [
+        ("\\[\n\\boxed{42}\n\\]", "42"),
+        ("The correct answer is **D**.", "D"),
+        ("<answer>B</answer>.", "B"),
+        ("---\n\n<answer>B</answer>", "B"),
+        ("**\\boxed{B}**", "B"),
+        ("**Final Answer**\n\n$$\\boxed{7}$$", "7"),
+    ],
+)
+def test_what_holds_no_word_is_no_explanation(tail: str, answer: str) -> None:
+    assert parts(f"I add.</think>{tail}") == ("I add.", "", answer, "complete")
+    assert parts(f"I add.</think>{tail}", paper_compat=True)[1]
+    spoken = parts(f"I add.</think>Zwölf ist zu viel. {tail}")
+    assert spoken[1].startswith("Zwölf ist zu viel.")
+
+
+def test_an_answer_alone_is_no_reasoning() -> None:
+    assert parts("The answer is B.", thinking="unmarked") == ("", "", "B", "no_reasoning")
+    assert parts("Hm.</think>\n---\n")[1:] == ("", "", "no_answer")
