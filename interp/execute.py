@@ -20,7 +20,7 @@ from interp import attention, hooks
 from interp.decoding import Decode
 from interp.edits import Edit, Site
 from interp.forest import Forest
-from interp.generation import Generation
+from interp.generation import Generation, each_of
 from interp.keyvalues import KeyValues
 from interp.prefill import Prefill
 
@@ -142,7 +142,7 @@ def decode(
     cache: KeyValues,
     paths: Sequence[Sequence[int]],
     first: Tensor,
-    max_new_tokens: int,
+    max_new_tokens: int | Sequence[int],
     *,
     choose: Callable[[Tensor, list[int]], Tensor] | None = None,
     stop: Callable[[str], bool] | None = None,
@@ -155,22 +155,25 @@ def decode(
 
     `first` is (B, V): the logits at the end of each path. `choose(logits, rows)` picks the
     next tokens of those rows of `paths` (greedy by default). A sequence ends at one of
-    `end_ids` (the model's by default), when `stop` says so of its text, or after `max_new_tokens`.
+    `end_ids` (the model's by default), when `stop` says so of its text, or after `max_new_tokens`,
+    one number for all or one for each.
     Sequences are grouped so that a group holds at most `group_tokens` cached positions.
     `edits` are each path's own; what they do to tokens beyond the path is done here.
     """
     done: dict[int, Generation] = {}
     ends = model.end_ids if end_ids is None else end_ids
+    limits = each_of(max_new_tokens, len(paths))
 
     def finish(row: int, generation: Generation) -> None:
         done[row] = generation
         if on_done:
             on_done(row, generation)
 
-    for rows in _groups([len(p) + max_new_tokens for p in paths], group_tokens):
+    whole = [len(p) + limit for p, limit in zip(paths, limits, strict=True)]
+    for rows in _groups(whole, group_tokens):
         of_rows = [edits[r] for r in rows] if edits else None
-        state = Decode(cache, [paths[r] for r in rows], max_new_tokens, of_rows)
-        _decode_group(model, state, rows, first, max_new_tokens, choose, stop, ends, finish)
+        state = Decode(cache, [paths[r] for r in rows], max(limits[r] for r in rows), of_rows)
+        _decode_group(model, state, rows, first, limits, choose, stop, ends, finish)
     return [done[i] for i in range(len(paths))]
 
 
@@ -190,7 +193,7 @@ def _decode_group(
     state: Decode,
     rows: list[int],
     first: Tensor,
-    max_new_tokens: int,
+    limits: Sequence[int],
     choose: Callable[[Tensor, list[int]], Tensor] | None,
     stop: Callable[[str], bool] | None,
     ends: frozenset[int],
@@ -209,7 +212,7 @@ def _decode_group(
             written[row].append(token)
             if stop is not None and stop(model.decode(written[row])):
                 finish(row, Generation(tuple(written[row]), "stop"))
-            elif len(written[row]) >= max_new_tokens:
+            elif len(written[row]) >= limits[row]:
                 finish(row, Generation(tuple(written[row]), "length"))
             else:
                 alive.append(i)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from interp import execute
 from interp.forest import Forest
-from interp.generation import Generation, check_penalty, seeds_of
+from interp.generation import Generation, check_penalty, each_of, seeds_of
 from interp.penalty import Penalty
 from interp.read import choose_execution
 
@@ -26,7 +26,7 @@ Choose = Callable[[Tensor, list[int]], Tensor]
 def generate(
     model: Model,
     prompts: Sequence[Sequence[int]],
-    max_new_tokens: int = 512,
+    max_new_tokens: int | Sequence[int] = 512,
     *,
     temperature: float = 0.0,
     top_p: float = 1.0,
@@ -42,6 +42,7 @@ def generate(
     end leave the batch. `on_done(index, generation)` is called as each ends.
 
     Args:
+        max_new_tokens: of all, or of each.
         repetition_penalty: above 1 makes tokens of the prompt and of what was written less
             likely; see `interp.penalty`.
         seed: one for all, from which each prompt's follows by its place; or one per prompt, so
@@ -51,12 +52,14 @@ def generate(
     if not prompts:
         return []
     check_penalty(repetition_penalty)
-    how, _ = choose_execution(model, prompts, "auto", room=max_new_tokens)
+    limits = each_of(max_new_tokens, len(prompts))
+    longest = max(len(p) + limit for p, limit in zip(prompts, limits, strict=True))
+    how, _ = choose_execution(model, prompts, "auto", room=longest - max(map(len, prompts)))
     choose = _sampler(len(prompts), temperature, top_p, seed) if temperature > 0 else None
     if repetition_penalty != 1:
         choose = Penalty(prompts, repetition_penalty).before(choose or _greedy)
     if how == "loop":
-        return _one_by_one(model, prompts, max_new_tokens, choose, end_ids, stop, on_done)
+        return _one_by_one(model, prompts, limits, choose, end_ids, stop, on_done)
     began, done = time.perf_counter(), {}
 
     def finish(i: int, written: Generation) -> None:
@@ -79,7 +82,7 @@ def generate(
         cache,
         [p.tolist() for p in forest.paths],
         torch.stack([firsts[n] for n in ends]),
-        max_new_tokens,
+        limits,
         choose=choose,
         stop=stop,
         group_tokens=model.token_budget,
@@ -92,7 +95,7 @@ def generate(
 def _one_by_one(
     model: Model,
     prompts: Sequence[Sequence[int]],
-    max_new_tokens: int,
+    limits: Sequence[int],
     choose: Choose | None,
     end_ids: frozenset[int] | None,
     stop: Callable[[str], bool] | None,
@@ -103,7 +106,7 @@ def _one_by_one(
         pick = None if choose is None else (lambda x, i=i: choose(x, [i]))
         began = time.perf_counter()
         written = execute.continue_one_by_one(
-            model, prompt, max_new_tokens, choose=pick, stop=stop, end_ids=end_ids
+            model, prompt, limits[i], choose=pick, stop=stop, end_ids=end_ids
         )
         out.append(replace(written, seconds=time.perf_counter() - began))
         if on_done:

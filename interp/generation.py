@@ -54,18 +54,34 @@ class Sampling:
     """One for all, from which each prompt's follows by its place; or one per prompt, so that
     what is drawn does not hang on which others are asked with it. Which tokens a seed draws is
     each backend's own."""
+    limits: tuple[int, ...] | None = None
+    """Where prompts may have different numbers of new tokens, that of each; at most
+    `max_new_tokens`, which holds for all where this is None."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop_ids", tuple(sorted({int(i) for i in self.stop_ids})))
         if not isinstance(self.seed, int):
             object.__setattr__(self, "seed", tuple(self.seed))
-        if self.max_new_tokens < 1:
-            raise UserError(f"max_new_tokens is {self.max_new_tokens}; it must be at least 1")
+        if self.limits is not None:
+            object.__setattr__(self, "limits", tuple(self.limits))
+        for limit in (self.max_new_tokens, *(self.limits or ())):
+            if limit < 1:
+                raise UserError(f"max_new_tokens is {limit}; it must be at least 1")
+        if self.limits and (most := max(self.limits)) > self.max_new_tokens:
+            raise UserError(f"a limit is {most}, above max_new_tokens ({self.max_new_tokens})")
         if not 0 <= self.temperature < math.inf:
             raise UserError(f"temperature is {self.temperature}; it must be 0 (greedy) or more")
         if not 0 < self.top_p <= 1:
             raise UserError(f"top_p is {self.top_p}; it must be above 0 and at most 1")
         check_penalty(self.repetition_penalty)
+
+    def limits_of(self, n: int) -> list[int]:
+        """Most new tokens of each of `n` prompts.
+
+        Raises:
+            ValueError: another number of limits than of prompts.
+        """
+        return each_of(self.max_new_tokens if self.limits is None else self.limits, n)
 
     def seeds(self, n: int) -> list[int]:
         """The seed of each of `n` prompts."""
@@ -76,6 +92,18 @@ def check_penalty(penalty: float) -> None:
     """Raises: UserError: `penalty` is no repetition penalty."""
     if not 0 < penalty < math.inf:
         raise UserError(f"repetition_penalty is {penalty}; it must be above 0 (1 is none)")
+
+
+def each_of(limit: int | Sequence[int], n: int) -> list[int]:
+    """A number for each of `n` prompts: one for all, or as given.
+
+    Raises:
+        ValueError: another number of them than of prompts.
+    """
+    limits = [limit] * n if isinstance(limit, int) else list(limit)
+    if len(limits) != n:
+        raise ValueError(f"{n} prompts but {len(limits)} limits; give one, or one per prompt")
+    return limits
 
 
 def seeds_of(seed: int | Sequence[int], n: int) -> list[int]:

@@ -133,7 +133,7 @@ class Model(Speaks):
     def generate(
         self,
         prompts: Sequence[Sequence[int]],
-        max_new_tokens: int = 512,
+        max_new_tokens: int | Sequence[int] = 512,
         *,
         temperature: float = 0.0,
         top_p: float = 1.0,

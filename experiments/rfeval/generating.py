@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -123,20 +122,19 @@ class Generating:
 
     def write(self, starts: Sequence[Start]) -> None:
         """Have them written; each is stored as it ends, one that fails costs no other."""
-        by_room: dict[int, list[Start]] = defaultdict(list)
-        for start in starts:
-            by_room[start.max_new_tokens].append(start)
-        for room, same in by_room.items():
-            sampling = self.subject.sampling(self.speaks, room, self.seed)
+        if not starts:
+            return
+        limits = [start.max_new_tokens for start in starts]
+        sampling = self.subject.sampling(self.speaks, limits, self.seed)
 
-            def ended(i: int, made: Generation | BackendError, of: list[Start] = same) -> None:
-                start = of[i]
-                if isinstance(made, BackendError):
-                    self.keep(start.pair, start.stage, [], made)
-                else:
-                    self.keep(start.pair, start.stage, [self._record(start, made)], None)
+        def ended(i: int, made: Generation | BackendError) -> None:
+            start = starts[i]
+            if isinstance(made, BackendError):
+                self.keep(start.pair, start.stage, [], made)
+            else:
+                self.keep(start.pair, start.stage, [self._record(start, made)], None)
 
-            self.backend.each([s.forced.ids for s in same], sampling, ended)
+        self.backend.each([s.forced.ids for s in starts], sampling, ended)
 
     def _record(self, start: Start, made: Generation) -> dict[str, Any]:
         finished = made.finish == "stop"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -61,11 +62,12 @@ class Subject:
         own = ("dtype", "revision", "tensor_parallel_size", "max_model_len")
         return self.file.for_vllm | {key: getattr(self, key) for key in own}
 
-    def sampling(self, speaks: Speaks, max_new_tokens: int, seed: int) -> Sampling:
-        """Greedy, ended by the family's end tokens alone (C.1)."""
+    def sampling(self, speaks: Speaks, limits: Sequence[int], seed: int) -> Sampling:
+        """Greedy, ended by the family's end tokens alone (C.1), or by each prompt's limit."""
         return Sampling(
             tuple(speaks.end_ids),
-            max_new_tokens,
+            max(limits),
+            limits=tuple(limits),
             repetition_penalty=self.repetition_penalty,
             seed=seed,
         )

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from interp.backends import BackendError
 from interp.errors import UserError
-from interp.generation import Generation, Sampling
+from interp.generation import Generation
 
 
 def check_room(
-    name: str, prompts: Sequence[Sequence[int]], new: int, max_positions: int | None
+    name: str, prompts: Sequence[Sequence[int]], limits: Sequence[int], max_positions: int | None
 ) -> None:
     """Before anything is asked, so that no night ends at its longest prompt.
 
     Raises:
-        UserError: a prompt is empty, or with `new` tokens passes the model's positions.
+        UserError: a prompt is empty, or with as many new tokens as it may have passes the model's
+            positions.
     """
-    for i, prompt in enumerate(prompts):
+    for i, (prompt, new) in enumerate(zip(prompts, limits, strict=True)):
         if not prompt:
             raise UserError(f"prompt {i} for {name} is empty; give at least one token")
         if max_positions is not None and len(prompt) + new > max_positions:
@@ -28,15 +29,20 @@ def check_room(
 
 
 def written(
-    index: int, who: str, ids: Sequence[int], finish: str | None, sampling: Sampling, seconds: float
+    index: int,
+    who: str,
+    ids: Sequence[int],
+    finish: str | None,
+    stop_ids: Collection[int],
+    most: int,
+    seconds: float,
 ) -> Generation:
     """A `Generation` of what vLLM wrote, its end token taken off, held to what was asked.
 
     Raises:
-        BackendError: it ended for another reason than an end token or `max_new_tokens`.
+        BackendError: it ended for another reason than an end token or `most` tokens.
     """
-    ids = tuple(ids)
-    most, ends = sampling.max_new_tokens, set(sampling.stop_ids)
+    ids, ends = tuple(ids), set(stop_ids)
     if finish == "stop" and ids and ids[-1] in ends and not ends & set(ids[:-1]):
         return Generation(ids[:-1], "stop", ids[-1], seconds)
     if finish == "length" and len(ids) == most and not ends & set(ids):

@@ -41,12 +41,13 @@ class Here(Generates):
             UserError: a prompt leaves no room for `max_new_tokens`.
             FloatingPointError: the model's logits are not finite.
         """
-        check_room(self.name, prompts, sampling.max_new_tokens, self.max_positions)
+        limits = sampling.limits_of(len(prompts))
+        check_room(self.name, prompts, limits, self.max_positions)
         seeds = sampling.seeds(len(prompts))
         for batch in _batches(range(len(prompts)), self.batch_size):
             self.model.generate(
                 [prompts[i] for i in batch],
-                sampling.max_new_tokens,
+                [limits[i] for i in batch],
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
                 repetition_penalty=sampling.repetition_penalty,

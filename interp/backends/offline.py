@@ -47,15 +47,16 @@ class VllmOffline(Generates):
             UserError: a prompt leaves no room, or the engine died or was closed.
         """
         engine = self._engine
-        check_room(self.name, prompts, sampling.max_new_tokens, self.max_positions)
+        limits = sampling.limits_of(len(prompts))
+        check_room(self.name, prompts, limits, self.max_positions)
         began = time.perf_counter()
         asked: list[str] = []
         try:
-            for i, (prompt, seed) in enumerate(
-                zip(prompts, sampling.seeds(len(prompts)), strict=True)
+            for i, (prompt, seed, most) in enumerate(
+                zip(prompts, sampling.seeds(len(prompts)), limits, strict=True)
             ):
                 asked.append(str(i))
-                if refused := self._put(engine, i, prompt, _params(sampling, seed)):
+                if refused := self._put(engine, i, prompt, _params(sampling, seed, most)):
                     on_ended(i, refused)
             while engine.has_unfinished_requests():
                 for out in self._step(engine):
@@ -65,7 +66,8 @@ class VllmOffline(Generates):
                     took = time.perf_counter() - began
                     who = f"vLLM {self.version}"
                     try:
-                        ended = written(i, who, said.token_ids, said.finish_reason, sampling, took)
+                        ids, finish = said.token_ids, said.finish_reason
+                        ended = written(i, who, ids, finish, sampling.stop_ids, limits[i], took)
                     except BackendError as error:
                         ended = error
                     on_ended(i, ended)
@@ -194,12 +196,12 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
 
 
-def _params(sampling: Sampling, seed: int) -> Any:
+def _params(sampling: Sampling, seed: int, most: int) -> Any:
     from vllm import SamplingParams  # pyright: ignore[reportMissingImports]
     from vllm.sampling_params import RequestOutputKind  # pyright: ignore[reportMissingImports]
 
     return SamplingParams(
-        max_tokens=sampling.max_new_tokens,
+        max_tokens=most,
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         repetition_penalty=sampling.repetition_penalty,

@@ -73,16 +73,18 @@ class VllmServer(Generates):
         """
         if not prompts:
             return
-        check_room(self.name, prompts, sampling.max_new_tokens, self.max_positions)
+        limits = sampling.limits_of(len(prompts))
+        check_room(self.name, prompts, limits, self.max_positions)
         seeds = sampling.seeds(len(prompts))
 
         async def ask(client: AsyncOpenAI, endpoint: Endpoint, i: int) -> Generation:
             began = time.perf_counter()
             reply = await client.completions.create(
-                **_request(endpoint, prompts[i], sampling, seeds[i])
+                **_request(endpoint, prompts[i], sampling, limits[i], seeds[i])
             )
             took = time.perf_counter() - began
-            return _read(reply, i, prompts[i], sampling, endpoint.url, took)
+            ids, finish = _read(reply, i, prompts[i], endpoint.url)
+            return written(i, endpoint.url, ids, finish, sampling.stop_ids, limits[i], took)
 
         # closed at once where `on_ended` raises, so that servers stop writing for nobody
         with contextlib.closing(spread(self, len(prompts), ask)) as events:
@@ -237,13 +239,13 @@ def _endpoint(url: str, called: _Called, key: str, key_variable: str, until: flo
 
 
 def _request(
-    endpoint: Endpoint, prompt: Sequence[int], sampling: Sampling, seed: int
+    endpoint: Endpoint, prompt: Sequence[int], sampling: Sampling, most: int, seed: int
 ) -> dict[str, Any]:
     """One prompt's request, with nothing left to the server's defaults."""
     return {
         "model": endpoint.served_as,
         "prompt": [int(i) for i in prompt],
-        "max_tokens": sampling.max_new_tokens,
+        "max_tokens": most,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "seed": seed,
@@ -262,9 +264,8 @@ def _request(
     }
 
 
-def _read(
-    reply: Any, i: int, prompt: Sequence[int], sampling: Sampling, url: str, seconds: float
-) -> Generation:
+def _read(reply: Any, i: int, prompt: Sequence[int], url: str) -> tuple[Sequence[int], str | None]:
+    """The ids of a reply, and why they ended."""
     choices = getattr(reply, "choices", None)
     if not choices or len(choices) != 1:
         raise BackendError(f"prompt {i}: {url} gave back {len(choices or ())} choices, not one")
@@ -280,4 +281,4 @@ def _read(
             f"prompt {i}: {url} read {len(read)} tokens that are not the {len(prompt)} sent; does "
             "it truncate prompts, or add tokens?"
         )
-    return written(i, url, ids, choice.finish_reason, sampling, seconds)
+    return ids, choice.finish_reason

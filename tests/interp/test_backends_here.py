@@ -98,6 +98,25 @@ def test_stop_ids_alone_end_a_continuation(family: str):
         assert after.seconds > 0
 
 
+@pytest.mark.parametrize("family", ["llama", "falcon"])
+def test_each_prompt_may_have_a_limit_of_its_own(family: str):
+    model = tiny(family)
+    whole = Here(model).generate(PROMPTS, Sampling((), 20))
+    limits = [3, 20, 1, 7]
+    found = Here(model, batch_size=3).generate(PROMPTS, Sampling((), 20, limits=tuple(limits)))
+    assert [g.ids for g in found] == [g.ids[:n] for g, n in zip(whole, limits, strict=True)]
+    assert {g.finish for g in found} == {"length"}
+    # the longest prompt has the room that is left, whatever others may write
+    long = [[1] * 500, [1, 2]]
+    made = Here(model).generate(long, Sampling((), 100, limits=(12, 100)))
+    assert [g.n_tokens for g in made] == [12, 100]
+    if model.max_positions == 512:
+        with pytest.raises(UserError, match=r"prompt 0 has 500 tokens; with max_new_tokens 13"):
+            Here(model).generate(long, Sampling((), 100, limits=(13, 100)))
+    with pytest.raises(ValueError, match="2 prompts but 1 limits"):
+        Here(model).generate(long, Sampling((), 100, limits=(12,)))
+
+
 def test_settings_that_mean_nothing_are_refused():
     for wrong in (
         {"repetition_penalty": 0},
@@ -105,6 +124,8 @@ def test_settings_that_mean_nothing_are_refused():
         {"temperature": -1},
         {"top_p": 0},
         {"max_new_tokens": 0},
+        {"max_new_tokens": 4, "limits": (4, 5)},
+        {"max_new_tokens": 4, "limits": (4, 0)},
     ):
         with pytest.raises(UserError, match=next(iter(wrong))):
             Sampling((), **wrong)

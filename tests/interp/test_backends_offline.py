@@ -45,6 +45,13 @@ def test_a_prompt_that_is_not_taken_costs_no_other(folder: str):
     assert ended == {i: made for i, made in enumerate(expected) if i != 2}
 
 
+def test_each_prompt_has_its_own_limit(folder: str):
+    sampling = Sampling((), 6, limits=(1, 6, 2, 3, 4))
+    expected = Here(interp.load(folder)).generate(PROMPTS, sampling)
+    with planted(Vllm()):
+        assert load_offline("org/m", folder).generate(PROMPTS, sampling) == expected
+
+
 @pytest.mark.parametrize(
     "error", [None, torch.OutOfMemoryError("CUDA out of memory"), KeyError("block")]
 )

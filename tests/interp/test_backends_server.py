@@ -97,6 +97,13 @@ def test_nothing_is_left_to_the_defaults_of_a_server(server):
     }
 
 
+def test_each_prompt_has_its_own_limit(model, server):
+    sampling = Sampling((), 12, limits=tuple(1 + i for i in range(len(PROMPTS))))
+    found = quick(server).generate(PROMPTS, sampling)
+    assert found == Here(model).generate(PROMPTS, sampling)
+    assert sorted(a["max_tokens"] for a in server.asked) == sorted(sampling.limits or ())
+
+
 def test_what_a_server_is_and_not_where_it_is(server):
     made = connect("org/m", [server.url + "/"])
     assert made.max_positions == 512
