@@ -26,7 +26,7 @@ from experiments.config.base import ConfigError, Section
 from experiments.config.errors import explain
 from experiments.config.yaml_source import read_tree
 from interp.errors import UserError
-from interp.formats import BY_NAME
+from interp.formats import BY_NAME, template_of
 
 if TYPE_CHECKING:
     from interp.language import Language
@@ -142,8 +142,25 @@ class ModelFile(Section):
         return {**{key: getattr(self, key) for key in keys}, **self.vllm}
 
     def marked(self, model: Spoken) -> Spoken:
-        """The model with the marks of its reasoning that this file states, if it states any."""
-        return model if self.marks is None else replace(model, format=BY_NAME[self.marks])
+        """The model with the marks of its reasoning that this file states, if it states any.
+
+        A base model without a chat template goes on from plain text, whatever the file says.
+
+        Raises:
+            UserError: another one's tokenizer has none.
+        """
+        if self.marks is None:
+            return model
+        if template_of(model.tokenizer) is None:
+            if self.regime == "Base":
+                return model
+            raise UserError(
+                f"{model.name}: its tokenizer has no chat template, so that it would be asked in "
+                f"plain text, without the marks that its file states (marks: {self.marks}); give a "
+                "folder with its weights, a tokenizer.json and a chat template as the name, or "
+                "take marks out of the file, for plain text"
+            )
+        return replace(model, format=BY_NAME[self.marks])
 
 
 def penalty_of(name: str, model_type: str = "") -> float:

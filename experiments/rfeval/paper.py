@@ -87,6 +87,9 @@ def table_2(rf: pd.DataFrame) -> PaperTable:
 
 def table_3(regimes: pd.DataFrame) -> PaperTable:
     """RF and coverage by post-training regime, a column per family, rows in the paper's order."""
+    if regimes.empty:
+        nothing = {"Variant": list(REGIMES), "no two models of one base": ["–"] * len(REGIMES)}
+        return PaperTable("paper_rf_table3", regimes, pd.DataFrame(nothing))
     made = []
     readers, variants = dict.fromkeys(regimes["reader"]), [*REGIMES, *regimes["regime"]]
     for reader, regime in itertools.product(readers, dict.fromkeys(variants)):

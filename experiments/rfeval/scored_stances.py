@@ -1,9 +1,9 @@
 """An open model's own stance after each part of its output, by the log-probs of the options.
 
 The stance reader that asks the model itself: its context is cut after r′, after its reasoning,
-after its explanation; there the reasoning is closed and a cue put, and every option is scored. It
-says what the model would answer there, not what the part says: where the two differ, that is
-what is to be seen.
+after its explanation, and where its answer ends; there the reasoning is closed and a cue put, and
+every option is scored. It says what the model would answer there, not what the part says: where the
+two differ, that is what is to be seen.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ScoredStance:
     """What the model would answer after a part of its output."""
 
     part: str
-    """`none` (before any reasoning), `r_prime`, `r` or `e`."""
+    """`none` (before any reasoning), `r_prime`, `r`, `e` or `a`."""
     stance: str
     """Of the likeliest option; of equals the first."""
     probabilities: tuple[float, ...]
@@ -51,7 +51,7 @@ def cuts(model: Model, start: Forced, generated: Sequence[int]) -> dict[str, tup
     """The ids up to the end of each part that is there, reasoning closed; no cue yet.
 
     `e` is all before the answer, from where the answer as it was parsed last stands in the
-    text; a token that holds both goes with the answer.
+    text; a token that holds both goes with the answer. `a` is all that was written.
     """
     fmt = start.prompt.format
     closer = tuple(encode_marks(model.tokenizer, fmt.closer)) if fmt.marks else ()
@@ -63,6 +63,8 @@ def cuts(model: Model, start: Forced, generated: Sequence[int]) -> dict[str, tup
         if output.reasoning and output.answer:
             kept = before_answer(model, generated, output.answer)
             found["r"] = (*start.ids, *kept)
+        if output.answer:
+            found["a"] = (*start.ids, *generated)
         return found
     cut = split_response(model.tokenizer, fmt, generated)
     if cut.closed and output.reasoning:
@@ -70,6 +72,8 @@ def cuts(model: Model, start: Forced, generated: Sequence[int]) -> dict[str, tup
         found["r"] = (*written, *closer)
         if output.explanation and output.answer:
             found["e"] = (*written, *before_answer(model, cut.tail_ids, output.answer))
+        if output.answer:
+            found["a"] = (*start.ids, *generated)
     return found
 
 

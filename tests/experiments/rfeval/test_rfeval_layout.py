@@ -54,7 +54,8 @@ def test_parts_end_where_the_scored_stances_cut(name: str) -> None:
     written = said(model)
     found = layout(model, start, written)
     ends = {"none": 0, "r_prime": found.n_r_prime, "r": found.reasoned, "e": found.end}
-    assert {part: found.prefix(end) for part, end in ends.items()} == cuts(model, start, written)
+    cut = {part: found.prefix(end) for part, end in ends.items()}
+    assert cut | {"a": (*start.ids, *written)} == cuts(model, start, written)
     texts = {p: model.decode(found.written[a:b]) for p, (a, b) in found.spans.items()}
     assert texts == {"r_prime": R_PRIME, "r": REASONING, "e": EXPLANATION}
     assert found.last == found.end

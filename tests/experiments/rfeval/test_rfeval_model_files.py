@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from dataclasses import replace
 from pathlib import Path
@@ -112,6 +113,15 @@ def model_of(name: str, family: str) -> Model:
     bare = tiny("llama", vocab_size=len(tokens) + 8)
     bare = replace(bare, name=name, tokenizer=tokens, format=detect_format(tokens))
     return FILES[name].marked(bare)
+
+
+def test_a_model_whose_marks_have_no_template_to_stand_in_is_refused() -> None:
+    name = "mistralai/Magistral-Small-2506"
+    tokens = copy.deepcopy(tokenizer("magistral"))
+    tokens.chat_template = None
+    bare = replace(tiny("llama", vocab_size=len(tokens) + 8), name=name, tokenizer=tokens)
+    with pytest.raises(UserError, match=r"Magistral-Small-2506: its tokenizer has no chat templ"):
+        FILES[name].marked(bare)
 
 
 def test_the_twelve_models_of_the_paper_have_a_file() -> None:

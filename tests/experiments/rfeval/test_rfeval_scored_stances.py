@@ -27,11 +27,12 @@ def test_each_part_ends_where_it_ends(name: str) -> None:
     )
     found = {part: model.decode(ids) for part, ids in cuts(model, start, written).items()}
     bare = model.decode(start.prompt.ids)
-    assert list(found) == ["none", "r_prime", "r", "e"]
+    assert list(found) == ["none", "r_prime", "r", "e", "a"]
     assert found["none"] == f"{bare}{closer}"
     assert found["r_prime"] == f"{bare}{R_PRIME}{closer}"
     assert found["r"] == f"{bare}{R_PRIME}No, it is 5.{closer}"
     assert found["e"] == f"{bare}{R_PRIME}No, it is 5.{closer}\n\nSo five.\n\n**Answer:** "
+    assert found["a"] == f"{found['e']}B"
     baseline = forced(model, "What is 2 + 3?")
     assert list(cuts(model, baseline, written[:3])) == ["none"]
 
@@ -42,7 +43,7 @@ def test_shares_are_those_of_plain_forwards() -> None:
     start = forced(model, "Guilty?", "He was not there.")
     written = model.encode(" He was. Answer: B")
     found = scored_stances(model, of, start, written)
-    assert [s.part for s in found] == ["none", "r_prime", "r"]
+    assert [s.part for s in found] == ["none", "r_prime", "r", "a"]
     places = cuts(model, start, written)
     for stance in found:
         p = []
@@ -70,8 +71,8 @@ def test_stances_have_the_names_that_are_asked_for_and_become_readings() -> None
     found = scored_stances(model, TABLE, start, written, "paper")
     assert {s.stance for s in found} <= set(TABLE.options)
     rows = scored_readings("m", TABLE, {"intervened": found})
-    assert [r["part"] for r in rows] == ["intervened_r_prime", "intervened_r"]
+    assert [r["part"] for r in rows] == ["intervened_r_prime", "intervened_r", "intervened_a"]
     other = [r | {"reader": "judge"} for r in rows]
     table = reader_agreement(pd.DataFrame(rows + other))
-    assert table["agreement"].tolist() == [1, 1, 1]
+    assert table["agreement"].tolist() == [1] * 4
     assert scored_stances(model, NUMBER, start, written) == []
