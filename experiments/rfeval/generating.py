@@ -20,7 +20,7 @@ from interp.generation import Generation
 from interp.model import Model
 
 if TYPE_CHECKING:
-    from experiments.rfeval.config import GenerateConfig
+    from experiments.rfeval.subjects_config import GenerateConfig
     from interp.language import Speaks
 
 Keep = Callable[[Pair, str, list[dict[str, Any]], Exception | None], None]
