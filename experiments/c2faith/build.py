@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.c2faith.benchmark import Settings, causal_by_rule, coverage_items
 from experiments.c2faith.chains import Chain, Selection
-from experiments.c2faith.items import CausalItem, LeftOut
+from experiments.c2faith.items import CausalItem, LeftOut, causal_item
 from experiments.c2faith.prm800k import Source
 from experiments.c2faith.prompts import PlainPrompt
 from experiments.c2faith.rewrites import TEMPERATURE, Request, Seen, causal_by_replies
@@ -71,6 +71,21 @@ def by_replies(
         **({"draws": draws} if draws > 1 else {}),
     }
     return _whole(selection, sources, settings, limit, causal, left_out, how)
+
+
+def before_replies(
+    selection: Selection,
+    requests: Sequence[Request],
+    author: str,
+    settings: Settings | None = None,
+    limit: int | None = None,
+) -> Benchmark:
+    """The benchmark as far as it is known before a step is rewritten, to plan by: each step stands
+    for its own rewrite, which is about as long, and none is refused."""
+    steps = [(r.chain, r.target, r.chain.steps[r.target]) for r in requests]
+    causal = tuple(causal_item(*step, "llm", author) for step in steps)
+    how = {"by": "llm", "author": author}
+    return _whole(selection, (), settings or Settings(), limit, causal, (), how)
 
 
 def _whole(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from experiments.c2faith.chains import Selection, perfect
 from experiments.c2faith.config import C2FaithConfig
 from experiments.c2faith.injection import (
     Injected,
-    Injection,
     drawn_chains,
     inject,
     variants,
@@ -39,6 +39,7 @@ from experiments.runs.index import Index
 from experiments.runs.planfile import StoredPlan, is_finished
 from experiments.runs.planned import Planned, stored
 from experiments.runs.units import UnitIds
+from experiments.spending import spending_lines
 from interp.errors import UserError
 from probes.judge.form import Ask, Writing
 
@@ -113,14 +114,19 @@ class C2Plan:
 
     def summary(self) -> str:
         """What a run would do, for `--dry-run`."""
-        from experiments.spending import spending_lines
+        return "\n".join([f"run folder  {self.config.run_dir}", *self.told()])
 
+    def told(self, who: str = "judge") -> list[str]:
+        """Its items, how many of them are left for each model, and what asking APIs would use.
+
+        Args:
+            who: those that are asked, at the head of the table of spending.
+        """
         index = Index.of(self.config.run_dir)
         counts = Counter((i.model, i.task) for i in self.items)
         left = Counter((i.model, i.task) for i in self.items if not is_finished(index, i))
         chains = self.benchmark.made_of["chains"]["n"]
         lines = [
-            f"run folder  {self.config.run_dir}",
             f"benchmark   {chains} chains: {len(self.benchmark.causal)} with a broken step, "
             f"{len(self.benchmark.coverage)} with steps left out",
             "",
@@ -131,7 +137,7 @@ class C2Plan:
             m: [i.ask for i in self.of(m) if isinstance(i, Judged) and not is_finished(index, i)]
             for m in self.config.models
         }
-        return "\n".join(lines + spending_lines(asks, self.config.judge, self.config.spend))
+        return lines + spending_lines(asks, self.config.judge, self.config.spend, who)
 
     @property
     def prepares(self) -> str:
@@ -165,13 +171,15 @@ def plan(config: C2FaithConfig) -> C2Plan | WritingPlan:
         ConfigError: data that cannot be read or holds no perfect chain, or a form there is not.
         UserError: the saved benchmark is not what the config would make now.
     """
-    forms, kinds = forms_of(config), injections_of(config)
+    # what cannot be asked is told before anything is read, or paid for
+    units = _Units(config)
     benchmark = _benchmark(config)
-    if isinstance(benchmark, WritingPlan):
-        return benchmark
-    references = {f.form.name: f for f in reference_forms(config, forms).values()}
-    items = tuple(_Units(config).items(benchmark, forms, references, kinds))
-    return C2Plan(config, benchmark, items, forms | references)
+    return benchmark if isinstance(benchmark, WritingPlan) else units.plan(benchmark)
+
+
+def judging(config: C2FaithConfig, benchmark: Benchmark) -> C2Plan:
+    """All that a run would ask about these items, whether or not they are its own."""
+    return _Units(config).plan(benchmark)
 
 
 def settings_of(config: C2FaithConfig) -> Settings:
@@ -222,23 +230,25 @@ class _Units:
 
     def __init__(self, config: C2FaithConfig) -> None:
         self.config = config
-        self.weights = {
-            m: fingerprint(m, config.judge.revision) for m in config.models if not m.startswith(API)
-        }
+        self.forms, self.kinds = forms_of(config), injections_of(config)
+        self.references = {f.form.name: f for f in reference_forms(config, self.forms).values()}
 
-    def items(
-        self,
-        benchmark: Benchmark,
-        forms: Mapping[str, TaskForm],
-        references: Mapping[str, TaskForm],
-        kinds: Sequence[Injection],
-    ) -> Iterator[Any]:
+    @cached_property
+    def weights(self) -> dict[str, str | None]:
+        here = [m for m in self.config.models if not m.startswith(API)]
+        return {m: fingerprint(m, self.config.judge.revision) for m in here}
+
+    def plan(self, benchmark: Benchmark) -> C2Plan:
+        items = tuple(self._items(benchmark))
+        return C2Plan(self.config, benchmark, items, self.forms | self.references)
+
+    def _items(self, benchmark: Benchmark) -> Iterator[Any]:
         c = self.config
         for model in c.models:
-            mine = forms if model in c.judge.model else {}
+            mine = self.forms if model in c.judge.model else {}
             asked = dict(mine)
             if model == c.reference:
-                asked |= references
+                asked |= self.references
             for form in asked.values():
                 yield from self._judged(model, form, benchmark)
             if model in c.internals.model:
@@ -249,7 +259,7 @@ class _Units:
                     yield Inside(model, item, {INSIDE: ids.of(item=vars(item))})
             # last, so that what they are added to is asked in the same company as without them
             for form in mine.values():
-                yield from self._injected(model, form, benchmark, kinds)
+                yield from self._injected(model, form, benchmark)
 
     def _judged(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
         ids = self._ids(model, form)
@@ -258,13 +268,11 @@ class _Units:
             units = {STAGES[r]: ids[r].of(**_about(ask)) for r in ids}
             yield Judged(model, form.form.name, ask, of, condition, units)
 
-    def _injected(
-        self, model: str, form: TaskForm, benchmark: Benchmark, kinds: Sequence[Injection]
-    ) -> Iterator[Judged]:
+    def _injected(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
         told, seed, ids = self.config.injection, self.config.seed, self._ids(model, form)
         items = (*benchmark.causal, *benchmark.coverage)
         chains = drawn_chains((i.chain for i in items), told.chains, seed)
-        for kind, demand in variants(kinds, told.demands):
+        for kind, demand in variants(self.kinds, told.demands):
             for of, condition in cases(benchmark, form):
                 made = inject(of, form, condition, kind, demand, seed)
                 if of.chain not in chains or made is None:

@@ -6,12 +6,12 @@ on; once all are there, the benchmark is saved, and judged in the same run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.c2faith.build import by_replies
+from experiments.c2faith.build import before_replies, by_replies
 from experiments.c2faith.chains import Selection
 from experiments.c2faith.config import C2FaithConfig
 from experiments.c2faith.prm800k import Source
@@ -67,6 +67,8 @@ class WritingPlan:
     items: tuple[Rewrite, ...]
     given_up: Mapping[str, str]
     """Id -> why, of those that are not asked again."""
+    expected: Benchmark
+    """What is to be judged, with steps in place of their rewrites (`before_replies`)."""
     draw: int = 1
     """Which draw all of them are."""
 
@@ -82,7 +84,9 @@ class WritingPlan:
         return stored(self.items, self.config.judge.batch_size)
 
     def summary(self) -> str:
-        """What a run would do first, for `--dry-run`."""
+        """What a run would do first, and about what then, for `--dry-run`."""
+        from experiments.c2faith.plan import judging
+
         index = Index.of(self.config.run_dir)
         left = [i for i in self.items if i.item not in self.given_up and not is_finished(index, i)]
         writer = self.config.perturb.writer
@@ -93,10 +97,11 @@ class WritingPlan:
             f"run folder  {self.config.run_dir}",
             f"first       {len(left)} of {len(self.items)} steps are to be rewritten by{which}",
             *([more] if draws > 1 else []),
-            "            what is judged is planned once they are there",
         ]
         asks: dict[str, list[Writing]] = {str(writer): [i.ask for i in left]}
-        return "\n".join(lines + spending_lines(asks, writing_as(self.config), self.config.spend))
+        lines += spending_lines(asks, writing_as(self.config), self.config.spend, "writer")
+        lines += ["", "then        about this, were each rewrite as long as its step, none refused"]
+        return "\n".join(lines + judging(self.config, self.expected).told("judge, about"))
 
     def work(self, store: Store, shard: Shard) -> WritingWork:
         from experiments.c2faith.work import WritingWork
@@ -195,13 +200,19 @@ def written(
             draws,
         )
 
+    def expected(lost: Collection[str]) -> Benchmark:
+        whole = [r for r in requests if r.id not in lost]
+        writer, settings = str(config.perturb.writer), settings_of(config)
+        return before_replies(selection, whole, writer, settings, config.data.limit)
+
     wanted, replies, failed = requests, dict[str, str](), dict[str, str]()
     for draw in range(1, draws + 1):
         items = rewrites(config, wanted, draw)
         given_up = given_up_on(index, items)
         if any(i.item not in given_up and not is_finished(index, i) for i in items):
             if kept is None:
-                return WritingPlan(config, items, given_up, draw)
+                lost = {r.id for r, i in zip(wanted, items, strict=True) if i.item in given_up}
+                return WritingPlan(config, items, given_up, expected(lost | failed.keys()), draw)
             # what differs is told before anything is asked and paid for
             return kept if kept.made_of == (now := made({}, {})).made_of else now
         whole = [(r, i) for r, i in zip(wanted, items, strict=True) if i.item not in given_up]

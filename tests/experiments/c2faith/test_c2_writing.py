@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,73 @@ def test_a_run_made_before_steps_were_asked_for_again_stays_as_it_is(
     assert run(load_config(path)).failures == []
     assert (tables(run_dir), sum(server.seen.values())) == (made, asked)
     assert sum(wordy.asked.values()) == 3
+
+
+def rewritten(handler: Any) -> None:
+    """By a step as long as it was, and like no other."""
+    told = str(handler.request_body["messages"])
+    (step,) = re.findall(rf"{WRITING} Rewrite (.*?) after", told)
+    says(step.replace("So ", "Or ").replace("get", "put"))(handler)
+
+
+def spending(told: str, who: str) -> list[list[str]]:
+    """The rows of one table of a summary: model, calls, tokens in and out, dollars."""
+    _, _, table = told.partition(f"\n{who}  ")
+    rows = table.split("\ntokens counted as")[0].splitlines()[1:]
+    return [row.replace(",", "").split() for row in rows]
+
+
+def test_a_dry_run_prices_what_comes_after_the_writing_too(
+    tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.plan["writing"] = [rewritten]
+    of_model = {"input": 100.0, "output": 1e4, "source": "a test"}
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(yaml.safe_dump({"as_of": "2026-01-01", "models": {"gpt-4.1": of_model}}))
+    forms = ["c2_detection", "c2_localisation", "c2_coverage"]
+    reference = "api:openai/gpt-4o"
+    perturb = {"levels": [0.3, 0.5], "acausal": "llm", "writer": WRITER}
+    changes = {"forms": forms, "reference": reference, "perturb": perturb}
+    path = written(tmp_path, server, **changes, spend={"prices": str(prices)})
+    assert execute(["run", str(path), "--dry-run"]) == 0
+    first = capfd.readouterr().out
+    assert sum(server.seen.values()) == 0
+    assert not (tmp_path / "runs").exists()
+    assert f"3 of 3 steps are to be rewritten by {WRITER}" in first
+    assert "3 chains: 3 with a broken step, 6 with steps left out" in first
+    (writer,) = spending(first, "writer")
+    # three steps, replies of 16 tokens, a cent each
+    assert (writer[0], writer[1], writer[3]) == (WRITER, "3", "48")
+    assert float(writer[4]) == pytest.approx((int(writer[2]) * 100 + 48 * 1e4) / 1e6, abs=0.005)
+    judge, other = spending(first, "judge, about")
+    # 3 broken chains and 3 as they were, twice; 3 chains with steps left out in two ways
+    assert (judge[0], judge[1], judge[3]) == (WRITER, "18", str(18 * 16))
+    assert float(judge[4]) == pytest.approx((int(judge[2]) * 100 + 288 * 1e4) / 1e6, abs=0.005)
+    assert (other[0], other[1], other[3:]) == (reference, "6", [str(6 * 16), "no", "price"])
+    assert built(path).failures == []
+    then = plan(load_config(path)).summary()
+    assert "writer" not in then
+    # rewrites were as long as the steps
+    assert spending(then, "judge") == [judge, other]
+
+
+def test_a_step_that_is_given_up_on_is_not_priced(tmp_path: Path, server: Any) -> None:
+    refusing, wordy = Refusing(), Wordy(1)
+
+    def behave(handler: Any) -> None:
+        told = json.dumps(handler.request_body["messages"])
+        (refusing if refusing.refused in (None, told) else wordy)(handler)
+
+    server.plan["writing"] = [behave]
+    path = written(tmp_path, server)
+    for _ in range(3):
+        # three calls of the first start and one of each other, none of the second draw
+        ended = built(path, "spend.max_calls=5")
+    assert "budget is spent" in ended.stopped
+    told = plan(load_config(path)).summary()
+    assert f"2 of 2 steps are to be rewritten by {WRITER}, draw 2" in told
+    assert "3 chains: 2 with a broken step, 3 with steps left out" in told
+    assert [row[1] for row in spending(told, "judge, about")] == ["4"]
 
 
 def test_at_temperature_0_and_from_a_cache_nothing_is_drawn_twice(
