@@ -41,6 +41,14 @@ def test_every_task_has_the_papers_form_and_others() -> None:
     assert all("C2-Faith (arXiv 2603.05167)" in f.source for f in forms.values() if not f.ours)
 
 
+def test_the_shipped_config_names_every_form_that_may_be_asked() -> None:
+    shipped = (Path(__file__).parents[3] / "configs/c2faith.yaml").read_text("utf-8")
+    _, _, after = shipped.partition("\nforms: ")
+    named = re.findall(r"c2_[a-z0-9_]+\b(?!\.csv)", after.partition("\nreference: ")[0])
+    asked = {n for n, f in judge_forms().items() if f.task != "coverage_reference"}
+    assert sorted(named) == sorted(asked)
+
+
 def test_reasoning_comes_before_the_verdict_and_the_cue_opens_the_verdict() -> None:
     for name, task_form in judge_forms().items():
         form = task_form.form
