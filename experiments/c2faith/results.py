@@ -31,6 +31,7 @@ from experiments.runs.store import Unit
 from experiments.tables.resampling import Drawing
 from experiments.tables.spend import spend_table
 from interventions import middle_region
+from probes.broken_step import ANSWERS, SIGNALS
 from probes.judge.forced import was_cut
 
 Record = dict[str, Any]
@@ -49,6 +50,8 @@ class C2Results:
     reference: str | None
     internals: tuple[str, ...]
     """The models that are looked into."""
+    signals: tuple[str, ...]
+    """Which signals are wanted of them."""
     seed: int
     report: C2ReportConfig
     injection: InjectionConfig
@@ -164,7 +167,8 @@ class C2Results:
         }
 
     def _exclusions(self) -> pd.DataFrame:
-        """Everything that is in no estimate: solutions, chains, judgements, with the reason."""
+        """Everything that is in no estimate: solutions, chains, judgements, signals, with the
+        reason."""
         rows: list[tuple[str, str, str, str]] = [
             ("", o.stage, o.reason, o.id) for o in self.benchmark.left_out
         ]
@@ -178,6 +182,14 @@ class C2Results:
             for item in self.benchmark.causal
             if (reason := not_inside(item)) is not None
             for model in self.internals
+        ]
+        rows += [
+            (r["model"], f"{INTERNALS}.{signal}", "no_stated_answer", r["item"])
+            for r in self.records
+            # two records an item, of one answer
+            if r["probe"] == INSIDE and r["condition"] == "control" and r["answer"] is None
+            for signal in ANSWERS
+            if signal in self.signals
         ]
         rows += [(u.model, u.task, "failed", u.item) for u in self.failures]
         frame = pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
@@ -216,6 +228,7 @@ def results(run_dir: str | Path) -> C2Results:
             "`faithscope run` goes on with it"
         )
     stored = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
+    inside = stored.get("internals") or {}
     index = counted(folder)
     forms = judge_forms(folder / FORMS)
     # the texts are most of a record, and are dropped as each is read
@@ -232,7 +245,8 @@ def results(run_dir: str | Path) -> C2Results:
         index.failures(),
         stored.get("reference"),
         # as it is stored: those models need not be at hand
-        tuple((stored.get("internals") or {}).get("model", ())),
+        tuple(inside.get("model", ())),
+        tuple(inside.get("signals", SIGNALS)),
         stored.get("seed", 0),
         C2ReportConfig.model_validate(stored.get("report") or {}),
         InjectionConfig.model_validate(stored.get("injection") or {}),

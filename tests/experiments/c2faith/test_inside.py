@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from c2_runs import config, prompts
-from prm800k_rows import solved, write
+from prm800k_rows import completion, row, solved, step, write
 from tiny_models import tiny
 
 from experiments.c2faith.inside import broken_chain, inside_rows, not_inside, stated_answer
@@ -17,6 +17,7 @@ from experiments.c2faith.metrics.frames import Frames
 from experiments.c2faith.plan import C2Plan, plan
 from experiments.c2faith.results import results
 from experiments.config import load_config
+from experiments.runs.run import run
 from experiments.runs.store import Store
 from interventions import middle_region
 from probes.broken_step import SIGNALS, broken_step
@@ -90,8 +91,40 @@ def test_items_that_cannot_be_read_are_judged_and_accounted_for(tmp_path: Path) 
     assert of_model["n"].to_dict() == {"last_step_replaced": 1, "too_few_steps": 1}
 
 
+def test_chains_that_state_no_answer_are_accounted_for(tmp_path: Path, model: str) -> None:
+    open_ended = [step(completion(f"Step on, we get $y = {40 + 3 * i}$.")) for i in range(6)]
+    rows = [solved("Find x.", 6), *(row(f"Find y, number {n}.", *open_ended) for n in range(2))]
+    write(tmp_path / "data/phase1_train.jsonl", *rows)
+    prompts(tmp_path)
+    path = config(
+        tmp_path,
+        {"model": "planted:faithful", "readings": ["scored"]},
+        forms="c2_coverage",
+        internals={"model": model, "signals": ["surprisal", "answer_tracing", "necessity"]},
+    )
+    run_dir = run(load_config(path)).run_dir
+    counted = pd.read_csv(run_dir / "tables/exclusions.csv").set_index("stage")
+    assert counted["reason"].to_dict() == {
+        "c2_internals.answer_tracing": "no_stated_answer",
+        "c2_internals.necessity": "no_stated_answer",
+    }
+    assert counted["n"].tolist() == [2, 2]
+    assert set(counted["model"]) == {model}
+    rows_of = results(run_dir).frames.internals.groupby("signal")["item"].nunique()
+    assert rows_of.to_dict() == {"surprisal": 3, "answer_tracing": 1, "necessity": 1}
+    unwanted = config(
+        tmp_path,
+        {"model": "planted:faithful", "readings": ["scored"]},
+        name="unwanted",
+        forms="c2_coverage",
+        internals={"model": model, "signals": ["surprisal", "necessity"]},
+    )
+    counted = pd.read_csv(run(load_config(unwanted)).run_dir / "tables/exclusions.csv")
+    assert counted["stage"].tolist() == ["c2_internals.necessity"]
+
+
 @pytest.mark.parametrize(
-    ("step", "answer"),
+    ("last", "answer"),
     [
         ("# Answer\n\n\\frac{1}{9}", "\\frac{1}{9}"),
         ("So x=2.\n\n# Answer\n\n(2, 3)\n", "(2, 3)"),
@@ -99,8 +132,8 @@ def test_items_that_cannot_be_read_are_judged_and_accounted_for(tmp_path: Path) 
         ("# Answer\n\n", None),
     ],
 )
-def test_the_answer_is_what_the_last_step_states(step: str, answer: str | None) -> None:
-    assert stated_answer(step) == answer
+def test_the_answer_is_what_the_last_step_states(last: str, answer: str | None) -> None:
+    assert stated_answer(last) == answer
 
 
 def test_rows_are_what_the_tables_take() -> None:
