@@ -182,4 +182,6 @@ class C2FaithConfig(FolderConfig):
                 "and MAE of coverage then say little; name a strong model (the paper has GPT-4.1: "
                 "--set reference=api:openai/gpt-4.1), or null for the share kept alone"
             )
-        return found
+        writer = self.perturb.writer if self.perturb.acausal == "llm" else None
+        asked = [*self.judge.model, *filter(None, [self.reference, writer])]
+        return found + self.judge.short_of_thought(asked)

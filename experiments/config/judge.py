@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr
@@ -11,6 +12,8 @@ from experiments.config.api import API, ApiSection
 from experiments.config.base import OneOrMany
 
 Reading = Literal["generated", "scored"]
+ENOUGH_TO_THINK = 2000
+"""Tokens of a reply below which a model that thinks seldom gets to the form."""
 _PROVIDERS = ("openai", "anthropic", "google", "groq", "together", "vllm", "openai-api")
 
 
@@ -57,3 +60,14 @@ class JudgeConfig(ApiSection):
     def readings_of(self, name: str) -> list[Reading]:
         """An API gives no log-probs of whole verdicts: what it writes is all there is."""
         return ["generated"] if name.startswith(API) else list(self.readings)
+
+    def short_of_thought(self, names: Iterable[str]) -> list[str]:
+        """A note for each of those behind an API that could not think in so few tokens."""
+        if self.max_tokens >= ENOUGH_TO_THINK:
+            return []
+        return [
+            f"{name}: judge.max_tokens is {self.max_tokens}; if it thinks before it replies, that "
+            "is too few, and a reply that is cut off is lost and costs: --set judge.max_tokens=8000"
+            for name in dict.fromkeys(names)
+            if name.startswith(API)
+        ]

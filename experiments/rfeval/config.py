@@ -18,9 +18,6 @@ from experiments.rfeval.stances import Naming
 from experiments.rfeval.subjects_config import ClosedConfig, GenerateConfig, SubjectsConfig
 from interp.errors import did_you_mean
 
-ENOUGH_TO_THINK = 2000
-"""Tokens of a judge's reply below which one that thinks seldom gets to the form."""
-
 
 class ItemsConfig(Section):
     """Which items are put to the models."""
@@ -228,13 +225,7 @@ class RFEvalConfig(FolderConfig):
             for name in self.judge.model
             if name in self.model.name
         ]
-        found += [
-            f"{name}: judge.max_tokens is {self.judge.max_tokens}; if it thinks before it replies, "
-            "that is too few, and a reply that is cut off gives no judgement but costs: "
-            "--set judge.max_tokens=8000"
-            for name in self.apis
-            if self.judge.max_tokens < ENOUGH_TO_THINK
-        ]
+        found += self.judge.short_of_thought(self.judge.model)
         for name in self.model.name:
             if self.framing_of(name) == MULTI_TURN:
                 found.append(

@@ -121,9 +121,29 @@ def test_a_bundled_reference_of_judges_behind_apis_is_noted() -> None:
     path = Path(__file__).parents[3] / "configs/c2faith.yaml"
 
     def told(*overrides: str) -> str:
-        return "\n".join(load_config(path, ["judge.readings=generated", *overrides]).notes)
+        quiet = ["judge.readings=generated", "judge.max_tokens=2000"]
+        return "\n".join(load_config(path, [*quiet, *overrides]).notes)
 
     assert told() == ""
     closed = "judge.model=api:openai/gpt-4.1"
     assert told(closed).startswith("reference: bundled:smollm2-135m rates what api:openai/gpt-4.1")
     assert told(closed, "reference=api:openai/gpt-4.1") == told(closed, "reference=null") == ""
+
+
+def test_apis_that_cannot_think_in_so_few_tokens_are_noted() -> None:
+    path = Path(__file__).parents[3] / "configs/c2faith.yaml"
+
+    def told(*overrides: str) -> list[str]:
+        notes = load_config(path, ["judge.readings=generated", *overrides]).notes
+        return [n.split(": ")[0] for n in notes if "judge.max_tokens is 256; if it thinks" in n]
+
+    assert told() == []
+    judge, reference = "api:openai/o4-mini", "api:openai/gpt-4.1"
+    asked = [f"judge.model=[{judge},bundled:smollm2-135m]", f"reference={reference}"]
+    assert told(*asked) == ["api:openai/o4-mini", "api:openai/gpt-4.1"]
+    writer = "perturb.writer=api:openai/gpt-5"
+    assert len(told(*asked, writer)) == 2
+    assert told(*asked, writer, "perturb.acausal=llm")[2:] == ["api:openai/gpt-5"]
+    # a line for each, whatever else it does
+    assert told(*asked, f"perturb.writer={judge}", "perturb.acausal=llm") == told(*asked)
+    assert told(*asked, "judge.max_tokens=2000") == []
