@@ -10,6 +10,7 @@ from experiments.config.api import API, ApiSection, SpendConfig
 from experiments.listing import columns
 from experiments.prices import read_prices
 from experiments.runs.ledger import Ledger
+from interp.errors import UserError
 from probes.judge.spend import Budget
 
 if TYPE_CHECKING:
@@ -19,10 +20,24 @@ if TYPE_CHECKING:
 
 
 def prices_of(spend: SpendConfig) -> dict[str, Price]:
-    """The prices of a run; none where its config names no file."""
+    """The prices of a run; none where its config names no file.
+
+    Raises:
+        UserError: they cannot be read; of a file that is not there, with where it was looked for.
+    """
     if spend.prices is None:
         return {}
-    return dict(read_prices(Path(spend.prices).expanduser()).prices)
+    path = Path(spend.prices).expanduser()
+    try:
+        return dict(read_prices(path).prices)
+    except UserError as error:
+        if path.exists():
+            raise
+        where = "" if path.is_absolute() else f", looked for from {Path.cwd()}"
+        raise UserError(
+            f"spend.prices: {error}{where}; say where it is: --set spend.prices=PATH (the shipped "
+            "one is configs/prices.yaml in faithscope's repository)"
+        ) from error
 
 
 def budget_of(spend: SpendConfig, store: Store, models: Iterable[str]) -> Budget:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.config.api import SpendConfig
 from experiments.prices import read_prices
+from experiments.spending import prices_of
 from interp.errors import UserError
 from probes.judge.spend import Price, price_of
 
@@ -76,3 +78,28 @@ def test_a_table_that_is_none_is_told_why(tmp_path, text, message):
     with pytest.raises(UserError, match=message) as error:
         read_prices(path)
     assert str(path) in str(error.value)
+
+
+def test_prices_that_are_not_there_are_told_where_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(SHIPPED.parents[1])
+    shipped = SpendConfig(prices="configs/prices.yaml")
+    assert prices_of(shipped) == read_prices(SHIPPED).prices
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as error:
+        prices_of(shipped)
+    told = str(error.value)
+    assert told.startswith("spend.prices: configs/prices.yaml: no such file")
+    assert f"looked for from {tmp_path}" in told
+    assert "--set spend.prices=PATH" in told
+    assert "configs/prices.yaml in faithscope's repository" in told
+    with pytest.raises(UserError, match=r"^spend.prices: /.*no such file") as error:
+        prices_of(SpendConfig(prices=str(tmp_path / "none.yaml")))
+    assert "looked for" not in str(error.value)
+    # what is there but is no table is told as it is
+    (tmp_path / "bad.yaml").write_text("models: {}")
+    with pytest.raises(UserError, match=r"^bad.yaml: as_of: missing"):
+        prices_of(SpendConfig(prices="bad.yaml"))
+    assert prices_of(SpendConfig(prices=str(SHIPPED))) == read_prices(SHIPPED).prices
+    assert prices_of(SpendConfig()) == {}

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 from c2_runs import config
+from prm800k_rows import solved, write
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
@@ -141,6 +142,22 @@ def test_replies_from_the_cache_cost_nothing(tmp_path: Path, server: Any) -> Non
     assert [table["calls"].sum() for table in spent] == [3, 0]
     assert spent[0]["priced"].tolist() == [False]
     assert spent[0]["cost"].isna().tolist() == [True]
+
+
+def test_a_dry_run_from_elsewhere_says_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    configs = Path(__file__).parents[3] / "configs"
+    data = write(tmp_path / "phase1_train.jsonl", *(solved(f"Find {n}.", 6) for n in range(2)))
+    monkeypatch.chdir(tmp_path)
+    told = [f"data.path={data}", "data.splits=phase1_train", "judge.model=api:openai/gpt-4.1"]
+    told += ["reference=null", "internals.model=[]"]
+    command = ["run", str(configs / "c2faith.yaml"), "--dry-run"]
+    command += [word for setting in told for word in ("--set", setting)]
+    assert execute(command) == 2
+    assert "--set spend.prices=PATH" in capfd.readouterr().err
+    assert execute([*command, "--set", f"spend.prices={configs / 'prices.yaml'}"]) == 0
+    assert "dollars, at most" in capfd.readouterr().out
 
 
 @pytest.mark.slow
