@@ -134,11 +134,14 @@ def usage_of(output: ModelOutput) -> Usage:
     used = output.usage
     if used is None:
         return Usage(calls=1)
-    cached = used.input_tokens_cache_read or 0
+    cached, reasoning = used.input_tokens_cache_read or 0, used.reasoning_tokens or 0
+    read = used.input_tokens + cached + (used.input_tokens_cache_write or 0)
+    # xAI counts its reasoning beside the completion, and only its total shows it
+    beside = used.total_tokens == read + used.output_tokens + reasoning
     return Usage(
         calls=1,
-        input_tokens=used.input_tokens + cached + (used.input_tokens_cache_write or 0),
-        output_tokens=used.output_tokens,
-        reasoning_tokens=used.reasoning_tokens or 0,
+        input_tokens=read,
+        output_tokens=used.output_tokens + (reasoning if beside else 0),
+        reasoning_tokens=reasoning,
         cached_tokens=cached,
     )

@@ -1,0 +1,44 @@
+"""What Inspect gives back, as a reply: usage, refusals, messages, without a server."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+
+from inspect_ai.model import ModelOutput, ModelUsage
+
+from probes.judge.form import Usage
+from probes.judge.replies import usage_of
+
+
+def used(read: int, written: int, total: int, **more: int) -> Usage:
+    usage = ModelUsage(input_tokens=read, output_tokens=written, total_tokens=total, **more)
+    return usage_of(ModelOutput(model="m", usage=usage))
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        # xAI: 279 + 6 + 89 = 374
+        (used(279, 6, 374, reasoning_tokens=89), Usage(1, 279, 95, 89)),
+        (
+            used(200, 6, 374, reasoning_tokens=89, input_tokens_cache_read=79),
+            Usage(1, 279, 95, 89, 79),
+        ),
+        # OpenAI, Google, Anthropic: what was thought is part of what was written
+        (used(60, 20, 120, reasoning_tokens=5, input_tokens_cache_read=40),
+         Usage(1, 100, 20, 5, 40)),
+        (used(100, 95, 195, reasoning_tokens=89), Usage(1, 100, 95, 89)),
+        (used(10, 20, 70, reasoning_tokens=20, input_tokens_cache_write=40), Usage(1, 50, 20, 20)),
+        # no reasoning, or no total to tell by
+        (used(100, 20, 120), Usage(1, 100, 20)),
+        (used(100, 20, 0, reasoning_tokens=5), Usage(1, 100, 20, 5)),
+    ],
+)  # fmt: skip
+def test_reasoning_is_counted_once(told: Usage, expected: Usage) -> None:
+    assert told == expected
+
+
+def test_where_nothing_is_told_it_was_a_call() -> None:
+    assert usage_of(ModelOutput(model="m")) == Usage(calls=1)
