@@ -28,6 +28,8 @@ MARKS = (
 """What models write around their thinking where the server leaves it in the text: Qwen, DeepSeek
 and others, Seed, Magistral, Kimi, gpt-oss."""
 
+_ONE_FENCE = re.compile(r"\s*```\w*\n(.*)```\s*", re.S)
+"""A reply that is one block; what stands between is looked at as a whole."""
 
 MOST_LISTED = 500
 """Values of one field; OpenAI takes a thousand in a whole schema."""
@@ -137,9 +139,11 @@ def strip_thinking(text: str) -> Thought:
     """Part the thinking of a reply from its answer.
 
     A closing mark without its opening one ends thinking that the chat template began. A reply
-    that is a JSON object as it stands holds no thinking, whatever its strings quote.
+    that is a JSON object as it stands, fenced or not, holds no thinking, whatever its strings
+    quote.
     """
-    if _whole_object(text) is not None:
+    fence = _ONE_FENCE.fullmatch(text)
+    if _whole_object(fence[1] if fence else text) is not None:
         return Thought(text.strip(), "", True)
     thoughts = []
     for opener, closer in MARKS:

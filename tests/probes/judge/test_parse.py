@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -114,6 +115,12 @@ def test_nested_and_repeated_thinking():
 def test_a_reply_that_quotes_a_mark_is_a_reply():
     quoting = json.dumps({"rationale": "it wrote <think> and never ended", "score": 3})
     assert read(ASK, quoting).outcome == "parsed"
+    for fenced in (f"```json\n{quoting}\n```", f"\n```\n{quoting}```\n"):
+        assert read(ASK, fenced) == replace(read(ASK, quoting), answer=fenced.strip())
+    # a block in a reply spares none of what stands around it
+    assert read(ASK, f"<think>so\n```json\n{quoting}\n```").outcome == "unclosed_thinking"
+    drafted = read(ASK, f"```json\n{GOOD}\n```\n<think>or not?\n```")
+    assert drafted.outcome == "unclosed_thinking"
 
 
 def test_a_cut_reply_is_truncated_even_where_an_object_stands_in_it():
