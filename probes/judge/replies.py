@@ -92,11 +92,14 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
             refused = refused or bool(part.refusal)
     text = _whole(redact(text))
     given = _whole(redact("\n".join(thinking)))
-    stop = output.stop_reason
+    stop, details = output.stop_reason, output.choices[0].stop_details
+    # Claude's word for it; Inspect also has it for what a filter turned away unread, and unbilled
+    if details and details.type == "refusal" and output.usage:
+        refused = True
     if refused or stop in ("content_filter", "model_length"):
         outcome: Outcome = "refused" if refused else "filtered"
-        details = output.choices[0].stop_details
-        problem = (details.explanation if details else None) or output.error or text
+        why = details and (details.explanation or details.category)
+        problem = why or output.error or text
         if stop == "model_length":
             outcome = "overflow"
         return Reply(outcome, text=text, thinking=given, problem=one_line(problem), usage=usage)

@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
-from inspect_ai.model import ModelOutput, ModelUsage
+from inspect_ai.model import ModelOutput, ModelUsage, StopDetails
 
-from probes.judge.form import Usage
-from probes.judge.replies import usage_of
+from probes.judge.form import Usage, Writing
+from probes.judge.replies import from_output, usage_of
 
 
 def used(read: int, written: int, total: int, **more: int) -> Usage:
@@ -42,3 +42,32 @@ def test_reasoning_is_counted_once(told: Usage, expected: Usage) -> None:
 
 def test_where_nothing_is_told_it_was_a_call() -> None:
     assert usage_of(ModelOutput(model="m")) == Usage(calls=1)
+
+
+@pytest.mark.parametrize(
+    ("stop", "details", "billed", "expected"),
+    [
+        # Claude declines: stop_reason refusal, with its stop_details
+        ("content_filter", {"type": "refusal", "category": "bio"}, True, ("refused", "bio")),
+        ("content_filter", {"type": "refusal", "category": "bio", "explanation": "No."}, True,
+         ("refused", "No.")),
+        ("content_filter", {"type": "refusal"}, True, ("refused", "so far")),
+        # a request that OpenAI or xAI turned away unread
+        ("content_filter", {"type": "refusal", "explanation": "blocked"}, False,
+         ("filtered", "blocked")),
+        ("content_filter", {"type": "content_filter", "category": "hate"}, True,
+         ("filtered", "hate")),
+        ("content_filter", None, True, ("filtered", "so far")),
+        ("model_length", None, True, ("overflow", "so far")),
+        ("stop", None, True, ("parsed", "")),
+    ],
+)  # fmt: skip
+def test_what_a_model_declines_is_told_from_what_a_filter_stops(
+    stop, details, billed, expected
+) -> None:
+    output = ModelOutput.from_content(
+        "m", "so far", stop, stop_details=details and StopDetails(**details)
+    )
+    output.usage = ModelUsage(input_tokens=9, output_tokens=2, total_tokens=11) if billed else None
+    reply = from_output(Writing("w", "Write."), output)
+    assert (reply.outcome, reply.problem) == expected
