@@ -23,6 +23,7 @@ import typer
 
 from experiments.cli_review import review
 from interp.errors import UserError, did_you_mean
+from interp.plain import visible
 
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
@@ -94,8 +95,12 @@ def _nothing_to_collect() -> Iterator[None]:
 
 def _complain(message: str) -> int:
     for line in message.split("\n"):
-        print(f"error: {line}", file=sys.stderr)
+        _say(f"error: {line}")
     return BAD_INPUT
+
+
+def _say(line: str) -> None:
+    print(visible(line), file=sys.stderr)
 
 
 def _usage(error: typer.TyperException) -> str:
@@ -209,7 +214,7 @@ def _carry_out(
         loaded = load_config(config, overrides)
         part = parse_shard(shard)
         for line in loaded.notes:
-            print(f"note: {line}", file=sys.stderr)
+            _say(f"note: {line}")
         whole = plan(loaded)
         if dry_run:
             print(whole.summary())
@@ -218,14 +223,14 @@ def _carry_out(
 
     outcome = work_through(whole, part, build_only)
     for failure in outcome.failures:
-        print(f"failed: {failure}", file=sys.stderr)
+        _say(f"failed: {failure}")
     if outcome.interrupted:
         print(f"interrupted: {outcome.done}; the same command goes on from here", file=sys.stderr)
         return INTERRUPTED
     if outcome.problems:
         return _complain("\n".join(outcome.problems))
     if outcome.stopped:
-        print(f"stopped: {outcome.stopped}", file=sys.stderr)
+        _say(f"stopped: {outcome.stopped}")
         print(outcome.run_dir)
         return INTERRUPTED
     print(outcome.run_dir)
@@ -263,7 +268,7 @@ def merge(
     run_dir, failures = merge_runs(runs, into)
     write_outputs(run_dir)
     for failure in failures:
-        print(f"failed: {failure}", file=sys.stderr)
+        _say(f"failed: {failure}")
     print(run_dir)
     return FAILED_ITEMS if failures else DONE
 

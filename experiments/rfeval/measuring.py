@@ -36,6 +36,7 @@ from experiments.runs.loading import load_for_run
 from experiments.runs.planfile import missing
 from experiments.runs.progress import Meter
 from experiments.runs.store import Store, storable
+from experiments.runs.units import why_failed
 from experiments.spending import budget_of
 from interp.errors import UserError
 from interp.memory import free, within_memory
@@ -306,7 +307,7 @@ class Measuring:
     ) -> None:
         failed = None
         if error is not None:
-            failed = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            failed = why_failed(error)
             self.meter.say(f"failed: {pair.item} · {stage}: {failed}")
         now = time.perf_counter()
         seconds, self._last = now - self._last, now

@@ -23,6 +23,7 @@ from experiments.runs.planfile import failures, missing
 from experiments.runs.planned import Planned
 from experiments.runs.progress import Meter
 from experiments.runs.store import Store
+from experiments.runs.units import why_failed
 from experiments.spending import budget_of
 from interp.errors import UserError
 from interp.memory import free, within_memory
@@ -278,7 +279,7 @@ class Worker(ABC):
     def _keep(self, item: Planned, stage: str, records: Records, error: Exception | None) -> None:
         failed = None
         if error is not None:
-            failed = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            failed = why_failed(error)
             self.meter.say(f"failed: {item.task} · {item.item} · {stage}: {failed}")
         now = time.perf_counter()
         self.store.add(item.units[stage], item.key(stage), records, failed, now - self._last)

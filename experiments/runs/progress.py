@@ -17,6 +17,8 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from interp.plain import visible
+
 _GUESS = {"trace": 2.5, "probe": 18.0}
 """Seconds per unit of a model of some hundred million parameters on two CPU cores."""
 _TINY = 0.02
@@ -109,6 +111,7 @@ class Meter:
 
     def say(self, message: str) -> None:
         """A line of its own, above the bar if there is one."""
+        message = visible(message)
         if self._bar:
             self._bar.console.print(message, markup=False, highlight=False)
         else:

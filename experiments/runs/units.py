@@ -12,6 +12,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from probes.judge.replies import one_line
 from probes.record import ARRAYS
 
 Key = tuple[str, str, str, str]
@@ -105,6 +106,11 @@ class Unit:
         records = json.dumps(self.records, allow_nan=False)
         body = head[1:-1].encode() + _RECORDS + records.encode() + b"}"
         return _CRC + b'%08x", ' % zlib.crc32(body) + body + b"\n"
+
+
+def why_failed(error: Exception) -> str:
+    """What `Unit.failed` says of an error, as it may be written and shown anywhere."""
+    return f"{type(error).__name__}: {one_line(str(error))[:300]}"
 
 
 _NAMED = ("unit", "stage", "model", "task", "item", "session")

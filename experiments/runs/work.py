@@ -23,6 +23,7 @@ from experiments.runs.plan import Item, Plan
 from experiments.runs.planfile import Shard, failures, is_finished, missing
 from experiments.runs.progress import Meter
 from experiments.runs.store import Key, Store, storable
+from experiments.runs.units import why_failed
 from experiments.spending import budget_of
 from experiments.traces import TraceSettings, make_traces, to_record, to_trace
 from interp.errors import UserError
@@ -188,7 +189,7 @@ class TraceWork:
         """Store what was made of one stage of an item, or why nothing was."""
         failed = None
         if isinstance(made, Exception):
-            failed = f"{type(made).__name__}: {' '.join(str(made).split())[:300]}"
+            failed = why_failed(made)
             self.meter.say(f"failed: {item.task.name} · {item.question.id} · {stage}: {failed}")
         records = [] if isinstance(made, Exception) else made
         self.store.add(unit, item.key(stage), records, failed, seconds)

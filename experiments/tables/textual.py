@@ -7,10 +7,11 @@ decimals, and `x`, `x_low`, `x_high` in one cell.
 from __future__ import annotations
 
 import math
-import unicodedata
 from typing import Any
 
 import pandas as pd
+
+from interp.plain import visible
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -30,29 +31,6 @@ _LATEX = {
     "∞": r"$\infty$",
     "\n": " ",
 }
-
-
-def visible(text: str) -> str:
-    """`text` with every character that steers a terminal or reorders a line made visible.
-
-    Line feeds and tabs stay, CR LF becomes LF. C0 controls show as their pictures (␛), other
-    controls, bidirectional overrides and lone surrogates as ⟨U+202E⟩.
-    """
-    return "".join(map(_visible, text.replace("\r\n", "\n")))
-
-
-def _visible(char: str) -> str:
-    code = ord(char)
-    if char in "\n\t":
-        return char
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "␡"
-    steers = 0x200E <= code <= 0x200F or 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069
-    if steers or unicodedata.category(char) in ("Cc", "Cs"):
-        return f"⟨U+{code:04X}⟩"
-    return char
 
 
 def to_csv(table: pd.DataFrame) -> str:

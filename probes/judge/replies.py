@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from interp import plain
 from probes.judge import parse
 from probes.judge.form import Ask, Outcome, Reply, Usage, Writing
 from probes.judge.providers import redact
@@ -66,8 +67,8 @@ def from_error(error: BaseException) -> tuple[Reply, bool]:
 
 
 def one_line(text: str) -> str:
-    """A message as it may be written anywhere."""
-    return redact(" ".join(text.split()))[:500]
+    """A message as it may be written anywhere: no key in it, nothing that steers a terminal."""
+    return redact(plain.one_line(text))[:500]
 
 
 def from_output(ask: Ask | Writing, output: ModelOutput) -> Reply:

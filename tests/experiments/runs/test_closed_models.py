@@ -30,6 +30,7 @@ from experiments.config.api import SubjectConfig
 from experiments.measures import STEPS_GUESSED, TOKENS_GUESSED
 from experiments.runs.api_estimate import ANSWER_TOKENS
 from experiments.runs.folder import read_config
+from experiments.runs.index import Index
 from experiments.runs.merge import merge
 from experiments.runs.planfile import Shard
 from experiments.runs.run import plan, run, write_outputs
@@ -140,8 +141,6 @@ def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultSe
 
 
 def read_records_of_stage(run_dir: Path, stage: str) -> list[dict[str, Any]]:
-    from experiments.runs.index import Index
-
     return [r for unit in Index.of(run_dir).each((stage,)) for r in unit.records]
 
 
@@ -301,6 +300,20 @@ def test_an_item_that_is_always_turned_down_costs_no_other(
     assert len(outcome.failures) == 4
     assert all("sequential_math-000" in line for line in outcome.failures)
     assert table(outcome.run_dir, "slrc").iloc[0]["n"] == 3
+
+
+@pytest.mark.parametrize("status", [400, 401])
+def test_what_a_server_says_steers_no_terminal(
+    tmp_path: Path, server: FaultServer, capfd: pytest.CaptureFixture[str], status: int
+) -> None:
+    server.plan[""] = [fails(status, "a\x1b]0;title\x07\x1b[2Jb \u202ec\x9bd\r\x1b[1A")]
+    assert execute(["run", str(config(tmp_path, server, data={"limit": 1}))]) in (2, 3)
+    told = capfd.readouterr().err
+    assert "a␛]0;title␇␛[2Jb ⟨U+202E⟩c⟨U+009B⟩d ␛[1A" in told
+    units = [u for u in Index.of(tmp_path / "closed").each(("trace",)) if u.failed]
+    assert len(units) == (status == 400)
+    for text in (told, *(str(u.failed) for u in units)):
+        assert all(c == "\n" or c.isprintable() for c in text), ascii(text)
 
 
 def test_what_a_filter_stops_is_named_as_such(tmp_path: Path, server: FaultServer) -> None:

@@ -7,10 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from experiments.runs.units import UnitIds
+from experiments.runs.units import UnitIds, why_failed
 
 NAMES = st.text("abcdefghij_", min_size=1, max_size=8)
 VALUES = st.recursive(
@@ -35,3 +36,11 @@ def test_an_id_is_the_hash_of_all_that_determines_it_however_it_is_shared(
 def test_what_json_has_no_word_for_counts_by_its_text() -> None:
     assert UnitIds(path=Path("a")).of() == UnitIds(path="a").of()
     assert UnitIds(path=Path("a")).of() != UnitIds(path=Path("b")).of()
+
+
+def test_why_a_unit_failed_may_be_written_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANTED_API_KEY", "sk-planted-77")
+    error = RuntimeError("a\n  \x1b[31mb of sk-planted-77\x07" + "." * 400)
+    told = why_failed(error)
+    assert told.startswith("RuntimeError: a ␛[31mb of [PLANTED_API_KEY]␇...")
+    assert len(told) == len("RuntimeError: ") + 300
