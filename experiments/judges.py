@@ -92,7 +92,11 @@ def checked_apis(models: Mapping[str, ApiSection], budget: Budget) -> dict[str, 
 
 
 def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Judge:
-    """A model here as judge, by what it writes or by its log-probs of the verdict."""
+    """A model here as judge, by what it writes or by its log-probs of the verdict.
+
+    Raises:
+        UserError: it is to write, and no temperature is given.
+    """
     if reading == "scored":
         from probes.judge.scoring import ScoringJudge, ScoringSettings
 
@@ -100,6 +104,8 @@ def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Jud
     from probes.judge.forced import ForcedJudge
     from probes.judge.open_model import GeneratingJudge, GeneratingSettings
 
+    if c.temperature is None:
+        raise UserError(f"{model.name}: judge.temperature is null; give a number, 0 for greedy")
     forced = c.structured == "schema" or (c.structured == "auto" and not _thinks(model, c))
     settings = GeneratingSettings(
         max_new_tokens=c.max_tokens,

@@ -69,13 +69,25 @@ def one_address_problem(key: str, url: str | None, names: Iterable[str]) -> str 
     )
 
 
+def no_temperature_problem(temperature: float | None, names: Iterable[str]) -> str | None:
+    """Why these models cannot be asked without a temperature, if it is left to a provider."""
+    here = next((name for name in names if not name.startswith(API)), None)
+    if temperature is not None or here is None:
+        return None
+    return (
+        f"temperature is null, which leaves it to a provider, and {here!r} runs here and has none; "
+        "give a number, 0 for greedy, or ask models behind APIs alone"
+    )
+
+
 class ApiSection(Section):
     """How a model behind an API is asked; some of it holds for models here, too."""
 
     max_tokens: StrictInt = Field(default=4096, ge=16)
     """Most tokens of a reply, thinking included; a thinking model wants thousands."""
-    temperature: StrictFloat = Field(default=0.0, ge=0)
-    """0 is greedy. Models that know no temperature are not sent any."""
+    temperature: StrictFloat | None = Field(default=0.0, ge=0)
+    """0 is greedy; null, of models behind APIs alone, sends none and leaves it to the provider, as
+    the authors of C2-Faith did. Models that know no temperature are not sent any."""
     top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
     """Nucleus of sampling, where temperature > 0."""
     attempts: StrictInt = Field(default=3, ge=1)

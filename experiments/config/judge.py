@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from experiments import registry
-from experiments.config.api import API, ApiSection
+from experiments.config.api import API, ApiSection, no_temperature_problem
 from experiments.config.base import OneOrMany
 
 Reading = Literal["generated", "scored"]
@@ -56,6 +56,12 @@ class JudgeConfig(ApiSection):
     """8- or 4-bit weights through bitsandbytes."""
     device_map: StrictStr | None = None
     """`auto` spreads the layers over the devices of a node."""
+
+    @model_validator(mode="after")
+    def _a_temperature_where_one_is_needed(self) -> Self:
+        if problem := no_temperature_problem(self.temperature, self.model):
+            raise ValueError(f".{problem}")
+        return self
 
     def readings_of(self, name: str) -> list[Reading]:
         """An API gives no log-probs of whole verdicts: what it writes is all there is."""

@@ -6,7 +6,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from experiments.config.api import API, HOW_FAST, SpendConfig, one_address_problem
+from experiments.config.api import (
+    API,
+    HOW_FAST,
+    SpendConfig,
+    no_temperature_problem,
+    one_address_problem,
+)
 from experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
 from experiments.config.judge import JudgeConfig, JudgeName, Reading
 from experiments.config.run_config import SubjectName
@@ -159,6 +165,14 @@ class RFEvalConfig(FolderConfig):
         ):
             if problem := one_address_problem(key, url, names):
                 raise ValueError(problem)
+        return self
+
+    @model_validator(mode="after")
+    def _a_validator_with_a_temperature(self) -> RFEvalConfig:
+        c = self.counterfactual
+        asked = [c.validator] if c.written and c.validator else []
+        if problem := no_temperature_problem(self.judge.temperature, asked):
+            raise ValueError(f"judge.{problem} (counterfactual.validator is asked as judges are)")
         return self
 
     @model_validator(mode="after")

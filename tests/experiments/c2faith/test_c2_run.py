@@ -372,6 +372,19 @@ class TestBehindAnApi:
             },
             "judge.base_url is one address for openai and anthropic",
         ),
+        (
+            {"judge": {"temperature": None}},
+            "judge.temperature is null, which leaves it to a provider, and 'planted:faithful' runs "
+            "here and has none; give a number, 0 for greedy",
+        ),
+        (
+            {
+                "judge": {"model": "api:openai/a", "temperature": None},
+                "reference": "planted:hint",
+            },
+            "'planted:hint' runs here and has none; give a number, 0 for greedy, or ask models "
+            "behind APIs alone (reference is asked as judges are)",
+        ),
     ],
 )
 def test_what_cannot_be_run_is_said_in_a_line(

@@ -50,6 +50,14 @@ SUBJECT, JUDGE = "planted:faithful", "planted:hint"
         ({"generate": {"max_new_tokens": 0}}, "generate.max_new_tokens"),
         ({"judge": {"readings": ["scored"]}}, "judge.readings of RFEval is [generated]"),
         ({"judge": {"model": "api:gpt-4.1"}}, "'api:gpt-4.1' names no provider"),
+        ({"judge": {"temperature": None}}, "yaml: judge.temperature is null, which leaves it to"),
+        (
+            {
+                "judge": {"model": "api:openai/a", "temperature": None},
+                "counterfactual": {"written": True, "writer": SUBJECT, "validator": JUDGE},
+            },
+            "judge.temperature is null, which leaves it to a provider, and 'planted:hint' runs",
+        ),
         ({"model": {"profiles": "/no/such"}}, "/no/such: no such folder; give a folder of model"),
         ({"model": {"name": "planted:faithfull"}}, "planted:faithfull"),
         ({"inside": {"model": JUDGE}}, "'planted:hint' writes no outputs here"),

@@ -1,0 +1,58 @@
+"""Judges as a config names them: what is sent of it, and what names their units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from experiments.config import RunConfig, load_config
+from experiments.config.judge import JudgeConfig
+from experiments.judges import api_judge, decides, open_judge
+from interp.errors import UserError
+from probes.judge.spend import Budget
+
+API = "api:openai/gpt-4.1"
+HERE = "planted:faithful"
+
+
+def judge(**said: Any) -> JudgeConfig:
+    return JudgeConfig(model=[API], **said)
+
+
+def test_what_decides_a_reply_is_named_as_in_runs_begun_before() -> None:
+    told = {"temperature": 0.0, "top_p": 1.0, "max_tokens": 1024, "attempts": 3}
+    of_api = dict.fromkeys(("base_url", "reasoning_effort", "reasoning_tokens", "extra_body"))
+    expected = {"model": API, "judge": told | {"structured": "auto"} | of_api}
+    assert decides(API, judge()) == expected
+    expected["judge"]["temperature"] = None
+    assert decides(API, judge(temperature=None)) == expected
+
+
+def test_a_temperature_of_null_is_left_to_the_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all")
+    assert api_judge(API, judge(temperature=None), Budget()).temperature is None
+    path = tmp_path / "x.yaml"
+    said = {"name": "x", "model": {"name": [API, HERE]}, "tasks": ["planted", "single_cue"]}
+    path.write_text(yaml.safe_dump(said | {"api": {"temperature": None}}))
+    config = load_config(path, must_be=RunConfig)
+    # models here are sampled by section generation
+    assert (config.api.temperature, config.generation.temperature) == (None, 0)
+    assert api_judge(API, config.api, Budget()).temperature is None
+
+
+def test_a_model_here_has_no_provider_to_leave_it_to() -> None:
+    for models in ([HERE], [API, HERE]):
+        with pytest.raises(ValueError, match=r"temperature is null.*'planted:faithful' runs here"):
+            JudgeConfig(model=models, temperature=None)
+
+    class Loaded:
+        name = HERE
+
+    with pytest.raises(UserError, match="give a number, 0 for greedy"):
+        open_judge(Loaded(), "generated", judge(temperature=None), 0)  # pyright: ignore[reportArgumentType]
