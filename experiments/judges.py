@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
 from experiments.config.judge import JudgeConfig, Reading
 from interp.errors import UserError
+from probes.judge.parse import sent
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -40,10 +41,17 @@ def replied(reply: Reply) -> dict[str, Any]:
         "thinking": reply.thinking,
         "problem": reply.problem,
         **asdict(reply.usage),
+        "requested": reply.requested,
         "from_cache": reply.from_cache,
         "served": reply.served,
         "seconds": reply.seconds,
     }
+
+
+def as_sent(record: Mapping[str, Any]) -> str:
+    """The user message of a judgement's record, word for word."""
+    # runs begun before it was kept have the prompt alone
+    return sent(record["asked"], record.get("requested") or "")
 
 
 def api_judge(name: str, c: ApiSection, budget: Budget) -> ApiJudge:

@@ -10,6 +10,7 @@ import pandas as pd
 from experiments.c2faith.injected_rows import is_injected
 from experiments.c2faith.plan import STAGES
 from experiments.c2faith.prompts import TaskForm
+from experiments.judges import as_sent
 
 READINGS = {stage: reading for reading, stage in STAGES.items()}
 USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
@@ -79,6 +80,7 @@ def truth(record: Mapping[str, Any]) -> str:
 def _row(record: Mapping[str, Any], form: TaskForm) -> dict[str, Any]:
     return {name: record.get(name) for name in COLUMNS} | {
         "form": record["variant"],
+        "asked": as_sent(record),
         "task": form.task,
         "reading": READINGS[record["probe"]],
         "scale": form.scale if form.task.startswith("coverage") else None,

@@ -12,6 +12,7 @@ import pandas as pd
 from experiments.c2faith.judgements import READINGS, truth
 from experiments.c2faith.plan import STAGES
 from experiments.c2faith.results import C2Results
+from experiments.judges import as_sent
 from experiments.report.html import drawing, flat, html_table, read_json, render_page
 from experiments.report.picture import Picture
 from experiments.runs.ledger import in_words
@@ -241,7 +242,7 @@ def _shown(r: dict[str, Any]) -> Shown:
         "none" if r["verdict"] is None else str(r["verdict"]),
         truth(r),
         visible(r["system"] or ""),
-        visible(r["asked"]),
+        visible(as_sent(r)),
         visible(r["text"]) or (f"probabilities {chances}" if chances else ""),
         visible(r["thinking"]),
         visible(r["problem"]),

@@ -11,7 +11,7 @@ from experiments.config.judge import Reading
 from probes.judge.form import Reply
 
 DATASET = "c2faith"
-TEXTS = frozenset(["system", "asked", "text", "thinking", "problem"])
+TEXTS = frozenset(["system", "asked", "requested", "text", "thinking", "problem"])
 """What no table counts: what the judge was told and what it wrote."""
 FINAL_SCORE = "final_score"
 """The field of localisation's form in which a reply says once more whether all steps are valid."""
@@ -45,6 +45,7 @@ def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> di
         "form_sha256": item.ask.form.sha256,
         "system": item.ask.form.system,
         "asked": item.ask.prompt,
+        "requested": reply.requested,
         "text": reply.text,
         "thinking": reply.thinking,
         "problem": reply.problem,

@@ -24,6 +24,7 @@ from experiments.c2faith.plan import INJECTED, INSIDE
 from experiments.c2faith.prompts import TaskForm
 from experiments.c2faith.results import results
 from experiments.c2faith.saved import Benchmark
+from experiments.judges import as_sent
 from experiments.report.show import Narrowing, narrowed
 from experiments.runs.units import Key
 from experiments.tables.textual import visible
@@ -154,7 +155,7 @@ def _print_judgement(console: Console, r: Record, form: TaskForm) -> None:
     console.print(Text(_verdict(r, form)))
     for label, text in (
         ("Told", r["system"] or ""),
-        ("Asked", r["asked"]),
+        ("Asked", as_sent(r)),
         ("Thought", r["thinking"]),
         ("Replied", r["text"]),
         ("Problem", r["problem"]),

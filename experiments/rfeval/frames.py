@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.judges import as_sent
 from experiments.rfeval.plan import INSIDE, JUDGED, LOG_PROBS, OUTPUTS, TESTS
 from experiments.runs.folder import read_config
 from experiments.runs.planfile import counted
@@ -57,10 +58,14 @@ class RfRun:
 
     @cached_property
     def judgements(self) -> pd.DataFrame:
-        """A row per judgement of an output, with the prompt (`asked`) and the raw reply (`text`);
-        `values` are the stances and flaws of a reply that was `parsed`."""
+        """A row per judgement of an output, with the prompt as it was sent (`asked`) and the raw
+        reply (`text`); `values` are the stances and flaws of a reply that was `parsed`."""
+        import pandas as pd
+
         stages = {key[0] for key, _ in counted(self.path).places() if key[0].startswith(JUDGED)}
-        return self._records(*sorted(stages))
+        found = read_records(self.path, *sorted(stages)) if stages else []
+        told = [r | {"asked": as_sent(r)} for r in found]
+        return pd.DataFrame(told).drop(columns="requested", errors="ignore")
 
     @cached_property
     def log_probs(self) -> pd.DataFrame:

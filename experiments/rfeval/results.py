@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.judges import as_sent
 from experiments.rfeval import frame_rows as rows
 from experiments.rfeval.annotations import annotations_of
 from experiments.rfeval.asks import question_of
@@ -112,7 +113,9 @@ class RfResults(RfStored):
             key = (stage, model, item.task, item.id)
             if self.index.is_whole(key):
                 judged |= {
-                    r["condition"]: r for r in self.index.records(key) if r["judge"] == reader
+                    r["condition"]: r | {"asked": as_sent(r)}
+                    for r in self.index.records(key)
+                    if r["judge"] == reader
                 }
         return {
             "item": item,

@@ -165,7 +165,7 @@ class RfStored:
         return calls_of(self.run_dir)
 
 
-_TEXTS = ("ids", "text", "asked", "system", "thinking")
+_TEXTS = ("ids", "text", "asked", "requested", "system", "thinking")
 """What no table counts."""
 
 

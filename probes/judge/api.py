@@ -24,6 +24,7 @@ from interp.errors import UserError
 from probes.judge import parse
 from probes.judge.charges import Charge, Charges, attempts_of, timed_out
 from probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
+from probes.judge.messages import held_to, messages
 from probes.judge.providers import redact, service
 from probes.judge.replies import from_error, from_output, one_line
 from probes.judge.spend import Budget, BudgetSpent, add
@@ -212,7 +213,9 @@ class ApiJudge:
                 f"{reply.problem}"
             )
         state.answered += 1
-        state.put((ask, replace(reply, usage=usage, seconds=time.perf_counter() - began)))
+        took = time.perf_counter() - began
+        told = {"usage": usage, "seconds": took, "requested": self._requested(ask)}
+        state.put((ask, replace(reply, **told)))
 
     def _settle(
         self, ask: Ask | Writing, charge: Charge | None, attempts: list[str | None], state: _Run
@@ -232,28 +235,14 @@ class ApiJudge:
         self, model: Model, ask: Ask | Writing, attempt: int, state: _Run
     ) -> tuple[Reply, Charge]:
         from inspect_ai.log import transcript
-        from inspect_ai.model import (
-            CachePolicy,
-            ChatMessage,
-            ChatMessageAssistant,
-            ChatMessageSystem,
-            ChatMessageUser,
-        )
+        from inspect_ai.model import CachePolicy
 
-        if isinstance(ask, Writing):
-            system, turns = ask.system, ask.turns
-        else:
-            form = f"\n\n{parse.request(ask)}" if self.structured == "prompt" else ""
-            system, turns = ask.form.system, [{"role": "user", "content": f"{ask.prompt}{form}"}]
-        by_role = {"user": ChatMessageUser, "assistant": ChatMessageAssistant}
-        messages: list[ChatMessage] = [ChatMessageSystem(content=system)] if system else []
-        messages += [by_role[turn["role"]](content=turn["content"]) for turn in turns]
         use_cache = self.cache is not None and attempt == 1
         draw = ask.draw if isinstance(ask, Writing) else 1
         scopes = {"draw": str(draw)} if draw > 1 else {}
         try:
             output = await model.generate(
-                messages,
+                messages(ask, self._requested(ask)),
                 config=self._config(ask),
                 cache=CachePolicy(expiry=None, scopes=scopes) if use_cache else False,
             )
@@ -274,18 +263,14 @@ class ApiJudge:
             reply = replace(reply, usage=Usage(), from_cache=True)
         return reply, self._charges.of(ask, reply)
 
-    def _config(self, ask: Ask | Writing) -> GenerateConfig:
-        from inspect_ai.model import GenerateConfig, ResponseSchema
-        from inspect_ai.util import JSONSchema
+    def _requested(self, ask: Ask | Writing) -> str:
+        return parse.requested(ask) if self.structured == "prompt" else ""
 
-        if isinstance(ask, Writing) or self.structured == "prompt":
-            return GenerateConfig()
-        schema = JSONSchema.model_validate(parse.schema(ask, listed=True))
-        name = re.sub(r"[^\w-]", "_", ask.form.name, flags=re.A)[:64]
-        strict = True if self.name.startswith(("openai/", "mistral/")) else None
-        return GenerateConfig(
-            response_schema=ResponseSchema(name=name, json_schema=schema, strict=strict)
-        )
+    def _config(self, ask: Ask | Writing) -> GenerateConfig:
+        from inspect_ai.model import GenerateConfig
+
+        free = isinstance(ask, Writing) or self.structured == "prompt"
+        return GenerateConfig() if free else held_to(ask, self.name)
 
     def _connect(self) -> Model:
         from inspect_ai._util.error import PrerequisiteError

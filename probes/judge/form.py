@@ -206,6 +206,9 @@ class Reply:
     problem: str = ""
     """Why it did not parse, or what the server said."""
     usage: Usage = field(default_factory=Usage)
+    requested: str = ""
+    """What was put below the prompt to ask for the form (`probes.judge.parse.sent`); empty where
+    the reply was held to the form instead."""
     served: str = ""
     """What the service says has answered: the version behind a name that may move."""
     from_cache: bool = False

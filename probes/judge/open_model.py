@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
-from probes.judge.parse import read, request
+from probes.judge.parse import read, requested, sent
 
 if TYPE_CHECKING:
     from interp.execute import Generation
@@ -63,9 +63,7 @@ class GeneratingSettings:
 
 def words(ask: Ask | Writing) -> str:
     """The user message: the prompt, and of an ask the request for the reply's form."""
-    if isinstance(ask, Writing):
-        return ask.prompt
-    return f"{ask.prompt}\n\n{request(ask)}"
+    return sent(ask.prompt, requested(ask))
 
 
 class GeneratingJudge:
@@ -120,7 +118,8 @@ class GeneratingJudge:
             prompt = self.model.prompt(told, _system(ask), self.settings.thinking)
             room = most if limit is None else min(most, limit - len(prompt.ids))
             if room < 1:
-                on_reply(ask, overflow(self.model, len(prompt.ids) + 1))
+                none = overflow(self.model, len(prompt.ids) + 1)
+                on_reply(ask, replace(none, requested=requested(ask)))
                 continue
             batch = by_room.setdefault(room, [])
             batch.append(_Put(ask, prompt))
@@ -141,7 +140,7 @@ class GeneratingJudge:
             if reply.outcome == "unparsed" and attempt + 1 < self.settings.attempts:
                 again[i] = replace(put, usage=reply.usage)
             else:
-                on_reply(put.ask, reply)
+                on_reply(put.ask, replace(reply, requested=requested(put.ask)))
 
         self.model.generate(
             [put.prompt.ids for put in batch],

@@ -112,6 +112,16 @@ def request(ask: Ask) -> str:
     )
 
 
+def requested(ask: Ask | Writing) -> str:
+    """What a prompt is not enough without: of an ask the request for its form."""
+    return "" if isinstance(ask, Writing) else request(ask)
+
+
+def sent(prompt: str, requested: str) -> str:
+    """The user message, word for word: the prompt, and what asks for the form below it."""
+    return f"{prompt}\n\n{requested}" if requested else prompt
+
+
 def read(ask: Ask | Writing, text: str, cut: bool = False) -> Reading:
     """The verdict of one raw reply; of a writing, its text without the thinking.
 

@@ -18,6 +18,7 @@ from probes.graded import log_distribution, top
 from probes.judge.form import Ask, OnReply, Reply, Usage, Verdict
 from probes.judge.numerals import Numerals
 from probes.judge.open_model import overflow, words
+from probes.judge.parse import requested
 from probes.messages import Message, message_ids
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class ScoringJudge:
                     "parsed",
                     {ask.form.verdict: choices[names.index(top(shares))]},
                     usage=Usage(calls=1, input_tokens=len(prefix)),
+                    requested=requested(ask) if self.settings.request_form else "",
                     seconds=seconds,
                     probabilities=tuple(math.exp(x) for x in shares.values()),
                     mass=min(1.0, sum(map(math.exp, answered.log_probs))),

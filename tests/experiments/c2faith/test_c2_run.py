@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -324,6 +325,44 @@ class TestBehindAnApi:
         assert [p for p in kept if cache in p.parents], "a reply without the key stays cached"
         assert [p for p in kept if KEY.encode() in p.read_bytes()] == []
         assert KEY not in "".join(capfd.readouterr())
+
+    def test_what_a_judge_was_sent_is_shown_word_for_word(
+        self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        path = self.judged(tmp_path, server, forms="c2_coverage")
+        # a provider's own temperature, and the form asked for in the prompt
+        run_dir = run(load_config(path, ["judge.temperature=null", "judge.max_tokens=64"])).run_dir
+        assert [set(body) & {"temperature", "response_format"} for body in server.bodies] == [
+            set()
+        ] * 3
+        sent = {body["messages"][-1]["content"] for body in server.bodies}
+        assert all(text.count('"additionalProperties": false') == 1 for text in sent)
+        found = load_run(run_dir).judgements
+        assert set(found["asked"]) == sent
+        records = [r for unit in Index.of(run_dir).each(("judge_generated",)) for r in unit.records]
+        assert {f"{r['asked']}\n\n{r['requested']}" for r in records} == sent
+        plain = records[1]
+        assert execute(["show", str(run_dir), "--item", plain["item"]]) == 0
+        told = " ".join(capfd.readouterr().out.split())
+        assert " ".join(f"{plain['asked']} {plain['requested']}".split()) in told
+        page = html.unescape((run_dir / "report.html").read_text())
+        assert page.count(plain["requested"]) == 3
+
+        # held to the form instead, and in a run from before it was kept: the prompt alone
+        more = ["name=held", "judge.structured=schema"]
+        held = load_run(run(load_config(path, more)).run_dir).judgements
+        prompts = {r["asked"] for r in records}
+        assert {body["messages"][-1]["content"] for body in server.bodies[3:]} == prompts
+        assert set(held["asked"]) == prompts
+        for file in (run_dir / "records").glob("judge_*.jsonl"):
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            for line in lines:
+                del line["crc"]
+                for record in line["records"]:
+                    del record["requested"]
+            file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert set(load_run(run_dir).judgements["asked"]) == prompts
+        assert execute(["report", str(run_dir)]) == 0
 
     def test_what_failed_is_asked_again_and_nothing_else(self, tmp_path: Path, server: Any) -> None:
         from fault_server import fails, says

@@ -209,9 +209,12 @@ def test_a_call_without_an_answer_is_given_up(server):
 
 
 def test_what_is_sent(server):
-    ask_all(judge(server, temperature=0.5, seed=7, max_tokens=99), "a")
-    ask_all(judge(server, temperature=None, max_tokens=None, structured="schema"), "b")
+    replies = ask_all(judge(server, temperature=0.5, seed=7, max_tokens=99), "a")
+    held = judge(server, temperature=None, max_tokens=None, structured="schema")
+    replies |= ask_all(held, "b")
     prompted, held = server.bodies
+    assert replies["a"].requested == prompted["messages"][1]["content"].partition("\n\n")[2] != ""
+    assert replies["b"].requested == ""
     assert prompted["messages"][0] == {"role": "system", "content": "You are strict."}
     assert '"maximum": 4' in prompted["messages"][1]["content"]
     assert (prompted["temperature"], prompted["seed"], prompted["max_tokens"]) == (0.5, 7, 99)

@@ -1,0 +1,43 @@
+"""What a model behind an API is sent for an ask or a writing, as Inspect takes it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from probes.judge import parse
+from probes.judge.form import Ask, Writing
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ChatMessage, GenerateConfig
+
+
+def messages(ask: Ask | Writing, requested: str) -> list[ChatMessage]:
+    """The conversation.
+
+    Args:
+        requested: what asks for the form below the prompt of an ask; empty where `held_to` does.
+    """
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+    if isinstance(ask, Writing):
+        system, turns = ask.system, ask.turns
+    else:
+        content = parse.sent(ask.prompt, requested)
+        system, turns = ask.form.system, [{"role": "user", "content": content}]
+    by_role = {"user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    first: list[ChatMessage] = [ChatMessageSystem(content=system)] if system else []
+    return first + [by_role[turn["role"]](content=turn["content"]) for turn in turns]
+
+
+def held_to(ask: Ask, model: str) -> GenerateConfig:
+    """What has the provider of `model` hold the reply to the JSON schema of the form."""
+    from inspect_ai.model import GenerateConfig, ResponseSchema
+    from inspect_ai.util import JSONSchema
+
+    schema = JSONSchema.model_validate(parse.schema(ask, listed=True))
+    name = re.sub(r"[^\w-]", "_", ask.form.name, flags=re.A)[:64]
+    strict = True if model.startswith(("openai/", "mistral/")) else None
+    return GenerateConfig(
+        response_schema=ResponseSchema(name=name, json_schema=schema, strict=strict)
+    )
