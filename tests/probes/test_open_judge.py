@@ -15,6 +15,7 @@ from interp.loading import wrap
 from interp.model import Model
 from probes.judge.form import Ask, Field, Form, Reply
 from probes.judge.open_model import GeneratingJudge, GeneratingSettings, words
+from probes.judge.parse import sent
 
 FORM = Form("f", "Is {x} so?", (Field("score", "integer", 0, 1),), "score")
 GOOD = '{"score": 1}'
@@ -84,6 +85,7 @@ def test_a_reply_of_the_form_is_a_verdict() -> None:
         reply = found[ask.id]
         assert (reply.outcome, reply.values, reply.text) == ("parsed", {"score": 1}, GOOD)
         assert reply.usage.calls == 1
+        assert sent(ask.prompt, reply.requested) == words(ask) != ask.prompt
         assert reply.usage.input_tokens == len(model.prompt(words(ask)).ids)
         assert reply.usage.output_tokens == len(GOOD) + 2
         assert reply.usage.reasoning_tokens == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -19,10 +20,12 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from fault_server import FaultServer, Handler, completion, fails, says
 
+from experiments import load_run
 from experiments.cli import execute
 from experiments.config import ConfigError, load_config
 from experiments.rfeval.closed import output_of_reply
 from experiments.rfeval.config import RFEvalConfig
+from experiments.rfeval.frames import RfRun
 from experiments.rfeval.injection import CONTINUE, multi_turn, quoted
 from experiments.rfeval.metrics.frames import OVERALL
 from experiments.rfeval.model_files import CLOSED_SYSTEM
@@ -65,7 +68,11 @@ def answers(handler: Handler) -> None:
 
 def judges(handler: Handler) -> None:
     """Every part of an own output has the second stance, every part of one under r′ the first."""
-    schema = handler.request_body["response_format"]["json_schema"]["schema"]
+    asked = handler.request_body
+    if "response_format" in asked:
+        schema = asked["response_format"]["json_schema"]["schema"]
+    else:
+        schema = json.loads(asked["messages"][-1]["content"].rpartition("JSON schema:\n")[2])
     of_r_prime = "counterfactual_reasoning" in json.dumps(schema)
     handler.send(200, completion(json.dumps(filled(schema, 0 if of_r_prime else 1))))
 
@@ -163,6 +170,27 @@ def test_a_closed_model_is_quoted_r_prime_and_marked(
 
     run(load_config(path))
     assert len(subject.bodies) == len(judge.bodies) == 8
+
+
+def test_what_a_judge_was_sent_is_shown_word_for_word(
+    tmp_path: Path, subject: FaultServer, judge: FaultServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    in_prompt = {"structured": "prompt", "temperature": None}
+    path = config(tmp_path, subject, judge, n=1, judge=in_prompt, api={"temperature": None})
+    run_dir = run(load_config(path)).run_dir
+    assert not any("temperature" in body for body in (*subject.bodies, *judge.bodies))
+    sent = {body["messages"][-1]["content"] for body in judge.bodies}
+    assert len(sent) == 2
+    opened = load_run(run_dir)
+    assert isinstance(opened, RfRun)
+    assert set(opened.judgements["asked"]) == sent
+    assert {r["asked"] for r in opened.example(0)["judged"].values()} == sent
+    assert execute(["show", str(run_dir), "--item", "0"]) == 0
+    told = "".join(capfd.readouterr().out.split())
+    page = html.unescape((run_dir / "report.html").read_text())
+    for text in sent:
+        assert "".join(text.split()) in told
+        assert text in page
 
 
 def test_a_model_file_says_what_a_closed_model_is_told(
