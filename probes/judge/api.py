@@ -269,8 +269,9 @@ class ApiJudge:
     def _config(self, ask: Ask | Writing) -> GenerateConfig:
         from inspect_ai.model import GenerateConfig
 
-        free = isinstance(ask, Writing) or self.structured == "prompt"
-        return GenerateConfig() if free else held_to(ask, self.name)
+        if isinstance(ask, Writing) or self.structured == "prompt":
+            return GenerateConfig()
+        return held_to(ask, self.name)
 
     def _connect(self) -> Model:
         from inspect_ai._util.error import PrerequisiteError
