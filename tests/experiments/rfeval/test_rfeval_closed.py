@@ -252,7 +252,7 @@ def test_how_a_reply_ended_is_told_and_not_guessed(
     for r in fall.to_dict("records"):
         ways = ("global", "unfinished", "evaluation_error", "non_contrast")
         assert r["n_total"] == r["n_included"] + sum(r[f"n_{way}"] for way in ways) == 7
-        assert (r["n_global"], r["n_unfinished"], r["n_included"]) == (2, 3, 2)
+        assert (r["n_global"], r["n_unfinished"], r["n_included"]) == (1, 4, 2)
     reasons = table(outcome.run_dir, "rf_exclusion_reasons")
     told = {"refused", "filtered", "truncated", "no_room", "not_written"}
     assert told <= set(reasons["reason"])
