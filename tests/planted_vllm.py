@@ -56,9 +56,12 @@ class _Engine:
         self.engine_core = _Core(of)
         self.waiting: dict[str, tuple[list[int], Any]] = {}
         config = SimpleNamespace(max_model_len=model.max_positions, dtype="torch.float32")
-        parallel = SimpleNamespace(tensor_parallel_size=1)
+        parallel = SimpleNamespace(tensor_parallel_size=1, world_size=1)
+        device = SimpleNamespace(device_type="cpu")
         self.model_config = config
-        self.vllm_config = SimpleNamespace(model_config=config, parallel_config=parallel)
+        self.vllm_config = SimpleNamespace(
+            model_config=config, parallel_config=parallel, device_config=device
+        )
 
     @property
     def dead(self) -> bool:
