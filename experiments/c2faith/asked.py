@@ -9,7 +9,6 @@ from experiments.c2faith.config import C2FaithConfig
 from experiments.c2faith.injection import Injection, injections
 from experiments.c2faith.prompts import TaskForm, judge_forms
 from experiments.config import ConfigError
-from experiments.config.api import no_temperature_problem
 from interp.errors import did_you_mean
 
 
@@ -17,12 +16,8 @@ def forms_of(config: C2FaithConfig) -> dict[str, TaskForm]:
     """The forms of a run by name; those that the reference is asked among them.
 
     Raises:
-        ConfigError: a name without a form, or no reference form for a scale; a reference here,
-            and no temperature for it.
+        ConfigError: a name without a form, or no reference form for a scale.
     """
-    reference = [] if config.reference is None else [config.reference]
-    if problem := no_temperature_problem(config.judge.temperature, reference):
-        raise ConfigError([f"judge.{problem} (reference is asked as judges are)"])
     folder = None if config.prompts is None else Path(config.prompts).expanduser()
     known = judge_forms(folder)
     asked: dict[str, TaskForm] = {}

@@ -6,7 +6,13 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from experiments.config.api import API, HOW_FAST, SpendConfig, one_address_problem
+from experiments.config.api import (
+    API,
+    HOW_FAST,
+    SpendConfig,
+    no_temperature_problem,
+    one_address_problem,
+)
 from experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
 from experiments.config.judge import JudgeConfig, JudgeName
 from experiments.config.run_config import ModelName
@@ -159,6 +165,13 @@ class C2FaithConfig(FolderConfig):
         asked = [*self.models, *filter(None, [self.perturb.writer])]
         if problem := one_address_problem("judge.base_url", self.judge.base_url, asked):
             raise ValueError(problem)
+        return self
+
+    @model_validator(mode="after")
+    def _a_reference_with_a_temperature(self) -> C2FaithConfig:
+        asked = [] if self.reference is None else [self.reference]
+        if problem := no_temperature_problem(self.judge.temperature, asked):
+            raise ValueError(f"judge.{problem} (reference is asked as judges are)")
         return self
 
     @property
