@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
@@ -44,6 +44,17 @@ def session(active: Session) -> Iterator[None]:
         yield
     finally:
         _session.reset(token)
+
+
+def take_over(hf: PreTrainedModel) -> None:
+    """Set the packed implementation over the kernel that `hf` runs under.
+
+    A model that chooses its attention while it is built (Falcon, GPT-J, GPT-Neo: classes by the
+    implementation's name) or has one implementation only (MPT, BLOOM) keeps what it has.
+    """
+    kernel_name = str(hf.config._attn_implementation)
+    if not kernel_name.startswith("faithscope_") and hf._can_set_attn_implementation():
+        hf.set_attn_implementation(register(kernel_name))
 
 
 def register(base: str) -> str:
@@ -132,7 +143,7 @@ def one_query(
     out = nn.functional.scaled_dot_product_attention(
         query.reshape(*grouped, d), keys, values, attn_mask=mask, scale=scaling
     )
-    return out.reshape(b, 1, h, d), None
+    return out.reshape(b, 1, h, values.shape[-1]), None
 
 
 def eager(module: nn.Module) -> Kernel:

@@ -62,7 +62,6 @@ def load(
         )
     options: dict[str, Any] = {
         "dtype": _dtype(dtype, at),
-        "attn_implementation": attention.register(_base(config)),
         "revision": source.revision,
         "trust_remote_code": trust_remote_code,
     }
@@ -157,11 +156,10 @@ def wrap(
 ) -> Model:
     """A `Model` over a transformers model that is already in memory.
 
-    Its attention implementation is set to faithscope's; outside packed runs that is the
-    kernel it would have used anyway.
+    Where its attention goes through transformers' interface, faithscope's implementation is set
+    over the kernel that it runs under, and hands every call to that kernel outside packed runs.
     """
-    if not str(hf.config._attn_implementation).startswith("faithscope_"):
-        hf.set_attn_implementation(attention.register(_base(hf.config)))
+    attention.take_over(hf)
     hf.eval().requires_grad_(False)
     size = hf.get_input_embeddings().weight.shape[0]  # pyright: ignore
     if len(tokenizer) > size:
@@ -185,14 +183,6 @@ def wrap(
     if verify_model:
         model.checks = verify.verify(model)
     return model
-
-
-def _base(config: Any) -> str:
-    """The kernel transformers would choose: sdpa, or eager where sdpa cannot serve."""
-    architecture = AutoModelForCausalLM._model_mapping.get(type(config), None)  # pyright: ignore
-    if isinstance(architecture, tuple):
-        architecture = architecture[0]
-    return "sdpa" if getattr(architecture, "_supports_sdpa", True) else "eager"
 
 
 def _tree_reason(hf: PreTrainedModel, structure: Structure) -> str | None:

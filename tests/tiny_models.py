@@ -59,6 +59,26 @@ CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
     "granite": ("GraniteConfig", _SMALL | {"logits_scaling": 2.0}),
     "smollm3": ("SmolLM3Config", _SMALL),
     "olmo2": ("Olmo2Config", _SMALL),
+    # keys of 24 dimensions, values of 16
+    "deepseek_v3": (
+        "DeepseekV3Config",
+        _SMALL
+        | _EXPERTS
+        | {
+            "num_key_value_heads": 4,
+            "q_lora_rank": 24,
+            "kv_lora_rank": 16,
+            "qk_nope_head_dim": 16,
+            "qk_rope_head_dim": 8,
+            "v_head_dim": 16,
+            "n_routed_experts": 4,
+            "n_group": 2,
+            "topk_group": 1,
+            "n_shared_experts": 1,
+            "moe_intermediate_size": 32,
+            "first_k_dense_replace": 1,
+        },
+    ),
 }
 """Families a tree serves."""
 
@@ -70,6 +90,21 @@ NO_TREE: dict[str, tuple[str, dict[str, Any]]] = {
             "hidden_size": 64,
             "num_hidden_layers": 3,
             "num_attention_heads": 4,
+            "bos_token_id": None,
+            "eos_token_id": None,
+        },
+    ),
+    "gptj": ("GPTJConfig", _GPT2 | {"rotary_dim": 8}),
+    "gpt_neo": (
+        "GPTNeoConfig",
+        {
+            "vocab_size": VOCABULARY,
+            "hidden_size": 64,
+            "num_layers": 4,
+            "attention_types": [[["global", "local"], 2]],
+            "window_size": 8,
+            "num_heads": 4,
+            "max_position_embeddings": 512,
             "bos_token_id": None,
             "eos_token_id": None,
         },
