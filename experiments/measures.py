@@ -83,7 +83,7 @@ def _direct(model: Model | TextModel, task: Task, trace: Trace, config: RunConfi
     c, question = config.direct, trace.question
     prompts = {p.name: Message(p.user, p.system) for p in task.direct_prompts(question)}
     settings = DirectSettings(tuple(c.readings), c.answer_tokens, c.length_normalise)
-    labels = task.labels(question, trace)
+    labels = task.labels(question, trace.unedited)
     return direct(
         model,
         trace,

@@ -202,7 +202,7 @@ def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
 
     return Asking(
         answer_cue=task.answer_cue,
-        labels=task.labels(question, trace),
+        labels=task.labels(question, trace.unedited),
         parse=parse,
         necessity_prompt=lambda reasoning: task.necessity_prompt(question, reasoning),
         sufficiency_prompt=lambda step: task.sufficiency_prompt(question, step),
@@ -230,7 +230,8 @@ def make_trace(
             letter of one of `options`. The task's by default, `number` without one.
         task: whose words to ask in, by name or as an object; by default words like those of
             SLRC that suit the kind.
-        gold: the right answer, if there is one.
+        gold: the right answer, where it is known. A number's is then among the answers that
+            `score_answer` weighs, whatever the model wrote.
 
     Raises:
         UserError: the kind needs options, or is not the task's.
@@ -260,7 +261,10 @@ def score_answer(
     The prefix framing: the reasoning stands as its own tokens, then the task's answer cue.
 
     Args:
-        labels: canonical answers to weigh against each other; the task's by default.
+        trace: edited or not; an edited one is scored on the answers of the trace it was made of.
+        labels: canonical answers to weigh against each other; the task's by default. For a
+            number these are the gold answer, the model's own, the numbers that end its steps,
+            and their neighbours where these are few.
         task: as for `make_trace`; by default the one that the question's dataset names.
 
     Raises:
@@ -282,6 +286,7 @@ def score_answer(
 def to_record(trace: Trace) -> Record:
     """A JSON-serialisable record from which `to_trace` makes the same trace again."""
     question = trace.question
+    original = {} if trace.original is None else {"original": to_record(trace.original)}
     return {
         "dataset": question.dataset,
         "item": question.id,
@@ -302,6 +307,7 @@ def to_record(trace: Trace) -> Record:
         "origin": _plain(asdict(trace.origin)),
         "edits": [_plain(asdict(edit)) for edit in trace.edits],
         "excluded": exclusion(trace),
+        **original,
     }
 
 
@@ -319,6 +325,7 @@ def to_trace(record: Record) -> Trace:
         finish=record["finish"],
         origin=Origin(**record["origin"]),
         edits=tuple(Edit(**edit) for edit in record["edits"]),
+        original=to_trace(record["original"]) if "original" in record else None,
     )
 
 

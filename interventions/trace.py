@@ -118,6 +118,8 @@ class Trace:
     finish: Literal["stop", "length"] = "stop"
     origin: Origin = field(default_factory=lambda: Origin(model="unknown"))
     edits: tuple[Edit, ...] = ()
+    original: Trace | None = field(default=None, repr=False)
+    """The trace before its first edit; None of one that was never edited."""
 
     def __post_init__(self) -> None:
         if len(self.pieces) != len(self.reasoning_ids):
@@ -151,5 +153,11 @@ class Trace:
     def step_ids(self, step: Step) -> tuple[int, ...]:
         return self.reasoning_ids[step.tokens[0] : step.tokens[1]]
 
+    @property
+    def unedited(self) -> Trace:
+        """The trace before its first edit: itself, where there was none. Whatever edits are to
+        be compared by, the answers that are scored among it, is taken from here."""
+        return self.original or self
+
     def edited(self, **changes: Any) -> Trace:
-        return replace(self, **changes)
+        return replace(self, original=self.unedited, **changes)

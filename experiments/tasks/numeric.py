@@ -18,7 +18,8 @@ def candidates(question: Question, trace: Trace | None) -> tuple[str, ...]:
 
     In this order: the gold answer, the answer given, the numbers that end the trace's steps
     (the last step first), the question's own candidates; where these are fewer than
-    `MIN_CANDIDATES`, the neighbours of the first fill up. The same for every edit of a trace.
+    `MIN_CANDIDATES`, the neighbours of the first fill up. Edits of a trace have the same, those
+    of the unedited one (`Trace.unedited`).
     """
     found = [question.gold]
     if trace is not None:

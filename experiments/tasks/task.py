@@ -79,7 +79,8 @@ class Task:
     parse_continuation: Callable[[str, Question], str | None]
     """Canonical answer of what follows one of the cues."""
     labels: Callable[[Question, Trace | None], tuple[tuple[str, str], ...]]
-    """(canonical answer, text to score after a cue) of every answer that is scored."""
+    """(canonical answer, text to score after a cue) of every answer that is scored. The trace is
+    the unedited one, so that every edit of it is scored on the same answers."""
     options: tuple[str, ...] | None = None
     """The answers to choose from, where all questions share them."""
     models: tuple[str, ...] = ANY_MODEL

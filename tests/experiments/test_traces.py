@@ -32,7 +32,7 @@ from experiments.traces import (
 from interp.errors import UserError
 from interp.execute import Generation
 from interp.model import Model
-from interventions import Edit, Origin, Question, Step, Trace
+from interventions import EDITS, Edit, Origin, Question, Step, Trace, remove_step
 from probes.framing import prefix_ids
 
 TEMPLATE = (Path(__file__).parents[1] / "interp" / "templates" / "qwen3.jinja").read_text()
@@ -217,6 +217,34 @@ def test_a_question_of_ones_own(plain: Model) -> None:
         make_trace(plain, "So?", "number", task="sentiment")
 
 
+COUNTING = "First 3 + 4 makes 71. Then 12 comes on top. Now take 5 away. That leaves 40."
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_every_edit_is_scored_on_the_answers_of_the_trace_it_was_made_of(
+    plain: Model, name: str
+) -> None:
+    trace = traced(plain, COUNTING)
+    new = plain.encode("It is 99. ")
+    writer = {"encode": plain.encode, "pieces_of": plain.pieces}
+    others = {
+        "truncate_token": {"kept": 9},
+        "shuffle": {"seed": 0},
+        "reverse": {},
+        "replace": {"step": 1, "ids": new, "pieces": plain.pieces(new)},
+        "corrupt": {"step": 1, "seed": 0, **writer},
+        "remark": {"step": 1, **writer},
+    }
+    edited = EDITS[name](trace, **others.get(name, {"step": 1}))
+    twice = remove_step(edited, edited.steps[0].index)
+    assert trace.original is None
+    assert edited.original == twice.original == trace
+    answers = list(score_answer(plain, trace))
+    assert {"5", "40", "71", "12"} <= set(answers)
+    assert list(score_answer(plain, edited)) == list(score_answer(plain, twice)) == answers
+    assert asking_for(plain, MATH, edited).labels == asking_for(plain, MATH, trace).labels
+
+
 TEXTS = st.text(max_size=12)
 IDS = st.lists(st.integers(0, 10**6), max_size=4).map(tuple)
 FLAT = st.dictionaries(TEXTS, st.none() | st.booleans() | st.integers() | TEXTS, max_size=3)
@@ -235,7 +263,7 @@ def traces(draw: st.DrawFn) -> Trace:
     options = draw(st.lists(TEXTS, min_size=2, max_size=4).map(tuple))
     choice = Question("q", "d", draw(TEXTS), "choice", draw(st.sampled_from("AB")), options)
     number = Question("q", "d", draw(TEXTS), "number", "1", None, draw(st.lists(TEXTS).map(tuple)))
-    return Trace(
+    trace = Trace(
         question=draw(st.sampled_from((choice, number))),
         prompt_ids=draw(IDS),
         reasoning_ids=tuple(range(len(pieces))),
@@ -246,8 +274,9 @@ def traces(draw: st.DrawFn) -> Trace:
         answer=draw(st.none() | TEXTS),
         finish=draw(st.sampled_from(("stop", "length"))),
         origin=Origin("m", draw(st.none() | TEXTS), sampling=draw(FLAT), seed=draw(st.integers())),
-        edits=tuple(draw(st.lists(st.builds(Edit, TEXTS, st.integers(), detail=FLAT), max_size=2))),
     )
+    edits = draw(st.lists(st.builds(Edit, TEXTS, st.integers(), detail=FLAT), max_size=2))
+    return trace.edited(answer=draw(TEXTS), edits=tuple(edits)) if edits else trace
 
 
 @given(traces())
