@@ -7,7 +7,7 @@ comparison shares its batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -17,6 +17,7 @@ from interp import execute
 from interp.edits import Edit, check
 from interp.errors import UserError
 from interp.execute import Execution
+from interp.floor import WATCHED, Lead, gaps
 from interp.forest import Forest
 from interp.generation import Generation
 from interp.read import choose_execution, groups, loop_logits
@@ -40,6 +41,29 @@ class Answered:
     """Tokens per label, for length normalisation."""
     generated: Generation | None
     """The greedy continuation, if one was asked for."""
+    pack: int = 0
+    """Which pack it was computed in, from 0; the first, if it was repeated."""
+    leads: tuple[Lead, ...] = ()
+    """Of a repeated prefix: who leads after each of its last tokens."""
+    repeats: tuple[Answered, ...] = ()
+    """Of a repeated prefix: what it answered in every pack, by the number of the pack."""
+    alone: Answered | None = None
+    """Of a repeated prefix: the same once more, in another shape, by itself. Nothing is
+    generated: `forced` has what it would have written."""
+    forced: tuple[Lead, ...] = ()
+    """Who leads at each token that was written elsewhere and put before the model here."""
+
+    @property
+    def margin(self) -> float | None:
+        """The narrowest lead of the greedy continuation; None if there is none."""
+        return min(self.generated.gaps, default=None) if self.generated else None
+
+    @property
+    def written(self) -> tuple[Lead, ...]:
+        """The tokens of the greedy continuation, the end token last, and how far each led."""
+        if self.generated is None:
+            return self.forced
+        return tuple(map(Lead, self.generated.tokens, self.generated.gaps))
 
 
 def ask(
@@ -51,6 +75,7 @@ def ask(
     stop: Stop | None = None,
     boundary: Boundary | None = None,
     edits: Sequence[Sequence[Edit]] | None = None,
+    repeat: Sequence[int] = (),
     execution: Execution = "auto",
 ) -> list[Answered]:
     """Score labels and decode an answer after every prefix, from one packed cache.
@@ -64,6 +89,10 @@ def ask(
             "1" is not credited with what belongs to "10".
         edits: per prefix, what is done to the model while it runs it; the tokens of labels and
             continuations are under them where they reach beyond the prefix.
+        repeat: indices of the prefixes that others are compared with. Where the token budget
+            splits the pack, each part has them again, so that an arm can be held against the
+            baseline of its own part; and they are run once more by themselves, which tells how
+            far the shape of a pack alone moves an answer (`interp.floor`).
 
     Raises:
         UserError: a prefix does not fit the model's positions, the execution is not possible,
@@ -84,21 +113,36 @@ def ask(
             f"{model.name}: an edited prefix cannot be continued one by one ({reason}); score "
             "labels instead, or shorten the text"
         )
-    out: list[Answered | None] = [None] * len(prefixes)
-    for group in groups(model, prefixes, how, under, per):
+    copies: list[list[Answered]] = [[] for _ in prefixes]
+    for pack, group in enumerate(groups(model, prefixes, how, under, per, repeat)):
         asked = _Asked.of(
             [prefixes[i] for i in group],
             [per[i] for i in group],
             boundary,
             [under[i] for i in group],
+            watched=[k for k, i in enumerate(group) if i in repeat],
         )
         if how == "loop":
             answers = _by_loop(model, asked, max_new_tokens, stop)
         else:
             answers = _by_forest(model, asked, max_new_tokens, stop, dense=how == "dense")
         for i, answer in zip(group, answers, strict=True):
-            out[i] = answer
-    return [a for a in out if a is not None]
+            copies[i].append(replace(answer, pack=0 if how == "loop" else pack))
+    for i in repeat:
+        asked = _Asked.of([prefixes[i]], [per[i]], boundary, [under[i]], [0], copies[i][0])
+        (alone,) = _in_another_shape(model, asked, how)
+        copies[i][0] = replace(copies[i][0], repeats=tuple(copies[i]), alone=alone)
+    return [of_prefix[0] for of_prefix in copies]
+
+
+def _in_another_shape(model: Model, asked: _Asked, how: Execution) -> list[Answered]:
+    """One prefix by itself, in other batch shapes than those it was run in by `how`."""
+    longest = list(max(asked.sequences, key=len))
+    if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
+        return _by_forest(model, asked, 0, None, dense=False)
+    # a token behind it changes no earlier one, but the shapes that all are computed in
+    behind = [[*s, s[-1]] for s in asked.sequences]
+    return _by_loop(model, replace(asked, sequences=behind), 0, None)
 
 
 @dataclass(frozen=True)
@@ -116,6 +160,10 @@ class _Asked:
     """Per prefix, the length of each label."""
     edits: list[tuple[Edit, ...]]
     """Per sequence."""
+    watched: list[int]
+    """Prefixes whose last tokens' leads are wanted."""
+    forced: int = 0
+    """Tokens of the first prefix's continuation that the last sequence puts before the model."""
 
     @classmethod
     def of(
@@ -124,8 +172,13 @@ class _Asked:
         labels: Sequence[Sequence[Sequence[int]]],
         boundary: Boundary | None,
         edits: Sequence[tuple[Edit, ...]],
+        watched: Sequence[int] = (),
+        continued: Answered | None = None,
     ) -> _Asked:
-        asked = cls([], [], [], [], [[len(x) for x in y] for y in labels], [])
+        """`continued`: of the only prefix, what it wrote elsewhere."""
+        sizes = [[len(x) for x in y] for y in labels]
+        written = continued.written if continued else ()
+        asked = cls([], [], [], [], sizes, [], list(watched), len(written))
         for prefix, options, under in zip(prefixes, labels, edits, strict=True):
             asked.first.append(len(asked.sequences))
             for label in options or [()]:
@@ -136,7 +189,23 @@ class _Asked:
                 asked.labels.append(tokens)
                 asked.starts.append(len(prefix))
                 asked.edits.append(under)
+        if written:
+            asked.sequences.append([*prefixes[0], *(x.candidate for x in written[:-1])])
+            asked.labels.append([])
+            asked.starts.append(len(prefixes[0]))
+            asked.edits.append(edits[0])
         return asked
+
+    def places(self, paths: Sequence[Any]) -> list[tuple[list[int], list[int]]]:
+        """Per prefix, the nodes whose leads are wanted: of its last tokens, of what is forced."""
+        wanted: list[tuple[list[int], list[int]]] = [([], []) for _ in self.first]
+        for k in self.watched:
+            at, start = self.first[k], self.starts[self.first[k]]
+            wanted[k] = ([int(n) for n in paths[at][max(0, start - WATCHED) : start]], [])
+        if self.forced:
+            start = self.starts[-1] - 1
+            wanted[0][1].extend(int(n) for n in paths[-1][start : start + self.forced])
+        return wanted
 
     def queries(self, paths: Iterable[Any]) -> list[tuple[int, int]]:
         """(node, next token) of every scored token, label after label."""
@@ -151,13 +220,21 @@ class _Asked:
         scores: dict[tuple[int, int], float],
         wants: list[tuple[int, int]],
         generated: Sequence[Generation | None],
+        places: Sequence[tuple[list[int], list[int]]],
+        leads: dict[int, Lead],
     ) -> list[Answered]:
         """Each label's scores summed, in the order the labels were given."""
         left = iter(wants)
         totals = iter([sum(scores[next(left)] for _ in x) for x in self.labels if x])
         return [
-            Answered(tuple(next(totals) for _ in sizes), tuple(sizes), text)
-            for sizes, text in zip(self.sizes, generated, strict=True)
+            Answered(
+                tuple(next(totals) for _ in sizes),
+                tuple(sizes),
+                text,
+                leads=tuple(leads[n] for n in before),
+                forced=tuple(leads[n] for n in after),
+            )
+            for sizes, text, (before, after) in zip(self.sizes, generated, places, strict=True)
         ]
 
 
@@ -171,6 +248,8 @@ def _by_forest(
     ends = [(int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i]) for i in asked.first]
     decoded = list(dict.fromkeys(sorted(ends, key=lambda e: e[0]))) if max_new_tokens else []
     scores: dict[tuple[int, int], float] = {}
+    places = asked.places(forest.paths)
+    leads = dict.fromkeys((n for pair in places for nodes in pair for n in nodes), Lead(0, 0.0))
     firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _ in decoded}
 
     def reduce(here: list[int], logits: Tensor) -> None:
@@ -180,9 +259,11 @@ def _by_forest(
                 scores.update(_scored(model, node, row, tokens[node]))
             if node in firsts:
                 firsts[node] = row
+            if node in leads:
+                leads[node] = _lead(row)
 
     cache = execute.prefill(
-        model, forest, [*tokens, *firsts], reduce, chunk=model.chunk, dense=dense
+        model, forest, [*tokens, *firsts, *leads], reduce, chunk=model.chunk, dense=dense
     )
     written: dict[tuple[int, tuple[Edit, ...]], Generation] = {}
     if decoded:
@@ -197,7 +278,7 @@ def _by_forest(
             edits=[under for _, under in decoded],
         )
         written = dict(zip(decoded, found, strict=True))
-    return asked.answers(scores, wants, [written.get(end) for end in ends])
+    return asked.answers(scores, wants, [written.get(end) for end in ends], places, leads)
 
 
 def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None) -> list[Answered]:
@@ -207,13 +288,19 @@ def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None
         offset += len(sequence)
     wants = asked.queries(paths)
     tokens = _by_node(wants)
+    places = asked.places(paths)
+    wanted = {n for pair in places for nodes in pair for n in nodes}
+    leads: dict[int, Lead] = {}
     scores: dict[tuple[int, int], float] = {}
     for sequence, path, under in zip(asked.sequences, paths, asked.edits, strict=True):
-        here = [n for n in path if n in tokens]
+        here = [n for n in path if n in tokens or n in wanted]
         if here:
             logits = loop_logits(model, sequence, [n - path[0] for n in here], under)
             for node, row in zip(here, logits, strict=True):
-                scores.update(_scored(model, node, row, tokens[node]))
+                if node in tokens:
+                    scores.update(_scored(model, node, row, tokens[node]))
+                if node in wanted:
+                    leads[node] = _lead(row)
     generated = [
         execute.continue_one_by_one(
             model, asked.sequences[i][: asked.starts[i]], max_new_tokens, stop=stop
@@ -222,7 +309,11 @@ def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None
         else None
         for i in asked.first
     ]
-    return asked.answers(scores, wants, generated)
+    return asked.answers(scores, wants, generated, places, leads)
+
+
+def _lead(logits: Tensor) -> Lead:
+    return Lead(int(logits.argmax()), *gaps(logits[None]))
 
 
 def _by_node(wants: list[tuple[int, int]]) -> dict[int, set[int]]:

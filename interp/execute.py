@@ -19,6 +19,7 @@ from torch import Tensor
 from interp import attention, hooks
 from interp.decoding import Decode
 from interp.edits import Edit, Site
+from interp.floor import gaps
 from interp.forest import Forest
 from interp.generation import Generation, each_of
 from interp.keyvalues import KeyValues
@@ -201,19 +202,27 @@ def _decode_group(
 ) -> None:
     logits = first[rows]
     written: dict[int, list[int]] = {r: [] for r in rows}
+    led: dict[int, list[float]] = {r: [] for r in rows}
+
+    def ended(row: int, why: Literal["stop", "length"], end_id: int | None = None) -> None:
+        finish(row, Generation(tuple(written[row]), why, end_id, gaps=tuple(led[row])))
+
     while True:
         check_finite(model, logits)
         tokens = (choose(logits, rows) if choose else greedy(logits)).tolist()
+        if not choose:
+            for row, gap in zip(rows, gaps(logits), strict=True):
+                led[row].append(gap)
         alive: list[int] = []
         for i, (row, token) in enumerate(zip(rows, tokens, strict=True)):
             if token in ends:
-                finish(row, Generation(tuple(written[row]), "stop", token))
+                ended(row, "stop", token)
                 continue
             written[row].append(token)
             if stop is not None and stop(model.decode(written[row])):
-                finish(row, Generation(tuple(written[row]), "stop"))
+                ended(row, "stop")
             elif len(written[row]) >= limits[row]:
-                finish(row, Generation(tuple(written[row]), "length"))
+                ended(row, "length")
             else:
                 alive.append(i)
         if not alive:
@@ -283,18 +292,24 @@ def continue_one_by_one(
     """The oracle of `decode`: one sequence, transformers' own cache."""
     ends = model.end_ids if end_ids is None else end_ids
     tokens = torch.tensor([list(prefix)], device=model.device)
-    past, written = None, []
+    past, written, led = None, [], []
+
+    def ended(why: Literal["stop", "length"], end_id: int | None = None) -> Generation:
+        return Generation(tuple(written), why, end_id, gaps=tuple(led))
+
     while True:
         out = model.hf(input_ids=tokens, past_key_values=past, use_cache=True, logits_to_keep=1)
         past = out.past_key_values
         logits = out.logits[0, -1:].float()
         check_finite(model, logits)
         token = int((choose or greedy)(logits))
+        if not choose:
+            led += gaps(logits)
         if token in ends:
-            return Generation(tuple(written), "stop", token)
+            return ended("stop", token)
         written.append(token)
         if stop is not None and stop(model.decode(written)):
-            return Generation(tuple(written), "stop")
+            return ended("stop")
         if len(written) >= max_new_tokens:
-            return Generation(tuple(written), "length")
+            return ended("length")
         tokens = torch.tensor([[token]], device=model.device)

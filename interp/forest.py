@@ -202,15 +202,17 @@ def split_by_budget(
     budget: int,
     edits: Sequence[Sequence[Edit]] | None = None,
     continued: Sequence[Sequence[Sequence[int]]] | None = None,
+    repeat: Sequence[int] = (),
 ) -> list[list[int]]:
     """Indices of `sequences`, grouped so that each group's forest has at most `budget` nodes.
 
-    A single sequence longer than the budget stands alone, with what it is continued by: it
-    cannot be made smaller. Shared prefixes are computed once per group.
+    A single sequence longer than the budget stands alone, with what it is continued by and
+    what is repeated: it cannot be made smaller. Shared prefixes are computed once per group.
 
     Args:
         continued: per sequence, what follows it in the same forest (labels), under its edits;
             counted for each sequence, also where two equal ones would share it.
+        repeat: indices of those that stand in every group.
     """
     if budget < 1:
         raise ValueError(f"the token budget must be positive, got {budget}")
@@ -224,16 +226,22 @@ def split_by_budget(
     for i, array in zip(owners, arrays, strict=True):
         families[i].append(array)
     order = sorted(range(len(families)), key=lambda i: tuple(families[i][0].tolist()))
+    always = [i for i in order if i in set(repeat)]
+    trunk = [array for i in always for array in families[i]]
     groups: list[list[int]] = []
-    size, before = 0, np.empty(0, np.int64)
+    size, before = 0, list(trunk)
     for i in order:
-        fresh = _fresh(before, families[i])
-        if not groups or size + fresh > budget:
-            groups.append([])
-            size, fresh = 0, _fresh(np.empty(0, np.int64), families[i])
+        if i in always:
+            continue
+        if groups and size + _fresh(before, families[i]) > budget:
+            size = 0
+        if not size:
+            groups.append(list(always))
+            size, before = _fresh([], trunk), list(trunk)
         groups[-1].append(i)
-        size, before = size + fresh, families[i][-1]
-    return groups
+        size += _fresh(before, families[i])
+        before = [*trunk, families[i][-1]]
+    return groups or [always]
 
 
 def _marked(
@@ -253,10 +261,13 @@ def _marked(
     return arrays, tuple(sets)
 
 
-def _fresh(before: NDArray[np.int64], family: list[NDArray[np.int64]]) -> int:
-    """Most nodes that sorted sequences add to a forest that ends in `before`."""
-    pairs = itertools.pairwise([before, *family])
-    return sum(b.size - _common_prefix(a, b) for a, b in pairs)
+def _fresh(before: list[NDArray[np.int64]], family: list[NDArray[np.int64]]) -> int:
+    """Most nodes that sorted sequences add to a forest that holds those of `before`."""
+    if not family:
+        return 0
+    shared = max((_common_prefix(a, family[0]) for a in before), default=0)
+    more = sum(b.size - _common_prefix(a, b) for a, b in itertools.pairwise(family))
+    return family[0].size - shared + more
 
 
 def _common_prefix(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:

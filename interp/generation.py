@@ -24,11 +24,18 @@ class Generation:
     seconds: float | None = field(default=None, compare=False)
     """Wall time from when it was asked for until it ended. Prompts in flight together overlap:
     these do not add up to the time of a batch."""
+    gaps: tuple[float, ...] = field(default=(), compare=False)
+    """Of a greedy continuation that was written here, per token (the end token's last): its logit
+    minus that of its best rival."""
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """Tokens written, the end token among them."""
+        return self.ids if self.end_id is None else (*self.ids, self.end_id)
 
     @property
     def n_tokens(self) -> int:
-        """Tokens written, the end token among them."""
-        return len(self.ids) + (self.end_id is not None)
+        return len(self.tokens)
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,7 @@ class Model(Speaks):
         stop: Callable[[str], bool] | None = None,
         boundary: Boundary | None = None,
         edits: Sequence[Sequence[Edit]] | None = None,
+        repeat: Sequence[int] = (),
         execution: Execution = "auto",
     ) -> list[Answered]:
         """Score labels and decode answers after prefixes; see `interp.answer.ask`."""
@@ -127,6 +128,7 @@ class Model(Speaks):
             stop=stop,
             boundary=boundary,
             edits=edits,
+            repeat=repeat,
             execution=execution,
         )
 

@@ -185,11 +185,16 @@ def groups(
     how: str,
     edits: Sequence[Sequence[Edit]] | None = None,
     continued: Sequence[Sequence[Sequence[int]]] | None = None,
+    repeat: Sequence[int] = (),
 ) -> list[list[int]]:
-    """Which sequences run together: each alone in the loop, else by the token budget."""
+    """Which sequences run together: each alone in the loop, else by the token budget.
+
+    `repeat` are those that run with every group of a pack; in the loop, where each is run in
+    the same way whatever the others are, once.
+    """
     if how == "loop":
         return [[i] for i in range(len(ids))]
-    return split_by_budget(ids, model.token_budget, edits, continued)
+    return split_by_budget(ids, model.token_budget, edits, continued, repeat)
 
 
 def choose_execution(

@@ -1,0 +1,96 @@
+"""How far the numbers of one text move when it is run in another shape: the noise floor.
+
+A kernel adds in another order when other rows stand beside a text, and in half precision each
+such sum is rounded to 8 or 11 bits: the same text has other logits in another pack, chunk or
+batch. What two arms of a comparison differ by is an effect only where it is more than this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from interp.answer import Answered
+
+WATCHED = 64
+"""Tokens before the answer at which leads are compared: an answer of one or two tokens alone
+would be too few to tell how far a lead may move."""
+
+
+class Lead(NamedTuple):
+    """The likeliest candidate at one place, and how far it is ahead."""
+
+    candidate: int
+    """A token id; of labels, the place among them."""
+    gap: float
+    """Its logit or log-prob minus that of its best rival, in nats; 0 at a tie."""
+
+    @classmethod
+    def of(cls, scores: Sequence[float]) -> Lead:
+        """Of two scores or more."""
+        first, second = sorted(range(len(scores)), key=lambda i: -scores[i])[:2]
+        return cls(first, scores[first] - scores[second])
+
+    def moved(self, other: Lead) -> float:
+        """How far the leader moved against its best rival, at least; both at the same place."""
+        same = self.candidate == other.candidate
+        return abs(self.gap - other.gap) if same else self.gap + other.gap
+
+
+def gaps(logits: Tensor) -> list[float]:
+    """Of (B, V) logits, each row's greatest minus its second."""
+    best = logits.topk(2).values
+    return (best[:, 0] - best[:, 1]).tolist()
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What the repeats of one prefix differ by: it was run in every pack and once by itself."""
+
+    packs: int
+    lead: float
+    """Nats: the furthest that any lead moved, of the tokens before the answer, of those
+    written and of the labels. A decision by no more than this could have gone otherwise."""
+    log_prob: float | None
+    """The largest |Δ log-prob| of a label; None where none were scored."""
+    decision_moved: bool
+    """Whether any repeat would have written another token or put another label first."""
+
+
+def floor(repeated: Answered) -> Floor:
+    """Of a prefix that was asked with `repeat` (`interp.answer.ask`).
+
+    Raises:
+        ValueError: it was not repeated.
+    """
+    alone, (first, *others) = repeated.alone, repeated.repeats or (None,)
+    if alone is None or first is None:
+        raise ValueError("the noise floor needs an answer that was asked with `repeat`")
+    pairs = [(first, other) for other in (*others, alone)]
+    moves = [m for a, b in pairs for m in _moves(a, b)]
+    decided = [m for a, b in pairs for m in _decisions(a, b)]
+    shifts = [abs(x - y) for a, b in pairs for x, y in zip(a.log_probs, b.log_probs, strict=True)]
+    return Floor(
+        packs=len(repeated.repeats),
+        lead=max(x.moved(y) for x, y in [*moves, *decided]),
+        log_prob=max(shifts, default=None),
+        decision_moved=any(x.candidate != y.candidate for x, y in decided),
+    )
+
+
+def _moves(a: Answered, b: Answered) -> Iterable[tuple[Lead, Lead]]:
+    return zip(a.leads, b.leads, strict=True)
+
+
+def _decisions(a: Answered, b: Answered) -> Iterable[tuple[Lead, Lead]]:
+    """Leads of the labels, and of the written tokens up to where the two write differently."""
+    if len(a.log_probs) > 1:
+        yield Lead.of(a.log_probs), Lead.of(b.log_probs)
+    for x, y in zip(a.written, b.written, strict=False):
+        yield x, y
+        if x.candidate != y.candidate:
+            return
