@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
-from interp import execute
+from interp import continuation, execute
 from interp.edits import Edit, check
 from interp.errors import UserError
 from interp.execute import Execution
@@ -302,7 +302,7 @@ def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None
                 if node in wanted:
                     leads[node] = _lead(row)
     generated = [
-        execute.continue_one_by_one(
+        continuation.continue_one_by_one(
             model, asked.sequences[i][: asked.starts[i]], max_new_tokens, stop=stop
         )
         if max_new_tokens

@@ -10,17 +10,22 @@ transformers drops padding and causality silently.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
-from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, causal_mask_function
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from interp.masks import EVERYTHING, Reach, reach_of
+
+_PREFIX = "faithscope_"
 Kernel = Callable[..., tuple[Tensor, Tensor | None]]
 
 
@@ -34,7 +39,63 @@ class Session(Protocol):
         ...
 
 
+class Watch:
+    """What one forward outside a session shows of every layer that calls the interface.
+
+    A window may stand in the mask alone, so a layer's reach is what the mask function says
+    whose mask the layer is given. Masks of the watched forward are marked: each is a pattern of
+    its own, and is told by it wherever the model sends it.
+    """
+
+    def __init__(self) -> None:
+        self.modules: dict[int, nn.Module] = {}
+        """layer -> the module that attends."""
+        self.reaches: dict[int, Reach | None] = {}
+        """layer -> its reach; None where that is not one `interp.masks` knows."""
+        self._marked: list[tuple[Tensor, Reach | None]] = []
+
+    def mask(self, make: Callable[..., Tensor], options: dict[str, Any]) -> Tensor:
+        reach = (
+            None
+            if options.get("use_vmap")
+            else reach_of(
+                options.get("mask_function", causal_mask_function), options.get("local_size")
+            )
+        )
+        rule = functools.partial(self._pattern, len(self._marked))
+        skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+        made = make(**options | skips | {"mask_function": rule, "use_vmap": False})
+        self._marked.append((made.cpu(), reach))
+        return made
+
+    @staticmethod
+    def _pattern(number: int, _: Tensor, __: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        """Each query sees itself, and of the others the digits of the mask's number."""
+        return (key == query) | ((torch.as_tensor(number) >> key) % 2 == 1)
+
+    def saw(self, module: nn.Module, mask: Tensor | None) -> None:
+        layer = int(module.layer_idx)  # pyright: ignore
+        self.modules[layer] = module
+        if mask is None:
+            # without a mask the kernels ask the module
+            self.reaches[layer] = EVERYTHING if getattr(module, "is_causal", True) else None
+            return
+        same = (r for m, r in self._marked if m.shape == mask.shape and m.equal(mask.cpu()))
+        self.reaches[layer] = next(same, None)
+
+
 _session: ContextVar[Session | None] = ContextVar("faithscope_attention", default=None)
+_watch: ContextVar[Watch | None] = ContextVar("faithscope_watch", default=None)
+
+
+@contextmanager
+def watch() -> Iterator[Watch]:
+    """Watch the one forward that runs inside, of at most 16 tokens."""
+    token = _watch.set(Watch())
+    try:
+        yield _watch.get()  # pyright: ignore
+    finally:
+        _watch.reset(token)
 
 
 @contextmanager
@@ -53,13 +114,27 @@ def take_over(hf: PreTrainedModel) -> None:
     implementation's name) or has one implementation only (MPT, BLOOM) keeps what it has.
     """
     kernel_name = str(hf.config._attn_implementation)
-    if not kernel_name.startswith("faithscope_") and hf._can_set_attn_implementation():
+    if not kernel_name.startswith(_PREFIX) and hf._can_set_attn_implementation():
         hf.set_attn_implementation(register(kernel_name))
+
+
+@contextmanager
+def plain(hf: PreTrainedModel) -> Iterator[None]:
+    """`hf` as transformers runs it: with no function of ours, for attention or for masks."""
+    name = str(hf.config._attn_implementation)
+    ours = name.startswith(_PREFIX)
+    if ours:
+        hf.set_attn_implementation(name.removeprefix(_PREFIX))
+    try:
+        yield
+    finally:
+        if ours:
+            hf.set_attn_implementation(name)
 
 
 def register(base: str) -> str:
     """Register the packed implementation over the kernel `base`; gives its name."""
-    name = f"faithscope_{base}"
+    name = _PREFIX + base
     if name not in ALL_ATTENTION_FUNCTIONS:
         base_mask = ALL_MASK_ATTENTION_FUNCTIONS[base]
 
@@ -71,13 +146,17 @@ def register(base: str) -> str:
             attention_mask: Tensor | None,
             **kwargs: Any,
         ) -> tuple[Tensor, Tensor | None]:
-            active = _session.get()
+            active, watching = _session.get(), _watch.get()
+            if watching is not None:
+                watching.saw(module, attention_mask)
             if active is None:
                 return kernel(module)(module, query, key, value, attention_mask, **kwargs)
             return active.attend(module, query, key, value, **kwargs), None
 
-        def mask(*args: Any, **kwargs: Any) -> Tensor | None:
-            return None if _session.get() is not None else base_mask(*args, **kwargs)
+        def mask(**kwargs: Any) -> Tensor | None:
+            if (watching := _watch.get()) is not None:
+                return watching.mask(base_mask, kwargs)
+            return None if _session.get() is not None else base_mask(**kwargs)
 
         AttentionInterface.register(name, attention)
         AttentionMaskInterface.register(name, mask)
@@ -89,7 +168,7 @@ def kernel(module: nn.Module) -> Kernel:
     name: str = module.config._attn_implementation  # pyright: ignore
     if name in ("faithscope_eager", "eager"):
         return eager(module)
-    return ALL_ATTENTION_FUNCTIONS[name.removeprefix("faithscope_")]
+    return ALL_ATTENTION_FUNCTIONS[name.removeprefix(_PREFIX)]
 
 
 def masked_on_cpu(

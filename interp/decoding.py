@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from interp.attention import is_eager, kernel, one_query
 from interp.edits import Edit, Knockout
 from interp.keyvalues import KeyValues
-from interp.masks import Cut, as_additive, without
+from interp.masks import Cut, Reach, as_additive, without
 
 
 class Decode:
@@ -25,8 +25,10 @@ class Decode:
         cache: KeyValues,
         paths: Sequence[Sequence[int]],
         room: int,
+        reaches: Mapping[int, Reach | None],
         edits: Sequence[Sequence[Edit]] | None = None,
     ) -> None:
+        self._reaches = reaches
         self._edits = [tuple(e) for e in edits] if edits else [()] * len(paths)
         self.lengths = torch.tensor([len(p) for p in paths])
         longest = int(self.lengths.max())
@@ -77,7 +79,7 @@ class Decode:
         keys, values = self.layers[int(module.layer_idx)]  # pyright: ignore
         keys[:, :, self.at] = key[0].transpose(0, 1)
         values[:, :, self.at] = value[0].transpose(0, 1)
-        mask = self._mask(module, kwargs.get("sliding_window"), query)
+        mask = self._mask(module, query)
         q, seen = query[0].transpose(0, 1)[:, :, None], slice(None, self.at + 1)
         k, v = keys[:, :, seen], values[:, :, seen]
         if mask is None or is_eager(module):
@@ -86,14 +88,15 @@ class Decode:
             out, _ = one_query(module, q, k, v, mask, **kwargs)
         return out.transpose(0, 1)
 
-    def _mask(self, module: nn.Module, window: int | None, query: Tensor) -> Tensor | None:
-        cuts = self._cuts_in(int(module.layer_idx))  # pyright: ignore
-        name = (window, query.device, is_eager(module), *(c.knockout for c in cuts))
+    def _mask(self, module: nn.Module, query: Tensor) -> Tensor | None:
+        layer = int(module.layer_idx)  # pyright: ignore
+        reach, cuts = self._reaches[layer], self._cuts_in(layer)
+        assert reach is not None, "models with masks of other kinds are run one by one"
+        name = (reach, query.device, is_eager(module), *(c.knockout for c in cuts))
         if name not in self._masks:
             columns = torch.arange(self.at + 1)[None]
             seen = columns >= self._pad
-            if window is not None:
-                seen &= columns > self.at - window
+            seen &= reach.sees(self.at - self._pad, columns - self._pad)
             own = torch.full((len(seen),), self.at)
             # (B, 1 or H, 1, P): here every sequence is a query of its own
             mask = without(seen, cuts, columns - self._pad, own, query.shape[1])

@@ -3,7 +3,8 @@
 The trie's nodes go through the model in depth-first chunks. Every chunk is one ordinary
 forward of a (1, T) batch whose position_ids are depths in the trie; attention is computed
 run by run over cached ancestors (`interp.prefill`), and the language-model head only at
-asked nodes. The one-by-one loop is the oracle, and the way for models a tree cannot serve.
+asked nodes. The one-by-one loop is the oracle, and the way for models a tree cannot serve
+(its continuations: `interp.continuation`).
 """
 
 from __future__ import annotations
@@ -70,7 +71,15 @@ def prefill(
     for start in range(0, len(forest), step):
         stop = min(start + step, len(forest))
         here = wanted[(wanted >= start) & (wanted < stop)]
-        read = Prefill(forest, cache, start, stop, row_nodes=sorted(taps.rows), dense=dense)
+        read = Prefill(
+            forest,
+            cache,
+            start,
+            stop,
+            model.structure.reaches,
+            row_nodes=sorted(taps.rows),
+            dense=dense,
+        )
         stream = sorted(n for n in taps.hidden if start <= n < stop)
         at = [n - start for n in stream]
         with (
@@ -173,7 +182,8 @@ def decode(
     whole = [len(p) + limit for p, limit in zip(paths, limits, strict=True)]
     for rows in _groups(whole, group_tokens):
         of_rows = [edits[r] for r in rows] if edits else None
-        state = Decode(cache, [paths[r] for r in rows], max(limits[r] for r in rows), of_rows)
+        room, reaches = max(limits[r] for r in rows), model.structure.reaches
+        state = Decode(cache, [paths[r] for r in rows], room, reaches, of_rows)
         _decode_group(model, state, rows, first, limits, choose, stop, ends, finish)
     return [done[i] for i in range(len(paths))]
 
@@ -277,39 +287,3 @@ def one_by_one(
             on_outputs(i, {site: torch.stack(layers, dim=1) for site, layers in outputs.items()})
         if unembed:
             on_logits(i, logits)
-
-
-@torch.inference_mode()
-def continue_one_by_one(
-    model: Model,
-    prefix: Sequence[int],
-    max_new_tokens: int,
-    *,
-    choose: Callable[[Tensor], Tensor] | None = None,
-    stop: Callable[[str], bool] | None = None,
-    end_ids: frozenset[int] | None = None,
-) -> Generation:
-    """The oracle of `decode`: one sequence, transformers' own cache."""
-    ends = model.end_ids if end_ids is None else end_ids
-    tokens = torch.tensor([list(prefix)], device=model.device)
-    past, written, led = None, [], []
-
-    def ended(why: Literal["stop", "length"], end_id: int | None = None) -> Generation:
-        return Generation(tuple(written), why, end_id, gaps=tuple(led))
-
-    while True:
-        out = model.hf(input_ids=tokens, past_key_values=past, use_cache=True, logits_to_keep=1)
-        past = out.past_key_values
-        logits = out.logits[0, -1:].float()
-        check_finite(model, logits)
-        token = int((choose or greedy)(logits))
-        if not choose:
-            led += gaps(logits)
-        if token in ends:
-            return ended("stop", token)
-        written.append(token)
-        if stop is not None and stop(model.decode(written)):
-            return ended("stop")
-        if len(written) >= max_new_tokens:
-            return ended("length")
-        tokens = torch.tensor([[token]], device=model.device)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from interp import execute
+from interp import continuation, execute
 from interp.forest import Forest
 from interp.generation import Generation, check_penalty, each_of, seeds_of
 from interp.penalty import Penalty
@@ -105,7 +105,7 @@ def _one_by_one(
     for i, prompt in enumerate(prompts):
         pick = None if choose is None else (lambda x, i=i: choose(x, [i]))
         began = time.perf_counter()
-        written = execute.continue_one_by_one(
+        written = continuation.continue_one_by_one(
             model, prompt, limits[i], choose=pick, stop=stop, end_ids=end_ids
         )
         out.append(replace(written, seconds=time.perf_counter() - began))

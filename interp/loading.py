@@ -193,8 +193,13 @@ def _tree_reason(hf: PreTrainedModel, structure: Structure) -> str | None:
             f"{missing} of {structure.n_layers} layers of {config.model_type} do not go through "
             "transformers' attention interface (linear attention, or an older implementation)"
         )
-    if getattr(config, "attention_chunk_size", None):
-        return f"{config.model_type} attends in fixed chunks of positions"
+    if getattr(config, "attn_temperature_tuning", False):
+        return f"{config.model_type} scales queries by their place in a forward, not by position"
+    if other := [n for n, reach in structure.reaches.items() if reach is None]:
+        return (
+            f"the attention mask of {len(other)} layers of {config.model_type} (first: {other[0]}) "
+            "is neither causal nor one of windows or chunks"
+        )
     if not structure.takes_positions:
         return f"{type(hf).__name__}.forward takes no position_ids"
     return None

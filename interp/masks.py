@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,22 +11,66 @@ from torch import Tensor
 from interp.edits import Knockout
 
 
-def causal_mask(queries: int, keys: int, window: int | None, device: torch.device) -> Tensor:
+@dataclass(frozen=True)
+class Reach:
+    """Which positions up to its own a query of a layer sees: all of them by default."""
+
+    window: int | None = None
+    """Only the last so many, its own among them."""
+    chunk: int | None = None
+    """Only those of its own chunk, where positions are cut into chunks of so many."""
+
+    def sees(self, query: Tensor, key: Tensor) -> Tensor:
+        """Bool of the broadcast shape of `query` and `key` positions."""
+        seen = key <= query
+        if self.window is not None:
+            seen = seen & (key > query - self.window)
+        if self.chunk is not None:
+            seen = seen & (key // self.chunk == query // self.chunk)
+        return seen
+
+    @property
+    def whole(self) -> float:
+        """The longest path of which every query sees all that lies before it."""
+        return min(x for x in (self.window, self.chunk, float("inf")) if x is not None)
+
+    def __str__(self) -> str:
+        if self.window is not None:
+            return f"the last {self.window} tokens"
+        return "all before" if self.chunk is None else f"its chunk of {self.chunk} tokens"
+
+
+EVERYTHING = Reach()
+
+
+def reach_of(rule: Callable[..., Tensor], size: int | None) -> Reach | None:
+    """The reach that a mask function of transformers has; None if it is of another kind.
+
+    Args:
+        rule: (batch, head, query, key) indices to bool, as transformers' mask functions are.
+        size: the `local_size` that transformers names with it: up to so many keys it is causal.
+    """
+    step = size or 64
+    at = torch.tensor(sorted({m * step + d for m in range(4) for d in range(-3, 4)} - {-3, -2, -1}))
+    query, key = at[:, None], at[None]
+    zero = torch.zeros((), dtype=torch.long)
+    seen = rule(zero, zero, query, key).broadcast_to(len(at), len(at))
+    kinds = (EVERYTHING, Reach(window=size), Reach(chunk=size)) if size else (EVERYTHING,)
+    return next((r for r in kinds if torch.equal(seen.cpu(), r.sees(query, key))), None)
+
+
+def causal_mask(queries: int, keys: int, reach: Reach, device: torch.device) -> Tensor:
     """(queries, keys) bool: the last `queries` positions of a path of `keys` tokens."""
     q = torch.arange(keys - queries, keys, device=device)[:, None]
-    k = torch.arange(keys, device=device)[None]
-    seen = k <= q
-    return seen if window is None else seen & (k > q - window)
+    return reach.sees(q, torch.arange(keys, device=device)[None])
 
 
-def ancestor_mask(end: Tensor, depth: Tensor, start: int, stop: int, window: int | None) -> Tensor:
+def ancestor_mask(end: Tensor, depth: Tensor, start: int, stop: int, reach: Reach) -> Tensor:
     """(stop - start, stop) bool: which nodes lie on the path to nodes `start`..`stop`."""
     q = torch.arange(start, stop, device=end.device)[:, None]
     k = torch.arange(stop, device=end.device)[None]
     seen = (k <= q) & (q < end[None, :stop])
-    if window is not None:
-        seen &= depth[None, :stop] > depth[start:stop, None] - window
-    return seen
+    return seen & reach.sees(depth[start:stop, None], depth[None, :stop])
 
 
 def as_additive(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -6,7 +6,7 @@ attention rows of asked nodes: softmax(q·K) for these queries alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from interp.attention import eager, is_eager, kernel, masked_on_cpu
 from interp.edits import Knockout
 from interp.forest import Forest, Run
 from interp.keyvalues import KeyValues
-from interp.masks import Cut, ancestor_mask, as_additive, causal_mask, without
+from interp.masks import EVERYTHING, Cut, Reach, ancestor_mask, as_additive, causal_mask, without
 
 _BLOCK = 128
 """Queries of one masked call. Under a mask a CPU's kernel computes keys beyond a query all the
@@ -46,14 +46,11 @@ class _Together:
         of_nodes = (torch.from_numpy(x)[nodes] for x in (forest.end, forest.depth))
         return cls(start, stop, nodes, *of_nodes)
 
-    def mask(self, window: int | None) -> Tensor:
+    def mask(self, reach: Reach) -> Tensor:
         """(stop - start, P) bool."""
         q = torch.arange(self.start, self.stop)[:, None]
         seen = (self.nodes[None] <= q) & (q < self.end[None])
-        if window is not None:
-            own = self.depth[-(self.stop - self.start) :, None]
-            seen &= self.depth[None] > own - window
-        return seen
+        return seen & reach.sees(self.depth[-(self.stop - self.start) :, None], self.depth[None])
 
 
 class Prefill:
@@ -65,12 +62,14 @@ class Prefill:
         cache: KeyValues,
         start: int,
         stop: int,
+        reaches: Mapping[int, Reach | None],
         *,
         row_nodes: Sequence[int] = (),
         dense: bool = False,
     ) -> None:
         self.forest, self.cache = forest, cache
         self.start, self.stop = start, stop
+        self._reaches = reaches
         self.row_nodes = [n for n in row_nodes if start <= n < stop]
         self.rows: dict[int, dict[int, Tensor]] = {n: {} for n in self.row_nodes}
         """node -> layer -> (H, P) attention of that node over its path."""
@@ -114,19 +113,18 @@ class Prefill:
     ) -> Tensor:
         q = query[:, :, run.start - self.start : run.stop - self.start]
         k, v = (_join(x, run) for x in (keys, values))
-        n, p, window = q.shape[2], k.shape[2], kwargs.get("sliding_window")
-        if window is not None and p <= window:
-            window = None
+        n, p = q.shape[2], k.shape[2]
+        reach = self._reach(module, p)
         cuts = self._cuts_in(module, run)
-        if not cuts and window is None and (n == 1 or (n == p and not is_eager(module))):
+        if not cuts and reach == EVERYTHING and (n == 1 or (n == p and not is_eager(module))):
             return kernel(module)(module, q, k, v, None, **kwargs)[0]
         name = (run.start, *(c.knockout for c in cuts)) if cuts else ()
 
         def seen() -> Tensor:
-            free = causal_mask(n, p, window, torch.device("cpu"))
+            free = causal_mask(n, p, reach, torch.device("cpu"))
             return without(free, cuts, torch.arange(p), torch.arange(p - n, p), q.shape[1])
 
-        mask = self._mask(module, (n, p, window, *name), q, seen)
+        mask = self._mask(module, (n, p, reach, *name), q, seen)
         if q.device.type != "cpu":
             return kernel(module)(module, q, k, v, mask, **kwargs)[0]
         masked = kernel(module) if is_eager(module) else masked_on_cpu
@@ -156,16 +154,22 @@ class Prefill:
         q = query[:, :, part.start - self.start : part.stop - self.start]
         at = part.nodes.to(keys.device)
         k, v = (x.index_select(2, at) for x in (keys, values))
-        window, cuts = kwargs.get("sliding_window"), self._cuts_in(module, part)
-        name = ("together", part.start, window, *(c.knockout for c in cuts))
+        reach, cuts = self._reach(module), self._cuts_in(module, part)
+        name = ("together", part.start, reach, *(c.knockout for c in cuts))
 
         def seen() -> Tensor:
             own = torch.arange(len(part.nodes) - (part.stop - part.start), len(part.nodes))
-            return without(part.mask(window), cuts, part.depth, own, q.shape[1])
+            return without(part.mask(reach), cuts, part.depth, own, q.shape[1])
 
         plain = q.device.type != "cpu" or is_eager(module)
         masked = kernel(module) if plain else masked_on_cpu
         return masked(module, q, k, v, self._mask(module, name, q, seen), **kwargs)[0]
+
+    def _reach(self, module: nn.Module, path: int | None = None) -> Reach:
+        """Of the module's layer; of a path so short that nothing lies beyond it, everything."""
+        reach = self._reaches[int(module.layer_idx)]  # pyright: ignore
+        assert reach is not None, "models with masks of other kinds are run one by one"
+        return EVERYTHING if path is not None and path <= reach.whole else reach
 
     def _cuts_in(self, module: nn.Module, part: Run | _Together) -> list[Cut]:
         """What is cut from the queries of a part in this layer."""
@@ -190,16 +194,16 @@ class Prefill:
         values: Tensor,
         kwargs: dict[str, Any],
     ) -> Tensor:
-        window = kwargs.get("sliding_window")
+        reach = self._reach(module)
         cuts = self._cuts_in(module, Run(self.start, self.stop, (), 0))
 
         def seen() -> Tensor:
             end, depth = (torch.from_numpy(x) for x in (self.forest.end, self.forest.depth))
-            free = ancestor_mask(end, depth, self.start, self.stop, window)
+            free = ancestor_mask(end, depth, self.start, self.stop, reach)
             own = torch.arange(self.start, self.stop)
             return without(free, cuts, depth[: self.stop], own, query.shape[1])
 
-        name = ("dense", window, *(c.knockout for c in cuts))
+        name = ("dense", reach, *(c.knockout for c in cuts))
         k, v = keys[:, :, : self.stop], values[:, :, : self.stop]
         return kernel(module)(module, query, k, v, self._mask(module, name, query, seen), **kwargs)[
             0
@@ -218,12 +222,13 @@ class Prefill:
         (run,) = self.forest.runs(node, node + 1)
         q = query[:, :, node - self.start : node - self.start + 1]
         k, v = (_join(x, run) for x in (keys, values))
-        window, p = kwargs.get("sliding_window"), k.shape[2]
+        p = k.shape[2]
+        reach = self._reach(module, p)
         layer = int(module.layer_idx)  # pyright: ignore
         cuts = [c for c in cuts_of(self.forest, np.array([node])) if c.knockout.cuts_in(layer)]
         mask = None
-        if cuts or (window is not None and p > window):
-            free = causal_mask(1, p, window, torch.device("cpu"))
+        if cuts or reach != EVERYTHING:
+            free = causal_mask(1, p, reach, torch.device("cpu"))
             seen = without(free, cuts, torch.arange(p), torch.tensor([p - 1]), q.shape[1])
             mask = as_additive(seen.to(q.device), q.dtype)
         weights = eager(module)(module, q, k, v, mask, **kwargs)[1]

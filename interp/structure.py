@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from interp import attention, masks
+from interp import attention
 from interp.edits import Site
 from interp.errors import UserError
+from interp.masks import Reach
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Structure:
     attention_layers: int
     """How many layers call transformers' attention interface; fewer than `n_layers`
     means that the packed forest cannot serve the model."""
+    reaches: Mapping[int, Reach | None]
+    """Which earlier positions each of these layers sees; None where the packed forest has no
+    such mask."""
     takes_positions: bool
     attentions: tuple[nn.Module | None, ...]
     """Per layer, its child that holds the attention; None where none could be told."""
@@ -53,22 +58,6 @@ class Structure:
                 "has more than two parts; use the residual stream"
             )
         return found
-
-
-class _Counter:
-    """An attention session that only notes which module of which layer calls it."""
-
-    def __init__(self) -> None:
-        self.layers: dict[int, nn.Module] = {}
-
-    def attend(
-        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
-    ) -> Tensor:
-        self.layers[int(module.layer_idx)] = module  # pyright: ignore
-        mask = masks.as_additive(
-            masks.causal_mask(query.shape[2], key.shape[2], None, query.device), query.dtype
-        )
-        return attention.eager(module)(module, query, key, value, mask[None, None], **kwargs)[0]
 
 
 @torch.inference_mode()
@@ -108,11 +97,10 @@ def probe(hf: nn.Module) -> Structure:
 
     hooks += [m.register_forward_hook(keep) for m in tops]
     hooks.append(unembedding.register_forward_pre_hook(lambda _, args: read.append(args[0])))
-    counter = _Counter()
     device = next(hf.parameters()).device
     try:
-        with attention.session(counter):
-            hf(input_ids=torch.tensor([[1, 2]], device=device), use_cache=False)
+        with attention.watch() as watched:
+            hf(input_ids=torch.arange(1, 13, device=device)[None], use_cache=False)
     finally:
         for hook in hooks:
             hook.remove()
@@ -123,12 +111,13 @@ def probe(hf: nn.Module) -> Structure:
         for layers in lists:
             end = last.get(id(layers[-1]))
             if end is not None and _equal(end, into):
-                parts = [_parts(layer, set(counter.layers.values())) for layer in layers]
+                parts = [_parts(layer, set(watched.modules.values())) for layer in layers]
                 return Structure(
                     layers=layers,
                     final_norm=norm,
                     unembedding=unembedding,
-                    attention_layers=len(counter.layers),
+                    attention_layers=len(watched.modules),
+                    reaches=watched.reaches,
                     takes_positions="position_ids" in inspect.signature(hf.forward).parameters,
                     attentions=tuple(one for one, _ in parts),
                     mlps=tuple(other for _, other in parts),

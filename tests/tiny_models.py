@@ -82,6 +82,65 @@ CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Families a tree serves."""
 
+_WINDOW = _SMALL | {"sliding_window": 8}
+_SOME_WINDOWS = _WINDOW | {"use_sliding_window": True, "max_window_layers": 1}
+_QWEN_EXPERTS = _EXPERTS | {"num_experts": 4, "moe_intermediate_size": 32}
+
+WINDOWED: dict[str, tuple[str, dict[str, Any]]] = {
+    # the window stands in the mask alone
+    "phimoe": ("PhimoeConfig", _WINDOW | {"num_local_experts": 4}),
+    "qwen2_moe": (
+        "Qwen2MoeConfig",
+        _SOME_WINDOWS | _QWEN_EXPERTS | {"shared_expert_intermediate_size": 32},
+    ),
+    "mixtral_window": ("MixtralConfig", _WINDOW | {"num_local_experts": 4}),
+    "phi3_window": ("Phi3Config", _WINDOW),
+    "starcoder2": ("Starcoder2Config", _WINDOW),
+    "ministral3": ("Ministral3Config", _WINDOW | {"head_dim": 16}),
+    # it is named to the attention as well
+    "qwen2_window": ("Qwen2Config", _SOME_WINDOWS),
+    "qwen3_window": ("Qwen3Config", _SOME_WINDOWS | {"head_dim": 16}),
+    "qwen3_moe_window": ("Qwen3MoeConfig", _SOME_WINDOWS | _QWEN_EXPERTS | {"head_dim": 16}),
+    "smollm3_window": ("SmolLM3Config", _SOME_WINDOWS),
+    "ministral": ("MinistralConfig", _WINDOW | {"head_dim": 16}),
+    "cohere2": ("Cohere2Config", _WINDOW | {"head_dim": 16, "num_hidden_layers": 4}),
+    "exaone4": ("Exaone4Config", _WINDOW | {"num_hidden_layers": 4}),
+    "olmo3": ("Olmo3Config", _WINDOW | {"num_hidden_layers": 4}),
+    "vaultgemma": ("VaultGemmaConfig", _WINDOW | {"head_dim": 16}),
+    "dots1": (
+        "Dots1Config",
+        _SOME_WINDOWS
+        | _EXPERTS
+        | {
+            "head_dim": 16,
+            "n_routed_experts": 4,
+            "n_shared_experts": 1,
+            "n_group": 1,
+            "topk_group": 1,
+            "moe_intermediate_size": 32,
+            "first_k_dense_replace": 1,
+        },
+    ),
+    "afmoe": (
+        "AfmoeConfig",
+        _WINDOW | _QWEN_EXPERTS | {"head_dim": 16, "num_hidden_layers": 4, "num_dense_layers": 1},
+    ),
+    # positions are cut into chunks
+    "llama4_chunks": (
+        "Llama4TextConfig",
+        _SMALL
+        | {
+            "num_hidden_layers": 4,
+            "head_dim": 16,
+            "intermediate_size_mlp": 64,
+            "num_local_experts": 4,
+            "attention_chunk_size": 8,
+            "attn_temperature_tuning": False,
+        },
+    ),
+}
+"""Families a tree serves, with windows or chunks in the mask that transformers builds."""
+
 NO_TREE: dict[str, tuple[str, dict[str, Any]]] = {
     "falcon": (
         "FalconConfig",
@@ -125,6 +184,41 @@ NO_TREE: dict[str, tuple[str, dict[str, Any]]] = {
             "linear_value_head_dim": 16,
         },
     ),
+    # no cache of a first layer tells how many tokens came before
+    "bamba": (
+        "BambaConfig",
+        _SMALL
+        | {
+            "attn_layer_indices": [1],
+            "mamba_n_heads": 8,
+            "mamba_d_head": 16,
+            "mamba_d_state": 8,
+        },
+    ),
+    "minimax": (
+        "MiniMaxConfig",
+        _SMALL
+        | {
+            "num_local_experts": 4,
+            "head_dim": 16,
+            "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+        },
+    ),
+    # queries are scaled by their place in a forward
+    "llama4": (
+        "Llama4TextConfig",
+        _SMALL
+        | {
+            "num_hidden_layers": 4,
+            "head_dim": 16,
+            "intermediate_size_mlp": 64,
+            "num_local_experts": 4,
+            "attention_chunk_size": 8,
+            "floor_scale": 16,
+        },
+    ),
+    # the mask holds weights of its own
+    "doge": ("DogeConfig", _SMALL),
 }
 """Families that fall back to the loop."""
 
@@ -138,13 +232,18 @@ def byte_tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=inner)
 
 
-def tiny(family: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Model:
-    """A seeded random model; weights scaled up so that edits move its logits visibly."""
-    kind, settings = (CONFIGS | NO_TREE)[family]
+def random_weights(family: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:
+    """A seeded transformers model; weights scaled up so that edits move its logits visibly."""
+    kind, settings = (CONFIGS | WINDOWED | NO_TREE)[family]
     config = getattr(transformers, kind)(**(settings | changes))
     torch.manual_seed(0)
     hf = AutoModelForCausalLM.from_config(config, dtype=dtype)
     for parameter in hf.parameters():
         if parameter.dim() > 1:
             parameter.data.mul_(4)
-    return wrap(hf, byte_tokenizer(), name=f"tiny:{family}")
+    return hf.eval()
+
+
+def tiny(family: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Model:
+    """A seeded random model, wrapped and checked."""
+    return wrap(random_weights(family, dtype, **changes), byte_tokenizer(), name=f"tiny:{family}")

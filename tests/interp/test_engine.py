@@ -1,25 +1,15 @@
 """Exact identities of the engine, on every supported family."""
 
-import random
-
 import pytest
 import torch
+from families import bushy
 from tiny_models import CONFIGS, tiny
 
-from interp import execute, prefill
+from interp import prefill
+from interp.continuation import continue_one_by_one
 from interp.errors import UserError
 from interp.forest import Branch
 from interp.model import Model
-
-
-def bushy(seed: int = 0, n: int = 9, length: int = 40) -> list[tuple[int, ...]]:
-    """Sequences that share prefixes of many lengths, longer than the sliding windows."""
-    draw = random.Random(seed)
-    trunk = draw.choices(range(256), k=length)
-    return [
-        tuple(trunk[: draw.randint(1, length)] + draw.choices(range(256), k=draw.randint(1, 12)))
-        for _ in range(n)
-    ]
 
 
 def gap(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -120,7 +110,7 @@ def test_a_batch_generates_what_each_prompt_would_alone(tree_model: Model):
     prompts = [s[:n] for s, n in zip(bushy(5, n=4), (3, 9, 20, 1), strict=True)]
     together = tree_model.generate(prompts, 70)
     for prompt, generation in zip(prompts, together, strict=True):
-        assert generation == execute.continue_one_by_one(tree_model, prompt, 70)
+        assert generation == continue_one_by_one(tree_model, prompt, 70)
         assert generation.finish == "length"
 
 

@@ -1,0 +1,95 @@
+"""One sequence continued by transformers' own `generate`: the way for models a tree cannot serve.
+
+What a step needs besides its token differs by family: positions counted from the first token
+where no layer's cache tells them (Bamba, MiniMax), a cache under another name (Mamba). `generate`
+knows, and each family overrides its parts where it must.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig, PreTrainedModel
+
+from interp.execute import check_finite, greedy
+from interp.floor import gaps
+from interp.generation import Generation
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+
+@torch.inference_mode()
+def continue_one_by_one(
+    model: Model,
+    prefix: Sequence[int],
+    max_new_tokens: int,
+    *,
+    choose: Callable[[Tensor], Tensor] | None = None,
+    stop: Callable[[str], bool] | None = None,
+    end_ids: frozenset[int] | None = None,
+) -> Generation:
+    """The oracle of `execute.decode`: one sequence, transformers' own cache and positions.
+
+    `choose` is given (1, V) float32 logits and gives the (1,) next token (greedy by default).
+
+    Raises:
+        FloatingPointError: the logits of a step are not finite.
+    """
+    ends = model.end_ids if end_ids is None else end_ids
+    written: list[int] = []
+    led: list[float] = []
+    over: Generation | None = None
+
+    def ended(why: Literal["stop", "length"], end_id: int | None = None) -> Generation:
+        return Generation(tuple(written), why, end_id, gaps=tuple(led))
+
+    def pick(_: Tensor, logits: Tensor) -> Tensor:
+        nonlocal over
+        if over is not None:
+            # on some devices transformers looks one step late whether it is over
+            return logits
+        check_finite(model, logits)
+        token = int((choose or greedy)(logits))
+        if not choose:
+            led.extend(gaps(logits))
+        if token in ends:
+            over = ended("stop", token)
+        else:
+            written.append(token)
+            if stop is not None and stop(model.decode(written)):
+                over = ended("stop")
+            elif len(written) >= max_new_tokens:
+                over = ended("length")
+        return torch.full_like(logits, -torch.inf).index_fill_(
+            -1, torch.tensor([token], device=logits.device), 0.0
+        )
+
+    def is_over(ids: Tensor, _: Any, **__: Any) -> Tensor:
+        return torch.full((len(ids),), over is not None, device=ids.device)
+
+    tokens = torch.tensor([list(prefix)], device=model.device)
+    with _no_defaults(model.hf):
+        model.hf.generate(  # pyright: ignore
+            tokens,
+            attention_mask=torch.ones_like(tokens),
+            generation_config=GenerationConfig(max_new_tokens=max_new_tokens, do_sample=False),
+            logits_processor=[pick],
+            stopping_criteria=[is_over],
+        )
+    assert over is not None
+    return over
+
+
+@contextmanager
+def _no_defaults(hf: PreTrainedModel) -> Iterator[None]:
+    """Without what the checkpoint would add: its end tokens, penalties and forced tokens."""
+    own, hf.generation_config = hf.generation_config, GenerationConfig()
+    try:
+        yield
+    finally:
+        hf.generation_config = own
