@@ -6,11 +6,13 @@ comparison shares its batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from interp import continuation, execute
@@ -20,15 +22,17 @@ from interp.execute import Execution
 from interp.floor import WATCHED, Lead, gaps
 from interp.forest import Forest
 from interp.generation import Generation
+from interp.number_ends import TokenSet
 from interp.read import choose_execution, groups, loop_logits
+from interp.scoring import Place, Scoring, scorings
 
 if TYPE_CHECKING:
     from interp.model import Model
 
-Boundary = Literal["digit"]
+Boundary = Literal["number"]
 Stop = Callable[[str], bool]
-_NO_DIGIT = -1
-"""Stands among a label's tokens for "no further digit follows"."""
+Path = Sequence[int] | NDArray[np.int64]
+"""The nodes of a sequence."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Answered:
     """What a model says at the end of one prefix."""
 
     log_probs: tuple[float, ...]
-    """Per label, the sum of its tokens' log-probs (and of its boundary, if asked)."""
+    """Per label, the sum of its tokens' log-probs, and of its boundary's if one is asked for."""
     label_lengths: tuple[int, ...]
     """Tokens per label, for length normalisation."""
     generated: Generation | None
@@ -85,8 +89,10 @@ def ask(
         labels: per prefix, the ids of each label, scored whole: every token counts.
         max_new_tokens: length of the greedy continuation; 0 for none.
         stop: ends a continuation when true of its text so far.
-        boundary: `digit` adds the log-prob that no further digit follows, so that
-            "1" is not credited with what belongs to "10".
+        boundary: `number` adds the log-prob that the number which ends a label ends there, so
+            that "70" is not credited with what belongs to "700", "70,000", "70.5" or "70 * 2".
+            No label is then the beginning of another's text: the probabilities of different
+            labels are of events that exclude each other, and may be added up.
         edits: per prefix, what is done to the model while it runs it; the tokens of labels and
             continuations are under them where they reach beyond the prefix.
         repeat: indices of the prefixes that others are compared with. Where the token budget
@@ -113,12 +119,13 @@ def ask(
             f"{model.name}: an edited prefix cannot be continued one by one ({reason}); score "
             "labels instead, or shorten the text"
         )
+    scored = scorings(model, per, model.number_ends if boundary == "number" else None)
+    tails = [x.tails for x in scored]
     copies: list[list[Answered]] = [[] for _ in prefixes]
-    for pack, group in enumerate(groups(model, prefixes, how, under, per, repeat)):
+    for pack, group in enumerate(groups(model, prefixes, how, under, tails, repeat)):
         asked = _Asked.of(
             [prefixes[i] for i in group],
-            [per[i] for i in group],
-            boundary,
+            [scored[i] for i in group],
             [under[i] for i in group],
             watched=[k for k, i in enumerate(group) if i in repeat],
         )
@@ -129,7 +136,7 @@ def ask(
         for i, answer in zip(group, answers, strict=True):
             copies[i].append(replace(answer, pack=0 if how == "loop" else pack))
     for i in repeat:
-        asked = _Asked.of([prefixes[i]], [per[i]], boundary, [under[i]], [0], copies[i][0])
+        asked = _Asked.of([prefixes[i]], [scored[i]], [under[i]], [0], copies[i][0])
         (alone,) = _in_another_shape(model, asked, how)
         copies[i][0] = replace(copies[i][0], repeats=tuple(copies[i]), alone=alone)
     return [of_prefix[0] for of_prefix in copies]
@@ -147,19 +154,17 @@ def _in_another_shape(model: Model, asked: _Asked, how: Execution) -> list[Answe
 
 @dataclass(frozen=True)
 class _Asked:
-    """Prefixes with their labels, flattened to sequences; one sequence per label."""
+    """Prefixes with their labels, flattened to sequences; one sequence per tail."""
 
     sequences: list[list[int]]
-    labels: list[list[int]]
-    """Per sequence, the label scored on it (empty for a bare prefix)."""
     starts: list[int]
     """Per sequence, the length of its prefix."""
-    first: list[int]
-    """Per prefix, one of its sequences."""
-    sizes: list[list[int]]
-    """Per prefix, the length of each label."""
     edits: list[tuple[Edit, ...]]
     """Per sequence."""
+    first: list[int]
+    """Per prefix, the first of its sequences."""
+    scorings: Sequence[Scoring]
+    """Per prefix."""
     watched: list[int]
     """Prefixes whose last tokens' leads are wanted."""
     forced: int = 0
@@ -169,29 +174,22 @@ class _Asked:
     def of(
         cls,
         prefixes: Sequence[Sequence[int]],
-        labels: Sequence[Sequence[Sequence[int]]],
-        boundary: Boundary | None,
+        scorings: Sequence[Scoring],
         edits: Sequence[tuple[Edit, ...]],
         watched: Sequence[int] = (),
         continued: Answered | None = None,
     ) -> _Asked:
         """`continued`: of the only prefix, what it wrote elsewhere."""
-        sizes = [[len(x) for x in y] for y in labels]
         written = continued.written if continued else ()
-        asked = cls([], [], [], [], sizes, [], list(watched), len(written))
-        for prefix, options, under in zip(prefixes, labels, edits, strict=True):
+        asked = cls([], [], [], [], scorings, list(watched), len(written))
+        for prefix, scoring, under in zip(prefixes, scorings, edits, strict=True):
             asked.first.append(len(asked.sequences))
-            for label in options or [()]:
-                if options and not label:
-                    raise ValueError("a label without tokens cannot be scored")
-                tokens = [*label, _NO_DIGIT] if boundary == "digit" and label else list(label)
-                asked.sequences.append([*prefix, *tokens[:-1]])
-                asked.labels.append(tokens)
+            for tail in scoring.tails:
+                asked.sequences.append([*prefix, *tail])
                 asked.starts.append(len(prefix))
                 asked.edits.append(under)
         if written:
             asked.sequences.append([*prefixes[0], *(x.candidate for x in written[:-1])])
-            asked.labels.append([])
             asked.starts.append(len(prefixes[0]))
             asked.edits.append(edits[0])
         return asked
@@ -207,47 +205,51 @@ class _Asked:
             wanted[0][1].extend(int(n) for n in paths[-1][start : start + self.forced])
         return wanted
 
-    def queries(self, paths: Iterable[Any]) -> list[tuple[int, int]]:
-        """(node, next token) of every scored token, label after label."""
-        return [
-            (int(path[start - 1 + k]), token)
-            for path, start, label in zip(paths, self.starts, self.labels, strict=True)
-            for k, token in enumerate(label)
-        ]
+    def queries(self, paths: Sequence[Path]) -> dict[int, set[int | TokenSet]]:
+        """What is scored after every node."""
+        tokens: dict[int, set[int | TokenSet]] = {}
+        for first, scoring in zip(self.first, self.scorings, strict=True):
+            for place in scoring.places:
+                node, token = self._query(paths, first, place)
+                tokens.setdefault(node, set()).add(token)
+        return tokens
 
     def answers(
         self,
-        scores: dict[tuple[int, int], float],
-        wants: list[tuple[int, int]],
+        scores: Mapping[tuple[int, int | TokenSet], float],
+        paths: Sequence[Path],
         generated: Sequence[Generation | None],
         places: Sequence[tuple[list[int], list[int]]],
         leads: dict[int, Lead],
     ) -> list[Answered]:
-        """Each label's scores summed, in the order the labels were given."""
-        left = iter(wants)
-        totals = iter([sum(scores[next(left)] for _ in x) for x in self.labels if x])
+        """Each label's score, in the order the labels were given."""
         return [
             Answered(
-                tuple(next(totals) for _ in sizes),
-                tuple(sizes),
+                scoring.scores(lambda place, at=first: scores[self._query(paths, at, place)]),
+                scoring.lengths,
                 text,
                 leads=tuple(leads[n] for n in before),
                 forced=tuple(leads[n] for n in after),
             )
-            for sizes, text, (before, after) in zip(self.sizes, generated, places, strict=True)
+            for first, scoring, text, (before, after) in zip(
+                self.first, self.scorings, generated, places, strict=True
+            )
         ]
+
+    def _query(self, paths: Sequence[Path], first: int, place: Place) -> tuple[int, int | TokenSet]:
+        tail, read, token = place
+        return int(paths[first + tail][self.starts[first] - 1 + read]), token
 
 
 def _by_forest(
     model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None, dense: bool
 ) -> list[Answered]:
     forest = Forest.of(asked.sequences, asked.edits)
-    wants = asked.queries(forest.paths)
-    tokens = _by_node(wants)
+    tokens = asked.queries(forest.paths)
     # An edit may begin after the prefix: then its node alone does not tell how it goes on.
     ends = [(int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i]) for i in asked.first]
     decoded = list(dict.fromkeys(sorted(ends, key=lambda e: e[0]))) if max_new_tokens else []
-    scores: dict[tuple[int, int], float] = {}
+    scores: dict[tuple[int, int | TokenSet], float] = {}
     places = asked.places(forest.paths)
     leads = dict.fromkeys((n for pair in places for nodes in pair for n in nodes), Lead(0, 0.0))
     firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _ in decoded}
@@ -278,7 +280,7 @@ def _by_forest(
             edits=[under for _, under in decoded],
         )
         written = dict(zip(decoded, found, strict=True))
-    return asked.answers(scores, wants, [written.get(end) for end in ends], places, leads)
+    return asked.answers(scores, forest.paths, [written.get(end) for end in ends], places, leads)
 
 
 def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None) -> list[Answered]:
@@ -286,12 +288,11 @@ def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None
     for sequence in asked.sequences:
         paths.append(range(offset, offset + len(sequence)))
         offset += len(sequence)
-    wants = asked.queries(paths)
-    tokens = _by_node(wants)
+    tokens = asked.queries(paths)
     places = asked.places(paths)
     wanted = {n for pair in places for nodes in pair for n in nodes}
     leads: dict[int, Lead] = {}
-    scores: dict[tuple[int, int], float] = {}
+    scores: dict[tuple[int, int | TokenSet], float] = {}
     for sequence, path, under in zip(asked.sequences, paths, asked.edits, strict=True):
         here = [n for n in path if n in tokens or n in wanted]
         if here:
@@ -309,33 +310,22 @@ def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None
         else None
         for i in asked.first
     ]
-    return asked.answers(scores, wants, generated, places, leads)
+    return asked.answers(scores, paths, generated, places, leads)
 
 
 def _lead(logits: Tensor) -> Lead:
     return Lead(int(logits.argmax()), *gaps(logits[None]))
 
 
-def _by_node(wants: list[tuple[int, int]]) -> dict[int, set[int]]:
-    tokens: dict[int, set[int]] = {}
-    for node, token in wants:
-        tokens.setdefault(node, set()).add(token)
-    return tokens
-
-
 def _scored(
-    model: Model, node: int, logits: Tensor, tokens: set[int]
-) -> dict[tuple[int, int], float]:
+    model: Model, node: int, logits: Tensor, tokens: set[int | TokenSet]
+) -> dict[tuple[int, int | TokenSet], float]:
     """Log-probs of `tokens` after `node`."""
     execute.check_finite(model, logits)
     total = torch.logsumexp(logits, -1)
-    out = {}
-    for token in tokens:
-        if token == _NO_DIGIT:
-            digits = model.digit_ids.to(logits.device)
-            p = (torch.logsumexp(logits[digits], -1) - total).double().exp()
-            # where a digit is all but certain, 1 - p rounds to zero and its log to -inf
-            out[node, token] = float(torch.log1p(-p.clamp(max=1 - 1e-12)))
-        else:
-            out[node, token] = float(logits[token] - total)
-    return out
+    return {
+        (node, token): float(
+            (token.logsumexp(logits) if isinstance(token, TokenSet) else logits[token]) - total
+        )
+        for token in tokens
+    }

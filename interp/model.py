@@ -20,6 +20,7 @@ from interp.forest import Branch
 from interp.generation import Generation
 from interp.language import Speaks
 from interp.likelihood import Likelihoods
+from interp.number_ends import NumberEnds
 from interp.read import ForestRun
 from interp.structure import Structure
 
@@ -69,12 +70,10 @@ class Model(Speaks):
         return getattr(self.hf.config.get_text_config(), "max_position_embeddings", None)
 
     @cached_property
-    def digit_ids(self) -> Tensor:
-        """Ids of tokens that would lengthen a number: those whose text begins with a digit."""
-        size = self.hf.get_input_embeddings().weight.shape[0]  # pyright: ignore
-        ids = range(min(size, len(self.tokenizer)))
-        texts = self.tokenizer.batch_decode([[i] for i in ids])
-        return torch.tensor([i for i, t in zip(ids, texts, strict=True) if t[:1].isdigit()])
+    def number_ends(self) -> NumberEnds:
+        """Which tokens make another number of one that was just written."""
+        size: int = self.hf.get_input_embeddings().weight.shape[0]  # pyright: ignore
+        return NumberEnds.of(self, min(size, len(self.tokenizer)))
 
     def run(
         self,

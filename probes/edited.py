@@ -63,7 +63,7 @@ def scored(
     said = model.ask(
         prefixes,
         [labels] * len(prefixes),
-        boundary="digit" if asking.kind == "number" else None,
+        boundary="number" if asking.kind == "number" else None,
         edits=edits,
         execution=execution,
     )

@@ -144,7 +144,7 @@ def ask(
         [labels] * len(prefixes) if scored else None,
         max_new_tokens=answer_tokens if written else 0,
         stop=(lambda text: answered(text, whole=False) is not None) if cue else None,
-        boundary="digit" if asking.kind == "number" else None,
+        boundary="number" if asking.kind == "number" else None,
         execution=execution,
     )
     return [

@@ -110,7 +110,7 @@ def ask_messages(
             prefixes,
             [[model.encode(surface) for _, surface in labels]] * len(prefixes) if scored else None,
             max_new_tokens=answer_tokens if written else 0,
-            boundary="digit" if kind == "number" else None,
+            boundary="number" if kind == "number" else None,
             execution=execution,
         )
     except FloatingPointError as error:

@@ -143,7 +143,7 @@ def _probabilities(
     replies = model.ask(
         prefixes,
         [labels] * len(prefixes),
-        boundary="digit" if asking.kind == "number" else None,
+        boundary="number" if asking.kind == "number" else None,
         execution=settings.execution,
     )
     names = [name for name, _ in asking.labels]

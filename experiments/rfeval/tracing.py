@@ -146,7 +146,7 @@ def traced_along(
         said = model.ask(
             prefixes,
             [labels.ids] * len(prefixes),
-            boundary="digit" if digits else None,
+            boundary="number" if digits else None,
             execution=how,
         )
         for cut, answered in zip(cuts, said, strict=True):

@@ -194,7 +194,7 @@ class ForcedJudge:
         """
         values = [among or s.ask.choices(f) for s in states]
         labels = [self._labels(f, of) for of in values]
-        digit = "digit" if f.kind == "integer" else None
+        digit = "number" if f.kind == "integer" else None
         found = self.model.ask([(*s.prompt, *s.ids) for s in states], labels, boundary=digit)
         for state, of, mine, answered in zip(states, values, labels, found, strict=True):
             names = [_written(f, v) for v in of]

@@ -91,7 +91,7 @@ class ScoringJudge:
         found = self.model.ask(
             [prefix for _, prefix, _ in fitting],
             [labels for _, _, labels in fitting],
-            boundary="digit" if numbers else None,
+            boundary="number" if numbers else None,
             execution=self.settings.execution,
         )
         seconds = (time.perf_counter() - began) / len(fitting)

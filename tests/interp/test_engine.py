@@ -94,18 +94,6 @@ def test_a_label_counts_every_token(llama: Model):
     )
 
 
-def test_digit_boundary_is_the_probability_that_no_digit_follows(llama: Model):
-    prefix, label = llama.encode("x"), llama.encode("1")
-    (free,) = llama.ask([prefix], [[label]])
-    (closed,) = llama.ask([prefix], [[label]], boundary="digit")
-    logits = llama.run([Branch(prefix + label)]).branches[0].logits[0]
-    digits = [llama.encode(d)[0] for d in "0123456789"]
-    p = float(logits.softmax(-1)[digits].sum())
-    expected = free.log_probs[0] + torch.tensor(1 - p).log().item()
-    assert closed.log_probs[0] == pytest.approx(expected, abs=1e-4)
-    assert closed.label_lengths == (1,)
-
-
 def test_a_batch_generates_what_each_prompt_would_alone(tree_model: Model):
     prompts = [s[:n] for s, n in zip(bushy(5, n=4), (3, 9, 20, 1), strict=True)]
     together = tree_model.generate(prompts, 70)

@@ -113,7 +113,7 @@ def test_a_number_is_scored_to_its_end(llama):
     trace = written(llama, TEXT)
     prefix = prefix_ids(llama, asking(), trace)
     labels = [llama.encode(surface) for _, surface in asking().labels]
-    for kind, boundary in (("number", "digit"), ("label", None)):
+    for kind, boundary in (("number", "number"), ("label", None)):
         (reply,) = ask(llama, asking(kind=kind), "prefix", [prefix], ["scored"], answer_tokens=0)
         (expected,) = llama.ask([prefix], [labels], boundary=boundary)
         assert reply.log_probs == pytest.approx(expected.log_probs, abs=1e-5)
