@@ -21,7 +21,7 @@ from interp.errors import UserError
 from interp.execute import Execution
 from interp.floor import WATCHED, Lead, gaps
 from interp.forest import Forest
-from interp.generation import Generation
+from interp.generation import Generation, each_of
 from interp.number_ends import TokenSet
 from interp.read import choose_execution, groups, loop_logits
 from interp.scoring import Place, Scoring, scorings
@@ -74,7 +74,7 @@ def ask(
     model: Model,
     prefixes: Sequence[Sequence[int]],
     labels: Sequence[Sequence[Sequence[int]]] | None = None,
-    max_new_tokens: int = 0,
+    max_new_tokens: int | Sequence[int] = 0,
     *,
     stop: Stop | None = None,
     boundary: Boundary | None = None,
@@ -87,7 +87,7 @@ def ask(
     Args:
         prefixes: token ids up to where the answer begins.
         labels: per prefix, the ids of each label, scored whole: every token counts.
-        max_new_tokens: length of the greedy continuation; 0 for none.
+        max_new_tokens: longest greedy continuation, of all prefixes or of each; 0 for none.
         stop: ends a continuation when true of its text so far.
         boundary: `number` adds the log-prob that the number which ends a label ends there, so
             that "70" is not credited with what belongs to "700", "70,000", "70.5" or "70 * 2".
@@ -113,8 +113,9 @@ def ask(
         raise ValueError(f"{len(prefixes)} prefixes but edits for {len(under)} of them")
     for prefix, mine in zip(prefixes, under, strict=True):
         check(model, mine, len(prefix), grows=True)
-    how, reason = choose_execution(model, prefixes, execution, room=max_new_tokens)
-    if how == "loop" and max_new_tokens and any(under):
+    limits = each_of(max_new_tokens, len(prefixes))
+    how, reason = choose_execution(model, prefixes, execution, room=limits)
+    if how == "loop" and any(n and edits for n, edits in zip(limits, under, strict=True)):
         raise UserError(
             f"{model.name}: an edited prefix cannot be continued one by one ({reason}); score "
             "labels instead, or shorten the text"
@@ -127,16 +128,17 @@ def ask(
             [prefixes[i] for i in group],
             [scored[i] for i in group],
             [under[i] for i in group],
+            [limits[i] for i in group],
             watched=[k for k, i in enumerate(group) if i in repeat],
         )
         if how == "loop":
-            answers = _by_loop(model, asked, max_new_tokens, stop)
+            answers = _by_loop(model, asked, stop)
         else:
-            answers = _by_forest(model, asked, max_new_tokens, stop, dense=how == "dense")
+            answers = _by_forest(model, asked, stop, dense=how == "dense")
         for i, answer in zip(group, answers, strict=True):
             copies[i].append(replace(answer, pack=0 if how == "loop" else pack))
     for i in repeat:
-        asked = _Asked.of([prefixes[i]], [scored[i]], [under[i]], [0], copies[i][0])
+        asked = _Asked.of([prefixes[i]], [scored[i]], [under[i]], [0], [0], copies[i][0])
         (alone,) = _in_another_shape(model, asked, how)
         copies[i][0] = replace(copies[i][0], repeats=tuple(copies[i]), alone=alone)
     return [of_prefix[0] for of_prefix in copies]
@@ -146,10 +148,10 @@ def _in_another_shape(model: Model, asked: _Asked, how: Execution) -> list[Answe
     """One prefix by itself, in other batch shapes than those it was run in by `how`."""
     longest = list(max(asked.sequences, key=len))
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
-        return _by_forest(model, asked, 0, None, dense=False)
+        return _by_forest(model, asked, None, dense=False)
     # a token behind it changes no earlier one, but the shapes that all are computed in
     behind = [[*s, s[-1]] for s in asked.sequences]
-    return _by_loop(model, replace(asked, sequences=behind), 0, None)
+    return _by_loop(model, replace(asked, sequences=behind), None)
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,8 @@ class _Asked:
     """Per prefix, the first of its sequences."""
     scorings: Sequence[Scoring]
     """Per prefix."""
+    limits: list[int]
+    """Per prefix, the length of its continuation."""
     watched: list[int]
     """Prefixes whose last tokens' leads are wanted."""
     forced: int = 0
@@ -176,12 +180,13 @@ class _Asked:
         prefixes: Sequence[Sequence[int]],
         scorings: Sequence[Scoring],
         edits: Sequence[tuple[Edit, ...]],
+        limits: Sequence[int],
         watched: Sequence[int] = (),
         continued: Answered | None = None,
     ) -> _Asked:
         """`continued`: of the only prefix, what it wrote elsewhere."""
         written = continued.written if continued else ()
-        asked = cls([], [], [], [], scorings, list(watched), len(written))
+        asked = cls([], [], [], [], scorings, list(limits), list(watched), len(written))
         for prefix, scoring, under in zip(prefixes, scorings, edits, strict=True):
             asked.first.append(len(asked.sequences))
             for tail in scoring.tails:
@@ -241,18 +246,19 @@ class _Asked:
         return int(paths[first + tail][self.starts[first] - 1 + read]), token
 
 
-def _by_forest(
-    model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None, dense: bool
-) -> list[Answered]:
+def _by_forest(model: Model, asked: _Asked, stop: Stop | None, dense: bool) -> list[Answered]:
     forest = Forest.of(asked.sequences, asked.edits)
     tokens = asked.queries(forest.paths)
     # An edit may begin after the prefix: then its node alone does not tell how it goes on.
-    ends = [(int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i]) for i in asked.first]
-    decoded = list(dict.fromkeys(sorted(ends, key=lambda e: e[0]))) if max_new_tokens else []
+    ends = [
+        (int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i], limit)
+        for i, limit in zip(asked.first, asked.limits, strict=True)
+    ]
+    decoded = list(dict.fromkeys(sorted((e for e in ends if e[2]), key=lambda e: e[0])))
     scores: dict[tuple[int, int | TokenSet], float] = {}
     places = asked.places(forest.paths)
     leads = dict.fromkeys((n for pair in places for nodes in pair for n in nodes), Lead(0, 0.0))
-    firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _ in decoded}
+    firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _, _ in decoded}
 
     def reduce(here: list[int], logits: Tensor) -> None:
         for node, row in zip(here, logits, strict=True):
@@ -267,23 +273,23 @@ def _by_forest(
     cache = execute.prefill(
         model, forest, [*tokens, *firsts, *leads], reduce, chunk=model.chunk, dense=dense
     )
-    written: dict[tuple[int, tuple[Edit, ...]], Generation] = {}
+    written: dict[tuple[int, tuple[Edit, ...], int], Generation] = {}
     if decoded:
         found = execute.decode(
             model,
             cache,
-            [forest.path(n).tolist() for n, _ in decoded],
-            torch.stack([firsts[n] for n, _ in decoded]),
-            max_new_tokens,
+            [forest.path(n).tolist() for n, _, _ in decoded],
+            torch.stack([firsts[n] for n, _, _ in decoded]),
+            [limit for _, _, limit in decoded],
             stop=stop,
             group_tokens=model.token_budget,
-            edits=[under for _, under in decoded],
+            edits=[under for _, under, _ in decoded],
         )
         written = dict(zip(decoded, found, strict=True))
     return asked.answers(scores, forest.paths, [written.get(end) for end in ends], places, leads)
 
 
-def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None) -> list[Answered]:
+def _by_loop(model: Model, asked: _Asked, stop: Stop | None) -> list[Answered]:
     offset, paths = 0, []
     for sequence in asked.sequences:
         paths.append(range(offset, offset + len(sequence)))
@@ -304,11 +310,11 @@ def _by_loop(model: Model, asked: _Asked, max_new_tokens: int, stop: Stop | None
                     leads[node] = _lead(row)
     generated = [
         continuation.continue_one_by_one(
-            model, asked.sequences[i][: asked.starts[i]], max_new_tokens, stop=stop
+            model, asked.sequences[i][: asked.starts[i]], limit, stop=stop
         )
-        if max_new_tokens
+        if limit
         else None
-        for i in asked.first
+        for i, limit in zip(asked.first, asked.limits, strict=True)
     ]
     return asked.answers(scores, paths, generated, places, leads)
 

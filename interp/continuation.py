@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 
+from interp.detokenise import GrowingText
 from interp.execute import check_finite, greedy
 from interp.floor import gaps
 from interp.generation import Generation
@@ -43,6 +44,7 @@ def continue_one_by_one(
     ends = model.end_ids if end_ids is None else end_ids
     written: list[int] = []
     led: list[float] = []
+    text = GrowingText(model.tokenizer)
     over: Generation | None = None
 
     def ended(why: Literal["stop", "length"], end_id: int | None = None) -> Generation:
@@ -61,7 +63,7 @@ def continue_one_by_one(
             over = ended("stop", token)
         else:
             written.append(token)
-            if stop is not None and stop(model.decode(written)):
+            if stop is not None and stop(text.add(token)):
                 over = ended("stop")
             elif len(written) >= max_new_tokens:
                 over = ended("length")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -57,9 +57,7 @@ class Decode:
         self.at += 1
         self._masks.clear()
         if any(k.shape[2] <= self.at for k, _ in self.layers.values()):
-            self.layers = {
-                n: tuple(self._grown(x) for x in pair) for n, pair in self.layers.items()
-            }
+            self._replace(self._grown)
 
     def keep(self, rows: Tensor) -> None:
         """Drop every sequence but `rows` and the columns no one needs any more."""
@@ -68,10 +66,12 @@ class Decode:
         spare = int(self._pad.min())
         self._pad = self._pad - spare
         self.at -= spare
-        self.layers = {
-            n: tuple(x[rows.to(x.device), :, spare:] for x in pair)
-            for n, pair in self.layers.items()
-        }
+        self._replace(lambda x: x[rows.to(x.device), :, spare:])
+
+    def _replace(self, make: Callable[[Tensor], Tensor]) -> None:
+        """Layer by layer, so that only one layer is held twice at a time."""
+        for layer in self.layers:
+            self.layers[layer] = tuple(make(x) for x in self.layers[layer])
 
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any

@@ -13,6 +13,10 @@ class UserError(ValueError):
     """
 
 
+class NoRoom(UserError):
+    """A text with what is to be written after it does not fit the model's positions."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'necessity'?` where a known word is close to `word`, else ``""``."""
     by_lower = {name.lower(): name for name in known}

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from interp import attention, hooks
 from interp.decoding import Decode
+from interp.detokenise import GrowingText
 from interp.edits import Edit, Site
 from interp.floor import gaps
 from interp.forest import Forest
@@ -212,6 +213,7 @@ def _decode_group(
 ) -> None:
     logits = first[rows]
     written: dict[int, list[int]] = {r: [] for r in rows}
+    texts = {r: GrowingText(model.tokenizer) for r in rows}
     led: dict[int, list[float]] = {r: [] for r in rows}
 
     def ended(row: int, why: Literal["stop", "length"], end_id: int | None = None) -> None:
@@ -229,7 +231,7 @@ def _decode_group(
                 ended(row, "stop", token)
                 continue
             written[row].append(token)
-            if stop is not None and stop(model.decode(written[row])):
+            if stop is not None and stop(texts[row].add(token)):
                 ended(row, "stop")
             elif len(written[row]) >= limits[row]:
                 ended(row, "length")

@@ -53,8 +53,7 @@ def generate(
         return []
     check_penalty(repetition_penalty)
     limits = each_of(max_new_tokens, len(prompts))
-    longest = max(len(p) + limit for p, limit in zip(prompts, limits, strict=True))
-    how, _ = choose_execution(model, prompts, "auto", room=longest - max(map(len, prompts)))
+    how, _ = choose_execution(model, prompts, "auto", room=limits)
     choose = _sampler(len(prompts), temperature, top_p, seed) if temperature > 0 else None
     if repetition_penalty != 1:
         choose = Penalty(prompts, repetition_penalty).before(choose or _greedy)

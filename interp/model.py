@@ -110,7 +110,7 @@ class Model(Speaks):
         self,
         prefixes: Sequence[Sequence[int]],
         labels: Sequence[Sequence[Sequence[int]]] | None = None,
-        max_new_tokens: int = 0,
+        max_new_tokens: int | Sequence[int] = 0,
         *,
         stop: Callable[[str], bool] | None = None,
         boundary: Boundary | None = None,

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from interp import execute
 from interp.edits import Edit, Knockout, Site, check
-from interp.errors import UserError
+from interp.errors import NoRoom, UserError
 from interp.execute import Execution
 from interp.forest import Branch, Forest, split_by_budget
+from interp.generation import each_of
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -198,15 +199,18 @@ def groups(
 
 
 def choose_execution(
-    model: Model, ids: Sequence[Sequence[int]], execution: Execution, room: int = 0
+    model: Model,
+    ids: Sequence[Sequence[int]],
+    execution: Execution,
+    room: int | Sequence[int] = 0,
 ) -> tuple[Literal["packed", "dense", "loop"], str | None]:
-    """How to run sequences that may grow by `room` tokens, and why not packed."""
+    """How to run sequences that may grow by `room` tokens, all or each, and why not packed."""
     if not ids:
         raise ValueError("no sequence to run; give at least one")
-    longest = max(map(len, ids)) + room
+    longest = max(len(x) + n for x, n in zip(ids, each_of(room, len(ids)), strict=True))
     limit = model.max_positions
     if limit is not None and longest > limit:
-        raise UserError(
+        raise NoRoom(
             f"{model.name}: a sequence of {longest} tokens does not fit its {limit} positions; "
             "shorten the text or lower max_new_tokens"
         )

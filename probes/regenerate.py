@@ -54,16 +54,17 @@ def regenerate(
     max_new_tokens: int | None = None,
     reserve: int = 64,
     execution: Any = "auto",
-) -> list[Regenerated]:
+) -> list[Regenerated | None]:
     """Let the model go on from the corrupted step of each trace, greedily and in lockstep.
 
     The new reasoning ends at the closer; without one, where the answer statement begins
-    (`interventions.split_conclusion`), as the model's own reasoning was split off.
+    (`interventions.split_conclusion`), as the model's own reasoning was split off. None stands
+    for a trace whose corrupted step ends so late that no position is left to write in.
 
     Args:
         corrupted: traces of one question whose last edit is of one step.
         max_new_tokens: longest continuation; if None, one and a half times the tokens it
-            replaces, and 32.
+            replaces, and 32. Fewer where the model has fewer positions left.
         reserve: positions to leave free at the end for the answer.
 
     Raises:
@@ -79,24 +80,24 @@ def regenerate(
     ]
     room = model.max_positions
     if room is not None:
-        limits = [
-            max(1, min(n, room - reserve - len(p))) for n, p in zip(limits, prefixes, strict=True)
-        ]
+        limits = [min(n, room - reserve - len(p)) for n, p in zip(limits, prefixes, strict=True)]
     closer = model.decode(closer_ids) if closer_ids else ""
-    found = model.ask(
-        prefixes,
-        max_new_tokens=max(limits),
+    fitting = [i for i, limit in enumerate(limits) if limit > 0]
+    if not fitting:
+        return [None] * len(corrupted)
+    replies = model.ask(
+        [prefixes[i] for i in fitting],
+        max_new_tokens=[limits[i] for i in fitting],
         stop=(lambda text: closer in text) if closer else _concluded,
         execution=execution,
     )
-    out = []
-    for whole, part, reply, limit in zip(corrupted, upto, found, limits, strict=True):
+    regenerated: list[Regenerated | None] = [None] * len(corrupted)
+    for i, reply in zip(fitting, replies, strict=True):
         assert reply.generated is not None
-        ids = reply.generated.ids[:limit]
-        cut = len(reply.generated.ids) > limit or reply.generated.finish == "length"
-        n_steps = max(s.index for s in whole.steps) + 1
-        out.append(_continued(model, part, n_steps, ids, tuple(closer_ids), closer, cut))
-    return out
+        ids, cut = reply.generated.ids, reply.generated.finish == "length"
+        n_steps = max(s.index for s in corrupted[i].steps) + 1
+        regenerated[i] = _continued(model, upto[i], n_steps, ids, tuple(closer_ids), closer, cut)
+    return regenerated
 
 
 def _edited_step(trace: Trace) -> int:

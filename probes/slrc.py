@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from interp.errors import NoRoom
 from interventions import (
     NotCorruptible,
     NotWritable,
@@ -46,7 +47,7 @@ from probes.graded import top
 from probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
 from probes.record import Record, record
 from probes.regenerate import Regenerated, regenerate
-from probes.text_model import DECLINED, TextModel
+from probes.text_model import DECLINED, NO_ROOM, TextModel
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -105,8 +106,9 @@ def slrc(
 
     Lists have one value per counted step, in the order of `steps`, or one per shuffle. An
     answer that does not parse is its own value: it differs from every answer. Where the
-    baseline does not parse, or fewer than two answers can be scored, the record says so in
-    `excluded` and has no lists.
+    baseline does not parse, fewer than two answers can be scored, or the reasoning leaves the
+    model no room to answer, the record says so in `excluded` and has no lists. A step after
+    which there is no room to write anew is named in `regenerated_excluded`.
 
     Args:
         asking: the words of the task for this question.
@@ -125,6 +127,21 @@ def slrc(
     frozen = {"removed", "alone", "shuffled"} | ({"corrupted"} & _wanted(settings))
     asked_arms = {arm: t for arm, t in arms.items() if arm == BASELINE or arm[0] in frozen}
     records = []
+
+    def recorded(framing: Framing, reading: Reading, values: dict[str, Any]) -> Record:
+        return record(
+            trace,
+            "slrc",
+            f"{framing}.{reading}",
+            settings.seed,
+            framing=framing,
+            reading=reading,
+            n_steps=len(steps),
+            gold=trace.question.gold,
+            original=trace.answer,
+            **values,
+        )
+
     for framing in settings.framings:
         asked = partial(
             ask_arms,
@@ -136,31 +153,22 @@ def slrc(
             answer_tokens=settings.answer_tokens,
             execution=settings.execution,
         )
-        packs = [asked(asked_arms)]
-        anew: dict[Arm, Regenerated] = {}
+        try:
+            packs = [asked(asked_arms)]
+        except NoRoom:
+            records += [recorded(framing, r, {"excluded": NO_ROOM}) for r in settings.readings]
+            continue
+        anew: dict[Arm, Regenerated | None] = {}
         if framing == "prefix" and not isinstance(model, TextModel):
             anew = _anew(model, asking, arms, settings)
-        if anew:
+        if written := {arm: r.trace for arm, r in anew.items() if r is not None}:
             # The baseline is asked once more, so that what is compared comes from one pack.
-            packs.append(asked({BASELINE: trace} | {arm: r.trace for arm, r in anew.items()}))
+            packs.append(asked({BASELINE: trace} | written))
         for reading in settings.readings:
             values = _read(trace, asking, packs, reading, settings)
             if "excluded" not in values:
                 values |= _described(trace, arms, anew, settings) | cost(packs)
-            records.append(
-                record(
-                    trace,
-                    "slrc",
-                    f"{framing}.{reading}",
-                    settings.seed,
-                    framing=framing,
-                    reading=reading,
-                    n_steps=len(steps),
-                    gold=trace.question.gold,
-                    original=trace.answer,
-                    **values,
-                )
-            )
+            records.append(recorded(framing, reading, values))
     return records
 
 
@@ -203,7 +211,7 @@ def _wanted(settings: SlrcSettings) -> set[str]:
 
 def _anew(
     model: Model, asking: Asking, arms: dict[Arm, Trace], settings: SlrcSettings
-) -> dict[Arm, Regenerated]:
+) -> dict[Arm, Regenerated | None]:
     edited: dict[Arm, Trace] = {
         (_ANEW[kind], i): trace
         for (kind, i), trace in arms.items()
@@ -300,7 +308,10 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _described(
-    trace: Trace, arms: dict[Arm, Trace], anew: dict[Arm, Regenerated], settings: SlrcSettings
+    trace: Trace,
+    arms: dict[Arm, Trace],
+    anew: dict[Arm, Regenerated | None],
+    settings: SlrcSettings,
 ) -> dict[str, Any]:
     """The steps, and what was made of each."""
     steps = trace.counted_steps
@@ -322,4 +333,7 @@ def _described(
         found = [anew.get((kind, i)) for i in range(len(steps))]
         values[f"{kind}_text"] = [None if r is None else r.continuation for r in found]
         values[f"{kind}_cut"] = [None if r is None else r.cut for r in found]
+        values[f"{kind}_excluded"] = [
+            NO_ROOM if (kind, i) in anew and r is None else None for i, r in enumerate(found)
+        ]
     return values

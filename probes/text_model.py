@@ -65,6 +65,10 @@ DECLINED = "reply_declined"
 """Why nothing is known of an answer that was asked for: the model or its provider refused, the
 prompt was too long for it, or the reply ended before the answer began."""
 
+NO_ROOM = "no_room"
+"""Why something is not measured: the text, with what is to be written after it, does not fit the
+model's positions."""
+
 
 def text_of(reply: Reply) -> str | None:
     """What a reply says, as far as it came; None where there is no answer in it to be read."""

@@ -46,6 +46,7 @@ LABELS = {
     "n_unparsed": "unparsed",
     "n_items": "items",
     "n_edits": "edits",
+    "n_no_room": "edits without room",
     "flip_rate": "answer changed",
     "total_variation": "total variation",
     "log_odds_drop": "log-odds drop",

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 
 from experiments.tables import stats
-from experiments.tables.outcomes import EDITS, GROUP, Record, flips, graded, groups
+from experiments.tables.outcomes import EDITS, GROUP, Record, flips, graded, groups, no_room
 from experiments.tables.tidy import columns, mean, present, with_interval
 
 OF_STEPS = tuple(edit for edit in EDITS if edit != "shuffle")
 _EDIT_COLUMNS = [
     "n_items",
     "n_edits",
+    "n_no_room",
     *with_interval("flip_rate"),
     "total_variation",
     "log_odds_drop",
@@ -30,7 +31,8 @@ def edits_table(
 
     `beyond_control`, for `regenerate` alone: its flip rate minus that of `control` on the same
     steps, with a bootstrap interval over items. What a model changes merely because it was
-    made to go on anew is in both.
+    made to go on anew is in both. `n_no_room` counts the steps that were not edited because the
+    model has too few positions to write on from them: they are the last ones of the longest chains.
     """
     rows = [
         dict(zip(GROUP, key, strict=True)) | {"edit": edit} | row | beyond
@@ -63,11 +65,12 @@ def _edit_row(branches: Iterable[tuple[Record, str, int | None]]) -> dict[str, A
     outcomes: list[bool] = []
     variations: list[float] = []
     drops: list[float] = []
-    n_items = 0
+    n_items = n_no_room = 0
     for record, edit, at in branches:
         here = slice(None) if at is None else slice(at, at + 1)
         made = present(flips(record, edit)[here])
         n_items += bool(made)
+        n_no_room += no_room(record, edit)[here].count(True)
         outcomes += made
         variations += present(graded(record, edit, "tv")[here])
         drops += present(graded(record, edit, "log_odds")[here])
@@ -76,6 +79,7 @@ def _edit_row(branches: Iterable[tuple[Record, str, int | None]]) -> dict[str, A
     return {
         "n_items": n_items,
         "n_edits": len(outcomes),
+        "n_no_room": n_no_room,
         **columns("flip_rate", stats.share(outcomes)),
         "total_variation": mean(variations),
         "log_odds_drop": mean(drops),

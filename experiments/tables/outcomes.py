@@ -79,6 +79,11 @@ def graded(record: Record, edit: str, measure: str) -> list[float | None]:
     return [v if flip is not None else None for v, flip in zip(values, made, strict=True)]
 
 
+def no_room(record: Record, edit: str) -> list[bool]:
+    """Whether each step was left out of an edit because the model has no position left for it."""
+    return [reason is not None for reason in record.get(f"{_ANSWERS[edit]}_excluded") or []]
+
+
 def measured(records: Iterable[Record]) -> list[Record]:
     """The SLRC records that hold a measurement, in an order that no history changes."""
     return [r for r in _in_order(records) if not r.get("excluded")]
