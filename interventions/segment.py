@@ -14,8 +14,10 @@ from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 from interventions.sentences import (
+    bracket_spans,
     masked,
     next_visible,
+    outside,
     paragraph_starts,
     sentence_starts,
 )
@@ -72,7 +74,7 @@ def segment(
     """
     text = "".join(pieces)
     long = len(pieces) if n_tokens is None else n_tokens
-    return tile(pieces, step_starts(text, mode, long), min_chars)
+    return tile(pieces, _whole_tokens(pieces, step_starts(text, mode, long)), min_chars)
 
 
 def step_starts(text: str, mode: Mode = "auto", n_tokens: int | None = None) -> tuple[int, ...]:
@@ -136,6 +138,20 @@ def tile(
     return tuple(steps)
 
 
+def _whole_tokens(pieces: Sequence[str], starts: Sequence[int]) -> list[int]:
+    """Where the tokens begin that steps begin with; the starts that no token meets are left out.
+
+    A token that ends a sentence and opens a bracket (".(") begins the step of the bracket.
+    """
+    text, offsets = "".join(pieces), token_offsets(pieces)
+    brackets = bracket_spans(masked(text))
+    begins = []
+    for token in tokens_at(pieces, starts):
+        at = [next_visible(text, offsets[i]) for i in (token, token - 1) if i >= 0]
+        begins += [char for char in at if outside(brackets, char)][:1]
+    return begins
+
+
 def token_offsets(pieces: Sequence[str]) -> list[int]:
     """Character offset where each token's text begins, and the length of the text."""
     return [0, *accumulate(map(len, pieces))]
@@ -190,14 +206,20 @@ def from_ids(
 
 def _markers(plain: str) -> list[int]:
     """Where the items of the text's list begin, the emphasis around their markers included."""
-    named = [_line_start(plain, m) for m in _STEP_MARKER.finditer(plain)]
+    brackets = bracket_spans(plain)
+    named = [
+        _line_start(plain, m)
+        for m in _STEP_MARKER.finditer(plain)
+        if outside(brackets, _line_start(plain, m))
+    ]
     if len(named) >= 2:
         return named
     found: list[int] = []
     last = 0
     for m in _LIST_MARKER.finditer(plain):
         k = int(m["k"])
-        if not found or k == last + 1 or k == 1:
+        counts_up = not found or k == last + 1 or k == 1
+        if counts_up and outside(brackets, _line_start(plain, m)):
             found.append(_line_start(plain, m))
             last = k
     return found

@@ -9,6 +9,7 @@ whole are masked before it looks, line breaks and lone markers are settled after
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]
@@ -38,9 +39,20 @@ _BARE_MARKER = re.compile(
 # Abbreviations of technical prose that the splitter ends a sentence at.
 _ABBREVIATED = re.compile(
     r"(?:^|[\s(\[])(?:approx|vs|eq|eqs|eqn|fig|figs|sec|ch|ex|ref|refs|def|thm|lem|prop|cf|resp|"
-    r"i\.e|e\.g|w\.r\.t|s\.t|al|est|min|max|avg|qty|temp|ca|pp?|nos?)\.\s*$",
+    r"i\.e|e\.g|w\.r\.t|s\.t|al|est|min|max|avg|qty|temp|ca|pp?|nos?|lbs?|oz|ft|hrs?|mins?|secs?)"
+    r"\.\s*$",
     re.IGNORECASE,
 )
+_TITLE = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|St)\.[^\S\r\n]*$")
+_BRACKETS = re.compile(
+    r"(?P<item>^[^\S\r\n]*(?:\d{1,3}|[A-Za-z]|[ivx]{2,5})\))"  # "2)" opens an item of a list
+    r"|(?P<blank>(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n))"
+    r"|(?P<open>[(\[{（［【])|(?P<close>[)\]}）］】])",
+    re.MULTILINE,
+)
+_GOES_ON = re.compile(r"[=+/×÷·^≤≥≠≈,;|%)\]}]|[<>](?![A-Za-z/|])")
+_FACTORIAL = re.compile(r"(?:\d|\b[A-Za-z]|\))!$")
+_AFTER_FACTORIAL = re.compile(r"[*\-–−]\s|[a-z]")
 _CLOSING = re.compile(r"[)\]}\"'”’»*_]+(?=\s|$)")
 _LINE = re.compile(r"[\r\n]+[^\S\r\n]*(?:[\r\n]+[^\S\r\n]*)*")
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)")
@@ -57,6 +69,33 @@ def masked(text: str) -> str:
     for start, end in whole_spans(text):
         out[start:end] = "X" * (end - start)
     return "".join(out)
+
+
+def bracket_spans(text: str) -> tuple[Span, ...]:
+    """The outermost stretches from a bracket to the one that closes it, in order, disjoint.
+
+    Any bracket closes any other: [0, 1) is an interval. One that is not closed in its
+    paragraph opens nothing. Of text with `masked` stretches those within them do not count.
+    """
+    opened: list[int] = []
+    spans: list[Span] = []
+    for m in _BRACKETS.finditer(text):
+        if m["blank"]:
+            opened.clear()
+        elif m["open"]:
+            opened.append(m.start())
+        elif m["close"] and opened:
+            start = opened.pop()
+            while spans and spans[-1][0] > start:
+                spans.pop()
+            spans.append((start, m.end()))
+    return tuple(spans)
+
+
+def outside(spans: Sequence[Span], at: int) -> bool:
+    """Whether an offset lies within none of ordered, disjoint spans; at their ends it does not."""
+    i = bisect_right(spans, at, key=lambda span: span[0]) - 1
+    return i < 0 or not spans[i][0] < at < spans[i][1]
 
 
 def next_visible(text: str, at: int) -> int:
@@ -81,6 +120,7 @@ def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[
 
     A line break ends a sentence too, for models do not wrap their lines, unless the next
     line goes on in lower case. A lone marker ("2.", "Step 3:", "-") belongs to what follows.
+    Brackets that are closed stay whole, and so do formulas that go on after "5!" or "...".
     """
     end = len(text) if end is None else end
     part = masked(text[start:end])
@@ -95,7 +135,10 @@ def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[
     for line in _LINE.finditer(part):
         if line.end() < len(part) and not _runs_on(part, line):
             found.add(line.end())
-    starts = sorted(b for b in found if b < len(part))
+    brackets = bracket_spans(part)
+    starts = sorted(
+        b for b in found if b < len(part) and outside(brackets, b) and not _formula_runs_on(part, b)
+    )
     return tuple(start + b for b in _settled(part, starts))
 
 
@@ -113,6 +156,15 @@ def _runs_on(text: str, line: re.Match[str]) -> bool:
     return not blank and text[line.end()].islower() and text[: line.start()].rstrip()[-1:] != "."
 
 
+def _formula_runs_on(text: str, at: int) -> bool:
+    """Whether what stands at an offset continues what is before it on the same line."""
+    before = text[max(0, at - 16) : at].rstrip(" \t")
+    if not before or before[-1] in "\r\n":
+        return False
+    factorial = _FACTORIAL.search(before) and _AFTER_FACTORIAL.match(text, at)
+    return before.endswith("\\!") or bool(factorial or _GOES_ON.match(text, at))
+
+
 def _settled(text: str, starts: Sequence[int]) -> list[int]:
     """The starts that stand once lone markers and abbreviations are joined to what follows."""
     kept: list[int] = []
@@ -126,4 +178,4 @@ def _settled(text: str, starts: Sequence[int]) -> list[int]:
 
 def _abbreviated(before: str, following: str) -> bool:
     continues = following.islower() or following.isdigit() or following in "(\\$"
-    return continues and _ABBREVIATED.search(before) is not None
+    return bool((continues and _ABBREVIATED.search(before)) or _TITLE.search(before))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from interventions import segment, split_conclusion, tile
+from interventions.segment import MODES
 from interventions.sentences import sentence_starts
 
 
@@ -32,6 +36,7 @@ def texts(text: str, **settings) -> list[str]:
         ('The review says "terrible acting."', "**It is negative.**", "Right?", "Yes... it is!"),
         ("He was (so he said.) early.", "Then he left."),
         ("影片很差。", "故事很好。"),
+        ("So C(6, 0) = 1.", "Then gcd(a, b) * lcm(a, b) is 200.", "So it is n!/(r!(n-r)!), I say."),
     ],
 )
 def test_sentences_stay_whole(sentences):
@@ -40,6 +45,66 @@ def test_sentences_stay_whole(sentences):
         starts = sentence_starts(text)
         ends = (*starts[1:], len(text))
         assert [text[a:b].strip() for a, b in zip(starts, ends, strict=True)] == list(sentences)
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ("So C(6, 0) = 1.", "Then gcd(a, b) * lcm(a, b) = 200."),
+        ("We have (2x + 10) + (x + 1) + x = 100.", "If f(2x - 5) = 2(2x - 5) - 5, stop."),
+        ("It is (4 choose 2) * (1/4)^2.", "So P(X = 2) = 6 * (1/16)."),
+        ("This is n!/(r!(n-r)!), where n is 5.", "So 9! / (3! * (9 - 3)!) = 84 in all."),
+        ("It would give 4! = 24 ways.", "Canceling 12! from both leaves 3! * 2 of them."),
+        ("The values are 15, 16, ..., 29 here.", "That is 33.333...% of it."),
+        ("She has 30 lbs. of carrots.", "She gives them to Ms. Thompson."),
+        ("x is in [0, 1. 5) or so.", "Then (see Eq. 3. It holds) we go on."),
+        ("(It is an aside. It is long.)", "Then we go on."),
+    ],
+)
+def test_formulas_and_brackets_stay_whole(sentences):
+    for gap in ("\n", "\n\n"):
+        assert [t.strip() for t in texts(gap.join(sentences), mode="sentences")] == list(sentences)
+
+
+def test_a_bracket_that_is_not_closed_in_its_paragraph_keeps_nothing_whole():
+    text = "We add (so to say three. Then we add four.\n\nIt is fine.) That is all of it."
+    assert len(texts(text)) == 4
+    assert texts("The acting is bad :( so it goes. The story is good.")[1] == "The story is good."
+
+
+PARTS = ["So", "Step 1:", "1.", "f(x", "(", ")", "[", "]", "0, 1)", "5!", "=", "e.g.", "...", "b)"]
+PARTS += [". ", "! ", "? ", ".", "\n", "\n\n", " ", " ", "Then we add it", "3.5", "we", "{", "}"]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=40), st.randoms(use_true_random=False))
+@settings(max_examples=400)
+@pytest.mark.parametrize("mode", MODES)
+def test_no_step_begins_inside_a_closed_bracket_and_steps_tile(mode, parts, draw):
+    text = "Now " + "".join(parts)
+    cuts = sorted({0, len(text), *(draw.randint(0, len(text)) for _ in range(len(text) // 3))})
+    pieces = [text[a:b] for a, b in pairwise(cuts)]
+    steps = segment(pieces, mode=mode, n_tokens=draw.choice([10, 1000]))
+    assert [s.tokens[0] for s in steps] == [0, *(s.tokens[1] for s in steps[:-1])]
+    assert steps[-1].tokens[1] == len(pieces)
+    assert "".join(s.text for s in steps) == text
+    begins = [s.chars[0] + len(s.text) - len(s.text.lstrip()) for s in steps]
+    for a, b in closed_brackets(text):
+        assert not [at for at in begins if a < at < b], text[a:b]
+
+
+def closed_brackets(text: str) -> list[tuple[int, int]]:
+    """Every bracket that is closed in its paragraph, found one by one; "1)" and "b)" open lines."""
+    spans = []
+    for paragraph in re.finditer(r"(?:(?!\n[^\S\n]*\n).)+", text, re.DOTALL):
+        plain = re.sub(r"(?m)^([^\S\n]*)(\d{1,3}|[A-Za-z])\)", r"\1\2.", paragraph.group())
+        for start in (i for i, c in enumerate(plain) if c in "([{"):
+            depth = 0
+            for i in range(start, len(plain)):
+                depth += (plain[i] in "([{") - (plain[i] in ")]}")
+                if depth == 0:
+                    spans.append((paragraph.start() + start, paragraph.start() + i + 1))
+                    break
+    return spans
 
 
 def test_line_breaks_end_a_sentence_unless_the_line_runs_on():
