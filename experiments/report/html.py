@@ -1,7 +1,8 @@
 """What every page of ours is made of: tables that sort, drawings, assets, settings.
 
 Whatever a model wrote is escaped and its control characters are made visible; a content
-security policy admits no script but the one that sorts the tables.
+security policy admits no script but the one that sorts the tables, and no image but those that
+stand in the page itself, as the cells of a heat map do.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def render_page(template: str, **values: Any) -> str:
     )
     environment.filters |= {"percent": percent, "number": number, "cut": shortened}
     environment.globals |= {
-        "script_hash": script_hash(script),
+        "policy": policy(script),
         "script": Markup(script),
         "style": Markup(asset("report.css")),
     }
@@ -117,8 +118,16 @@ def asset(name: str) -> str:
     return folder.joinpath(name).read_text("utf-8")
 
 
-def script_hash(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def policy(script: str) -> str:
+    """The content security policy of a page that runs this script: nothing else, no network.
+
+    Drawings carry style attributes, which no hash can admit, hence `unsafe-inline` for styles.
+    """
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
 
 
 def read_json(path: Path) -> Any:
