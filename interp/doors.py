@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from interp.errors import UserError
+from interp.placement import is_offloaded
 
 if TYPE_CHECKING:
     from nnsight.modeling.transformers import TransformersModel
@@ -109,7 +110,7 @@ def twin(hf: nn.Module) -> Any:
 
 
 def _twin_of(model: Model) -> Any:
-    if any(p.is_meta for p in model.hf.parameters()):
+    if is_offloaded(model.hf):
         raise UserError(
             f"{model.name}: some weights are offloaded to CPU or disk by device_map, where a "
             "second module tree cannot share them; load it without offload to open a door"

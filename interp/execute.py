@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -97,7 +97,7 @@ def prefill(
                 torch.from_numpy(here - start),
             )
         for node, layers in read.rows.items():
-            taps.row_weights[node] = [layers[i] for i in sorted(layers)]
+            taps.row_weights[node] = [layers[i].to(model.device) for i in sorted(layers)]
         for i, node in enumerate(stream):
             taps.residuals[node] = torch.stack([layer[i] for layer in residuals])
             taps.outputs[node] = {
@@ -113,13 +113,15 @@ def _forward(
     model: Model, read: attention.Session, tokens: Tensor, positions: Tensor, keep: Tensor
 ) -> Tensor:
     """(T,) tokens at their positions to (A, V) logits at the kept indices."""
-    at = keep if keep.numel() else torch.zeros(1, dtype=torch.long)
+    # a list and no tensor: accelerate would move that to the device of the first layer, and the
+    # states it is an index into are on that of the last
+    at: Any = keep.tolist() or [0]
     with attention.session(read):
         logits = model.hf(
             input_ids=tokens[None].to(model.device),
             position_ids=positions[None].to(model.device),
             use_cache=False,
-            logits_to_keep=at.to(model.device),
+            logits_to_keep=at,
         ).logits[0]
     return logits[: keep.numel()]
 
@@ -281,7 +283,7 @@ def one_by_one(
             logits = model.hf(
                 input_ids=torch.tensor([list(ids)], device=model.device),
                 use_cache=False,
-                logits_to_keep=torch.as_tensor(at if unembed else at[:1], device=model.device),
+                logits_to_keep=at if unembed else at[:1],  # a list: see `_forward`
             ).logits[0]
         if on_residuals and at:
             on_residuals(i, torch.stack(residuals, dim=1))

@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from interp.placement import device_of
+
 if TYPE_CHECKING:
     from interp.model import Model
 
@@ -28,13 +30,17 @@ def lens(
     Args:
         residuals: residual streams before the final norm.
         options: token ids to read; all of the vocabulary by default. With options, only
-            their rows of the unembedding are multiplied.
+            their rows of the unembedding are multiplied, unless it is offloaded.
+
+    Returns:
+        float32 logits on the device of the model.
     """
     unembedding = model.structure.unembedding
     weight = getattr(unembedding, "weight", None)
-    at = next(model.structure.final_norm.parameters()).device
-    normed = model.structure.final_norm(residuals.to(at))
-    if options is None or weight is None or weight.dtype not in _PLAIN:
+    normed = model.structure.final_norm(residuals.to(device_of(model.structure.final_norm)))
+    # where the unembedding is the embedding it may be on another device than the norm
+    normed = normed.to(device_of(unembedding))
+    if options is None or weight is None or weight.is_meta or weight.dtype not in _PLAIN:
         logits = unembedding(normed)
         logits = logits if options is None else logits[..., list(options)]
     else:
@@ -42,7 +48,7 @@ def lens(
         bias = getattr(unembedding, "bias", None)
         if bias is not None:
             logits = logits + bias[list(options)]
-    return _after(model, logits).float()
+    return _after(model, logits).float().to(model.device)
 
 
 _PLAIN = (torch.float32, torch.bfloat16, torch.float16, torch.float64)

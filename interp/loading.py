@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,9 +22,12 @@ from interp.errors import UserError
 from interp.language import Language
 from interp.memory import is_out_of_memory
 from interp.model import Model
+from interp.placement import devices_of, is_offloaded
 from interp.structure import Structure, probe
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+_STRATEGIES = ("auto", "balanced", "balanced_low_0", "sequential")
+"""What transformers takes as `device_map` beside the name of a device and a mapping."""
 
 
 def load(
@@ -47,15 +50,19 @@ def load(
         device: `auto` takes cuda, then mps, then cpu.
         revision: pin of a hub repository; a commit hash reproduces, a branch may move.
         quantize: 8- or 4-bit weights through bitsandbytes (extra `quant`).
-        device_map: `auto` spreads layers over devices through accelerate.
+        device_map: `auto` spreads layers over the devices there are through accelerate, and keeps
+            what does not fit in the CPU's memory, or on disk; else what transformers takes.
         verify_model: run the checks of `interp.verify`; they take a few short forwards.
 
     Raises:
-        UserError: the weights cannot be found, read, or put where asked, or a check fails.
+        UserError: the weights cannot be found, read, put where asked, or run there, or a check
+            fails.
     """
     source = sources.resolve(name, revision)
     where = str(source.location)
     at = _device(device)
+    if isinstance(device_map, str) and device_map not in _STRATEGIES:
+        _device(device_map)
     with _reading(name, where):
         config = AutoConfig.from_pretrained(
             where, revision=source.revision, trust_remote_code=trust_remote_code
@@ -76,14 +83,14 @@ def load(
         tokenizer = AutoTokenizer.from_pretrained(
             where, revision=source.revision, trust_remote_code=trust_remote_code
         )
+        if quantize is None and device_map is None:
+            hf = hf.to(torch.device(at))  # pyright: ignore
     if missing := sorted(found["missing_keys"]):
         # transformers would draw them at random and only warn
         raise UserError(
             f"model {name!r}: {where} lacks {len(missing)} weights that {type(hf).__name__} has "
             f"(first: {missing[0]}); get its files again"
         )
-    if quantize is None and device_map is None:
-        hf = hf.to(torch.device(at))  # pyright: ignore
     return wrap(hf, tokenizer, name=name, revision=source.revision, verify_model=verify_model)
 
 
@@ -123,11 +130,17 @@ def load_language(
     )
 
 
-@contextmanager
-def _reading(name: str, where: str) -> Iterator[None]:
-    """Whatever reading damaged or absent files raises, as one line with the model's name.
+def _reading(name: str, where: str) -> AbstractContextManager[None]:
+    """Whatever reading damaged or absent files raises, as one line with the model's name."""
+    again = f"; are the files in {where} whole? get them again" if Path(where).exists() else ""
+    return _in_one_line(name, "read", again)
 
-    Each library has errors of its own here (safetensors, tokenizers, json, torch), some of
+
+@contextmanager
+def _in_one_line(name: str, cannot_be: str, remedy: str) -> Iterator[None]:
+    """Whatever the libraries below raise, as a `UserError` with the model's name.
+
+    Each has errors of its own here (safetensors, tokenizers, json, torch, accelerate), some of
     them plain `Exception`.
     """
     try:
@@ -139,11 +152,17 @@ def _reading(name: str, where: str) -> Iterator[None]:
         if is_out_of_memory(error):
             raise UserError(
                 f"model {name!r} does not fit into memory ({reason}); take dtype bfloat16, "
-                "quantize, or device_map: auto"
+                "quantize, or device_map: auto, with more or larger devices"
+            ) from error
+        # transformers and accelerate ask for a folder by a parameter of such a name
+        if "offload_" in reason:
+            raise UserError(
+                f"model {name!r} does not fit into the memory of the devices and of the CPU, and "
+                "part of its weights would have to be written to disk anew; quantize, or take "
+                "dtype bfloat16, or more or larger devices"
             ) from error
         kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
-        again = f"; are the files in {where} whole? get them again" if Path(where).exists() else ""
-        raise UserError(f"model {name!r} cannot be read: {kind}{reason}{again}") from error
+        raise UserError(f"model {name!r} cannot be {cannot_be}: {kind}{reason}{remedy}") from error
 
 
 def wrap(
@@ -167,7 +186,11 @@ def wrap(
             f"{name}: the tokenizer has {len(tokenizer)} tokens but the model embeds {size}; "
             "the two do not belong together"
         )
-    structure = probe(hf)
+    remedy = "; report the architecture"
+    if len(devices_of(hf)) > 1 or is_offloaded(hf):
+        remedy += ", or load it on one device (device_map: null)"
+    with _in_one_line(name, "run", remedy):
+        structure = probe(hf)
     model = Model(
         name=name,
         hf=hf,
@@ -181,7 +204,8 @@ def wrap(
     if model.device.type != "cpu":
         model.chunk, model.token_budget = 16_384, 131_072
     if verify_model:
-        model.checks = verify.verify(model)
+        with _in_one_line(name, "run", remedy):
+            model.checks = verify.verify(model)
     return model
 
 

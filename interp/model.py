@@ -21,6 +21,7 @@ from interp.generation import Generation
 from interp.language import Speaks
 from interp.likelihood import Likelihoods
 from interp.number_ends import NumberEnds
+from interp.placement import device_of
 from interp.read import ForestRun
 from interp.structure import Structure
 
@@ -51,7 +52,10 @@ class Model(Speaks):
 
     @property
     def device(self) -> torch.device:
-        return self.hf.get_input_embeddings().weight.device  # pyright: ignore
+        """Where token ids go in, and where all that is read of the model lies."""
+        device = device_of(self.hf.get_input_embeddings())
+        assert device is not None
+        return device
 
     @property
     def dtype(self) -> str:

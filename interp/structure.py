@@ -19,6 +19,7 @@ from interp import attention
 from interp.edits import Site
 from interp.errors import UserError
 from interp.masks import Reach
+from interp.placement import device_of
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def probe(hf: nn.Module) -> Structure:
 
     hooks += [m.register_forward_hook(keep) for m in tops]
     hooks.append(unembedding.register_forward_pre_hook(lambda _, args: read.append(args[0])))
-    device = next(hf.parameters()).device
+    device = device_of(hf.get_input_embeddings())  # pyright: ignore
     try:
         with attention.watch() as watched:
             hf(input_ids=torch.arange(1, 13, device=device)[None], use_cache=False)

@@ -91,7 +91,7 @@ def rigidity(
         streams = load_tuned_lens(settings.tuned_lens, model).translate(streams)
     with torch.inference_mode():
         # The last layer's lens is the model's logits, up to rounding that may break a tie.
-        logits = torch.cat([model.lens(streams[:-1]).to(read.logits.device), read.logits])
+        logits = torch.cat([model.lens(streams[:-1]), read.logits])
         log_probs = logits.double().log_softmax(-1).cpu()
     top_ids = log_probs.argmax(-1).tolist()
     final = top_ids[-1]

@@ -188,7 +188,7 @@ def lens_values(model: Model, streams: Tensor, logits: Tensor, labels: Labels | 
     import torch
 
     with torch.inference_mode():
-        every = torch.cat([model.lens(streams[:-1]).to(logits.device), logits])
+        every = torch.cat([model.lens(streams[:-1]), logits])
         log_probs = every.double().log_softmax(-1).cpu()
     ids = log_probs.argmax(-1).tolist()
     layers, settled = len(ids) - 1, stable_from(ids[1:])

@@ -12,6 +12,7 @@ import transformers
 from interp.backends import Generates, OnEnded
 from interp.backends.checks import check_room
 from interp.generation import Sampling
+from interp.placement import devices_of
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -58,7 +59,7 @@ class Here(Generates):
 
     def describe(self) -> Mapping[str, str]:
         """The versions that write here, in which numbers, over how many accelerators if any."""
-        places = {p.device for p in self.model.hf.parameters() if p.device.type != "cpu"}
+        places = {d for d in devices_of(self.model.hf) if d.type != "cpu"}
         devices = {"devices": str(len(places))} if places else {}
         return {
             "backend": "transformers",
