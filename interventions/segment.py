@@ -21,11 +21,13 @@ from interventions.sentences import (
     paragraph_starts,
     sentence_starts,
 )
-from interventions.trace import Question, Step, Trace
+from interventions.trace import Question, Step, Trace, Unit
 
 Mode = Literal["auto", "sentences", "numbered", "paragraphs"]
 MODES: tuple[Mode, ...] = ("auto", "sentences", "numbered", "paragraphs")
 
+SEGMENTATION = 2
+"""Which rules cut steps: traces that others cut are other traces, and a run makes them anew."""
 MIN_CHARS = 15
 """A shorter stretch is no step of its own (SLRC, section 4.1)."""
 LONG_TOKENS = 512
@@ -72,25 +74,31 @@ def segment(
     Raises:
         ValueError: for an unknown mode.
     """
-    text = "".join(pieces)
+    return _segment(pieces, mode, min_chars, n_tokens)[1]
+
+
+def _segment(
+    pieces: Sequence[str], mode: Mode, min_chars: int, n_tokens: int | None
+) -> tuple[Unit, tuple[Step, ...]]:
     long = len(pieces) if n_tokens is None else n_tokens
-    return tile(pieces, _whole_tokens(pieces, step_starts(text, mode, long)), min_chars)
+    unit, starts = units("".join(pieces), mode, long)
+    return unit, tile(pieces, _whole_tokens(pieces, starts), min_chars)
 
 
-def step_starts(text: str, mode: Mode = "auto", n_tokens: int | None = None) -> tuple[int, ...]:
-    """Character offsets where steps begin; see `segment`."""
+def units(
+    text: str, mode: Mode = "auto", n_tokens: int | None = None
+) -> tuple[Unit, tuple[int, ...]]:
+    """What the steps of a text are, and the character offsets where they begin; see `segment`."""
     if mode not in MODES:
         raise ValueError(f"unknown segmentation mode {mode!r}; use one of {', '.join(MODES)}")
-    if mode == "auto":
-        starts = numbered_starts(text)
-        if starts:
-            return starts
-        long = (len(text) // 4 if n_tokens is None else n_tokens) > LONG_TOKENS
-        mode = "paragraphs" if long and len(paragraph_starts(text)) > 1 else "sentences"
-        return step_starts(text, mode, n_tokens)
-    if mode == "numbered":
-        return numbered_starts(text, least_share=0.0) or sentence_starts(text)
-    return paragraph_starts(text) if mode == "paragraphs" else sentence_starts(text)
+    if mode in ("auto", "numbered"):
+        items = numbered_starts(text, LIST_SHARE if mode == "auto" else 0.0)
+        if items:
+            return "item", items
+    long = (len(text) // 4 if n_tokens is None else n_tokens) > LONG_TOKENS
+    if mode == "paragraphs" or (mode == "auto" and long and len(paragraph_starts(text)) > 1):
+        return "paragraph", paragraph_starts(text)
+    return "sentence", sentence_starts(text)
 
 
 def numbered_starts(text: str, least_share: float = LIST_SHARE) -> tuple[int, ...]:
@@ -194,12 +202,14 @@ def from_ids(
         n_tokens: as for `segment`.
         known: further fields of `Trace`: `tail_ids`, `tail_text`, `answer`, `finish`, `origin`.
     """
+    unit, steps = _segment(pieces, mode, min_chars, n_tokens)
     return Trace(
         question=question,
         prompt_ids=tuple(prompt_ids),
         reasoning_ids=tuple(reasoning_ids),
         pieces=tuple(pieces),
-        steps=segment(pieces, mode, min_chars, n_tokens),
+        steps=steps,
+        unit=unit,
         **known,
     )
 

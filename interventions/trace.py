@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 AnswerKind = Literal["choice", "label", "number"]
+Unit = Literal["sentence", "item", "paragraph", "given"]
+"""What the steps of a trace are: sentences; items of a numbered list, with the sentences around it;
+paragraphs; or what whoever gave the chain says they are."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Step:
-    """One reasoning sentence or numbered item: the unit of removal.
+    """One sentence, numbered item or paragraph of reasoning (`Trace.unit`): the unit of removal.
 
     The steps of a trace tile its reasoning: every token and every character belongs
     to exactly one step, trailing white space to the step before it.
@@ -110,6 +113,9 @@ class Trace:
     pieces: tuple[str, ...]
     """The text that each reasoning token adds; joined, they are `reasoning_text`."""
     steps: tuple[Step, ...]
+    unit: Unit = "given"
+    """What the steps are. Removing a paragraph takes more than removing a sentence: shares of
+    steps of two units are not to be pooled."""
     tail_ids: tuple[int, ...] = ()
     """What the model wrote after its reasoning: closer, explanation, answer statement."""
     tail_text: str = ""

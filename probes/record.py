@@ -28,7 +28,7 @@ def record(
     arrays: Mapping[str, np.ndarray] | None = None,
     **values: Any,
 ) -> Record:
-    """A record of `trace` with its join keys filled in.
+    """A record of `trace` with its join keys, and what its steps are (`unit`), filled in.
 
     Args:
         probe: the probe's name in `probes.PROBES`.
@@ -46,6 +46,7 @@ def record(
         "probe": probe,
         "variant": variant,
         "seed": seed,
+        "unit": trace.unit,
     }
     for name, value in values.items():
         if name in made:

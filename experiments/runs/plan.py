@@ -17,6 +17,7 @@ from experiments.runs.index import Index
 from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
 from experiments.runs.units import Key, UnitIds
 from experiments.tasks import LoadSettings, Task, get_task
+from interventions.segment import SEGMENTATION
 from interventions.trace import Question
 
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ def plan(config: RunConfig) -> Plan:
 def _asked(config: RunConfig, model: str) -> dict[str, Any]:
     """What the config says that determines every trace of a model."""
     c = config.slrc
-    steps = {"schema": SCHEMA, "steps": (c.segmentation, c.min_step_chars, c.conclusion)}
+    rules = (SEGMENTATION, c.segmentation, c.min_step_chars, c.conclusion)
+    steps = {"schema": SCHEMA, "steps": rules}
     if model.startswith(API):
         return steps | {"api": api_decides(config)}
     return steps | {

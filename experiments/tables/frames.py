@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _BASE = ("model", "task", "item")
 _READ = (*_BASE, "framing", "reading")
 _TRACE = ("question", "gold", "reasoning", "answer", "correct")
-_TRACE += ("n_steps", "n_tokens", "finish", "excluded")
-_ITEM = ("gold", "original", "baseline", "correct", "n_steps", "n_unparsed", "excluded")
+_TRACE += ("unit", "n_steps", "n_tokens", "finish", "excluded")
+_ITEM = ("gold", "original", "baseline", "correct", "unit", "n_steps", "n_unparsed", "excluded")
 _STEP = ("necessary", "sufficient", "corruptible", "corrupt_flips", "regenerate_flips")
 _STEP += ("control_flips", "removed", "alone", "corrupted", "regenerated", "controlled")
 _STEP += ("corrupted_text",)
@@ -307,7 +307,7 @@ def _trace_row(record: dict[str, Any]) -> dict[str, Any]:
         "reasoning": "".join(record["pieces"]),
         "n_steps": sum(s["counted"] for s in record["steps"]),
         "n_tokens": len(record["reasoning_ids"]) if has_tokens(record) else None,
-        **{k: record.get(k) for k in ("answer", "correct", "finish", "excluded")},
+        **{k: record.get(k) for k in ("answer", "correct", "unit", "finish", "excluded")},
     }
 
 

@@ -177,6 +177,18 @@ def test_auto_takes_paragraphs_for_long_reasoning_only():
     assert len(segment(words("The first one is it.\n\nAnd the second. Then the third one."))) == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("We add three. Then we add four.", "sentence"),
+        ("1. We add three.\n2. Then we add four.", "item"),
+        ("\n\n".join(["We add three. Then we add four. " * 20] * 5), "paragraph"),
+    ],
+)
+def test_a_trace_says_what_its_steps_are(make_trace, text, unit):
+    assert make_trace(text).unit == unit
+
+
 def test_paragraphs_keep_code_and_display_math_whole():
     text = "We compute:\n\n```py\nx = 1\n\ny = 2\n```\n\n\\[\na\n\nb\n\\]\n\nDone with it now."
     assert texts(text, mode="paragraphs") == [

@@ -130,6 +130,7 @@ def test_records_are_flat_and_keep_their_join_keys(llama):
         "probe": "slrc",
         "variant": "prefix",
         "seed": 3,
+        "unit": "sentence",
         "n": 1,
         "flags": [True, None],
     }

@@ -75,3 +75,7 @@ def test_each_trace_is_written_up_to_its_own_limit(model):
     assert [len(r.trace.steps[-1].text) for r in together if r] == sorted(
         (len(r.trace.steps[-1].text) for r in together if r), reverse=True
     )
+
+
+def test_a_record_says_what_its_steps_are(model):
+    assert measured(model, chain(model, 3))["unit"] == "sentence"
