@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.report.picture import Picture
-from experiments.report.plots import pairs_of, short
+from experiments.report.plots import name_panel, pairs_of, short
 from experiments.tables.textual import visible
 from experiments.tables.tidy import distinct, rows, where
 
@@ -56,7 +56,7 @@ def linear_probe_picture(table: pd.DataFrame) -> Picture:
                 readable_from(ax, mine)
                 chance = rows(mine)[0]["majority"]
                 told = "" if math.isnan(chance) else f", largest class {100 * chance:.0f}"
-                ax.set_title(f"{short(model)} · {visible(task)}\n{said}{told}", fontsize=8.5)
+                name_panel(ax, (f"{short(model)} · {visible(task)}", f"{said}{told}"), 4.1)
             line[0].set_ylabel("layer")
         figure.supxlabel("place: before, along and after the reasoning", fontsize=9)
     return Picture(

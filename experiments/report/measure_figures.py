@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, short
+from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, name_panel, short
 from experiments.tables.measures import MEASURES
 from experiments.tables.tidy import rows, where
 from experiments.tables.verdict import model_order
@@ -61,9 +61,7 @@ def correlations_picture(table: pd.DataFrame) -> Picture:
             for ax, model in zip(axes.flat, shown, strict=False):
                 mine = where(kept, model=model)
                 correlation_matrix(ax, mine, names)
-                ax.set_title(
-                    f"{short(model)} · n = {_span(mine['n'].tolist())} items", fontsize=8.5
-                )
+                name_panel(ax, (f"{short(model)} · n = {_span(mine['n'].tolist())} items",), side)
             figure.colorbar(
                 axes.flat[0].collections[0],
                 ax=list(axes.flat[: len(shown)]),

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from experiments.report.picture import Picture
 from experiments.report.plots import pairs_of, short
+from experiments.report.short_names import middle_cut
 from experiments.tables.textual import visible
 from experiments.tables.tidy import where
 
@@ -57,7 +58,8 @@ def patching_picture(table: pd.DataFrame) -> Picture:
                     layer_by_step(ax, of)
                 else:
                     ax.set_axis_off()
-            line[0].set_ylabel(f"{short(model)}\n{visible(task)}\nlayer", fontsize=8.5)
+            named = middle_cut(short(model), 30)
+            line[0].set_ylabel(f"{named}\n{visible(task)}\nlayer", fontsize=8.5)
         for ax, kind in zip(axes[0], kinds, strict=True):
             ax.set_title(_TITLES[kind], fontsize=8.5)
         figure.supxlabel("place of the step in the reasoning", fontsize=9)

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
+from experiments.report.short_names import middle_cut, short
 from experiments.tables.outcomes import FRAMINGS
 from experiments.tables.textual import visible
 from experiments.tables.tidy import rows, where
@@ -36,6 +37,8 @@ BETWEEN_STYLES = {
     "prefix~reprompt in generated": (GREEN, "^"),
     "prefix~reprompt in scored": (PURPLE, "D"),
 }
+SHORTEST = 12
+"""Characters that a line of a title keeps, whatever the width."""
 MEASURES = {"necessity": "necessity", "sufficiency": "sufficiency", "slrc": "SLRC"}
 
 
@@ -106,11 +109,6 @@ def agreements(ax: Axes, agreement: pd.DataFrame) -> Axes:
     return _name_rows(ax, [f"{short(m)} · {t}" for m, t in lines])
 
 
-def short(model: str) -> str:
-    """A model's name without the organisation or folder before it."""
-    return visible(model.rstrip("/").rpartition("/")[2]).replace("\n", " ")
-
-
 def pairs_of(table: pd.DataFrame) -> list[tuple[str, str]]:
     found = {(r["model"], r["task"]) for r in rows(table)}
     return sorted(found, key=lambda pair: (model_order(pair[0]), pair[1]))
@@ -145,8 +143,19 @@ def panels(
         ax.remove()
     for ax, (model, task) in zip(axes.flat, pairs, strict=False):
         draw(ax, where(table, model=model, task=task))
-        ax.set_title(f"{short(model)}\n{visible(task)}", fontsize=8.5)
+        name_panel(ax, (short(model), visible(task)), width)
     return figure, axes
+
+
+def name_panel(ax: Axes, lines: Sequence[str], inches: float, fontsize: float = 8.5) -> None:
+    """A title of these lines; those wider than the panel lose their middle."""
+    title = ax.set_title("\n".join(lines), fontsize=fontsize)
+    figure = title.get_figure(root=True)
+    assert figure is not None
+    longest = max(map(len, lines))
+    while title.get_window_extent().width > inches * figure.dpi and longest > SHORTEST:
+        longest -= 1
+        title.set_text("\n".join(middle_cut(line, longest) for line in lines))
 
 
 def _dodge(i: int, of: int) -> float:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.report.plots import short
 from experiments.tables.textual import visible
 
 LONGEST = 34
+
+
+def short(model: str) -> str:
+    """A model's name without the organisation or folder before it."""
+    return visible(model.rstrip("/").rpartition("/")[2]).replace("\n", " ")
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:

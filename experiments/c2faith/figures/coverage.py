@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from experiments.c2faith.figures.plots import Voice, grid, say_silent, voices
 from experiments.c2faith.metrics.frames import count, maximum, numbers
 from experiments.report.panels import behind, curve, legend_of_most
-from experiments.report.picture import Picture
+from experiments.report.picture import Picture, legend_above
 from experiments.report.plots import GREY, INK_ON_DARK, share_ticks
 from experiments.tables.tidy import where
 
@@ -70,16 +70,10 @@ def coverage_scores_picture(table: pd.DataFrame) -> Picture:
         figure = grid(found, draw, height=1.6, labels=("share of chains", "middle steps removed"))
         inks = mpl.colormaps["cividis"](np.linspace(0.08, 0.98, PARTS))
         edges = [math.ceil(i * (top + 1) / PARTS) for i in range(PARTS + 1)]
-        handles = [Patch(color=ink) for ink in inks]
         spans = [(a, b - 1) for a, b in itertools.pairwise(edges)]
         labels = [f"score {a}" if a == b else f"{a}–{b}" for a, b in spans]
-        figure.legend(
-            handles,
-            labels,
-            loc="outside upper left",
-            ncols=PARTS if len(found) > 1 else 3,
-            fontsize=8.5,
-        )
+        handles = [Patch(color=i, label=label) for i, label in zip(inks, labels, strict=True)]
+        legend_above(figure, handles, ncols=PARTS)
     return Picture(
         "c2_coverage_scores",
         "Which scores do judges give?",

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from experiments.c2faith.figures.plots import SILENT, voices
 from experiments.report.dots import bare_rows, moved, name_lines, rules_between, share_axis
-from experiments.report.picture import Picture
+from experiments.report.picture import Picture, legend_above
 from experiments.report.plots import BLUE, GREY, ORANGE
 from experiments.tables.textual import visible
 from experiments.tables.tidy import distinct, rows, where, with_interval
@@ -84,7 +84,7 @@ def _drawn(table: pd.DataFrame) -> Figure:
     name_lines(axes[0], said)
     bare_rows(axes[1:])
     figure.supxlabel("share of verdicts that are the demanded one", fontsize=9)
-    figure.legend(handles=_handles(table), loc="outside upper left", ncols=4, fontsize=8.5)
+    legend_above(figure, _handles(table), ncols=4)
     return figure
 
 

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from experiments.c2faith.figures.plots import SILENT
 from experiments.report.dots import bare_rows, moved, name_lines, rules_between, share_axis
-from experiments.report.picture import Picture
+from experiments.report.picture import Picture, legend_above
 from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
 from experiments.report.short_names import middle_cut
 from experiments.tables.textual import visible
@@ -137,7 +137,7 @@ def _drawn(data: pd.DataFrame) -> Figure:
     named = [f"{rule} · {r}" if len(readings) > 1 else rule for r, rule in places]
     name_lines(axes[0], named)
     bare_rows(axes[1:])
-    figure.legend(handles=_handles(tasks), loc="outside upper left", ncols=3, fontsize=8.5)
+    legend_above(figure, _handles(tasks), ncols=3)
     return figure
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from experiments.report.dots import bare_rows, name_lines, rules_between, share_axis
-from experiments.report.picture import Picture
+from experiments.report.picture import Picture, legend_above
 from experiments.report.plots import BLUE, GREEN, ORANGE
 from experiments.report.short_names import middle_cut, short_names
 from experiments.tables.textual import visible
@@ -131,7 +131,7 @@ def _drawn(data: pd.DataFrame) -> Figure:
         Line2D([], [], ls="", color=colour, marker=marker, label=f"{over}: {middle_cut(name)}")
         for (over, name), (colour, marker) in styles.items()
     ]
-    figure.legend(handles=handles, loc="outside upper left", ncols=4, fontsize=8)
+    legend_above(figure, handles, ncols=4, fontsize=8)
     return figure
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from experiments.report.dots import share_axis
-from experiments.report.picture import Picture
+from experiments.report.picture import Picture, legend_above
 from experiments.report.plots import GREY, share_ticks
 from experiments.rfeval.figures.plots import STYLES, model_names, task_names
 from experiments.rfeval.metrics.frames import CONDITIONS, numbers
@@ -110,7 +110,7 @@ def _drawn(data: pd.DataFrame, association: pd.DataFrame) -> Figure:
         Line2D([], [], ls="", color=colour, marker=marker, label=name)
         for name, (colour, marker) in zip(tasks.values(), itertools.cycle(STYLES), strict=False)
     ]
-    figure.legend(handles=handles, loc="outside upper left", ncols=4, fontsize=8.5)
+    legend_above(figure, handles, ncols=4)
     return figure
 
 

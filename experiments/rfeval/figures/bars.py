@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from experiments.report.picture import legend_above
 from experiments.report.plots import GREY, INK_ON_DARK, share_ticks
 from experiments.rfeval.figures.plots import NONE_COUNTS, Line, finish_lines
 
@@ -63,4 +64,4 @@ def finish_bars(ax: Axes, lines: Sequence[Line], parts: Parts) -> None:
     handles = [Patch(color=colour, label=label) for colour, label in parts.values()]
     figure = ax.figure
     assert isinstance(figure, Figure)
-    figure.legend(handles=handles, loc="outside upper left", ncols=3, fontsize=8.5)
+    legend_above(figure, handles, ncols=3)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from c2_frames import MUTE, NAMES, made_up
+from figure_fit import cut_off
 from matplotlib.figure import Figure
 
 from experiments.c2faith.figures.calibration import (
@@ -45,7 +46,10 @@ ALL = (
 def drawn(frames: Frames) -> dict[str, Picture]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return {p.name: p for p in pictures(tables(frames, resamples=20))}
+        found = {p.name: p for p in pictures(tables(frames, resamples=20))}
+    for name, picture in found.items():
+        assert picture.figure is None or cut_off(picture.figure) == [], name
+    return found
 
 
 @pytest.fixture(scope="module")

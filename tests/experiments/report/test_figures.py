@@ -8,6 +8,7 @@ import re
 import matplotlib as mpl
 import pandas as pd
 import pytest
+from figure_fit import cut_off
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -16,7 +17,7 @@ from sample_records import FAITHFUL, HINT, chain_sample, records_of, sample_run,
 from experiments.report import plots
 from experiments.report.contrasts import against, by_task, contrast_table
 from experiments.report.figures import pictures, position_table, write_figures
-from experiments.report.picture import STYLE, svg
+from experiments.report.picture import STYLE, legend_above, svg
 from experiments.tables.edits import edits_by_step_table, edits_table
 from experiments.tables.results import results, tables
 from experiments.tables.slrc import agreement_table, slrc_table
@@ -124,6 +125,31 @@ def test_the_field_of_models_and_tasks_says_every_number_once(made):
 
 def test_no_figure_smuggles_an_image_into_the_page(made):
     assert "<image" not in "".join(svg(p) for p in pictures(made))
+
+
+@pytest.mark.parametrize("name", ["m", "org/a-model-of-a-very-long-name-Instruct-2512-bf16"])
+def test_no_legend_and_no_title_is_cut_off_where_there_is_one_panel(name: str) -> None:
+    records = [r | {"model": name} for r in records_of([chain_sample("hint", i) for i in (1, 2)])]
+    for picture in pictures(tables(records, resamples=10)):
+        assert picture.figure is not None
+        assert cut_off(picture.figure) == [], picture.name
+
+
+def test_a_legend_has_the_columns_that_fit_and_widens_a_figure_of_less() -> None:
+    def drawn(inches: float, label: str) -> tuple[int, float]:
+        figure = Figure(figsize=(inches, 2), layout="constrained")
+        ax = figure.add_subplot()
+        for _ in range(4):
+            ax.plot([0, 1], label=label)
+        legend_above(figure, ax)
+        assert cut_off(figure) == []
+        return figure.legends[0]._ncols, figure.get_figwidth()
+
+    assert drawn(9, "a label of some length") == (2, 9)
+    assert drawn(2.5, "a label of some length") == (1, 2.5)
+    columns, width = drawn(2.5, "a label that is much longer than its figure is wide")
+    assert columns == 1
+    assert width > 3
 
 
 def test_colours_are_told_apart_by_markers_too():

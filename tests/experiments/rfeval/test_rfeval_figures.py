@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 import pytest
+from figure_fit import cut_off
 from matplotlib.figure import Figure
 from rf_frames import frame, judged
 from rf_made_up import CELLS, NAMES, REGIMES, made_up
@@ -41,7 +42,10 @@ OF_SEVERAL = ("rf_cells", "rf_regimes", "rf_quartiles_task")
 def drawn(made: Mapping[str, pd.DataFrame]) -> dict[str, Picture]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return {p.name: p for p in pictures(made)}
+        found = {p.name: p for p in pictures(made)}
+    for name, picture in found.items():
+        assert picture.figure is None or cut_off(picture.figure) == [], name
+    return found
 
 
 def said(figure: Figure | None) -> str:

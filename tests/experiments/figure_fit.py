@@ -1,0 +1,29 @@
+"""Whether a figure holds all that it draws."""
+
+from __future__ import annotations
+
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.text import Text
+
+
+def cut_off(figure: Figure) -> list[str]:
+    """Texts and legends that reach beyond the figure, where no file and no page shows them."""
+    figure.draw_without_rendering()
+    undrawn: set[Text] = set()
+    for axis in figure.findobj(Axis):
+        low, high = sorted(axis.get_view_interval())
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+            if not low <= tick.get_loc() <= high:
+                undrawn |= {tick.label1, tick.label2}
+    problems = []
+    for artist in figure.findobj(lambda a: isinstance(a, Text | Legend)):
+        text = artist.get_text() if isinstance(artist, Text) else "the legend"
+        if not artist.get_visible() or artist in undrawn or not text.strip():
+            continue
+        extent, frame = artist.get_window_extent(), figure.bbox
+        beyond = max(frame.x0 - extent.x0, frame.y0 - extent.y0, extent.x1 - frame.x1)
+        if max(beyond, extent.y1 - frame.y1) > 0.01 * figure.dpi:
+            problems.append(text)
+    return problems
