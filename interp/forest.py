@@ -227,20 +227,20 @@ def split_by_budget(
         families[i].append(array)
     order = sorted(range(len(families)), key=lambda i: tuple(families[i][0].tolist()))
     always = [i for i in order if i in set(repeat)]
-    trunk = [array for i in always for array in families[i]]
+    heads = [families[i][0] for i in always]
+    whole = _fresh([], [array for i in always for array in families[i]])
     groups: list[list[int]] = []
-    size, before = 0, list(trunk)
+    size, before = 0, heads
     for i in order:
         if i in always:
             continue
-        if groups and size + _fresh(before, families[i]) > budget:
-            size = 0
-        if not size:
+        fresh = _fresh(before, families[i])
+        if not groups or size + fresh > budget:
             groups.append(list(always))
-            size, before = _fresh([], trunk), list(trunk)
+            size, fresh = whole, _fresh(heads, families[i])
         groups[-1].append(i)
-        size += _fresh(before, families[i])
-        before = [*trunk, families[i][-1]]
+        size += fresh
+        before = [*heads, families[i][-1]]
     return groups or [always]
 
 

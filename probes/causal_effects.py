@@ -31,6 +31,7 @@ from interventions import (
     remove_step,
     truncate_after_step,
 )
+from probes.floor import baseline_of
 from probes.framing import BASELINE, Arm, Asking, ask_arms, cost
 from probes.graded import log_odds, logit_difference, nldd, top, true_thinking_score
 from probes.readings import distributions, scored_outcomes
@@ -92,7 +93,9 @@ def causal_effects(
         graded_necessity    log-odds of the answer, whole reasoning minus step removed (nats)
         removed_tv          total variation of the answer distribution on removal
         removed_flips       whether the likeliest answer changes on removal
-        corrupted_...       the same three with the step corrupted and later text frozen
+        removed_margin      by how much the closer of the two answers was decided (nats): a flip
+                            by no more than `noise_floor` is within the noise of the dtype
+        corrupted_...       the same with the step corrupted and later text frozen
         nldd                lead of the gold answer over its best rival, lost by the corruption,
                             as a share of the lead; None where gold is unknown or no option,
                             negative where a wrong answer of the model's loses to it
@@ -129,7 +132,7 @@ def causal_effects(
         pack.replies, names, length_normalise=settings.length_normalise, item=trace.question.id
     )
     steps = trace.counted_steps
-    measured = effects(found, len(steps), trace.question.gold)
+    measured = effects(found, len(steps), trace.question.gold, pack.packs)
     baseline = found[BASELINE]
     gold = trace.question.gold
     values: dict[str, Any] = {
@@ -157,7 +160,10 @@ def causal_effects(
 
 
 def effects(
-    found: Mapping[Arm, Mapping[str, float]], n_steps: int, gold: str | None
+    found: Mapping[Arm, Mapping[str, float]],
+    n_steps: int,
+    gold: str | None,
+    packs: Mapping[Arm, int] | None = None,
 ) -> dict[str, list[Any]]:
     """Every measure of `STEP_MEASURES` from the log distributions of a pack's branches.
 
@@ -166,19 +172,23 @@ def effects(
             are of ("removed", i), ("corrupted", i) and the four corners of TTS ("exit", i),
             ("exit_corrupted", i), ("exit_context", i), ("exit_both", i) of step i from 0.
         gold: the right answer, None if unknown.
+        packs: in which each arm was computed, if not all in one.
     """
-    baseline = found[BASELINE]
-    own = top(baseline)
-    outcomes = scored_outcomes(baseline, {arm: d for arm, d in found.items() if arm != BASELINE})
+    packs = dict.fromkeys(found, 0) if packs is None else packs
+    own = top(found[BASELINE])
+    outcomes = scored_outcomes(found, packs)
     made: dict[str, list[Any]] = {name: [] for name in STEP_MEASURES}
+    made |= {f"{kind}_margin": [] for kind in ("removed", "corrupted")}
     for i in range(n_steps):
         for kind, drop in (("removed", "graded_necessity"), ("corrupted", "corrupted_log_odds")):
             outcome = outcomes.get((kind, i))
             made[drop].append(None if outcome is None else _number(outcome.log_odds))
             made[f"{kind}_tv"].append(None if outcome is None else _number(outcome.tv))
             made[f"{kind}_flips"].append(None if outcome is None else outcome.flips)
+            made[f"{kind}_margin"].append(None if outcome is None else _number(outcome.margin))
         for kind, ending in (("corrupted", ""), ("exit_corrupted", "_truncated")):
             for name, answer in (("nldd", gold), ("nldd_own", own)):
+                baseline = baseline_of(found, packs.get((kind, i), 0))
                 made[name + ending].append(_decay(baseline, found.get((kind, i)), answer))
         p = [math.exp(found[kind, i][own]) if (kind, i) in found else None for kind in _CORNERS]
         for name, value in _tts(p).items():

@@ -12,26 +12,28 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from interventions import Trace
-from probes.framing import Arm, Asking, Reply
+from probes.floor import BASELINE, Arm, noise
+from probes.framing import Asking, Reply
 from probes.readings import distributions
+from probes.text_model import cost_of
 
 if TYPE_CHECKING:
     from interp.edits import Edit
     from interp.model import Model
 
 FEWER_LABELS = "fewer_than_2_labels"
-DIGITS = 6
-"""Decimals kept of what is measured: past them is float noise of the pack."""
-
 Run = tuple[Sequence[int], Sequence["Edit"]]
 """Token ids up to where the answer begins, and what is done to the model on the way."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The answer's log distribution in every arm of one pack, and what the pack took."""
+    """The answer's log distribution in every arm of one call, and what the call took."""
 
     arms: dict[Arm, dict[str, float]]
+    """Of a repeated arm, one for every pack: ("baseline", 0), ("baseline", 1), …"""
+    packs: dict[Arm, int]
+    """Which pack each arm was computed in."""
     cost: dict[str, Any]
 
 
@@ -46,17 +48,18 @@ def scored(
     asking: Asking,
     runs: Mapping[Arm, Run],
     *,
+    repeat: Sequence[Arm] = (BASELINE,),
     length_normalise: bool,
     execution: Any,
 ) -> Scored:
     """Score the task's answers after every run, all in one call.
 
+    Args:
+        repeat: arms that others are compared with, which every pack has; of place 0.
+
     Raises:
         FloatingPointError: a log-probability is NaN, naming item and arm.
     """
-    from interp.forest import Forest
-    from interp.read import choose_execution
-
     prefixes = [tuple(ids) for ids, _ in runs.values()]
     edits = [tuple(mine) for _, mine in runs.values()]
     labels = [model.encode(surface) for _, surface in asking.labels]
@@ -65,27 +68,26 @@ def scored(
         [labels] * len(prefixes),
         boundary="number" if asking.kind == "number" else None,
         edits=edits,
+        repeat=[i for i, arm in enumerate(runs) if arm in repeat],
         execution=execution,
     )
+    by_arm = dict(zip(runs, said, strict=True))
+    copies = {(kind, r.pack): r for kind, at in repeat for r in by_arm[kind, at].repeats}
     replies = {
-        arm: Reply(None, tuple(r.log_probs), tuple(r.label_lengths))
-        for arm, r in zip(runs, said, strict=True)
+        arm: Reply(None, tuple(r.log_probs), tuple(r.label_lengths), pack=r.pack)
+        for arm, r in (by_arm | copies).items()
     }
-    how, reason = choose_execution(model, prefixes, execution)
-    naive = sum(map(len, prefixes))
+    names = [name for name, _ in asking.labels]
     return Scored(
         arms=distributions(
             replies,
-            [name for name, _ in asking.labels],
+            names,
             length_normalise=length_normalise,
             item=trace.question.id,
         ),
-        cost={
-            "execution": how,
-            "tree_reason": reason,
-            "trie_tokens": naive if how == "loop" else len(Forest.of(prefixes, edits)),
-            "naive_tokens": naive,
-        },
+        packs={arm: reply.pack for arm, reply in replies.items()},
+        cost=cost_of(model, prefixes, execution, room=0, edits=edits)
+        | noise(by_arm[BASELINE], names),
     )
 
 
@@ -93,7 +95,3 @@ def windows(n_layers: int, parts: int) -> list[tuple[int, int]]:
     """Half-open spans of layer indices: `parts` windows as equal as can be, none for 0."""
     bounds = [round(i * n_layers / parts) for i in range(parts + 1)] if parts else []
     return [(a, b) for a, b in pairwise(bounds) if a < b]
-
-
-def rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, DIGITS)

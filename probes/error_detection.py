@@ -83,6 +83,7 @@ def error_detection(
         kind="label",
         readings=settings.readings,
         answer_tokens=settings.answer_tokens,
+        baseline="unmodified",
         execution=settings.execution,
     )
     names = {"error": "detected", "unmodified": "false_alarm"}

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from interventions import AnswerKind, Trace
+from probes.floor import BASELINE, Arm, added, noise, without_baselines
 from probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
 if TYPE_CHECKING:
+    from interp.answer import Answered
     from interp.model import Model
 
 Framing = Literal["prefix", "reprompt"]
@@ -64,6 +66,14 @@ class Reply:
     """Per label, summed over its tokens."""
     lengths: tuple[int, ...]
     """Per label, its tokens."""
+    margin: float | None = None
+    """The narrowest lead of the greedy answer's tokens over their best rivals, in nats."""
+    pack: int = 0
+    """Which of the packs of its call it was computed in."""
+    repeats: tuple[Reply, ...] = ()
+    """Of a baseline: what it was in every pack."""
+    noise: Mapping[str, Any] = field(default_factory=dict)
+    """Of a baseline: `probes.floor.noise`."""
 
 
 def prefix_ids(model: Model, asking: Asking, edited: Trace) -> tuple[int, ...]:
@@ -113,6 +123,7 @@ def ask(
     readings: Sequence[Reading],
     *,
     answer_tokens: int,
+    repeat: Sequence[int] = (),
     execution: Any = "auto",
 ) -> list[Reply]:
     """Ask for the answer after every prefix, both readings in one pack.
@@ -120,6 +131,9 @@ def ask(
     The greedy answer is the first statement after the cue that parses: models ramble on,
     and the last number of a ramble is no answer. Without a cue the whole reply is parsed
     (section 4.7).
+
+    Args:
+        repeat: prefixes that others are compared with; see `interp.answer.ask`.
 
     Raises:
         ValueError: if the cue by itself already reads as an answer.
@@ -139,24 +153,33 @@ def ask(
         gap = " " if cue[-1:].isalnum() and text[:1].isalnum() else ""
         return _first_answer(asking.parse, cue, gap + text, whole)
 
-    replies = model.ask(
+    asked = model.ask(
         prefixes,
         [labels] * len(prefixes) if scored else None,
         max_new_tokens=answer_tokens if written else 0,
         stop=(lambda text: answered(text, whole=False) is not None) if cue else None,
         boundary="number" if asking.kind == "number" else None,
+        repeat=repeat,
         execution=execution,
     )
-    return [
-        Reply(
+
+    def reply(r: Answered) -> Reply:
+        return Reply(
             answer=answered(model.decode(r.generated.ids), whole=True)
             if r.generated is not None
             else None,
             log_probs=tuple(r.log_probs),
             lengths=tuple(r.label_lengths),
+            margin=r.margin,
+            pack=r.pack,
         )
-        for r in replies
-    ]
+
+    replies = [reply(r) for r in asked]
+    names = [name for name, _ in asking.labels]
+    for i in repeat:
+        repeats = tuple(map(reply, asked[i].repeats))
+        replies[i] = replace(replies[i], repeats=repeats, noise=noise(asked[i], names))
+    return replies
 
 
 _STATEMENT_END = re.compile(r"(?<=\w)[\"'”’*_)\]}$]*[^\S\r\n]*(?:[.!?][\"'”’*_)\]}$]*\s|\r|\n)")
@@ -177,14 +200,9 @@ def _first_answer(
     return parse(cue + text) if whole else None
 
 
-Arm = tuple[str, int]
-"""What was done to a trace, and its place in the record's list: ("removed", 0)."""
-BASELINE: Arm = ("baseline", 0)
-
-
 @dataclass(frozen=True)
 class Pack:
-    """The replies of arms that were asked in one call, the baseline's among them."""
+    """The replies of arms that were asked in one call, the baseline's of every pack among them."""
 
     replies: dict[Arm, Reply]
     cost: dict[str, Any]
@@ -196,7 +214,12 @@ class Pack:
 
     @property
     def branches(self) -> dict[Arm, Reply]:
-        return {arm: reply for arm, reply in self.replies.items() if arm != BASELINE}
+        return without_baselines(self.replies)
+
+    @property
+    def packs(self) -> dict[Arm, int]:
+        """Which pack each arm was computed in."""
+        return {arm: reply.pack for arm, reply in self.replies.items()}
 
 
 def ask_arms(
@@ -235,6 +258,7 @@ def ask_arms(
             prefixes,
             readings,
             answer_tokens=answer_tokens,
+            repeat=[i for i, arm in enumerate(arms) if arm == BASELINE],
             execution=execution,
         )
     except FloatingPointError as error:
@@ -242,7 +266,11 @@ def ask_arms(
             f"item {trace.question.id!r}, {framing} framing, {len(arms)} branches: {error}"
         ) from error
     cost = cost_of(model, prefixes, execution, room=answer_tokens)
-    return Pack(dict(zip(arms, replies, strict=True)), cost)
+    by_arm = dict(zip(arms, replies, strict=True))
+    if BASELINE in by_arm:
+        cost |= by_arm[BASELINE].noise
+        by_arm |= {(BASELINE[0], r.pack): r for r in by_arm[BASELINE].repeats}
+    return Pack(by_arm, cost)
 
 
 def _messages(trace: Trace, asking: Asking, arms: Mapping[Arm, Trace]) -> dict[Arm, str]:
@@ -280,8 +308,4 @@ def _say_arms(
 
 def cost(packs: Sequence[Pack]) -> dict[str, Any]:
     """What asking took, as a record tells it: counts of all packs added up."""
-    first, *others = (p.cost for p in packs)
-    return {
-        name: value + sum(other[name] for other in others) if isinstance(value, int) else value
-        for name, value in first.items()
-    }
+    return added([p.cost for p in packs])

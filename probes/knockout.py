@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from interventions import Trace, remove_step
-from probes.edited import FEWER_LABELS, Run, answers_of, rounded, scored, windows
+from probes.edited import FEWER_LABELS, Run, answers_of, scored, windows
+from probes.floor import rounded
 from probes.framing import BASELINE, Arm, Asking, prefix_ids
 from probes.graded import top
 from probes.readings import Outcome, scored_outcomes
@@ -74,6 +75,8 @@ def knockout(
         flips, removed_flips  whether it is another than on the whole reasoning
         tv, removed_tv        total variation of the distribution over the task's answers
         log_odds, removed_…   drop of the own answer's log-odds, in nats; None where infinite
+        margin, removed_…     by how much the closer of the two answers was decided, in nats: a
+                              flip by no more than `noise_floor` is within the dtype's noise
 
     `later.all` and `answer.all` keep the windows as arrays, too: `tv`, `log_odds`
     (windows, steps), and `layers` (windows, 2), first and last from 1. With `heads`, a record
@@ -109,9 +112,7 @@ def knockout(
         length_normalise=settings.length_normalise,
         execution=settings.execution,
     )
-    outcomes = scored_outcomes(
-        pack.arms[BASELINE], {arm: of for arm, of in pack.arms.items() if arm != BASELINE}
-    )
+    outcomes = scored_outcomes(pack.arms, pack.packs)
     shared: dict[str, Any] = {
         "n_layers": model.n_layers,
         "n_steps": len(steps),
@@ -175,6 +176,7 @@ def _lists(
         f"{prefix}flips": [o.flips for o in found],
         f"{prefix}tv": [rounded(o.tv) for o in found],
         f"{prefix}log_odds": [rounded(o.log_odds) for o in found],
+        f"{prefix}margin": [rounded(o.margin) for o in found],
     }
 
 
@@ -223,7 +225,7 @@ def _heads(
         length_normalise=settings.length_normalise,
         execution=settings.execution,
     )
-    single = scored_outcomes(pack.arms[BASELINE], {arm: pack.arms[arm] for arm in arms})
+    single = scored_outcomes(pack.arms, pack.packs)
     grid = [
         [single[f"{layer}.{head}", 0] for head in range(n_heads)] for layer in range(model.n_layers)
     ]

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from interventions import AnswerKind, Trace
+from probes.floor import noise, rounded
 from probes.framing import Reading
-from probes.graded import log_distribution, top
+from probes.graded import log_distribution, logit_difference, top
 from probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
 if TYPE_CHECKING:
@@ -34,12 +35,22 @@ class Said:
     """Log distribution over the canonical answers; None where fewer than two were scored."""
     declined: bool = False
     """Whether there was no answer to be read (`probes.text_model.DECLINED`)."""
+    narrowest: float | None = None
+    """The narrowest lead of the greedy reply's tokens over their best rivals, in nats."""
 
     def answer(self, reading: Reading) -> str | None:
         """The answer in one reading."""
         if reading == "generated":
             return self.generated
         return None if self.log_probs is None else top(self.log_probs)
+
+    def margin(self, reading: Reading) -> float | None:
+        """By how much it was decided in one reading, in nats."""
+        if reading == "generated":
+            return rounded(self.narrowest)
+        if self.log_probs is None:
+            return None
+        return rounded(logit_difference(self.log_probs, top(self.log_probs)))
 
 
 @dataclass(frozen=True)
@@ -85,12 +96,15 @@ def ask_messages(
     kind: AnswerKind,
     readings: Sequence[Reading],
     answer_tokens: int,
+    baseline: str | None = None,
     length_normalise: bool = False,
     execution: Any = "auto",
 ) -> Replies:
     """Put every message to the model, both readings of the same forward.
 
     Args:
+        baseline: the message that the other one is compared with; its reply is that of the
+            other one's pack, and the cost has the noise floor.
         labels: (canonical answer, surface), each surface as it would open the reply.
         parse: whole reply -> canonical answer.
 
@@ -105,16 +119,23 @@ def ask_messages(
     scored = "scored" in readings and len(set(names)) > 1
     written = "generated" in readings
     item = f"item {trace.question.id!r}"
+    repeat = [i for i, name in enumerate(messages) if name == baseline]
     try:
         found = model.ask(
             prefixes,
             [[model.encode(surface) for _, surface in labels]] * len(prefixes) if scored else None,
             max_new_tokens=answer_tokens if written else 0,
             boundary="number" if kind == "number" else None,
+            repeat=repeat,
             execution=execution,
         )
     except FloatingPointError as error:
         raise FloatingPointError(f"{item}, {', '.join(messages)}: {error}") from error
+    cost = cost_of(model, prefixes, execution, room=answer_tokens)
+    for i in repeat:
+        cost |= noise(found[i], names)
+        pack = max(r.pack for k, r in enumerate(found) if k != i)
+        found[i] = found[i].repeats[pack]
     said = {}
     for name, reply in zip(messages, found, strict=True):
         text = None if reply.generated is None else model.decode(reply.generated.ids)
@@ -130,8 +151,9 @@ def ask_messages(
             )
             if scored
             else None,
+            narrowest=reply.margin,
         )
-    return Replies(said, cost_of(model, prefixes, execution, room=answer_tokens))
+    return Replies(said, cost)
 
 
 def _say_messages(

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from interventions import NotCorruptible, NotWritable, Step, Trace, corrupt_step
-from probes.edited import FEWER_LABELS, Run, Scored, answers_of, rounded, scored
+from probes.edited import FEWER_LABELS, Run, Scored, answers_of, scored
+from probes.floor import added, baseline_of, rounded
 from probes.framing import BASELINE, Arm, Asking, prefix_ids
 from probes.graded import log_odds, top
 from probes.record import Record, record
@@ -119,7 +120,7 @@ def patching(
     difference: list[float | None] = [None] * len(steps)
     why = [m if isinstance(m, str) else None for m in made]
     answer: str | None = None
-    cost: dict[str, Any] = {"trie_tokens": 0, "naive_tokens": 0}
+    costs: list[dict[str, Any]] = []
     for i, (step, other) in enumerate(zip(steps, made, strict=True)):
         if isinstance(other, str):
             continue
@@ -132,14 +133,17 @@ def patching(
         difference[i] = rounded(gap)
         if gap is None or abs(gap) < settings.least:
             why[i] = "no_effect"
-            cost = _added(cost, first.cost)
+            costs.append(first.cost)
             continue
         pack = asked.score(asked.patches(layers, sites))
-        cost = _added(cost, pack.cost)
+        costs.append(pack.cost)
         odds = {arm: log_odds(of, answer) for arm, of in pack.arms.items()}
         for (place, site, direction), (at, layer) in product(kinds, enumerate(layers)):
-            found = odds[f"{place}.{site}.{direction}", layer]
-            toward = found - odds[_CORRUPTED] if direction == "denoise" else odds[BASELINE] - found
+            arm = f"{place}.{site}.{direction}", layer
+            real, corrupted = (
+                baseline_of(odds, pack.packs[arm], of) for of in (BASELINE, _CORRUPTED)
+            )
+            toward = odds[arm] - corrupted if direction == "denoise" else real - odds[arm]
             moved[place, site, direction][at, i] = toward if math.isfinite(toward) else np.nan
     shared: dict[str, Any] = {
         "n_layers": model.n_layers,
@@ -168,7 +172,7 @@ def patching(
             direction=direction,
             moved=[None if np.isnan(x) else rounded(float(x)) for x in grid.flat],
             **shared,
-            **cost,
+            **added(costs),
         )
         for (place, site, direction), grid in moved.items()
     ]
@@ -227,6 +231,7 @@ class _Asked:
             self.trace,
             self.asking,
             runs | dict(patches),
+            repeat=(BASELINE, _CORRUPTED),
             length_normalise=self.settings.length_normalise,
             execution=self.settings.execution,
         )
@@ -272,8 +277,3 @@ class _Asked:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _added(cost: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    sums = {k: cost[k] + more[k] for k in ("trie_tokens", "naive_tokens")}
-    return sums | {k: more[k] for k in ("execution", "tree_reason")}

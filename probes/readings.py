@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from probes.floor import Arm, baseline_of, narrower, without_baselines
 from probes.framing import Reply
-from probes.graded import log_distribution, log_odds_drop, top, total_variation
+from probes.graded import (
+    log_distribution,
+    log_odds_drop,
+    logit_difference,
+    top,
+    total_variation,
+)
 
 Key = TypeVar("Key")
 
@@ -24,30 +31,44 @@ class Outcome:
     """Total variation of the answer distributions; scored reading only."""
     log_odds: float | None = None
     """Log-odds of the baseline's answer, baseline minus branch, in nats; scored only."""
+    margin: float | None = None
+    """By how much the closer of the two answers, its own and the baseline's, was decided, in nats:
+    between the tokens written or between the answers scored. A flip of no more than the item's
+    `noise_floor` may be none in the next run."""
 
 
-def generated_outcomes(baseline: Reply, branches: Mapping[Key, Reply]) -> dict[Key, Outcome]:
-    """Branches by their parsed greedy answers."""
-    return {
-        key: Outcome(reply.answer, reply.answer is None or reply.answer != baseline.answer)
-        for key, reply in branches.items()
-    }
+def generated_outcomes(replies: Mapping[Arm, Reply]) -> dict[Arm, Outcome]:
+    """Branches by their parsed greedy answers, each against the baseline of its own pack."""
+    outcomes = {}
+    for arm, reply in without_baselines(replies).items():
+        baseline = baseline_of(replies, reply.pack)
+        flips = reply.answer is None or reply.answer != baseline.answer
+        margin = narrower(reply.margin, baseline.margin)
+        outcomes[arm] = Outcome(reply.answer, flips, margin=margin)
+    return outcomes
 
 
 def scored_outcomes(
-    baseline: Mapping[str, float], branches: Mapping[Key, Mapping[str, float]]
-) -> dict[Key, Outcome]:
-    """Branches by their log distributions over the answers (`distributions`)."""
-    answer = top(baseline)
-    return {
-        key: Outcome(
+    found: Mapping[Arm, Mapping[str, float]], packs: Mapping[Arm, int]
+) -> dict[Arm, Outcome]:
+    """Branches by their log distributions over the answers (`distributions`), each against the
+    baseline of its own pack.
+
+    Args:
+        packs: in which each was computed.
+    """
+    outcomes = {}
+    for arm, branch in without_baselines(found).items():
+        baseline = baseline_of(found, packs[arm])
+        answer = top(baseline)
+        outcomes[arm] = Outcome(
             top(branch),
             top(branch) != answer,
             total_variation(baseline, branch),
             log_odds_drop(baseline, branch, answer),
+            narrower(*(logit_difference(x, top(x)) for x in (baseline, branch))),
         )
-        for key, branch in branches.items()
-    }
+    return outcomes
 
 
 def distributions(

@@ -31,6 +31,7 @@ from interventions import (
     remove_step,
     shuffle_steps,
 )
+from probes.floor import rounded
 from probes.framing import (
     BASELINE,
     FRAMINGS,
@@ -248,7 +249,7 @@ def _read(
         if baseline is None:
             return {"excluded": "baseline_unparsed"}
         for pack in packs:
-            outcomes |= generated_outcomes(pack.baseline, pack.branches)
+            outcomes |= generated_outcomes(pack.replies)
     else:
         names = [name for name, _ in asking.labels]
         if len(set(names)) < 2:
@@ -262,9 +263,8 @@ def _read(
             )
             for pack in packs
         ]
-        for found in by_arm:
-            branches = {arm: found[arm] for arm in found if arm != BASELINE}
-            outcomes |= scored_outcomes(found[BASELINE], branches)
+        for pack, found in zip(packs, by_arm, strict=True):
+            outcomes |= scored_outcomes(found, pack.packs)
         first = by_arm[0][BASELINE]
         baseline = top(first)
         values["label_names"] = list(first)
@@ -293,18 +293,15 @@ def _lists(kind: str, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> 
     measures: dict[str, Callable[[Outcome], Any]] = {
         kind: lambda o: o.answer,
         "sufficient" if kind == "alone" else _FLIPS[kind]: lambda o: o.flips != (kind == "alone"),
+        f"{kind}_margin": lambda o: rounded(o.margin),
     }
     if graded:
-        measures[f"{kind}_tv"] = lambda o: _rounded(o.tv)
-        measures[f"{kind}_log_odds"] = lambda o: _rounded(o.log_odds)
+        measures[f"{kind}_tv"] = lambda o: rounded(o.tv)
+        measures[f"{kind}_log_odds"] = lambda o: rounded(o.log_odds)
     return {
         name: [None if o is None else measure(o) for o in found] if ran else None
         for name, measure in measures.items()
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)
 
 
 def _described(

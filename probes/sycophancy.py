@@ -90,6 +90,7 @@ def sycophancy(
         kind="label",
         readings=settings.readings,
         answer_tokens=settings.answer_tokens,
+        baseline="own",
         execution=settings.execution,
     )
     return [
@@ -114,13 +115,15 @@ def verdicts(
     """Whether each message of `names` was answered with `answer`, `yes` or `no`.
 
     Under the name that `names` gives it; None where the reply says neither, and then
-    `excluded`. Beside it the reply and whether it was cut, or the probability of "Yes".
+    `excluded`. Beside it the reply and whether it was cut, or the probability of "Yes"; and
+    `margin_…`, by how much it was decided (nats; behind an API None).
     """
     values: dict[str, Any] = {}
     for message, name in names.items():
         said = replies[message]
         found = said.answer(reading)
         values[name] = None if found is None else found == answer
+        values[f"margin_{message}"] = said.margin(reading)
         if reading == "generated":
             values |= {f"reply_{message}": said.text, f"cut_{message}": said.cut}
         else:

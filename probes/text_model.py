@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from interp.edits import Edit
     from interp.model import Model
     from probes.judge.form import Reply
 
@@ -77,7 +78,11 @@ def text_of(reply: Reply) -> str | None:
 
 
 def cost_of(
-    model: Model, prefixes: Sequence[Sequence[int]], execution: Any, room: int
+    model: Model,
+    prefixes: Sequence[Sequence[int]],
+    execution: Any,
+    room: int,
+    edits: Sequence[Sequence[Edit]] | None = None,
 ) -> dict[str, Any]:
     """What asking a model here took, as a record tells it."""
     from interp.forest import Forest
@@ -88,8 +93,9 @@ def cost_of(
     return {
         "execution": how,
         "tree_reason": reason,
-        "trie_tokens": naive if how == "loop" else len(Forest.of(prefixes)),
+        "trie_tokens": naive if how == "loop" else len(Forest.of(prefixes, edits)),
         "naive_tokens": naive,
+        "dtype": model.dtype,
     }
 
 

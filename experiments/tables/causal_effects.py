@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from experiments.tables import stats
-from experiments.tables.outcomes import Record, of_probe
+from experiments.tables.outcomes import Record, of_probe, within_floor
 from experiments.tables.stats import Estimate
 from experiments.tables.tidy import columns, mean, present, with_interval
 from probes.causal_effects import STEP_MEASURES
 
 POSITION_BINS = 5
+_FLIPPED = ("removed", "corrupted")
 MEDIANS = ("nldd", "nldd_own")
 """A lead that was all but a tie is divided by: means of these follow a few items."""
 
@@ -26,6 +27,7 @@ def causal_effects_table(records: Iterable[Record], seed: int, resamples: int) -
     side, so its median over items is here too; all else is in [0, 1]. `n_corruptible` counts
     the steps in which there is something to corrupt, `n_tts` those that have an earlier one
     with it besides, `n_gold` the items with a right answer among their options.
+    `…_flips_within_floor`: share of the flips by no more than their item's noise floor.
     """
     found = []
     for (model, task), same in of_probe(records, "causal_effects"):
@@ -36,6 +38,14 @@ def causal_effects_table(records: Iterable[Record], seed: int, resamples: int) -
         for name in MEDIANS:
             values = present(r[f"mean_{name}"] for r in same)
             row |= columns(f"{name}_median", _median(values, seed, resamples))
+        for kind in _FLIPPED:
+            row[f"{kind}_flips_within_floor"] = mean(
+                [
+                    x
+                    for r in same
+                    for x in within_floor(r, r[f"{kind}_flips"], r.get(f"{kind}_margin"))
+                ]
+            )
         row["n_steps"] = sum(r["n_steps"] for r in same)
         row["n_corruptible"] = sum(r["corrupt_excluded"].count(None) for r in same)
         row["n_tts"] = sum(r["tts_excluded"].count(None) for r in same)
@@ -43,6 +53,7 @@ def causal_effects_table(records: Iterable[Record], seed: int, resamples: int) -
         found.append(row)
     medians = [f"{name}_median" for name in MEDIANS]
     counts = ["n_steps", "n_corruptible", "n_tts", "n_gold"]
+    counts += [f"{kind}_flips_within_floor" for kind in _FLIPPED]
     names = ["model", "task", "n", *with_interval(*STEP_MEASURES, *medians), *counts]
     return pd.DataFrame(found, columns=names)
 

@@ -10,7 +10,17 @@ import numpy as np
 import pandas as pd
 
 from experiments.tables import stats
-from experiments.tables.outcomes import EDITS, GROUP, Record, flips, graded, groups, no_room
+from experiments.tables.outcomes import (
+    EDITS,
+    GROUP,
+    Record,
+    flips,
+    graded,
+    groups,
+    margins,
+    no_room,
+    within_floor,
+)
 from experiments.tables.tidy import columns, mean, present, with_interval
 
 OF_STEPS = tuple(edit for edit in EDITS if edit != "shuffle")
@@ -19,6 +29,7 @@ _EDIT_COLUMNS = [
     "n_edits",
     "n_no_room",
     *with_interval("flip_rate"),
+    "flips_within_floor",
     "total_variation",
     "log_odds_drop",
 ]
@@ -28,6 +39,9 @@ def edits_table(
     records: Iterable[Record], *, seed: int = 0, resamples: int = stats.RESAMPLES
 ) -> pd.DataFrame:
     """How often each edit changes the answer, and how far it moves the distribution.
+
+    `flips_within_floor`: the share of the flips that were decided by no more than the noise floor
+    of their item; NaN where none is known.
 
     `beyond_control`, for `regenerate` alone: its flip rate minus that of `control` on the same
     steps, with a bootstrap interval over items. What a model changes merely because it was
@@ -65,6 +79,7 @@ def _edit_row(branches: Iterable[tuple[Record, str, int | None]]) -> dict[str, A
     outcomes: list[bool] = []
     variations: list[float] = []
     drops: list[float] = []
+    close: list[bool] = []
     n_items = n_no_room = 0
     for record, edit, at in branches:
         here = slice(None) if at is None else slice(at, at + 1)
@@ -72,6 +87,7 @@ def _edit_row(branches: Iterable[tuple[Record, str, int | None]]) -> dict[str, A
         n_items += bool(made)
         n_no_room += no_room(record, edit)[here].count(True)
         outcomes += made
+        close += within_floor(record, flips(record, edit)[here], margins(record, edit)[here])
         variations += present(graded(record, edit, "tv")[here])
         drops += present(graded(record, edit, "log_odds")[here])
     if not outcomes:
@@ -81,6 +97,7 @@ def _edit_row(branches: Iterable[tuple[Record, str, int | None]]) -> dict[str, A
         "n_edits": len(outcomes),
         "n_no_room": n_no_room,
         **columns("flip_rate", stats.share(outcomes)),
+        "flips_within_floor": mean(close),
         "total_variation": mean(variations),
         "log_odds_drop": mean(drops),
     }

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.tables import stats
-from experiments.tables.outcomes import Record, of_probe
+from experiments.tables.outcomes import Record, of_probe, within_floor
 from experiments.tables.tidy import columns, mean, present, with_interval
 
 KNOCKED = ("knocked", "flips", "tv", "log_odds")
@@ -38,7 +38,8 @@ def knockout_table(records: Iterable[Record], seed: int, resamples: int) -> pd.D
     `flip_rate`, `tv` (total variation) and `log_odds` (drop, nats) are of the knockout,
     `removed_…` of the removal of the same steps. `agreement`: share of steps on which both
     change the answer, or neither does. `beyond_knockout`: `removed_flip_rate` minus
-    `flip_rate`, what removal claims and knockout does not bear out.
+    `flip_rate`, what removal claims and knockout does not bear out. `flips_within_floor`: share
+    of the flips by no more than their item's noise floor.
     """
     found = []
     for place, same in _groups(records):
@@ -47,8 +48,17 @@ def knockout_table(records: Iterable[Record], seed: int, resamples: int) -> pd.D
             row |= columns(
                 name, stats.mean_of_items([of(r) for r in same], seed=seed, resamples=resamples)
             )
+        for kind in ("", "removed_"):
+            row[f"{kind}flips_within_floor"] = mean(
+                [
+                    x
+                    for r in same
+                    for x in within_floor(r, r[f"{kind}flips"], r.get(f"{kind}margin"))
+                ]
+            )
         found.append(row)
     names = ["model", "task", *_GROUP, "n", "n_steps", *with_interval(*_SCORES)]
+    names += ["flips_within_floor", "removed_flips_within_floor"]
     return pd.DataFrame(found, columns=names)
 
 

@@ -7,7 +7,7 @@ value per counted step, or per shuffle. `task` is the dataset of a record.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from experiments.registry import API
@@ -70,6 +70,25 @@ def flips(record: Record, edit: str) -> list[bool | None]:
     if edit == "keep_only":
         found = [None if same is None else not same for same in found]
     return found
+
+
+def margins(record: Record, edit: str) -> list[float | None]:
+    """By how much each branch, or its baseline where that was closer, was decided, in nats."""
+    return list(record.get(f"{_ANSWERS[edit]}_margin") or [])
+
+
+def within_floor(
+    record: Record, flipped: Sequence[bool | None], of: Sequence[float | None] | None
+) -> list[bool]:
+    """Per flip, whether it was decided by no more than the noise floor of its record.
+
+    Flips of unknown margin are left out: those behind an API.
+    """
+    floor = record.get("noise_floor")
+    if floor is None or not of:
+        return []
+    pairs = zip(flipped, of, strict=True)
+    return [margin <= floor for flip, margin in pairs if flip and margin is not None]
 
 
 def graded(record: Record, edit: str, measure: str) -> list[float | None]:

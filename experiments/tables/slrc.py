@@ -24,7 +24,9 @@ from experiments.tables.outcomes import (
     flips,
     groups,
     has_tokens,
+    margins,
     measured,
+    within_floor,
 )
 from experiments.tables.tidy import columns, mean, present, with_interval
 
@@ -37,13 +39,19 @@ _PAIRS = [
 def slrc_table(
     records: Iterable[Record], *, seed: int = 0, resamples: int = stats.RESAMPLES
 ) -> pd.DataFrame:
-    """Necessity, sufficiency, order sensitivity, SLRC per group (SLRC paper, §4.1-4.2)."""
+    """Necessity, sufficiency, order sensitivity, SLRC per group (SLRC paper, §4.1-4.2).
+
+    `flips_within_floor`: of the `n_flips` of these three whose margin is known, the share decided
+    by no more than their item's noise floor (`probes.floor`); `noise_floor` is the median of the
+    items', in nats, `n_packs` the most packs that one item's arms fell into.
+    """
     rows = [
         dict(zip(GROUP, key, strict=True)) | _slrc_row(of_group, seed, resamples)
         for key, of_group in groups(records)
     ]
     measures = with_interval("accuracy", "necessity", "sufficiency", "order_sensitivity", "slrc")
     rest = ["redundancy_bound", "n_steps", "mean_steps", "n_unparsed", "execution"]
+    rest += ["n_packs", "noise_floor", "n_flips", "flips_within_floor"]
     return pd.DataFrame(rows, columns=[*GROUP, "n", *measures, *rest])
 
 
@@ -114,6 +122,13 @@ def _slrc_row(same: list[Record], seed: int, resamples: int) -> dict[str, Any]:
         resamples=resamples,
     )
     n_steps = sum(r["n_steps"] for r in same)
+    close = [
+        x
+        for r in same
+        for edit in ("remove", "keep_only", "shuffle")
+        for x in within_floor(r, flips(r, edit), margins(r, edit))
+    ]
+    floors = present(r.get("noise_floor") for r in same)
     return {
         "n": len(same),
         **columns("accuracy", accuracy),
@@ -126,6 +141,10 @@ def _slrc_row(same: list[Record], seed: int, resamples: int) -> dict[str, Any]:
         "mean_steps": n_steps / len(same),
         "n_unparsed": sum(r.get("n_unparsed") or 0 for r in same),
         "execution": "+".join(sorted({str(r["execution"]) for r in same})),
+        "n_packs": max(present(r.get("n_packs") for r in same), default=math.nan),
+        "noise_floor": float(np.median(floors)) if floors else math.nan,
+        "n_flips": len(close),
+        "flips_within_floor": mean(close),
     }
 
 

@@ -76,7 +76,10 @@ def test_every_effect_by_hand():
         ("exit_corrupted", 1): logs(a=0.3, b=0.6, c=0.1),
     }
     made = effects(found, 2, "b")
-    assert set(made) == set(STEP_MEASURES)
+    assert set(made) == {*STEP_MEASURES, "removed_margin", "corrupted_margin"}
+    # the closer of .6 against .3 and of .7 against .2, and of the same and a tie
+    assert made["removed_margin"][1] == pytest.approx(math.log(0.6 / 0.3), abs=1e-6)
+    assert made["corrupted_margin"] == [None, 0]
     assert made["graded_necessity"][0] == made["removed_tv"][0] == 0
     assert made["graded_necessity"][1] == pytest.approx(math.log(1.5 / 0.25), abs=1e-6)
     assert made["removed_tv"][1] == pytest.approx(0.4)
@@ -102,7 +105,7 @@ def test_branches_equal_to_the_baseline_move_nothing():
     same = logs(a=0.6, b=0.3, c=0.1)
     arms = ("removed", "corrupted", "exit", "exit_corrupted", "exit_context", "exit_both")
     made = effects({BASELINE: same} | {(kind, 0): same for kind in arms}, 1, "a")
-    assert {name: values for name, values in made.items() if values != [0]} == {}
+    assert {name: made[name] for name in STEP_MEASURES if made[name] != [0]} == {}
 
 
 def test_every_branch_is_what_a_question_of_its_own_gives():

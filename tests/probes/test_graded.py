@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probes.floor import BASELINE
 from probes.framing import Reply
 from probes.graded import log_distribution, log_odds_drop, top, total_variation
 from probes.readings import distributions, generated_outcomes, scored_outcomes
@@ -79,14 +80,40 @@ def test_distributions_over_different_answers_do_not_compare():
 
 
 def test_an_unparsed_answer_differs_from_every_answer():
-    replies = {k: Reply(a, (), ()) for k, a in {"same": "1", "other": "2", "none": None}.items()}
-    found = generated_outcomes(Reply("1", (), ()), replies)
-    assert {k: o.flips for k, o in found.items()} == {"same": False, "other": True, "none": True}
-    unparsed = generated_outcomes(Reply(None, (), ()), {"none": Reply(None, (), ())})
-    assert unparsed["none"].flips
+    answers = {"same": "1", "other": "2", "none": None}
+    arms = {("removed", i): Reply(a, (), ()) for i, a in enumerate(answers.values())}
+    found = generated_outcomes({BASELINE: Reply("1", (), ())} | arms)
+    assert [o.flips for o in found.values()] == [False, True, True]
+    unparsed = generated_outcomes(
+        {BASELINE: Reply(None, (), ()), ("removed", 0): arms["removed", 2]}
+    )
+    assert unparsed["removed", 0].flips
 
 
 def test_scored_outcomes_flip_by_argmax():
-    found = scored_outcomes(logs(a=0.6, b=0.4), {1: logs(a=0.55, b=0.45), 2: logs(a=0.4, b=0.6)})
+    arms = {("removed", 1): logs(a=0.55, b=0.45), ("removed", 2): logs(a=0.4, b=0.6)}
+    arms |= {BASELINE: logs(a=0.6, b=0.4)}
+    found = scored_outcomes(arms, dict.fromkeys(arms, 0))
     assert [(o.answer, o.flips) for o in found.values()] == [("a", False), ("b", True)]
-    assert found[1].tv == pytest.approx(0.05)
+    assert found["removed", 1].tv == pytest.approx(0.05)
+    assert found["removed", 1].margin == pytest.approx(math.log(0.55 / 0.45))
+    assert found["removed", 2].margin == pytest.approx(math.log(0.6 / 0.4))
+
+
+def test_every_arm_is_held_against_the_baseline_of_its_own_pack():
+    """In the second pack all answers are the other way round, the baseline's among them."""
+    first, second = logs(a=0.6, b=0.4), logs(a=0.3, b=0.7)
+    arms = {BASELINE: first, ("baseline", 1): second, ("removed", 0): first, ("removed", 1): second}
+    found = scored_outcomes(arms, {arm: arm[1] for arm in arms})
+    assert list(found) == [("removed", 0), ("removed", 1)]
+    assert [(o.flips, o.tv, o.log_odds) for o in found.values()] == [(False, 0, 0), (False, 0, 0)]
+    replies = {
+        ("baseline", 0): Reply("1", (), (), margin=2.0),
+        ("baseline", 1): Reply("2", (), (), margin=0.5, pack=1),
+        ("removed", 0): Reply("1", (), (), margin=0.25),
+        ("removed", 1): Reply("2", (), (), margin=1.0, pack=1),
+        ("alone", 0): Reply("1", (), (), margin=1.0, pack=1),
+    }
+    outcomes = generated_outcomes(replies)
+    assert [o.flips for o in outcomes.values()] == [False, False, True]
+    assert [o.margin for o in outcomes.values()] == [0.25, 0.5, 0.5]

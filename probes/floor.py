@@ -1,0 +1,89 @@
+"""The noise floor of an item: how far its baseline moves when nothing but the pack changes.
+
+A record has it beside what was measured, and beside each answer how narrowly it was decided. A
+flip by no more than the floor is kept and counted as all others, and told apart: in bfloat16 the
+next run, in packs of other shapes, may not show it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from probes.graded import log_distribution, total_variation
+
+if TYPE_CHECKING:
+    from interp.answer import Answered
+
+Arm = tuple[str, int]
+"""What was done to a trace, and its place in the record's list: ("removed", 0)."""
+BASELINE: Arm = ("baseline", 0)
+"""In pack p it is asked once more as ("baseline", p)."""
+T = TypeVar("T")
+_DIGITS = 6
+
+
+def baseline_of(found: Mapping[Arm, T], pack: int, baseline: Arm = BASELINE) -> T:
+    """What the baseline, or another arm that is repeated like it, was found to be in a pack."""
+    return found[baseline[0], pack]
+
+
+def without_baselines(found: Mapping[Arm, T]) -> dict[Arm, T]:
+    return {arm: of_arm for arm, of_arm in found.items() if arm[0] != BASELINE[0]}
+
+
+def noise(repeated: Answered, names: Sequence[str]) -> dict[str, Any]:
+    """What the repeats of an item's baseline differ by, as a record tells it.
+
+        n_packs             that the arms fell into; 1 in the loop, which has none
+        noise_floor         nats: the furthest that any lead of the baseline moved between its
+                            packs, and between them and the baseline by itself
+        baseline_moved      nats: the largest |Δ log-prob| of a label
+        baseline_moved_tv   total variation of the answers' distribution, the largest
+        baseline_redecided  whether any repeat would have answered in other words
+
+    Args:
+        repeated: the baseline, asked with `repeat`.
+        names: per label, the answer it stands for.
+    """
+    from interp.floor import floor
+
+    measured = floor(repeated)
+    moved_tv = None
+    if repeated.log_probs and repeated.alone is not None:
+        first, *others = (
+            log_distribution(r.log_probs, names, what="the baseline repeated")
+            for r in (*repeated.repeats, repeated.alone)
+        )
+        moved_tv = max(total_variation(first, other) for other in others)
+    return {
+        "n_packs": measured.packs,
+        "noise_floor": rounded(measured.lead),
+        "baseline_moved": rounded(measured.log_prob),
+        "baseline_moved_tv": rounded(moved_tv),
+        "baseline_redecided": measured.decision_moved,
+    }
+
+
+def added(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What several calls took, as one: counts add up, the noise is that of the noisiest."""
+    total: dict[str, Any] = {}
+    for name, first in costs[0].items():
+        values = [cost[name] for cost in costs if cost[name] is not None]
+        if isinstance(first, bool | float):
+            total[name] = max(values)
+        else:
+            total[name] = sum(values) if isinstance(first, int) else first
+    return total
+
+
+def narrower(*margins: float | None) -> float | None:
+    """The narrowest of some margins; None where any of them is unknown."""
+    known = [m for m in margins if m is not None]
+    return min(known) if len(known) == len(margins) else None
+
+
+def rounded(value: float | None) -> float | None:
+    """What a record can hold: None for what is not finite."""
+    return None if value is None or not math.isfinite(value) else round(value, _DIGITS)
