@@ -39,6 +39,29 @@ class Session(Protocol):
         ...
 
 
+class _WatchedMask(Tensor):
+    """A mask that tells when anything but attention computes with it.
+
+    An index that picks the keys of each query does: of a short text it picks all, and the mask
+    that attention is given is then the plain one.
+    """
+
+    _HANDED_ON = frozenset({"__get__", "__getitem__", "size", "dim", "to", "contiguous", "expand"})
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        watching = _watch.get()
+        if watching is not None and func.__name__ not in cls._HANDED_ON:
+            watching.mask_is_read = True
+        return super().__torch_function__(func, types, args, kwargs)
+
+    def plain(self) -> Tensor:
+        with torch._C.DisableTorchFunctionSubclass():
+            return self.as_subclass(Tensor)
+
+
 class Watch:
     """What one forward outside a session shows of every layer that calls the interface.
 
@@ -52,6 +75,9 @@ class Watch:
         """layer -> the module that attends."""
         self.reaches: dict[int, Reach | None] = {}
         """layer -> its reach; None where that is not one `interp.masks` knows."""
+        self.calls = 0
+        self.mask_is_read = False
+        """Whether a layer computes with the mask before attention does."""
         self._marked: list[tuple[Tensor, Reach | None]] = []
 
     def mask(self, make: Callable[..., Tensor], options: dict[str, Any]) -> Tensor:
@@ -66,7 +92,7 @@ class Watch:
         skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
         made = make(**options | skips | {"mask_function": rule, "use_vmap": False})
         self._marked.append((made.cpu(), reach))
-        return made
+        return made.as_subclass(_WatchedMask)
 
     @staticmethod
     def _pattern(number: int, _: Tensor, __: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -74,7 +100,11 @@ class Watch:
         return (key == query) | ((torch.as_tensor(number) >> key) % 2 == 1)
 
     def saw(self, module: nn.Module, mask: Tensor | None) -> None:
-        layer = int(module.layer_idx)  # pyright: ignore
+        layer = getattr(module, "layer_idx", None)
+        if layer is None:
+            # not a layer of the decoder, or not one whose keys could be cached
+            return
+        self.calls += 1
         self.modules[layer] = module
         if mask is None:
             # without a mask the kernels ask the module
@@ -118,18 +148,28 @@ def take_over(hf: PreTrainedModel) -> None:
         hf.set_attn_implementation(register(kernel_name))
 
 
-@contextmanager
-def plain(hf: PreTrainedModel) -> Iterator[None]:
-    """`hf` as transformers runs it: with no function of ours, for attention or for masks."""
+def hand_back(hf: PreTrainedModel) -> bool:
+    """Set transformers' own implementation again; whether ours was set.
+
+    Some families ask for their implementation by name (DeepSeek-V3.2 attends to what its index
+    picks under "sdpa" and "eager" alone), so a model that is never packed runs under its own.
+    """
     name = str(hf.config._attn_implementation)
     ours = name.startswith(_PREFIX)
     if ours:
         hf.set_attn_implementation(name.removeprefix(_PREFIX))
+    return ours
+
+
+@contextmanager
+def plain(hf: PreTrainedModel) -> Iterator[None]:
+    """`hf` as transformers runs it: with no function of ours, for attention or for masks."""
+    ours = hand_back(hf)
     try:
         yield
     finally:
         if ours:
-            hf.set_attn_implementation(name)
+            take_over(hf)
 
 
 def register(base: str) -> str:
@@ -148,6 +188,8 @@ def register(base: str) -> str:
         ) -> tuple[Tensor, Tensor | None]:
             active, watching = _session.get(), _watch.get()
             if watching is not None:
+                if isinstance(attention_mask, _WatchedMask):
+                    attention_mask = attention_mask.plain()
                 watching.saw(module, attention_mask)
             if active is None:
                 return kernel(module)(module, query, key, value, attention_mask, **kwargs)

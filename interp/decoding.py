@@ -101,13 +101,10 @@ class Decode:
             # (B, 1 or H, 1, P): here every sequence is a query of its own
             mask = without(seen, cuts, columns - self._pad, own, query.shape[1])
             mask = mask[0].transpose(0, 1)[:, :, None].to(query.device)
-            self._masks[name] = (
-                None
-                if bool(mask.all())
-                else as_additive(mask, query.dtype)
-                if is_eager(module)
-                else mask
-            )
+            if is_eager(module):
+                self._masks[name] = as_additive(mask, query.dtype)
+            else:
+                self._masks[name] = None if bool(mask.all()) else mask
         return self._masks[name]
 
     def _cuts_in(self, layer: int) -> list[Cut]:

@@ -113,17 +113,24 @@ def _forward(
     model: Model, read: attention.Session, tokens: Tensor, positions: Tensor, keep: Tensor
 ) -> Tensor:
     """(T,) tokens at their positions to (A, V) logits at the kept indices."""
-    # a list and no tensor: accelerate would move that to the device of the first layer, and the
-    # states it is an index into are on that of the last
-    at: Any = keep.tolist() or [0]
     with attention.session(read):
-        logits = model.hf(
+        logits = _logits_at(
+            model,
+            keep.tolist() or [0],
             input_ids=tokens[None].to(model.device),
             position_ids=positions[None].to(model.device),
-            use_cache=False,
-            logits_to_keep=at,
-        ).logits[0]
+        )
     return logits[: keep.numel()]
+
+
+def _logits_at(model: Model, at: list[int], **inputs: Tensor) -> Tensor:
+    """(A, V) logits at these places of a (1, T) batch."""
+    if not model.structure.keeps_logits:
+        return model.hf(**inputs, use_cache=False).logits[0][at]
+    # a list and no tensor: accelerate would move that to the device of the first layer, and the
+    # states it is an index into are on that of the last
+    keep: Any = at
+    return model.hf(**inputs, use_cache=False, logits_to_keep=keep).logits[0]
 
 
 def greedy(logits: Tensor) -> Tensor:
@@ -280,11 +287,8 @@ def one_by_one(
             hooks.residuals(model, at if on_residuals else []) as residuals,
             hooks.outputs(model, at, sites) as outputs,
         ):
-            logits = model.hf(
-                input_ids=torch.tensor([list(ids)], device=model.device),
-                use_cache=False,
-                logits_to_keep=at if unembed else at[:1],  # a list: see `_forward`
-            ).logits[0]
+            tokens = torch.tensor([list(ids)], device=model.device)
+            logits = _logits_at(model, at if unembed else at[:1], input_ids=tokens)
         if on_residuals and at:
             on_residuals(i, torch.stack(residuals, dim=1))
         if on_outputs and at:

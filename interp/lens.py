@@ -57,13 +57,15 @@ _PLAIN = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 def _after(model: Model, logits: Tensor) -> Tensor:
     """What the model itself does to logits after the unembedding."""
     config = model.hf.config.get_text_config()
-    scale = getattr(config, "logit_scale", None)
-    if scale is not None:
-        logits = logits * scale
+    for name in ("logit_scale", "lm_head_multiplier"):
+        scale = getattr(config, name, None)
+        if scale is not None:
+            logits = logits * scale
     divide = getattr(config, "logits_scaling", None)
     if divide is not None:
         logits = logits / divide
-    cap = getattr(config, "final_logit_softcapping", None)
-    if cap is not None:
-        logits = torch.tanh(logits / cap) * cap
+    for name in ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap"):
+        cap = getattr(config, name, None)
+        if cap is not None:
+            logits = torch.tanh(logits / cap) * cap
     return logits

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+import transformers
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -23,7 +24,7 @@ from interp.language import Language
 from interp.memory import is_out_of_memory
 from interp.model import Model
 from interp.placement import devices_of, is_offloaded
-from interp.structure import Structure, probe
+from interp.structure import Structure, looks_ahead, probe
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 _STRATEGIES = ("auto", "balanced", "balanced_low_0", "sequential")
@@ -66,6 +67,11 @@ def load(
     with _reading(name, where):
         config = AutoConfig.from_pretrained(
             where, revision=source.revision, trust_remote_code=trust_remote_code
+        )
+    if type(config) not in AutoModelForCausalLM._model_mapping and not hasattr(config, "auto_map"):
+        raise UserError(
+            f"model {name!r}: transformers {transformers.__version__} has no causal language model "
+            f"of the family {config.model_type!r}; choose a model that continues text"
         )
     options: dict[str, Any] = {
         "dtype": _dtype(dtype, at),
@@ -175,8 +181,8 @@ def wrap(
 ) -> Model:
     """A `Model` over a transformers model that is already in memory.
 
-    Where its attention goes through transformers' interface, faithscope's implementation is set
-    over the kernel that it runs under, and hands every call to that kernel outside packed runs.
+    Where a packed forest serves it, faithscope's attention implementation is set over the kernel
+    that it runs under, and hands every call to that kernel outside packed runs.
     """
     attention.take_over(hf)
     hf.eval().requires_grad_(False)
@@ -186,9 +192,20 @@ def wrap(
             f"{name}: the tokenizer has {len(tokenizer)} tokens but the model embeds {size}; "
             "the two do not belong together"
         )
-    remedy = "; report the architecture"
+    remedy = (
+        f" ({type(hf).__name__}, transformers {transformers.__version__}, on token ids alone); "
+        "complete its config.json, or take another model"
+    )
     if len(devices_of(hf)) > 1 or is_offloaded(hf):
         remedy += ", or load it on one device (device_map: null)"
+    with _in_one_line(name, "run", remedy):
+        ahead = looks_ahead(hf)
+    if ahead:
+        raise UserError(
+            f"{name}: {type(hf).__name__} looks ahead as it is configured: later tokens change "
+            "the logits of earlier ones, so it is no causal language model; set is_decoder: true "
+            "in the config.json of an encoder, or take another model"
+        )
     with _in_one_line(name, "run", remedy):
         structure = probe(hf)
     model = Model(
@@ -203,6 +220,8 @@ def wrap(
     )
     if model.device.type != "cpu":
         model.chunk, model.token_budget = 16_384, 131_072
+    if not model.supports_tree:
+        attention.hand_back(hf)
     if verify_model:
         with _in_one_line(name, "run", remedy):
             model.checks = verify.verify(model)
@@ -211,14 +230,22 @@ def wrap(
 
 def _tree_reason(hf: PreTrainedModel, structure: Structure) -> str | None:
     config = hf.config.get_text_config()
+    if structure.attention_calls > structure.attention_layers:
+        return (
+            f"{config.model_type} calls attention {structure.attention_calls} times in "
+            f"{structure.attention_layers} layers"
+        )
     if structure.attention_layers < structure.n_layers:
         missing = structure.n_layers - structure.attention_layers
         return (
             f"{missing} of {structure.n_layers} layers of {config.model_type} do not go through "
-            "transformers' attention interface (linear attention, or an older implementation)"
+            "transformers' attention interface (recurrent, linear or convolutional layers, or an "
+            "older implementation)"
         )
     if getattr(config, "attn_temperature_tuning", False):
         return f"{config.model_type} scales queries by their place in a forward, not by position"
+    if structure.mask_is_read:
+        return f"{config.model_type} chooses keys by an index of its own, within the attention mask"
     if other := [n for n, reach in structure.reaches.items() if reach is None]:
         return (
             f"the attention mask of {len(other)} layers of {config.model_type} (first: {other[0]}) "

@@ -54,7 +54,11 @@ def reach_of(rule: Callable[..., Tensor], size: int | None) -> Reach | None:
     at = torch.tensor(sorted({m * step + d for m in range(4) for d in range(-3, 4)} - {-3, -2, -1}))
     query, key = at[:, None], at[None]
     zero = torch.zeros((), dtype=torch.long)
-    seen = rule(zero, zero, query, key).broadcast_to(len(at), len(at))
+    try:
+        seen = rule(zero, zero, query, key).broadcast_to(len(at), len(at))
+    except IndexError:
+        # it looks positions up in a table of the text at hand
+        return None
     kinds = (EVERYTHING, Reach(window=size), Reach(chunk=size)) if size else (EVERYTHING,)
     return next((r for r in kinds if torch.equal(seen.cpu(), r.sees(query, key))), None)
 

@@ -116,7 +116,8 @@ class Prefill:
         n, p = q.shape[2], k.shape[2]
         reach = self._reach(module, p)
         cuts = self._cuts_in(module, run)
-        if not cuts and reach == EVERYTHING and (n == 1 or (n == p and not is_eager(module))):
+        # an eager attention is always given a mask: some families add it unseen
+        if not cuts and reach == EVERYTHING and n in (1, p) and not is_eager(module):
             return kernel(module)(module, q, k, v, None, **kwargs)[0]
         name = (run.start, *(c.knockout for c in cuts)) if cuts else ()
 
@@ -226,11 +227,9 @@ class Prefill:
         reach = self._reach(module, p)
         layer = int(module.layer_idx)  # pyright: ignore
         cuts = [c for c in cuts_of(self.forest, np.array([node])) if c.knockout.cuts_in(layer)]
-        mask = None
-        if cuts or reach != EVERYTHING:
-            free = causal_mask(1, p, reach, torch.device("cpu"))
-            seen = without(free, cuts, torch.arange(p), torch.tensor([p - 1]), q.shape[1])
-            mask = as_additive(seen.to(q.device), q.dtype)
+        free = causal_mask(1, p, reach, torch.device("cpu"))
+        seen = without(free, cuts, torch.arange(p), torch.tensor([p - 1]), q.shape[1])
+        mask = as_additive(seen.to(q.device), q.dtype)
         weights = eager(module)(module, q, k, v, mask, **kwargs)[1]
         assert weights is not None
         return weights[0, :, 0].float()

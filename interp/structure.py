@@ -1,15 +1,16 @@
 """Where a model keeps its layers, final norm and unembedding: probed, not looked up.
 
-One short forward with hooks shows which module's output the unembedding reads (the final
-norm) and which list of modules feeds that norm (the layers).
+One short forward with hooks shows which modules' outputs lead to what the unembedding reads (the
+final norm) and which list of modules feeds them (the layers). Where none does, the model can be
+asked all the same.
 """
 
 from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -21,28 +22,74 @@ from interp.errors import UserError
 from interp.masks import Reach
 from interp.placement import device_of
 
+_TOKENS = 12
+
 
 @dataclass(frozen=True)
-class Structure:
-    """The parts of a decoder that reading and writing need."""
+class Stream:
+    """Where the residual stream of a decoder goes: through its layers, a norm, the unembedding."""
 
     layers: nn.ModuleList
     final_norm: nn.Module
+    """What stands between the last layer and the unembedding; an identity where nothing does."""
     unembedding: nn.Module
-    attention_layers: int
-    """How many layers call transformers' attention interface; fewer than `n_layers`
-    means that the packed forest cannot serve the model."""
-    reaches: Mapping[int, Reach | None]
-    """Which earlier positions each of these layers sees; None where the packed forest has no
-    such mask."""
-    takes_positions: bool
     attentions: tuple[nn.Module | None, ...]
     """Per layer, its child that holds the attention; None where none could be told."""
     mlps: tuple[nn.Module | None, ...]
 
+
+@dataclass(frozen=True)
+class Structure:
+    """What of a model's insides could be told.
+
+    `layers`, `final_norm`, `unembedding` and `part` raise a `UserError` where its residual stream
+    is `unknown`: such a model can be asked, but not looked into.
+    """
+
+    family: str
+    """The model's class."""
+    n_layers: int
+    stream: Stream | None
+    unknown: str | None
+    """Why there is no stream to read, patch or put through a lens; None where there is."""
+    attention_layers: int
+    """How many layers call transformers' attention interface; fewer than `n_layers`
+    means that the packed forest cannot serve the model."""
+    attention_calls: int
+    """How often they call it in one forward."""
+    reaches: Mapping[int, Reach | None]
+    """Which earlier positions each of these layers sees; None where the packed forest has no
+    such mask."""
+    mask_is_read: bool
+    """Whether a layer computes with the attention mask before attention does."""
+    takes_positions: bool
+    keeps_logits: bool
+    """Whether its forward makes logits of chosen positions alone."""
+
+    def without_stream(self, reason: str) -> Structure:
+        """The same model, where its stream turned out not to lead to its logits."""
+        return replace(self, stream=None, unknown=reason)
+
     @property
-    def n_layers(self) -> int:
-        return len(self.layers)
+    def layers(self) -> nn.ModuleList:
+        return self._known.layers
+
+    @property
+    def final_norm(self) -> nn.Module:
+        return self._known.final_norm
+
+    @property
+    def unembedding(self) -> nn.Module:
+        return self._known.unembedding
+
+    @property
+    def _known(self) -> Stream:
+        if self.stream is None:
+            raise UserError(
+                f"{self.family}: no residual stream, patch or lens of this model: {self.unknown}; "
+                "it can be asked, scored and continued, and measures of behaviour hold"
+            )
+        return self.stream
 
     def part(self, site: Site, layer: int) -> nn.Module:
         """The module whose output is a site of a layer.
@@ -50,11 +97,12 @@ class Structure:
         Raises:
             UserError: the layer has no such part that probing could tell.
         """
-        of_site = {"residual": self.layers, "attention": self.attentions, "mlp": self.mlps}
+        known = self._known
+        of_site = {"residual": known.layers, "attention": known.attentions, "mlp": known.mlps}
         found = of_site[site][layer]
         if found is None:
             raise UserError(
-                f"{type(self.layers[layer]).__name__}: which part of layer {layer} is its {site} "
+                f"{type(known.layers[layer]).__name__}: which part of layer {layer} is its {site} "
                 "cannot be told: its attention does not go through transformers' interface, or it "
                 "has more than two parts; use the residual stream"
             )
@@ -66,21 +114,16 @@ def probe(hf: nn.Module) -> Structure:
     """Find the parts of `hf`, a transformers causal language model.
 
     Raises:
-        UserError: the model has no unembedding, or no list of layers feeds it.
+        UserError: it gives no logits.
     """
-    unembedding = hf.get_output_embeddings()  # pyright: ignore
-    if unembedding is None:
-        raise UserError(
-            f"{type(hf).__name__} has no output embeddings; faithscope needs a causal language "
-            "model (load it with AutoModelForCausalLM)"
-        )
     depth = hf.config.get_text_config().num_hidden_layers  # pyright: ignore
+    unembedding = hf.get_output_embeddings()  # pyright: ignore
     lists = [m for m in hf.modules() if isinstance(m, nn.ModuleList) and len(m) == depth]
     outputs: list[tuple[nn.Module, Tensor, Tensor]] = []
     read: list[Tensor] = []
 
     def record(module: nn.Module, args: tuple, out: Any) -> None:
-        first = out[0] if isinstance(out, tuple) else out
+        first = out[0] if isinstance(out, tuple | list) else out
         if args and isinstance(args[0], Tensor) and isinstance(first, Tensor):
             outputs.append((module, args[0], first))
 
@@ -94,39 +137,89 @@ def probe(hf: nn.Module) -> Structure:
     last: dict[int, Tensor] = {}
 
     def keep(module: nn.Module, args: tuple, out: Any) -> None:
-        last[id(module)] = out[0] if isinstance(out, tuple) else out
+        last[id(module)] = out[0] if isinstance(out, tuple | list) else out
 
     hooks += [m.register_forward_hook(keep) for m in tops]
-    hooks.append(unembedding.register_forward_pre_hook(lambda _, args: read.append(args[0])))
+    if unembedding is not None:
+        hooks.append(unembedding.register_forward_pre_hook(lambda _, args: read.append(args[0])))
     device = device_of(hf.get_input_embeddings())  # pyright: ignore
     try:
         with attention.watch() as watched:
-            hf(input_ids=torch.arange(1, 13, device=device)[None], use_cache=False)
+            out = hf(input_ids=torch.arange(1, 1 + _TOKENS, device=device)[None], use_cache=False)
     finally:
         for hook in hooks:
             hook.remove()
-    final = [
-        (m, x) for m, x, y in outputs if y.shape[-1] == read[0].shape[-1] and _equal(y, read[0])
-    ]
-    for norm, into in reversed(final):
-        for layers in lists:
-            end = last.get(id(layers[-1]))
-            if end is not None and _equal(end, into):
-                parts = [_parts(layer, set(watched.modules.values())) for layer in layers]
-                return Structure(
-                    layers=layers,
-                    final_norm=norm,
-                    unembedding=unembedding,
-                    attention_layers=len(watched.modules),
-                    reaches=watched.reaches,
-                    takes_positions="position_ids" in inspect.signature(hf.forward).parameters,
-                    attentions=tuple(one for one, _ in parts),
-                    mlps=tuple(other for _, other in parts),
-                )
-    raise UserError(
-        f"{type(hf).__name__}: found no list of {depth} layers whose output goes through a norm "
-        "into the unembedding; this architecture needs an adapter in interp/structure.py"
+    if getattr(out, "logits", None) is None:
+        raise UserError(
+            f"{type(hf).__name__} gives no logits; faithscope needs a causal language model (load "
+            "it with AutoModelForCausalLM)"
+        )
+    parameters = inspect.signature(hf.forward).parameters
+    attending = set(watched.modules.values())
+    stream = None
+    unknown = (
+        f"no list of {depth} layers was found whose output goes through a norm into the unembedding"
     )
+    for layers in lists:
+        end = last.get(id(layers[-1]))
+        if unembedding is None or end is None or not read:
+            continue
+        between = _way(end, read[0], outputs)
+        if between is not None and end.shape[:-1] != (1, _TOKENS):
+            unknown = "its layers carry several streams beside each other"
+        elif between is not None:
+            parts = [_parts(layer, attending) for layer in layers]
+            stream = Stream(
+                layers=layers,
+                final_norm=between[0] if len(between) == 1 else nn.Sequential(*between),
+                unembedding=unembedding,
+                attentions=tuple(one for one, _ in parts),
+                mlps=tuple(other for _, other in parts),
+            )
+    return Structure(
+        family=type(hf).__name__,
+        n_layers=depth if stream is None else len(stream.layers),
+        stream=stream,
+        unknown=unknown if stream is None else None,
+        attention_layers=len(watched.modules),
+        attention_calls=watched.calls,
+        reaches=watched.reaches,
+        mask_is_read=watched.mask_is_read,
+        takes_positions="position_ids" in parameters,
+        keeps_logits="logits_to_keep" in parameters,
+    )
+
+
+@torch.inference_mode()
+def looks_ahead(hf: nn.Module) -> bool:
+    """Whether the logits of the first half of a text depend on its second half."""
+    device = device_of(hf.get_input_embeddings())  # pyright: ignore
+    text = torch.arange(1, 25, device=device)
+    other = torch.cat([text[:12], text[12:].flip(0)])
+    first, second = (
+        hf(input_ids=ids[None], use_cache=False).logits[0, :12].float() for ids in (text, other)
+    )
+    # rows of a batch that share a kernel call round alike; experts' batches differ in their sizes
+    noise = torch.finfo(hf.dtype).eps ** 0.5  # pyright: ignore
+    return bool((first - second).abs().max() > noise * first.std())
+
+
+def _way(
+    start: Tensor, end: Tensor, outputs: Sequence[tuple[nn.Module, Tensor, Tensor]]
+) -> list[nn.Module] | None:
+    """The modules that lead from one tensor to another, in order; None if none do.
+
+    Of a module and the parts it is made of, the whole is taken: it is done last.
+    """
+    if _equal(start, end):
+        return []
+    for i in reversed(range(len(outputs))):
+        module, into, out = outputs[i]
+        if _equal(out, end) and not _equal(into, out):
+            before = _way(start, into, outputs[:i])
+            if before is not None:
+                return [*before, module]
+    return None
 
 
 def _parts(layer: nn.Module, attending: set[nn.Module]) -> tuple[nn.Module | None, ...]:
@@ -144,4 +237,4 @@ def _holds_matrices(module: nn.Module) -> bool:
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:
-    return a.shape == b.shape and torch.equal(a.to(b.device), b)
+    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a.to(b.device), b)

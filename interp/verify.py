@@ -1,7 +1,8 @@
 """Checks at load: the model does what every measurement takes for granted.
 
-Each check compares two ways to the same number. A failure stops the load, with the
-numbers, because what is measured on such a model would be wrong without a sign.
+Each check compares two ways to the same number. Where the packed forest or the lens fails, the
+model is served without it and says so, with the numbers; any other failure stops the load, because
+what is measured on such a model would be wrong without a sign.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from interp import attention
 from interp.errors import UserError
 from interp.forest import Branch
 
@@ -21,16 +23,34 @@ _TOLERANCE = {"float32": 2e-3, "float64": 1e-6, "float16": 0.25, "bfloat16": 1.0
 """Largest |Δlogit| that regrouping may cause, by dtype: kernels round differently."""
 
 
+class _Differs(Exception):
+    """Two ways to the same number gave two numbers."""
+
+
 def verify(model: Model) -> tuple[str, ...]:
     """Run every check that applies; one line each.
 
+    What fails is turned off: the packed forest (`model.tree_reason`), or all that reads the
+    residual stream (`model.structure.unknown`).
+
     Raises:
-        UserError: a check failed; names the check, the numbers and what to do.
+        UserError: the model itself fails; names the check, the numbers and what to do.
     """
-    checks = [_edit_changes_output(model), _lens_is_output(model)]
+    checks = [_edit_changes_output(model)]
+    if model.structure.unknown is None:
+        try:
+            checks.append(_lens_is_output(model))
+        except _Differs as failure:
+            model.structure = model.structure.without_stream(str(failure))
+    if model.structure.unknown is not None:
+        checks.append(f"residual streams and lens off: {model.structure.unknown}")
     if model.supports_tree:
-        checks += [_rows_sum_to_one(model), _forest_is_loop(model)]
-    else:
+        try:
+            checks += [_rows_sum_to_one(model), _forest_is_loop(model)]
+        except _Differs as failure:
+            model.tree_reason = str(failure)
+            attention.hand_back(model.hf)
+    if not model.supports_tree:
         checks.append(f"packed forest off: {model.tree_reason}")
     return tuple(checks)
 
@@ -76,7 +96,7 @@ def _lens_is_output(model: Model) -> str:
     finally:
         hook.remove()
     gap = float((model.lens(found[0][0, -1:]).cpu() - logits.cpu()).abs().max())
-    _demand(model, "the last layer's lens equals the logits", gap)
+    _demand(model, "the last layer's lens is not the logits", gap)
     return f"the last layer's lens equals the logits (max |Δ| {gap:.2g})"
 
 
@@ -87,9 +107,8 @@ def _rows_sum_to_one(model: Model) -> str:
     sinks = any("sink" in n for n, _ in model.hf.named_parameters())
     gap = float((total - 1).clamp(min=0).max() if sinks else (total - 1).abs().max())
     if gap > 0.02 or float(rows.min()) < 0:
-        raise UserError(
-            f"{model.name}: attention rows sum to {float(total.min()):.3f}..{total.max():.3f}"
-            ", not to 1; this attention implementation is not understood"
+        raise _Differs(
+            f"its attention rows sum to {float(total.min()):.3f}..{total.max():.3f}, not to 1"
         )
     return f"attention rows sum to one{' with their sink' if sinks else ''} (within {gap:.2g})"
 
@@ -105,14 +124,11 @@ def _forest_is_loop(model: Model) -> str:
         float((p.logits - q.logits.to(p.logits.device)).abs().max())
         for p, q in zip(packed, loop, strict=True)
     )
-    _demand(model, "the packed forest equals one-by-one runs", gap)
+    _demand(model, "the packed forest is not what one-by-one runs are", gap)
     return f"the packed forest equals one-by-one runs (max |Δlogit| {gap:.2g})"
 
 
 def _demand(model: Model, what: str, gap: float) -> None:
     allowed = _TOLERANCE.get(model.dtype, 1.0)
     if not gap <= allowed:
-        raise UserError(
-            f"{model.name}: {what}: failed, max |Δ| {gap:.3g} > {allowed:.3g} in {model.dtype}; "
-            "report the architecture, or run it with verify off at your own risk"
-        )
+        raise _Differs(f"{what} (max |Δ| {gap:.3g} > {allowed:.3g} in {model.dtype})")

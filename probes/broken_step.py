@@ -135,7 +135,7 @@ def broken_step(
             _surprisals(model, traces, found, cost, settings)
         if set(settings.signals) & set(ANSWERS) and chain.answer is not None:
             _answers(model, traces, asking, found, cost, settings)
-        if FLOW in settings.signals:
+        if FLOW in settings.signals and model.structure.unknown is None:
             _flow(model, traces, asking, found, cost, settings, layer)
     except FloatingPointError as error:
         raise FloatingPointError(f"item {chain.item!r}, broken_step: {error}") from error

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from interventions import Trace
 from probes.framing import Asking, prefix_ids
-from probes.record import Record, record
+from probes.record import NO_STREAM, Record, record
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,6 +58,8 @@ def flow(model: Model, trace: Trace, asking: Asking, settings: FlowSettings) -> 
         ValueError: a trace without reasoning.
         FloatingPointError: a state is zero or not finite, naming the item.
     """
+    if model.structure.unknown is not None:
+        return [record(trace, "flow", "", None, excluded=NO_STREAM)]
     branch = flow_branch(model, trace, asking)
     ran = model.run([branch], residuals=True, logits=False, execution=settings.execution)
     (read,) = ran.branches

@@ -29,7 +29,7 @@ import numpy as np
 
 from interventions import Trace
 from probes.framing import Asking, prefix_ids
-from probes.record import Record, record
+from probes.record import NO_STREAM, Record, record
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -69,6 +69,8 @@ def linear_probe(
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from interp.forest import Branch
 
+    if model.structure.unknown is not None:
+        return [record(trace, "linear_probe", "", None, excluded=NO_STREAM)]
     steps = trace.counted_steps
     if not steps:
         raise ValueError(

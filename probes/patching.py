@@ -102,10 +102,11 @@ def patching(
     """
     if len(answers_of(asking)) < 2:
         return [record(trace, "patching", "", settings.seed, excluded=FEWER_LABELS)]
-    parts = model.structure
-    known = {"residual": True} | {
-        "attention": None not in parts.attentions,
-        "mlp": None not in parts.mlps,
+    parts = model.structure.stream
+    known = {
+        "residual": parts is not None,
+        "attention": parts is not None and None not in parts.attentions,
+        "mlp": parts is not None and None not in parts.mlps,
     }
     sites: list[Site] = [s for s in settings.sites if known[s]]
     if not sites:

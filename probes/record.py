@@ -16,6 +16,9 @@ layer, head or token) stands under `ARRAYS` and is kept beside the records."""
 
 ARRAYS = "arrays"
 
+NO_STREAM = "no_residual_stream"
+"""Why a model whose layers, norm and unembedding could not be told is left out."""
+
 _SCALARS = (str, int, float, bool, type(None))
 
 

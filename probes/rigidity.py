@@ -18,7 +18,7 @@ import numpy as np
 
 from interventions import Trace
 from probes.framing import Asking, prefix_ids
-from probes.record import Record, record
+from probes.record import NO_STREAM, Record, record
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -78,6 +78,8 @@ def rigidity(
     from interp.forest import Branch
     from interp.tuned_lens import load_tuned_lens
 
+    if model.structure.unknown is not None:
+        return [record(trace, "rigidity", "", None, excluded=NO_STREAM)]
     ids = prefix_ids(model, asking, trace)
     ran = model.run([Branch(ids)], residuals=True, execution=settings.execution)
     (read,) = ran.branches

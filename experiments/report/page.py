@@ -225,6 +225,7 @@ REASONS = {
     "no_attention_rows": "model gives no attention rows",
     "no_attention_knockout": "model's attention cannot be cut",
     "no_aligned_corruption": "no step can be corrupted at equal length",
+    "no_residual_stream": "model's layers and norm cannot be told",
     "no_patching_site": "model's parts cannot be told",
     "steps_have_one_order": "steps have one order only",
     "too_few_items": "too few items of classes that recur",

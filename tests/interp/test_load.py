@@ -1,6 +1,7 @@
 """Loading, the checks at load, and the text of tokens."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -84,13 +85,16 @@ def test_cut_attention_is_noticed():
         verify.verify(model)
 
 
-def test_a_lens_over_another_norm_is_noticed():
+def test_a_lens_over_another_norm_is_turned_off_and_says_so():
     model = tiny("llama")
-    wrong = nn.Identity()
-    wrong.weight = nn.Parameter(torch.ones(1))
-    object.__setattr__(model.structure, "final_norm", wrong)
-    with pytest.raises(UserError, match="last layer's lens"):
-        verify.verify(model)
+    assert model.structure.stream is not None
+    wrong = replace(model.structure.stream, final_norm=nn.Identity())
+    model.structure = replace(model.structure, stream=wrong)
+    checks = verify.verify(model)
+    assert "residual streams and lens off: the last layer's lens is not the logits" in checks[1]
+    with pytest.raises(UserError, match="no residual stream, patch or lens of this model"):
+        model.lens(torch.zeros(1, 64))
+    assert model.supports_tree
 
 
 def test_structure_is_probed(tree_model: Model):
@@ -118,7 +122,8 @@ def test_parts_whose_weights_are_buffers_are_found() -> None:
             for name, linear in list(child.named_children()):
                 if isinstance(linear, nn.Linear):
                     setattr(child, name, _Packed(linear))
-    parts = probe(model.hf)
+    parts = probe(model.hf).stream
+    assert parts is not None
     assert list(parts.attentions) == [layer.self_attn for layer in parts.layers]
     assert list(parts.mlps) == [layer.mlp for layer in parts.layers]
 
