@@ -169,7 +169,7 @@ def test_a_failed_item_is_listed_and_does_not_stop_the_others(
     out, err = capsys.readouterr()
     assert out == f"{tmp_path / 't'}\n"
     (line,) = [x for x in err.splitlines() if x.startswith(f"failed: {model} ")]
-    assert "trace: UserError: " in line
+    assert "trace: NoRoom: " in line
     assert "does not fit its 512 positions" in line
     (failure,) = read_failures(tmp_path / "t")
     assert failure.stage == "trace"
