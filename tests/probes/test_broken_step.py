@@ -94,16 +94,28 @@ def test_the_answers_log_prob_is_that_of_single_forwards(condition: Condition) -
     both, _ = traces(model)
     trace = both[condition]
     found = by_condition(model)[condition]
-    label, digits = model.encode(" 4"), [model.encode(d)[0] for d in DIGITS]
+    label = model.encode(" 4")
+    digits, operators, separators = (
+        [model.encode(character)[0] for character in characters]
+        for characters in (DIGITS, "+=", ",./")
+    )
+
+    def probabilities(ids: list[int]) -> torch.Tensor:
+        with torch.inference_mode():
+            return torch.softmax(model.hf(torch.tensor([ids])).logits[0].double(), -1)
 
     def per_token(kept: list[int]) -> float:
         given = [i for k in kept for i in trace.step_ids(trace.steps[k])]
         prefix = [*trace.prompt_ids, *given, *model.encode("The final answer is")]
-        with torch.inference_mode():
-            logits = model.hf(torch.tensor([[*prefix, *label]])).logits[0].double()
-        p = torch.softmax(logits, -1)
+        p = probabilities([*prefix, *label])
         total = sum(float(p[len(prefix) - 1 + k, t].log()) for k, t in enumerate(label))
-        return (total + float((1 - p[-1, digits].sum()).log())) / len(label)
+        # the tokens are single bytes: "4" goes on with a digit or an operator, or with a
+        # separator that a digit follows
+        longer = p[-1, digits + operators].sum()
+        for separator in separators:
+            then = probabilities([*prefix, *label, separator])[-1, digits].sum()
+            longer = longer + p[-1, separator] * then
+        return (total + float((1 - longer).log())) / len(label)
 
     body = range(len(CHAIN.steps) - 1)
     after = [per_token(list(range(k))) for k in range(len(CHAIN.steps))]
