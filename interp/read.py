@@ -225,19 +225,29 @@ def choose_execution(
 
 
 def _length_dependent_rope(config: Any, longest: int) -> str | None:
-    """LongRoPE and dynamic RoPE rescale every position once a batch is long enough."""
-    text = config.get_text_config()
-    rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
-    for entry in [rope, *(v for v in rope.values() if isinstance(v, dict))]:
-        kind = entry.get("rope_type", entry.get("type"))
-        if kind not in ("longrope", "dynamic"):
-            continue
-        original = entry.get("original_max_position_embeddings") or getattr(
-            text, "original_max_position_embeddings", text.max_position_embeddings
-        )
+    for kind, original in length_dependent_ropes(config):
         if longest > original:
             return (
                 f"{kind} RoPE depends on the longest sequence of a pack "
                 f"({longest} > {original} positions)"
             )
     return None
+
+
+def length_dependent_ropes(config: Any) -> list[tuple[str, int]]:
+    """LongRoPE and dynamic RoPE, which rescale every position once a batch is long enough.
+
+    Returns:
+        (kind, the longest sequence that is not rescaled) of each that the config names.
+    """
+    text = config.get_text_config()
+    rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
+    kinds = []
+    for entry in [rope, *(v for v in rope.values() if isinstance(v, dict))]:
+        kind = entry.get("rope_type", entry.get("type"))
+        if kind in ("longrope", "dynamic"):
+            original = entry.get("original_max_position_embeddings") or getattr(
+                text, "original_max_position_embeddings", text.max_position_embeddings
+            )
+            kinds.append((kind, original))
+    return kinds

@@ -204,6 +204,11 @@ NO_TREE: dict[str, tuple[str, dict[str, Any]]] = {
             "layer_types": ["linear_attention", "full_attention", "linear_attention"],
         },
     ),
+    # layers that attend and keep a recurrent state beside it
+    "falcon_h1": (
+        "FalconH1Config",
+        _SMALL | {"mamba_d_ssm": 128, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 8},
+    ),
     # queries are scaled by their place in a forward
     "llama4": (
         "Llama4TextConfig",

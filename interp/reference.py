@@ -1,0 +1,209 @@
+"""Trees of seeded text, and what plain transformers makes of them: what a load is checked by."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from interp import attention
+from interp.forest import Branch
+from interp.noise import rounding, size
+
+if TYPE_CHECKING:
+    from interp.model import Model
+
+MARGIN = 2.5
+"""How many times the rounding noise a difference may be. Sound models show 0.4 to 1.1."""
+COPIES = 2
+"""Draws of the rounding."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Branches of several shapes over one trunk, and their plain logits."""
+
+    model: Model
+    shapes: dict[str, list[Branch]]
+    """By what they try; the first is the longest chain."""
+    limit: int | None
+    """The window, chunk or limit of positions that all but the trunk lies beyond."""
+    gaps: list[float] = field(default_factory=list)
+    """max |Δlogit| of every comparison made."""
+
+    @classmethod
+    def of(cls, model: Model, seed: int, limit: int | None = None) -> Tree:
+        """A trunk that ends just past `limit`, or of 12 tokens, and what branches off there."""
+        n = 12 if limit is None else limit + 2
+        # first tokens are attended to by all and far noisier than the rest
+        first = 2 if limit is None else limit - 3
+        ids = text(model, n + 40, seed)
+        trunk, rest = ids[:n], ids[n:]
+        chain, (b, c, d) = trunk + rest[:10], (rest[10:17], rest[17:21], rest[21:23])
+        stem = trunk[:-5] + b[:3]
+        shapes = {
+            "a chain": [Branch(chain, ask=tuple(range(first, len(chain))))],
+            "a star of leaves": [Branch(trunk + rest[i : i + 2]) for i in (23, 25, 27, 29)],
+            "nested branches": [
+                Branch(x, ask=(-4, -3, -2, -1))
+                for x in (stem + c, trunk[:-5] + b, stem + c[:2] + d)
+            ],
+        }
+        if limit is None:
+            shapes["leaves at many depths"] = [
+                Branch(trunk[:at] + rest[31 + i : 33 + i]) for i, at in enumerate((2, 5, 8))
+            ]
+        else:
+            shapes = {name: shape[:2] for name, shape in shapes.items()}
+        return cls(model, shapes, limit)
+
+    @property
+    def chain(self) -> Branch:
+        return next(iter(self.shapes.values()))[0]
+
+    @property
+    def branches(self) -> list[Branch]:
+        return [b for shape in self.shapes.values() for b in shape]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that checking it takes: plain, rounded twice, packed, and twice one by one."""
+        return sum(len(b.ids) for b in self.branches) + (COPIES + 4) * len(self.chain.ids)
+
+    @cached_property
+    def plain(self) -> dict[tuple[int, ...], Tensor]:
+        """ids -> (A, V) float32 logits at the branch's asked positions."""
+        others = [b for b in self.branches if b is not self.chain]
+        longest = max(len(b.ids) for b in others)
+        places = [[p % len(b.ids) for p in b.ask] for b in others]
+        asked = sorted({p for each in places for p in each})
+        # what follows a token changes nothing before it, so short ones are made as long
+        padded = [b.ids + b.ids[-1:] * (longest - len(b.ids)) for b in others]
+        rows = forward(self.model, padded, asked)
+        logits = {self.chain.ids: self._rounded[0]}
+        for branch, each, row in zip(others, places, rows, strict=True):
+            logits[branch.ids] = row[[asked.index(p) for p in each]]
+        return logits
+
+    @cached_property
+    def noise(self) -> Noise:
+        """Of rounding, in plain forwards of the chain."""
+        return Noise.of(self._rounded[1:] - self._rounded[0])
+
+    @cached_property
+    def _rounded(self) -> Tensor:
+        """(1 + COPIES, A, V) plain logits of the chain, and of the chain rounded otherwise."""
+        with rounding(self.model):
+            return forward(self.model, [self.chain.ids] * (1 + COPIES), self.chain.ask)
+
+    def fault(self, read: Tensor, plain: Tensor) -> str | None:
+        """What is wrong with (A, V) logits that should be `plain`; see `Noise.fault`."""
+        read = read.to(plain.device)
+        self.gaps.append(float((read - plain).abs().max()))
+        return self.noise.fault(read, plain)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How far the logits of one text moved, over positions: the middle and the end."""
+
+    middle: float
+    most: float
+    logit: float
+    """The largest |Δlogit|."""
+
+    @classmethod
+    def of(cls, difference: Tensor) -> Noise:
+        sizes = size(difference).flatten()
+        return cls(float(sizes.median()), float(sizes.max()), float(difference.abs().max()))
+
+    def fault(self, other: Tensor, plain: Tensor) -> str | None:
+        """What is wrong with (A, V) logits that should be `plain`; None if nothing is.
+
+        The middle of the positions tells of what is wrong nearly everywhere, the worst of a
+        single one. (Experts chosen otherwise make a few positions noisy, and the worst with
+        them.) A likeliest token is wrong where plain transformers has it further behind than
+        noise could take it.
+        """
+        gap = Noise.of(other - plain)
+        behind = plain.amax(-1) - plain.gather(-1, other.argmax(-1, keepdim=True))[..., 0]
+        if (
+            gap.middle <= MARGIN * self.middle
+            and gap.most <= MARGIN * self.most
+            and float(behind.max()) <= MARGIN * self.logit
+        ):
+            return None
+        return (
+            f"max |Δlogit| {gap.logit:.2g}, {gap.middle / self.middle:.3g} times the rounding "
+            f"noise at the median position and {gap.most / self.most:.3g} times at the worst, "
+            f"{int((behind > MARGIN * self.logit).sum())} wrong argmaxes"
+        )
+
+
+@torch.inference_mode()
+def forward(model: Model, sequences: Sequence[Sequence[int]], asked: Sequence[int]) -> Tensor:
+    """Sequences of one length, as transformers alone runs them: (B, A, V) float32 logits."""
+    ids = torch.tensor([list(s) for s in sequences], device=model.device)
+    at = list(asked)  # a list: see `execute._forward`
+    with attention.plain(model.hf):
+        if model.structure.keeps_logits:
+            logits = model.hf(ids, use_cache=False, logits_to_keep=at).logits
+            return logits.float().cpu()
+        return model.hf(ids, use_cache=False).logits[:, at].float().cpu()
+
+
+@torch.inference_mode()
+def generated(model: Model, prompt: Sequence[int], steps: int) -> tuple[list[int], Tensor]:
+    """What transformers' own greedy `generate` makes of a prompt.
+
+    Returns:
+        the prompt with what is written but for the last token, and the (steps, V) logits that
+        each step was taken by.
+    """
+    ids = torch.tensor([list(prompt)], device=model.device)
+    with attention.plain(model.hf):
+        out = model.hf.generate(  # pyright: ignore
+            ids,
+            attention_mask=torch.ones_like(ids),
+            min_new_tokens=steps,
+            max_new_tokens=steps,
+            do_sample=False,
+            output_logits=True,
+            return_dict_in_generate=True,
+        )
+    return out.sequences[0, :-1].tolist(), torch.cat(out.logits).float().cpu()
+
+
+@contextmanager
+def eager(model: Model) -> Iterator[None]:
+    """The family's own plain attention, which alone gives its weights."""
+    name = str(model.hf.config._attn_implementation)
+    model.hf.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        model.hf.set_attn_implementation(name)
+
+
+@torch.inference_mode()
+def rows(model: Model, ids: Sequence[int]) -> Tensor:
+    """(1 + COPIES, L, H, P) attention of the last token, as transformers alone computes it, and
+    with its layers rounded otherwise."""
+    batch = torch.tensor([list(ids)] * (1 + COPIES), device=model.device)
+    with eager(model), rounding(model):
+        layers = model.hf(batch, output_attentions=True, use_cache=False).attentions
+    return torch.stack([layer[:, :, -1].float().cpu() for layer in layers], dim=1)
+
+
+def text(model: Model, n: int, seed: int = 0) -> tuple[int, ...]:
+    """Seeded ids, control tokens left out."""
+    avoid = set(model.tokenizer.all_special_ids)
+    draw = random.Random(seed)
+    usable = [i for i in range(min(len(model.tokenizer), 4000)) if i not in avoid]
+    return tuple(draw.choices(usable, k=n))
