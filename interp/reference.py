@@ -85,7 +85,12 @@ class Tree:
         asked = sorted({p for each in places for p in each})
         # what follows a token changes nothing before it, so short ones are made as long
         padded = [b.ids + b.ids[-1:] * (longest - len(b.ids)) for b in others]
-        rows = forward(self.model, padded, asked)
+        # no more at once than the chain's forward takes
+        rows = [
+            x
+            for i in range(0, len(padded), 4)
+            for x in forward(self.model, padded[i : i + 4], asked)
+        ]
         logits = {self.chain.ids: self._rounded[0]}
         for branch, each, row in zip(others, places, rows, strict=True):
             logits[branch.ids] = row[[asked.index(p) for p in each]]
