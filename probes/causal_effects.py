@@ -90,6 +90,8 @@ def causal_effects(
     None where the branch does not exist, with the reason in `corrupt_excluded` or
     `tts_excluded`:
 
+        ..._mass            of each kind of branch, what all labels together have of the model's
+                            probability; `label_mass`, after the whole reasoning
         graded_necessity    log-odds of the answer, whole reasoning minus step removed (nats)
         removed_tv          total variation of the answer distribution on removal
         removed_flips       whether the likeliest answer changes on removal
@@ -141,6 +143,7 @@ def causal_effects(
         "gold": gold,
         "options": list(baseline),
         "baseline_p": [_number(math.exp(x)) for x in baseline.values()],
+        "label_mass": _number(pack.baseline.label_mass),
         "log_odds": _number(log_odds(baseline, top(baseline))),
         "lead": _number(logit_difference(baseline, gold)) if gold in baseline else None,
         "lead_own": _number(logit_difference(baseline, top(baseline))),
@@ -153,6 +156,13 @@ def causal_effects(
         **_excluded(arms, len(steps)),
         **measured,
         **{f"mean_{name}": _mean(measured[name]) for name in STEP_MEASURES},
+        **{
+            f"{kind}_mass": [
+                _number(pack.replies[kind, i].label_mass) if (kind, i) in pack.replies else None
+                for i in range(len(steps))
+            ]
+            for kind in ("removed", "corrupted", *_CORNERS)
+        },
         **cost([pack]),
     }
     arrays = _arrays(found, len(steps))

@@ -104,10 +104,11 @@ def _answered(said: Said, reading: Reading, gold: str | None) -> dict[str, Any]:
     }
     if reading == "generated":
         return values | {"reply": said.text, "cut": said.cut}
-    if said.log_probs is None:
+    if said.log_probs is None or said.label_mass is None:
         return {"excluded": "fewer_than_2_labels"}
     return values | {
         "label_names": list(said.log_probs),
+        "label_mass": round(said.label_mass, _DIGITS),
         "p": [round(math.exp(x), _DIGITS) for x in said.log_probs.values()],
     }
 

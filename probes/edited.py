@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from interventions import Trace
 from probes.floor import BASELINE, Arm, noise
-from probes.framing import Asking, Reply
+from probes.framing import Asking, Reply, label_ids
 from probes.readings import distributions
 from probes.text_model import cost_of
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from interp.model import Model
 
 FEWER_LABELS = "fewer_than_2_labels"
+_DIGITS = 6
 Run = tuple[Sequence[int], Sequence["Edit"]]
 """Token ids up to where the answer begins, and what is done to the model on the way."""
 
@@ -34,6 +35,8 @@ class Scored:
     """Of a repeated arm, one for every pack: ("baseline", 0), ("baseline", 1), …"""
     packs: dict[Arm, int]
     """Which pack each arm was computed in."""
+    mass: dict[Arm, float]
+    """What all labels together have of the model's probability."""
     cost: dict[str, Any]
 
 
@@ -62,7 +65,7 @@ def scored(
     """
     prefixes = [tuple(ids) for ids, _ in runs.values()]
     edits = [tuple(mine) for _, mine in runs.values()]
-    labels = [model.encode(surface) for _, surface in asking.labels]
+    labels = label_ids(model, asking, "prefix")
     said = model.ask(
         prefixes,
         [labels] * len(prefixes),
@@ -85,6 +88,7 @@ def scored(
             length_normalise=length_normalise,
             item=trace.question.id,
         ),
+        mass={arm: round(reply.label_mass, _DIGITS) for arm, reply in replies.items()},
         packs={arm: reply.pack for arm, reply in replies.items()},
         cost=cost_of(model, prefixes, execution, room=0, edits=edits)
         | noise(by_arm[BASELINE], names),

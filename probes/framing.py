@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from interventions import AnswerKind, Trace
 from probes.floor import BASELINE, Arm, added, noise, without_baselines
+from probes.graded import label_mass
+from probes.judge.numerals import Numerals
 from probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
 if TYPE_CHECKING:
@@ -74,6 +76,21 @@ class Reply:
     """Of a baseline: what it was in every pack."""
     noise: Mapping[str, Any] = field(default_factory=dict)
     """Of a baseline: `probes.floor.noise`."""
+
+    @property
+    def label_mass(self) -> float:
+        return label_mass(self.log_probs)
+
+
+def label_ids(model: Model, asking: Asking, framing: Framing) -> list[tuple[int, ...]]:
+    """Per label, the ids that read as its surface where they follow the cue.
+
+    Raises:
+        ValueError: the tokenizer has none for one.
+    """
+    before = tuple(model.encode(asking.cue(framing)))
+    numerals = Numerals(model)
+    return [numerals.after(before, surface) for _, surface in asking.labels]
 
 
 def prefix_ids(model: Model, asking: Asking, edited: Trace) -> tuple[int, ...]:
@@ -144,8 +161,8 @@ def ask(
             f"the {framing} cue {cue!r} by itself parses as the answer {asking.parse(cue)!r}; "
             "reword the cue or narrow the parser"
         )
-    labels = [model.encode(surface) for _, surface in asking.labels]
-    scored = "scored" in readings and bool(labels)
+    scored = "scored" in readings and bool(asking.labels)
+    labels = label_ids(model, asking, framing) if scored else []
     written = "generated" in readings
 
     def answered(text: str, whole: bool) -> str | None:

@@ -8,7 +8,7 @@ the true-thinking score, which others hold steps to account by, are distances of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 NLDD_TIE = 1e-6
 """Logit differences no larger than this are a tie, in nats: NLDD is 0 there by definition."""
@@ -26,7 +26,9 @@ def log_distribution(
     Args:
         log_probs: per label, the log-probability of its whole continuation.
         names: per label, the answer it stands for; labels of one answer are added up.
-        lengths: per label, its number of tokens: log-probabilities are divided by it first.
+        lengths: per label, its number of tokens: log-probabilities are divided by it first, and
+            an answer counts with its likeliest label, for a sum of such means would favour
+            answers with many.
         what: names the branch in errors.
 
     Returns:
@@ -37,18 +39,31 @@ def log_distribution(
     """
     if any(math.isnan(x) for x in log_probs):
         raise FloatingPointError(f"{what}: the log-probs {list(log_probs)} hold NaN")
-    scores = (
-        list(log_probs)
-        if lengths is None
-        else [x / n for x, n in zip(log_probs, lengths, strict=True)]
-    )
-    total = _logsumexp(scores)
+    sizes = [1] * len(log_probs) if lengths is None else lengths
+    grouped: dict[str, list[tuple[float, int]]] = {}
+    for name, label in zip(names, zip(log_probs, sizes, strict=True), strict=True):
+        grouped.setdefault(name, []).append(label)
+    scores = {name: _score(labels, lengths is not None) for name, labels in grouped.items()}
+    total = _logsumexp(list(scores.values()))
     if total == -math.inf:
         raise FloatingPointError(f"{what}: every label has probability zero")
-    grouped: dict[str, list[float]] = {}
-    for name, score in zip(names, scores, strict=True):
-        grouped.setdefault(name, []).append(score)
-    return {name: _logsumexp(of_name) - total for name, of_name in grouped.items()}
+    return {name: score - total for name, score in scores.items()}
+
+
+def _score(labels: Sequence[tuple[float, int]], by_length: bool) -> float:
+    if not by_length:
+        return _logsumexp([x for x, _ in labels])
+    best, length = max(labels)
+    return best / length
+
+
+def label_mass(log_probs: Iterable[float]) -> float:
+    """What all scored labels have together of the model's probability, in [0, 1].
+
+    The rest goes to what no label says. Where this is little, how the labels share it says
+    little about what the model would answer.
+    """
+    return min(1.0, math.fsum(map(math.exp, log_probs)))
 
 
 def top(distribution: Mapping[str, float]) -> str:

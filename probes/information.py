@@ -128,6 +128,7 @@ def information(
             execution=settings.execution,
         )
         told |= _of_the_steps(found, settings.threshold)
+        told["label_mass"] = round(found.pack.baseline.label_mass, _DIGITS)
         arrays |= _step_arrays(found)
         values["trie_tokens"] += found.pack.cost["trie_tokens"]
         values["naive_tokens"] += found.pack.cost["naive_tokens"]
@@ -224,6 +225,7 @@ def _weighted(log_probs: np.ndarray) -> np.ndarray:
 
 
 _STEP_VALUES = (
+    "label_mass",
     "options",
     "answer",
     "answer_entropy_before",

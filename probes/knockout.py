@@ -74,6 +74,8 @@ def knockout(
         knocked, removed      the likeliest answer, the step cut off or its text removed
         flips, removed_flips  whether it is another than on the whole reasoning
         tv, removed_tv        total variation of the distribution over the task's answers
+        knocked_mass, removed_mass  what all labels together have of the model's probability;
+                              `label_mass`, on the whole reasoning
         log_odds, removed_…   drop of the own answer's log-odds, in nats; None where infinite
         margin, removed_…     by how much the closer of the two answers was decided, in nats: a
                               flip by no more than `noise_floor` is within the dtype's noise
@@ -120,6 +122,8 @@ def knockout(
         "gold": trace.question.gold,
         "answer": top(pack.arms[BASELINE]),
         "answer_p": rounded(math.exp(max(pack.arms[BASELINE].values()))),
+        "label_mass": pack.mass[BASELINE],
+        "removed_mass": [pack.mass["removed", i] for i in range(len(steps))],
         **_lists("removed_", "removed", outcomes, len(steps)),
     }
     records = []
@@ -142,6 +146,7 @@ def knockout(
                     last_layer=last,
                     **shared,
                     **made,
+                    knocked_mass=[pack.mass[f"{queries}.{name}", i] for i in range(len(steps))],
                     **pack.cost,
                 )
             )
@@ -246,5 +251,6 @@ def _heads(
         all_heads_tv=rounded(moved[position]),
         top_heads=[f"{layer + 1}.{head + 1}" for layer, head in places],
         top_tv=[rounded(float(arrays["tv"][place])) for place in places],
+        label_mass=pack.mass[BASELINE],
         **pack.cost,
     )

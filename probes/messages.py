@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from interventions import AnswerKind, Trace
 from probes.floor import noise, rounded
 from probes.framing import Reading
-from probes.graded import log_distribution, logit_difference, top
+from probes.graded import label_mass, log_distribution, logit_difference, top
 from probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class Said:
     """The reply's canonical answer; None where it did not parse, or was not asked."""
     log_probs: Mapping[str, float] | None
     """Log distribution over the canonical answers; None where fewer than two were scored."""
+    label_mass: float | None = None
+    """What all labels together have of the model's probability; None where none was scored."""
     declined: bool = False
     """Whether there was no answer to be read (`probes.text_model.DECLINED`)."""
     narrowest: float | None = None
@@ -152,6 +154,7 @@ def ask_messages(
             if scored
             else None,
             narrowest=reply.margin,
+            label_mass=label_mass(reply.log_probs) if scored else None,
         )
     return Replies(said, cost)
 

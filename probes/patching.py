@@ -88,6 +88,8 @@ def patching(
         difference      log-odds (nats) of the real run's answer, real minus corrupted
         not_patched     why a step was not: `not_corruptible`, `not_writable`, `length_differs`
                         (of all corruptions tried), `no_effect` (below `least`); None if it was
+        corrupted_mass  what all labels together have of the model's probability in the corrupted
+                        run; `label_mass`, in the real one; `least_mass`, in any patched one
         corrupted_text  the step in the corrupted run
 
     `moved` has a value per layer and step, layer after layer: the log-odds that the patch gives
@@ -122,12 +124,16 @@ def patching(
     why = [m if isinstance(m, str) else None for m in made]
     answer: str | None = None
     costs: list[dict[str, Any]] = []
+    mass: dict[str, list[float | None]] = {
+        name: [None] * len(steps) for name in ("label", "corrupted", "least")
+    }
     for i, (step, other) in enumerate(zip(steps, made, strict=True)):
         if isinstance(other, str):
             continue
         asked = _Asked(model, trace, other, asking, step, settings)
         first = asked.score({})
         answer = answer or top(first.arms[BASELINE])
+        mass["label"][i], mass["corrupted"][i] = first.mass[BASELINE], first.mass[_CORRUPTED]
         gap = _finite(
             log_odds(first.arms[BASELINE], answer) - log_odds(first.arms[_CORRUPTED], answer)
         )
@@ -138,6 +144,7 @@ def patching(
             continue
         pack = asked.score(asked.patches(layers, sites))
         costs.append(pack.cost)
+        mass["least"][i] = min(pack.mass.values())
         odds = {arm: log_odds(of, answer) for arm, of in pack.arms.items()}
         for (place, site, direction), (at, layer) in product(kinds, enumerate(layers)):
             arm = f"{place}.{site}.{direction}", layer
@@ -155,6 +162,9 @@ def patching(
         "gold": trace.question.gold,
         "answer": answer,
         "difference": difference,
+        "label_mass": next((m for m in mass["label"] if m is not None), None),
+        "corrupted_mass": mass["corrupted"],
+        "least_mass": mass["least"],
         "not_patched": why,
         "corrupted_text": [
             None if isinstance(m, str) else next(s.text for s in m.steps if s.index == step.index)

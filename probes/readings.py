@@ -35,6 +35,8 @@ class Outcome:
     """By how much the closer of the two answers, its own and the baseline's, was decided, in nats:
     between the tokens written or between the answers scored. A flip of no more than the item's
     `noise_floor` may be none in the next run."""
+    label_mass: float | None = None
+    """What all labels together have of the model's probability."""
 
 
 def generated_outcomes(replies: Mapping[Arm, Reply]) -> dict[Arm, Outcome]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from interventions import Trace
-from probes.framing import Asking, prefix_ids
+from probes.framing import Asking, label_ids, prefix_ids
 from probes.record import NO_STREAM, Record, record
 
 if TYPE_CHECKING:
@@ -132,11 +132,15 @@ def rigidity(
 
 
 def first_tokens(model: Model, asking: Asking) -> dict[str, set[int]]:
-    """The ids that each canonical answer may begin with, after the cue; in the task's order."""
-    found: dict[str, set[int]] = {}
-    for answer, surface in asking.labels:
-        found.setdefault(answer, set()).add(model.encode(surface)[0])
-    return found
+    """The ids that each canonical answer may begin with, after the cue; in the task's order.
+
+    Without those that any of them may begin with (bold type, a quote): they tell nothing apart.
+    """
+    first: dict[str, set[int]] = {}
+    for (answer, _), ids in zip(asking.labels, label_ids(model, asking, "prefix"), strict=True):
+        first.setdefault(answer, set()).add(ids[0])
+    shared = set.intersection(*first.values()) if len(first) > 1 else set()
+    return {answer: ids - shared for answer, ids in first.items()}
 
 
 def why_no_options(first: Mapping[str, set[int]]) -> str | None:
@@ -144,7 +148,8 @@ def why_no_options(first: Mapping[str, set[int]]) -> str | None:
     if len(first) < 2:
         return "fewer_than_2_labels"
     n = sum(map(len, first.values()))
-    return "shared_first_token" if len(set().union(*first.values())) < n else None
+    distinct = all(first.values()) and len(set().union(*first.values())) == n
+    return None if distinct else "shared_first_token"
 
 
 def _rounded(values: np.ndarray) -> list[float]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -264,7 +264,11 @@ def _read(
             for pack in packs
         ]
         for pack, found in zip(packs, by_arm, strict=True):
-            outcomes |= scored_outcomes(found, pack.packs)
+            outcomes |= {
+                arm: replace(outcome, label_mass=pack.replies[arm].label_mass)
+                for arm, outcome in scored_outcomes(found, pack.packs).items()
+            }
+        values["label_mass"] = rounded(packs[0].baseline.label_mass)
         first = by_arm[0][BASELINE]
         baseline = top(first)
         values["label_names"] = list(first)
@@ -297,6 +301,7 @@ def _lists(kind: str, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> 
     }
     if graded:
         measures[f"{kind}_tv"] = lambda o: rounded(o.tv)
+        measures[f"{kind}_mass"] = lambda o: rounded(o.label_mass)
         measures[f"{kind}_log_odds"] = lambda o: rounded(o.log_odds)
     return {
         name: [None if o is None else measure(o) for o in found] if ran else None

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from interventions import Trace
-from probes.framing import Asking
-from probes.graded import log_distribution
+from probes.framing import Asking, label_ids
+from probes.graded import label_mass, log_distribution
 from probes.record import Record, record
 
 if TYPE_CHECKING:
@@ -65,8 +65,11 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
                     None where the probability never changes. `step_spearman`: over the steps.
         curve       p(answer) at `POSITIONS` equal distances from 0 to 1, between cuts linear
 
+    `label_mass` is what all labels together have of the model's probability after the whole
+    reasoning, `label_mass_before` before it, `least_label_mass` where it is least.
+
     Arrays: `at` (cuts,) tokens of reasoning given; `p` (cuts, answers) in the order of
-    `options`.
+    `options`; `mass` (cuts,).
 
     Raises:
         FloatingPointError: a label's log-probability is NaN, naming item and cut.
@@ -75,7 +78,7 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
     if len(names) < 2:
         return [record(trace, "tracing", "", None, excluded=FEWER_LABELS)]
     at = cuts(trace, settings.every)
-    p = _probabilities(model, trace, asking, at, settings)
+    p, mass = _probabilities(model, trace, asking, at, settings)
     found = int(p[-1].argmax())
     # what lies past these digits is noise of the pack, and would be ranked as a trend
     curve = np.round(p[:, found], _DIGITS)
@@ -96,6 +99,9 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
         "n_tokens": len(trace.reasoning_ids),
         "n_steps": len(steps),
         "n_cuts": len(at),
+        "label_mass": _number(mass[-1]),
+        "label_mass_before": _number(mass[0]),
+        "least_label_mass": _number(mass.min()),
         "p_before": _number(curve[0]),
         "p_after": _number(curve[-1]),
         "rise": _number(curve[-1] - curve[0]),
@@ -114,7 +120,11 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
         **_spearman("spearman", at, curve),
         **_spearman("step_spearman", range(len(ends) + 1), [curve[0], *ends]),
     }
-    arrays = {"at": np.array(at, np.int64), "p": p.astype(np.float32)}
+    arrays = {
+        "at": np.array(at, np.int64),
+        "p": p.astype(np.float32),
+        "mass": mass.astype(np.float32),
+    }
     return [record(trace, "tracing", "", None, arrays=arrays, **values)]
 
 
@@ -135,11 +145,11 @@ def settled_from(best: Sequence[Any]) -> int:
 
 def _probabilities(
     model: Model, trace: Trace, asking: Asking, at: Sequence[int], settings: TracingSettings
-) -> np.ndarray:
-    """(cuts, answers) shares among the answers."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """(cuts, answers) shares among the answers, and (cuts,) the labels' mass."""
     after = (*asking.closer_ids, *model.encode(asking.answer_cue))
     prefixes = [(*trace.prompt_ids, *trace.reasoning_ids[:i], *after) for i in at]
-    labels = [model.encode(surface) for _, surface in asking.labels]
+    labels = label_ids(model, asking, "prefix")
     replies = model.ask(
         prefixes,
         [labels] * len(prefixes),
@@ -156,7 +166,8 @@ def _probabilities(
         )
         for i, r in zip(at, replies, strict=True)
     ]
-    return np.exp(np.array([list(of_cut.values()) for of_cut in found]))
+    mass = np.array([label_mass(r.log_probs) for r in replies])
+    return np.exp(np.array([list(of_cut.values()) for of_cut in found])), mass
 
 
 def _spearman(name: str, place: Sequence[int] | range, p: Any) -> dict[str, float | None]:

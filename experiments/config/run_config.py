@@ -175,6 +175,9 @@ class ReportConfig(Section):
     """Example traces, with steps coloured by necessity."""
     bootstrap: StrictInt = Field(default=1000, ge=1)
     """Resamples behind the interval of SLRC."""
+    least_label_mass: StrictFloat = Field(default=0.1, ge=0, le=1)
+    """Scored readings are left out of items whose labels all together have less of the model's
+    probability after the unedited reasoning."""
     parameters: dict[StrictStr, SizeConfig] = Field(default_factory=dict)
     """By model, its size, where the run cannot count it: a model behind an API."""
 

@@ -16,6 +16,7 @@ from experiments.report.causal_figures import causal_effects_picture, head_to_he
 from experiments.report.contrasts import by_task_picture, contrast_picture
 from experiments.report.information_figure import information_picture
 from experiments.report.knockout_figure import knockout_picture
+from experiments.report.label_mass_figure import label_mass_picture
 from experiments.report.layer_figures import flow_picture, rigidity_picture
 from experiments.report.linear_probe_figure import linear_probe_picture
 from experiments.report.measure_figures import correlations_picture, planted_picture
@@ -47,6 +48,7 @@ OF_PROBES = {
     "flow_by_layer": flow_picture,
     "linear_probe": linear_probe_picture,
     "tracing_by_position": tracing_picture,
+    "label_mass": label_mass_picture,
     "information_by_step": information_picture,
     "knockout_by_step": knockout_picture,
     "patching_map": patching_picture,

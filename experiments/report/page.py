@@ -215,6 +215,7 @@ REASONS = {
     "answer_unparsed": "no answer found",
     "baseline_unparsed": "no answer to the unedited reasoning",
     "fewer_than_2_labels": "fewer than 2 answers to score",
+    "low_label_mass": "the answers that are scored have too little of the probability",
     "no_direct_prompts": "task without direct prompts",
     "no_words_for_it": "task in no natural language",
     "no_gold_answer": "right answer not known",

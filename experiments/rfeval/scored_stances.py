@@ -20,7 +20,7 @@ from experiments.rfeval.items import Item
 from experiments.rfeval.stances import Naming, stance_of_letter
 from interp.control import encode_marks
 from interp.prompts import split_response
-from probes.graded import log_distribution, top
+from probes.graded import label_mass, log_distribution, top
 from probes.judge.numerals import Numerals
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def scored_stances(
                 part,
                 stance_of_letter(item, top(shares), naming),
                 tuple(math.exp(x) for x in shares.values()),
-                min(1.0, sum(map(math.exp, answered.log_probs))),
+                label_mass(answered.log_probs),
             )
         )
     return made

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.tables import stats
+from experiments.tables.label_mass import MASS_COLUMNS, mass_columns
 from experiments.tables.outcomes import Record, of_probe, within_floor
 from experiments.tables.stats import Estimate
 from experiments.tables.tidy import columns, mean, present, with_interval
@@ -46,6 +47,7 @@ def causal_effects_table(records: Iterable[Record], seed: int, resamples: int) -
                     for x in within_floor(r, r[f"{kind}_flips"], r.get(f"{kind}_margin"))
                 ]
             )
+        row |= mass_columns(same, seed=seed, resamples=resamples)
         row["n_steps"] = sum(r["n_steps"] for r in same)
         row["n_corruptible"] = sum(r["corrupt_excluded"].count(None) for r in same)
         row["n_tts"] = sum(r["tts_excluded"].count(None) for r in same)
@@ -55,6 +57,7 @@ def causal_effects_table(records: Iterable[Record], seed: int, resamples: int) -
     counts = ["n_steps", "n_corruptible", "n_tts", "n_gold"]
     counts += [f"{kind}_flips_within_floor" for kind in _FLIPPED]
     names = ["model", "task", "n", *with_interval(*STEP_MEASURES, *medians), *counts]
+    names += MASS_COLUMNS
     return pd.DataFrame(found, columns=names)
 
 

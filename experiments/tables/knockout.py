@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.tables import stats
+from experiments.tables.label_mass import MASS_COLUMNS, mass_columns
 from experiments.tables.outcomes import Record, of_probe, within_floor
 from experiments.tables.tidy import columns, mean, present, with_interval
 
@@ -56,9 +57,9 @@ def knockout_table(records: Iterable[Record], seed: int, resamples: int) -> pd.D
                     for x in within_floor(r, r[f"{kind}flips"], r.get(f"{kind}margin"))
                 ]
             )
-        found.append(row)
+        found.append(row | mass_columns(same, seed=seed, resamples=resamples))
     names = ["model", "task", *_GROUP, "n", "n_steps", *with_interval(*_SCORES)]
-    names += ["flips_within_floor", "removed_flips_within_floor"]
+    names += ["flips_within_floor", "removed_flips_within_floor", *MASS_COLUMNS]
     return pd.DataFrame(found, columns=names)
 
 

@@ -29,6 +29,7 @@ from experiments.runs.store import Unit
 from experiments.tables import stats
 from experiments.tables.edits import edits_by_step_table, edits_table
 from experiments.tables.exclusions import exclusions_table
+from experiments.tables.label_mass import label_mass_table, without_low_mass
 from experiments.tables.models import Sizes
 from experiments.tables.outcomes import Place, Record
 from experiments.tables.probes import probe_tables
@@ -121,14 +122,16 @@ def results(run_dir: str | Path) -> Results:
     stored = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
     index = counted(folder)
     units = ((u.key, [_counts(r) for r in u.records]) for u in index.each(("trace", *PROBES)))
+    report = ReportConfig.model_validate(stored.get("report") or {})
+    records = [r for _, of_unit in sorted(units, key=lambda unit: unit[0]) for r in of_unit]
     return Results(
         folder,
         index,
-        [r for _, of_unit in sorted(units, key=lambda unit: unit[0]) for r in of_unit],
+        without_low_mass(records, report.least_label_mass),
         index.failures(),
         _probes(stored),
         stored.get("seed", 0),
-        ReportConfig.model_validate(stored.get("report") or {}),
+        report,
         TaxonomyConfig.model_validate(stored.get("taxonomy") or {}),
         LinearProbeConfig.model_validate(stored.get("linear_probe") or {}),
     )
@@ -144,6 +147,7 @@ def tables(
     sizes: Sizes | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Every table by its file name: those of SLRC, and of the other probes that were asked."""
+    masses = label_mass_table(records)
     return {
         "slrc": slrc_table(records, seed=seed, resamples=resamples),
         "edits": edits_table(records, seed=seed, resamples=resamples),
@@ -151,6 +155,7 @@ def tables(
         "agreement": agreement_table(records),
         "exclusions": exclusions_table(records, failures),
         "steps": steps_table(records),
+        **({"label_mass": masses} if len(masses) else {}),
         **probe_tables(records, seed, resamples, taxonomy or TaxonomyConfig(), sizes),
     }
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.tables import stats
+from experiments.tables.label_mass import MASS_COLUMNS, mass_columns
 from experiments.tables.outcomes import (
     EDITS,
     FRAMINGS,
@@ -52,7 +53,7 @@ def slrc_table(
     measures = with_interval("accuracy", "necessity", "sufficiency", "order_sensitivity", "slrc")
     rest = ["redundancy_bound", "n_steps", "mean_steps", "n_unparsed", "execution"]
     rest += ["n_packs", "noise_floor", "n_flips", "flips_within_floor"]
-    return pd.DataFrame(rows, columns=[*GROUP, "n", *measures, *rest])
+    return pd.DataFrame(rows, columns=[*GROUP, "n", *measures, *rest, *MASS_COLUMNS])
 
 
 def agreement_table(records: Iterable[Record]) -> pd.DataFrame:
@@ -145,6 +146,7 @@ def _slrc_row(same: list[Record], seed: int, resamples: int) -> dict[str, Any]:
         "noise_floor": float(np.median(floors)) if floors else math.nan,
         "n_flips": len(close),
         "flips_within_floor": mean(close),
+        **mass_columns(same, seed=seed, resamples=resamples),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.tables import stats
+from experiments.tables.label_mass import MASS_COLUMNS, mass_columns
 from experiments.tables.outcomes import Record, of_probe
 from experiments.tables.tidy import columns, with_interval
 from probes.tracing import POSITIONS
@@ -29,9 +30,10 @@ def tracing_table(records: Iterable[Record], seed: int, resamples: int) -> pd.Da
             row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
         row |= columns("settled_before", stats.share([r["early"] == 0 for r in same]))
         row |= columns("no_horizon", stats.share([r["horizon"] == 0 for r in same]))
+        row |= mass_columns(same, seed=seed, resamples=resamples)
         found.append(row | {"n_steps": sum(r["n_steps"] for r in same)})
     names = ["model", "task", "n", *with_interval(*MEANS, "settled_before", "no_horizon")]
-    return pd.DataFrame(found, columns=[*names, "n_steps"])
+    return pd.DataFrame(found, columns=[*names, "n_steps", *MASS_COLUMNS])
 
 
 def tracing_by_position_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:

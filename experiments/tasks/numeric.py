@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 from experiments.answers import first_number, last_number
 from experiments.numbers import canonical_number
-from experiments.tasks.task import LoadSettings, Task, surfaces, wordings
+from experiments.tasks.spelling import number_surfaces
+from experiments.tasks.task import LoadSettings, Task, wordings
 from interventions.trace import Question, Trace
 
 MAX_CANDIDATES = 12
@@ -34,6 +35,11 @@ def candidates(question: Question, trace: Trace | None) -> tuple[str, ...]:
     return tuple(distinct[:MAX_CANDIDATES])
 
 
+def _labels(question: Question, trace: Trace | None) -> tuple[tuple[str, str], ...]:
+    reasoning = "" if trace is None else "".join(trace.pieces)
+    return number_surfaces(candidates(question, trace), question.text, reasoning)
+
+
 def _moved(number: str, by: int) -> str:
     whole, point, part = number.partition(".")
     return f"{int(whole) + by}{point}{part}"
@@ -50,5 +56,5 @@ def number_task(
         load=load,
         parse=lambda text, question: last_number(text),
         parse_continuation=lambda text, question: first_number(text),
-        labels=lambda question, trace: surfaces(candidates(question, trace)),
+        labels=_labels,
     )

@@ -15,7 +15,8 @@ from experiments.tasks.files import read_rows
 from experiments.tasks.numeric import number_task
 from experiments.tasks.options import LETTERS, Options, has_options, options_of, right_letter
 from experiments.tasks.rows import Row, column, has, text_of, usable, with_ids
-from experiments.tasks.task import DirectPrompt, LoadSettings, Task, surfaces, wordings
+from experiments.tasks.spelling import word_surfaces
+from experiments.tasks.task import DirectPrompt, LoadSettings, Task, wordings
 from interp.errors import UserError
 from interventions.trace import AnswerKind, Question, Trace
 
@@ -115,7 +116,7 @@ _BY_KIND: dict[AnswerKind, Task] = {
         load=_nothing,
         parse=lambda text, question: last_label(text, _words(question)),
         parse_continuation=lambda text, question: first_label(text, _words(question)),
-        labels=lambda question, trace: surfaces(_words(question)),
+        labels=lambda question, trace: word_surfaces({word: word for word in _words(question)}),
     ),
     "choice": wordings()["choice"].task(
         name=NAME,

@@ -191,15 +191,3 @@ def variant(task: Task, name: str) -> Task:
         cot_prompt=task.variants[name],
         variants={},
     )
-
-
-def surfaces(labels: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Each label with the texts that say it after a cue: as it is, in small letters, capitalised.
-
-    Their probabilities add up: which of them a model prefers is no part of its answer.
-    """
-    return tuple(
-        (label, f" {said}")
-        for label in labels
-        for said in dict.fromkeys((label, label.lower(), label[:1].upper() + label[1:]))
-    )

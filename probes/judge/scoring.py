@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from probes.graded import log_distribution, top
+from probes.graded import label_mass, log_distribution, top
 from probes.judge.form import Ask, OnReply, Reply, Usage, Verdict
 from probes.judge.numerals import Numerals
 from probes.judge.open_model import overflow, words
@@ -110,7 +110,7 @@ class ScoringJudge:
                     requested=requested(ask) if self.settings.request_form else "",
                     seconds=seconds,
                     probabilities=tuple(math.exp(x) for x in shares.values()),
-                    mass=min(1.0, sum(map(math.exp, answered.log_probs))),
+                    mass=label_mass(answered.log_probs),
                 ),
             )
 

@@ -43,17 +43,30 @@ def answers(judge: ScoringJudge, asked: list[Ask]) -> dict[str, Reply]:
 
 
 def by_hand(model: Model, ask: Ask) -> torch.Tensor:
-    """p(the verdict's own characters, then no digit) of each verdict, a plain forward each."""
+    """p(the verdict's own characters, then no longer number) of each verdict, plain forwards."""
     prompt = (*message_ids(model, Message(ask.prompt, ask.form.system)), *model.encode('{"score":'))
+    digits = [model.encode(d)[0] for d in "0123456789"]
+
+    def after(ids: list[int]) -> torch.Tensor:
+        with torch.inference_mode():
+            logits = model.hf(torch.tensor([ids]), use_cache=False).logits[0].double()
+        return torch.softmax(logits, -1)
+
     out = []
     for verdict in ask.range:
         ids = [*prompt, *model.encode(f" {verdict}")]
-        with torch.inference_mode():
-            logits = model.hf(torch.tensor([ids]), use_cache=False).logits[0].double()
-        p = torch.softmax(logits, -1)
+        p = after(ids)
         here = torch.stack([p[k - 1, ids[k]] for k in range(len(prompt), len(ids))])
-        digits = [model.encode(d)[0] for d in "0123456789"]
-        out.append(here.prod() * (1 - p[-1, digits].sum()))
+        longer = p[
+            -1,
+            [
+                *digits,
+                *model.encode("+="),
+            ],
+        ].sum()
+        for mark in model.encode(",./"):
+            longer += p[-1, mark] * after([*ids, mark])[-1, digits].sum()
+        out.append(here.prod() * (1 - longer))
     return torch.stack(out)
 
 

@@ -86,7 +86,7 @@ def test_labels_say_so(tmp_path: Path) -> None:
     found = one(tmp_path, kind="label", options=["Yes", "no"], answer="yes")
     assert (found.kind, found.gold) == ("label", "Yes")
     assert OWN.parse("So the answer is yes.", found) == "Yes"
-    assert [a for a, _ in OWN.labels(found, None)] == ["Yes", "Yes", "no", "no"]
+    assert {a for a, _ in OWN.labels(found, None)} == {"Yes", "no"}
 
 
 def test_kinds_may_share_a_file(tmp_path: Path) -> None:

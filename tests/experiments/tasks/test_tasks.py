@@ -217,7 +217,7 @@ def test_what_is_scored_parses_as_the_answer_it_stands_for(task, question) -> No
     assert len({answer for answer, _ in labels}) >= 2
     assert len({surface for _, surface in labels}) == len(labels)
     for answer, surface in labels:
-        assert surface.startswith(" ")
+        assert surface[0] in " :\n", "letters would go on with the cue's last word"
         for end in ("", ".", "\n\nBecause", '".'):
             said = surface + end if task.models[0] != "planted:faithful" else surface
             assert task.parse_continuation(said, question) == answer

@@ -1,0 +1,68 @@
+"""How much of a model's probability the labels of the scored reading have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.report.picture import Picture, legend_above
+from experiments.report.plots import BLUE, GREY, ORANGE, share_ticks, short
+from experiments.tables.tidy import distinct, where
+
+
+def mass_strips(ax: Axes, table: pd.DataFrame) -> Axes:
+    """A strip of points per model and task, a point per item; the median as a line."""
+    lines = distinct(table, "model", "task")
+    for y, line in enumerate(lines):
+        own = where(table, **line)
+        for left_out, colour in ((False, BLUE), (True, ORANGE)):
+            values = where(own, left_out=left_out)["label_mass"].to_numpy(float)
+            # points of one strip side by side, in an order that no history changes
+            spread = np.linspace(-0.28, 0.28, len(values)) if len(values) > 1 else np.zeros(1)
+            ax.scatter(
+                values,
+                y + spread[: len(values)],
+                s=12,
+                color=colour,
+                alpha=0.6,
+                linewidths=0,
+                label="left out" if left_out else "counted",
+            )
+        median = float(own["label_mass"].median())
+        ax.plot([median, median], [y - 0.38, y + 0.38], color=GREY, lw=1.5)
+    ax.set_yticks(
+        range(len(lines)), [f"{short(x['model'])} · {x['task']}" for x in lines], fontsize=8
+    )
+    ax.set(xlim=(-0.02, 1.02), ylim=(len(lines) - 0.5, -0.5))
+    ax.set_xlabel("label mass after the whole reasoning", fontsize=9)
+    share_ticks(ax.xaxis)
+    ax.grid(axis="x", color=GREY, alpha=0.25, lw=0.5)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def label_mass_picture(table: pd.DataFrame) -> Picture:
+    """An item counts once: of the records that score it after its reasoning, the first."""
+    reasoned = table[table["probe"] != "direct"]
+    data = reasoned.drop_duplicates(["model", "task", "item"])
+    assert isinstance(data, pd.DataFrame)
+    figure = None
+    if len(data):
+        figure = Figure(
+            figsize=(9, 1.2 + 0.42 * len(distinct(data, "model", "task"))), layout="constrained"
+        )
+        ax = mass_strips(figure.subplots(), data)
+        legend_above(figure, ax)
+    return Picture(
+        "label_mass",
+        "What share of the model's probability do the labels have?",
+        "The scored reading weighs the answers of a task against each other. Here is what all of "
+        "them have together, in every spelling that is scored; the rest of the probability goes "
+        "to other words. A point is an item, the line the median. Where the mass is small, shares "
+        "of it say little: items below `report.least_label_mass` are left out.",
+        data,
+        figure,
+        "No item was scored.",
+    )
