@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from probes.graded import log_distribution, total_variation
+from probes.graded import answer_log_probs, log_distribution, total_variation
 
 if TYPE_CHECKING:
     from interp.answer import Answered
@@ -39,9 +40,10 @@ def noise(repeated: Answered, names: Sequence[str]) -> dict[str, Any]:
         n_packs             that the arms fell into; 1 in the loop, which has none
         noise_floor         nats: the furthest that any lead of the baseline moved between its
                             packs, and between them and the baseline by itself
-        baseline_moved      nats: the largest |Δ log-prob| of a label
+        baseline_moved      nats: the largest |Δ log-prob| of an answer, its spellings added up
         baseline_moved_tv   total variation of the answers' distribution, the largest
-        baseline_redecided  whether any repeat would have answered in other words
+        baseline_redecided  whether any repeat would have written another token or have put
+                            another answer first; another spelling of the same is no other
 
     Args:
         repeated: the baseline, asked with `repeat`.
@@ -49,7 +51,7 @@ def noise(repeated: Answered, names: Sequence[str]) -> dict[str, Any]:
     """
     from interp.floor import floor
 
-    measured = floor(repeated)
+    measured = floor(_by_answer(repeated, names))
     moved_tv = None
     if repeated.log_probs and repeated.alone is not None:
         first, *others = (
@@ -64,6 +66,17 @@ def noise(repeated: Answered, names: Sequence[str]) -> dict[str, Any]:
         "baseline_moved_tv": rounded(moved_tv),
         "baseline_redecided": measured.decision_moved,
     }
+
+
+def _by_answer(answered: Answered, names: Sequence[str]) -> Answered:
+    """With a log-prob for each answer in place of each label, in its repeats, too."""
+    answers = answer_log_probs(answered.log_probs, names) if answered.log_probs else {}
+    return replace(
+        answered,
+        log_probs=tuple(answers.values()),
+        repeats=tuple(_by_answer(r, names) for r in answered.repeats),
+        alone=None if answered.alone is None else _by_answer(answered.alone, names),
+    )
 
 
 def added(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

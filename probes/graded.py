@@ -57,6 +57,19 @@ def _score(labels: Sequence[tuple[float, int]], by_length: bool) -> float:
     return best / length
 
 
+def answer_log_probs(log_probs: Sequence[float], names: Sequence[str]) -> dict[str, float]:
+    """Each answer's log-probability, its labels added up; not normalised over the answers.
+
+    Args:
+        log_probs: per label.
+        names: per label, the answer it stands for.
+    """
+    labels: dict[str, list[float]] = {}
+    for name, log_prob in zip(names, log_probs, strict=True):
+        labels.setdefault(name, []).append(log_prob)
+    return {name: _logsumexp(of_answer) for name, of_answer in labels.items()}
+
+
 def label_mass(log_probs: Iterable[float]) -> float:
     """What all scored labels have together of the model's probability, in [0, 1].
 

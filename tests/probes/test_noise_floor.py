@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ import torch
 from test_slrc import FAST, asking, written
 from tiny_models import tiny
 
+from interp.answer import Answered
 from interp.model import Model
 from probes import (
     CausalEffectsSettings,
@@ -26,6 +28,7 @@ from probes import (
     slrc,
     sycophancy,
 )
+from probes.floor import noise
 
 BUDGET = 300
 """A trace with its cue is about 110 tokens of the tiny models: two or three arms a pack."""
@@ -182,3 +185,23 @@ def test_a_message_and_its_control_are_of_one_pack(llama: Model):
         assert one["trie_tokens"] > model.token_budget
         for name in ("margin_wrong", "margin_own"):
             assert one[name] == pytest.approx(other[name], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("alone", "redecided", "moved"),
+    [
+        # the other spelling of the same answer is ahead now
+        ((0.25, 0.3, 0.2), False, 0.0),
+        # "no" is ahead of both spellings of "yes" together
+        ((0.25, 0.1, 0.45), True, math.log(0.55 / 0.2) + math.log(0.45 / 0.35)),
+    ],
+)
+def test_the_baseline_is_redecided_where_another_answer_leads_not_another_spelling(
+    alone, redecided, moved
+):
+    first, other = (
+        Answered(tuple(map(math.log, p)), (1, 1, 1), None) for p in ((0.3, 0.25, 0.2), alone)
+    )
+    told = noise(replace(first, repeats=(first,), alone=other), ["yes", "yes", "no"])
+    assert told["baseline_redecided"] == redecided
+    assert told["noise_floor"] == pytest.approx(moved, abs=1e-5)
