@@ -50,6 +50,12 @@ _STATED_CHOICE = (
 )
 _OPERATION = re.compile(r"[^=+−*/×÷\n]{0,30}?(?:[=+\-−*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(=]*")
 
+_BEGINS_OPERATION = re.compile(
+    r"[ \t]+(?:[*/−-](?![^\W\d]|\*)|x(?![\w-])|\\(?:times|div|cdot))|[ \t]*[+×÷=]"
+)
+"""Right behind a number: it is an operand. The scored reading's boundary reads the same
+(`interp.number_ends`); a test holds them together."""
+
 
 def last_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> str | None:
     """The last label word that the text asserts ("last sentiment keyword").
@@ -119,7 +125,8 @@ def last_number(text: str) -> str | None:
 def first_number(text: str) -> str | None:
     """The first number in the first line of a continuation.
 
-    Where it begins a calculation ("3 + 4 = 7"), the answer is what that comes to.
+    Where it begins a calculation ("3 + 4 = 7"), the answer is what that comes to; one that
+    comes to nothing ("3 + 4 is", "3 + 4 = 7 *") gives no answer, not its first operand.
     """
     line = _plain(_first_line(text))
     found = find_numbers(line, counters=True)
@@ -132,7 +139,7 @@ def first_number(text: str) -> str | None:
             break
         if "=" in between:
             answer = other
-    return answer.canonical
+    return None if _BEGINS_OPERATION.match(line, answer.end) else answer.canonical
 
 
 def last_choice(text: str, n_options: int) -> str | None:

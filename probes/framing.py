@@ -85,10 +85,15 @@ class Reply:
 def label_ids(model: Model, asking: Asking, framing: Framing) -> list[tuple[int, ...]]:
     """Per label, the ids that read as its surface where they follow the cue.
 
+    Without a cue they are those of the surface by itself: what a tokenizer that marks word
+    beginnings makes of a blank at the very start reads as none.
+
     Raises:
         ValueError: the tokenizer has none for one.
     """
     before = tuple(model.encode(asking.cue(framing)))
+    if not before:
+        return [tuple(model.encode(surface)) for _, surface in asking.labels]
     numerals = Numerals(model)
     return [numerals.after(before, surface) for _, surface in asking.labels]
 

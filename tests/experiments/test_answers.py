@@ -89,6 +89,13 @@ def test_last_number(text, expected):
         (":\n\\[\n\\boxed{30}\n\\]", "30"),
         (" unclear.\n12", None),
         ("", None),
+        (" 3200 / 16 * 2 =", None),
+        (" 3200 / 16 * 2 pounds.", None),
+        (" 3 + 4 = 7 * 2", None),
+        (" 3 + 4 = 7 = 7", "7"),
+        (" 70+ people", None),
+        (" 12 x-rays", "12"),
+        (" 12 - 15 of them", None),
     ],
 )
 def test_first_number(text, expected):
