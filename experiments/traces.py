@@ -78,19 +78,20 @@ def make_traces(
             model.prompt(task.cot_prompt(question), thinking=settings.thinking)
             for task, question in batch
         ]
-        fitting = _fitting(model, prompts, settings)
+        limits = [_limit(model, prompt, settings) for prompt in prompts]
 
         def done(
-            i: int, written: Generation, start: int = start, prompts=prompts, fitting=fitting
+            i: int, written: Generation, start: int = start, prompts=prompts, limits=limits
         ) -> None:
             task, question = asked[start + i]
+            fitting = replace(settings, max_new_tokens=limits[i])
             made[start + i] = trace_of(model, task, question, prompts[i], written, fitting)
             if on_done is not None:
                 on_done(start + i, made[start + i])
 
         model.generate(
             [p.ids for p in prompts],
-            max_new_tokens=fitting.max_new_tokens,
+            max_new_tokens=limits,
             temperature=settings.temperature,
             top_p=settings.top_p,
             seed=settings.seed,
@@ -99,13 +100,13 @@ def make_traces(
     return [made[i] for i in range(len(asked))]
 
 
-def _fitting(model: Model, prompts: Sequence[Prompt], settings: TraceSettings) -> TraceSettings:
-    """`settings`, but no more tokens than the model has positions left for."""
+def _limit(model: Model, prompt: Prompt, settings: TraceSettings) -> int:
+    """How many tokens may follow a prompt: no more than the model has positions left for."""
     if model.max_positions is None:
-        return settings
-    room = model.max_positions - max(len(p.ids) for p in prompts)
+        return settings.max_new_tokens
+    room = model.max_positions - len(prompt.ids)
     # without room the model's own refusal says by how much
-    return replace(settings, max_new_tokens=min(settings.max_new_tokens, max(room, 1)))
+    return min(settings.max_new_tokens, max(room, 1))
 
 
 def trace_of(

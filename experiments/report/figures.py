@@ -36,6 +36,7 @@ from experiments.report.plots import (
 )
 from experiments.report.tracing_figure import tracing_picture
 from experiments.runs.folder import make_folder
+from experiments.tables.by_unit import told_apart
 from experiments.tables.outcomes import EDITS
 from experiments.tables.results import Results
 from experiments.tables.stats import wilson
@@ -71,27 +72,34 @@ def position_table(by_step: pd.DataFrame, bins: int = POSITION_BINS) -> pd.DataF
     relative = (table["step"] - 0.5) / table["n_steps"]
     table["bin"] = (relative * bins).astype(int)
     table["flips"] = (table["flip_rate"] * table["n_edits"]).round().astype(int)
-    keys = ["model", "task", "framing", "reading", "edit", "bin"]
+    keys = ["model", "task", "unit", "framing", "reading", "edit", "bin"]
     counts: dict[tuple, list[int]] = {}
     for row in rows(table):
         pooled = counts.setdefault(tuple(row[key] for key in keys), [0, 0])
         pooled[0] += row["flips"]
         pooled[1] += row["n_edits"]
     pooled_rows = []
-    for key in sorted(counts, key=lambda k: (*k[:4], EDITS.index(k[4]), k[5])):
+    for key in sorted(counts, key=lambda k: (*k[:5], EDITS.index(k[5]), k[6])):
         flips, n_edits = counts[key]
         rate = wilson(flips, n_edits)
         pooled_rows.append(
-            dict(zip(keys[:5], key[:5], strict=True))
-            | {"position": (key[5] + 0.5) / bins, "n_edits": n_edits}
+            dict(zip(keys[:6], key[:6], strict=True))
+            | {"position": (key[6] + 0.5) / bins, "n_edits": n_edits}
             | {"flip_rate": rate.value, "flip_rate_low": rate.low, "flip_rate_high": rate.high}
         )
     measured = ["position", "n_edits", "flip_rate", "flip_rate_low", "flip_rate_high"]
-    return pd.DataFrame(pooled_rows, columns=[*keys[:5], *measured])
+    return pd.DataFrame(pooled_rows, columns=[*keys[:6], *measured])
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
-    """Every figure of a run, from its tables; a figure without data says why it is absent."""
+    """Every figure of a run, from its tables; a figure without data says why it is absent.
+
+    Where a model has chains of several units on a task, each is drawn as a task of its own.
+    """
+    over_models = {
+        name: tables[name] for name in ("models", "model_correlations") if name in tables
+    }
+    tables = told_apart(tables) | over_models
     with mpl.rc_context(STYLE):
         return [
             _edits_picture(tables["edits"]),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.tables.by_unit import UNITS
 from experiments.tables.model_correlations import FIGURE_3, LEAST
 from experiments.tables.tidy import rows, where
 from experiments.tables.verdict import VARIANT_ORDER
@@ -30,17 +31,18 @@ def lead_way(models: pd.DataFrame) -> dict[str, str]:
 
     Closed models have one way only, so where there are some it mostly is theirs; of equals
     `prefix` before `reprompt`, `generated` before `scored`. Empty where no model was measured.
+    Where models have chains of several units of removal, also the `unit` that most have.
     """
 
-    def compared(way: tuple[str, str]) -> int:
-        mine = where(models, framing=way[0], reading=way[1])
+    def compared(way: dict[str, str]) -> int:
+        mine = where(models, **way)
         return max(len(mine.dropna(subset=list(pair))) for pair in FIGURE_3)
 
-    ways = [w for w in VARIANT_ORDER if len(where(models, framing=w[0], reading=w[1]))]
-    if not ways:
-        return {}
-    framing, reading = max(ways, key=compared)  # the first of equals
-    return {"framing": framing, "reading": reading}
+    present = set(models["unit"]) if "unit" in models.columns else set()
+    units = [{"unit": u} for u in UNITS if u in present] if len(present) > 1 else [{}]
+    ways = [{"framing": f, "reading": r} | unit for unit in units for f, r in VARIANT_ORDER]
+    ways = [way for way in ways if len(where(models, **way))]
+    return max(ways, key=compared) if ways else {}  # the first of equals
 
 
 def model_readings(models: pd.DataFrame, correlations: pd.DataFrame) -> list[str]:

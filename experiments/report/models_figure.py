@@ -16,6 +16,7 @@ from experiments.report.model_reading import NAMES, lead_way, signed
 from experiments.report.names import distinct_names, name_points
 from experiments.report.picture import Picture, legend_above
 from experiments.report.plots import BLUE, GREY, ORANGE
+from experiments.tables.by_unit import UNIT_WORDS
 from experiments.tables.model_correlations import FIGURE_3
 from experiments.tables.models import SCORES
 from experiments.tables.tidy import rows, where, with_interval
@@ -98,7 +99,10 @@ def models_picture(models: pd.DataFrame, correlations: pd.DataFrame) -> Picture:
 
 
 def _told(way: dict[str, str]) -> str:
-    return f"framing {way['framing']}, reading {way['reading']}" if way else "no way of measuring"
+    if not way:
+        return "no way of measuring"
+    unit = f", chains cut into {UNIT_WORDS[way['unit']]}" if "unit" in way else ""
+    return f"framing {way['framing']}, reading {way['reading']}{unit}"
 
 
 def _title(correlations: pd.DataFrame, x: str, y: str) -> str:

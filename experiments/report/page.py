@@ -22,6 +22,7 @@ from experiments.report.traceview import (
 )
 from experiments.runs.ledger import calls_of, in_words
 from experiments.runs.store import write_atomically
+from experiments.tables.by_unit import UNIT_WORDS, told_apart, units_apart
 from experiments.tables.outcomes import place_of
 from experiments.tables.results import Results
 from experiments.tables.textual import visible
@@ -80,6 +81,7 @@ LABELS = {
     "false_alarm": "false alarms",
     "youden": "Youden's index",
     "balanced_accuracy": "balanced accuracy",
+    "unit": "unit of removal",
     "n_tasks": "tasks",
     "n_sycophancy_tasks": "tasks (sycophancy)",
     "n_error_tasks": "tasks (errors)",
@@ -229,6 +231,7 @@ REASONS = {
     "no_residual_stream": "model's layers and norm cannot be told",
     "no_patching_site": "model's parts cannot be told",
     "steps_have_one_order": "steps have one order only",
+    "no_room": "no room in the model's positions",
     "too_few_items": "too few items of classes that recur",
     "fewer_than_2_classes": "fewer than 2 classes that recur",
 }
@@ -261,6 +264,7 @@ def render(found: Results) -> str:
     shown = typical(found.records, found.report.traces)
     checks = instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
     drawn = {p.name: drawing(p) for p in pictures(made)}
+    named = told_apart(made)
     return render_page(
         "template.html.jinja",
         name=visible(run_dir.resolve().name),
@@ -271,7 +275,11 @@ def render(found: Results) -> str:
         ),
         n_waiting=_waiting(made["exclusions"]),
         probes=found.probes,
-        verdicts=verdicts(made["slrc"], made["edits"]),
+        verdicts=verdicts(named["slrc"], named["edits"]),
+        several_units=[
+            {"model": visible(model), "task": task, "units": [UNIT_WORDS[u] for u in units]}
+            for (model, task), units in units_apart(made).items()
+        ],
         words=WORDS,
         matters=MATTERS,
         ignored=IGNORED,

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.tables.tidy import rows
+from experiments.tables.by_unit import UNIT_WORDS
+from experiments.tables.tidy import rows, where
 
 SHIPPED = Path("docs") / "planted.csv"
 SHOWN = {
@@ -45,13 +46,13 @@ _HEADING = ("measure", "decorative", "confound", "follows p", "step named", "cal
 
 def short_table(planted: pd.DataFrame) -> str:
     """Markdown of the measures in `SHOWN` that the table has; two decimals, – where none."""
-    found = {row["measure"]: row for row in rows(planted)}
     lines = [_HEADING, ("---", *["---:"] * (len(_HEADING) - 1))]
+    told = ("auroc", "auroc_confound", "spearman_p", "step_hit_rate")
     for name, words in SHOWN.items():
-        if name in found:
-            row = found[name]
-            told = ("auroc", "auroc_confound", "spearman_p", "step_hit_rate")
-            lines.append((words, *(_decimals(row[x]) for x in told), f"{row['forwards']:.0f}"))
+        for row in rows(where(planted, measure=name)):
+            several = "unit" in row and planted["unit"].nunique() > 1
+            named = f"{words} ({UNIT_WORDS[row['unit']]})" if several else words
+            lines.append((named, *(_decimals(row[x]) for x in told), f"{row['forwards']:.0f}"))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -26,9 +26,11 @@ from experiments.runs.store import Key, Store, storable
 from experiments.runs.units import why_failed
 from experiments.spending import budget_of
 from experiments.traces import TraceSettings, make_traces, to_record, to_trace
-from interp.errors import UserError
+from interp.errors import NoRoom, UserError
 from interp.memory import free, within_memory
 from interventions import Trace
+from probes.record import record
+from probes.text_model import NO_ROOM
 
 Records = list[dict[str, Any]]
 
@@ -164,7 +166,10 @@ class TraceWork:
         def work() -> Records:
             return storable(PROBES[name].measure(model, item.task, trace, self.config))
 
-        return within_memory(model, work, self._on_less(model))
+        try:
+            return within_memory(model, work, self._on_less(model))
+        except NoRoom:
+            return storable([record(trace, name, "", self.config.seed, excluded=NO_ROOM)])
 
     def _on_less(self, model: interp.Model) -> Callable[[int], None]:
         def note(budget: int) -> None:

@@ -17,8 +17,9 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.tables.by_unit import UNIT_WORDS, joined, of_each_unit
 from experiments.tables.outcomes import is_variant
-from experiments.tables.tidy import rows, where
+from experiments.tables.tidy import distinct, rows, where
 from experiments.tables.verdict import MATTERS, model_order
 
 TITLES = {
@@ -57,16 +58,31 @@ def paper_tables(
 ) -> list[PaperTable]:
     """Every table of the paper that the run has numbers for.
 
+    Where a run has chains of several units of removal, each unit has rows of its own. Table ED 4
+    alone is of whole responses.
+
     Args:
         tables: the tidy tables by name; `slrc` and `steps` are needed.
         models: of each model whose size is known, `parameters` and `active_parameters`.
     """
+    of_units = {unit: _of_unit(t, models or {}) for unit, t in of_each_unit(tables).items()}
+    found = [
+        _joined(name, {unit: made[name] for unit, made in of_units.items() if name in made})
+        for name in dict.fromkeys(name for made in of_units.values() for name in made)
+    ]
+    responses = by_task("paper_ed4", _responses(_own(tables["steps"])), "multi_step", percent)
+    return [*found, *([responses] if len(responses.data) else [])]
+
+
+def _of_unit(
+    tables: Mapping[str, pd.DataFrame], models: Mapping[str, Mapping[str, Any]]
+) -> dict[str, PaperTable]:
+    """By name, the tables of the chains of one unit of removal."""
     slrc, steps = _own(tables["slrc"]), _own(tables["steps"])
     made = [
         step_level(slrc),
         cue_tasks(slrc),
-        scale(slrc, models or {}),
-        by_task("paper_ed4", steps, "multi_step", percent),
+        scale(slrc, models),
         other_tasks(slrc),
         by_task("paper_ed6", steps, "mean_steps", lambda v: f"{v:.1f}"),
     ]
@@ -74,7 +90,27 @@ def paper_tables(
         made.insert(1, modes(_own(tables["taxonomy"])))
     if "threshold_sensitivity" in tables:
         made.append(thresholds(tables["threshold_sensitivity"]))
-    return [table for table in made if len(table.data)]
+    return {table.name: table for table in made if len(table.data)}
+
+
+def _joined(name: str, of_units: Mapping[str, PaperTable]) -> PaperTable:
+    """One table of those of several units; of a single unit, printed as the paper prints it."""
+    printed = [
+        table.printed.assign(**({"Unit": UNIT_WORDS[unit]} if len(of_units) > 1 else {}))
+        for unit, table in of_units.items()
+    ]
+    data = joined({unit: table.data for unit, table in of_units.items()})
+    return PaperTable(name, data, pd.concat(printed, ignore_index=True))
+
+
+def _responses(steps: pd.DataFrame) -> pd.DataFrame:
+    """The share of responses with several steps, of all units: it counts no step."""
+    made = []
+    for pair in distinct(steps, "model", "task"):
+        of_units = rows(where(steps, **pair))
+        several = math.fsum(r["multi_step"] * r["n"] for r in of_units)
+        made.append(pair | {"multi_step": several / sum(r["n"] for r in of_units)})
+    return pd.DataFrame(made, columns=["model", "task", "multi_step"])
 
 
 def step_level(slrc: pd.DataFrame) -> PaperTable:

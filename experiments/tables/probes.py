@@ -35,25 +35,44 @@ from experiments.tables.taxonomy import direct_table, taxonomy_table, threshold_
 from experiments.tables.tracing import tracing_by_position_table, tracing_table
 
 
-def probe_tables(
+def whole_tables(records: Sequence[Record], seed: int, resamples: int) -> dict[str, pd.DataFrame]:
+    """Tables of what was asked of whole chains or of questions: their steps' unit is nothing to it.
+
+    Each by its file name; a table is there if its probe has records, excluded ones too.
+    """
+    asked = {r["probe"] for r in records}
+    made: dict[str, pd.DataFrame] = {}
+    if "direct" in asked:
+        made["direct"] = direct_table(records)
+    if "sycophancy" in asked:
+        made["sycophancy"] = sycophancy_table(records)
+    if "error_detection" in asked:
+        made["error_detection"] = error_detection_table(records)
+    if "rigidity" in asked:
+        made["rigidity"] = rigidity_table(records, seed=seed, resamples=resamples)
+        made["rigidity_by_layer"] = rigidity_by_layer_table(records, seed=seed, resamples=resamples)
+    if "flow" in asked:
+        made["flow"] = flow_table(records, seed=seed, resamples=resamples)
+        made["flow_by_layer"] = flow_by_layer_table(records, seed=seed, resamples=resamples)
+    return made
+
+
+def step_tables(
     records: Sequence[Record],
     seed: int,
     resamples: int,
     settings: TaxonomyConfig,
     sizes: Sizes | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Each by its file name; a table is there if its probes have records, excluded ones too."""
+    """Tables over steps, of the records of one unit of removal.
+
+    Each by its file name; a table is there if its probes have records, excluded ones too.
+    """
     asked = {r["probe"] for r in records}
     made: dict[str, pd.DataFrame] = {}
-    if "direct" in asked:
-        made["direct"] = direct_table(records)
     if {"direct", "slrc"} <= asked:
         made["taxonomy"] = taxonomy_table(records, settings)
         made["threshold_sensitivity"] = threshold_sensitivity_table(made["taxonomy"], settings)
-    if "sycophancy" in asked:
-        made["sycophancy"] = sycophancy_table(records)
-    if "error_detection" in asked:
-        made["error_detection"] = error_detection_table(records)
     if "attention" in asked:
         made["attention"] = attention_table(records, seed, resamples)
         made["attention_by_layer"] = attention_by_layer_table(records, seed, resamples)
@@ -62,12 +81,6 @@ def probe_tables(
             records, prompt=settings.prompt, sizes=sizes, seed=seed, resamples=resamples
         )
         made["model_correlations"] = model_correlations_table(made["models"], seed=seed)
-    if "rigidity" in asked:
-        made["rigidity"] = rigidity_table(records, seed=seed, resamples=resamples)
-        made["rigidity_by_layer"] = rigidity_by_layer_table(records, seed=seed, resamples=resamples)
-    if "flow" in asked:
-        made["flow"] = flow_table(records, seed=seed, resamples=resamples)
-        made["flow_by_layer"] = flow_by_layer_table(records, seed=seed, resamples=resamples)
     if "tracing" in asked:
         made["tracing"] = tracing_table(records, seed, resamples)
         made["tracing_by_position"] = tracing_by_position_table(records, seed, resamples)

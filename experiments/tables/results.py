@@ -27,12 +27,13 @@ from experiments.runs.ledger import calls_of
 from experiments.runs.planfile import counted
 from experiments.runs.store import Unit
 from experiments.tables import stats
+from experiments.tables.by_unit import by_unit
 from experiments.tables.edits import edits_by_step_table, edits_table
 from experiments.tables.exclusions import exclusions_table
 from experiments.tables.label_mass import label_mass_table, without_low_mass
 from experiments.tables.models import Sizes
 from experiments.tables.outcomes import Place, Record
-from experiments.tables.probes import probe_tables
+from experiments.tables.probes import step_tables, whole_tables
 from experiments.tables.slrc import agreement_table, slrc_table, steps_table
 from experiments.tables.spend import spend_table
 
@@ -146,17 +147,28 @@ def tables(
     taxonomy: TaxonomyConfig | None = None,
     sizes: Sizes | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Every table by its file name: those of SLRC, and of the other probes that were asked."""
+    """Every table by its file name: those of SLRC, and of the other probes that were asked.
+
+    Those over steps, or over items by what their steps do, have a row per unit of removal.
+    """
+    settings = taxonomy or TaxonomyConfig()
     masses = label_mass_table(records)
+
+    def over_steps(of_unit: Sequence[Record]) -> dict[str, pd.DataFrame]:
+        return {
+            "slrc": slrc_table(of_unit, seed=seed, resamples=resamples),
+            "edits": edits_table(of_unit, seed=seed, resamples=resamples),
+            "edits_by_step": edits_by_step_table(of_unit),
+            "agreement": agreement_table(of_unit),
+            "steps": steps_table(of_unit),
+            **step_tables(of_unit, seed, resamples, settings, sizes),
+        }
+
     return {
-        "slrc": slrc_table(records, seed=seed, resamples=resamples),
-        "edits": edits_table(records, seed=seed, resamples=resamples),
-        "edits_by_step": edits_by_step_table(records),
-        "agreement": agreement_table(records),
+        **by_unit(records, over_steps),
         "exclusions": exclusions_table(records, failures),
-        "steps": steps_table(records),
         **({"label_mass": masses} if len(masses) else {}),
-        **probe_tables(records, seed, resamples, taxonomy or TaxonomyConfig(), sizes),
+        **whole_tables(records, seed, resamples),
     }
 
 

@@ -13,11 +13,12 @@ elsewhere whenever it goes on anew has not thereby read the step.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from experiments.planted.plants import PLANTS, Plant
+from experiments.tables.by_unit import UNIT_WORDS, UNITS
 from experiments.tables.stats import NOTHING, Estimate, difference, wilson_of_items
 from experiments.tables.tidy import rows, where
 
@@ -35,10 +36,11 @@ VARIANT_ORDER = [(f, r) for f in ("prefix", "reprompt") for r in ("generated", "
 
 @dataclass(frozen=True)
 class Verdict:
-    """One model on one task."""
+    """One model on one task, of one unit of removal."""
 
     model: str
     task: str
+    unit: str
     framing: str
     reading: str
     n: int
@@ -102,12 +104,12 @@ def model_order(model: str) -> tuple[int, str]:
 
 
 def primary(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each (model, task) in its foremost framing and reading.
+    """The rows of each (model, task, unit) in its foremost framing and reading.
 
     `prefix` before `reprompt`, `generated` before `scored`; models in `model_order`.
     """
     kept = []
-    for _, of_pair in table.groupby(["model", "task"], sort=False):
+    for _, of_pair in table.groupby(["model", "task", "unit"], sort=False):
         for framing, reading in VARIANT_ORDER:
             chosen = where(of_pair, framing=framing, reading=reading)
             if len(chosen):
@@ -120,7 +122,7 @@ def primary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdicts(slrc: pd.DataFrame, edits: pd.DataFrame) -> list[Verdict]:
-    """A verdict for every model and task that was measured."""
+    """A verdict for every model, task and unit of removal that was measured."""
     return [_verdict(row, edits) for row in rows(primary(slrc))]
 
 
@@ -130,7 +132,7 @@ def estimate(row: dict, name: str, n: str = "n") -> Estimate:
 
 
 def _verdict(row: dict, edits: pd.DataFrame) -> Verdict:
-    key = {name: row[name] for name in ("model", "task", "framing", "reading")}
+    key = {name: row[name] for name in ("model", "task", "unit", "framing", "reading")}
     mine = {e["edit"]: e for e in rows(where(edits, **key))}
     rates = {edit: estimate(e, "flip_rate", "n_edits") for edit, e in mine.items()}
     by_item = {e: wilson_of_items(rates[e].value, int(mine[e]["n_items"])) for e in mine}
@@ -187,8 +189,20 @@ def instrument_checks(
 ) -> list[Check]:
     """Do the planted models come out as they were planted, in the `prefix` framing?
 
-    Empty where the run has no planted model: then nothing vouches for the instrument.
+    Empty where the run has no planted model: then nothing vouches for the instrument. Chains of
+    each unit of removal are checked by themselves.
     """
+    planted = {m for m in slrc["model"] if planted_variant(m)}
+    units = [u for u in UNITS if u in set(where(slrc, model=planted)["unit"])]
+    checks: list[Check] = []
+    for unit in units:
+        of_unit = _checks(*(where(table, unit=unit) for table in (slrc, edits, by_step)))
+        named = f" ({UNIT_WORDS[unit]})" if len(units) > 1 else ""
+        checks += [replace(check, claim=check.claim + named) for check in of_unit]
+    return checks
+
+
+def _checks(slrc: pd.DataFrame, edits: pd.DataFrame, by_step: pd.DataFrame) -> list[Check]:
     checks: list[Check] = []
     models = sorted({m for m in slrc["model"] if planted_variant(m)}, key=model_order)
     for model in models:

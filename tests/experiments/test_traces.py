@@ -220,6 +220,24 @@ def test_a_question_of_ones_own(plain: Model) -> None:
 COUNTING = "First 3 + 4 makes 71. Then 12 comes on top. Now take 5 away. That leaves 40."
 
 
+def test_a_long_prompt_takes_no_room_from_the_others_of_its_batch():
+    model = tiny(None)
+    short, long = (
+        (MATH, Question(f"q{n}", "sequential_math", "3 + 4 - 2? " * n, "number", gold="5"))
+        for n in (1, 180)
+    )
+    assert model.max_positions is not None
+    room = model.max_positions - len(model.prompt(MATH.cot_prompt(long[1])).ids)
+    assert 0 < room < 100
+    settings = TraceSettings(max_new_tokens=100)
+    first, last = make_traces(model, [short, long], settings)
+    (alone,) = make_traces(model, [short], settings)
+    assert first.reasoning_ids + first.tail_ids == alone.reasoning_ids + alone.tail_ids
+    assert first.origin.sampling["max_new_tokens"] == 100
+    assert last.origin.sampling["max_new_tokens"] == room
+    assert len(last.reasoning_ids + last.tail_ids) <= room
+
+
 @pytest.mark.parametrize("name", EDITS)
 def test_every_edit_is_scored_on_the_answers_of_the_trace_it_was_made_of(
     plain: Model, name: str

@@ -72,7 +72,7 @@ def test_the_forest_has_a_row_per_model_task_and_framing():
 def test_relative_positions_pool_traces_of_different_lengths():
     records = records_of([chain_sample("faithful", i, n) for i in range(4) for n in (2, 4)])
     table = where(
-        position_table(edits_by_step_table(records)),
+        position_table(edits_by_step_table(records).assign(unit="sentence")),
         edit="corrupt",
         framing="prefix",
         reading="generated",
@@ -87,8 +87,8 @@ def test_relative_positions_pool_traces_of_different_lengths():
     assert table["flip_rate"].tolist() == [0, 0, 0.5, 1]
 
 
-def test_positions_draw_one_line_per_edit():
-    data = primary(position_table(where(edits_by_step_table(RUN), edit=plots.STYLES)))
+def test_positions_draw_one_line_per_edit(made):
+    data = primary(position_table(where(made["edits_by_step"], edit=plots.STYLES)))
     ax = plots.by_position(axes(), where(data, model=FAITHFUL))
     # planted models have no words for the remark of the control
     drawn = [style[2] for edit, style in plots.STYLES.items() if edit != "control"]
@@ -160,7 +160,7 @@ def test_colours_are_told_apart_by_markers_too():
 
 def test_primary_prefers_the_edited_reasoning_in_place_and_the_generated_answer():
     records = records_of([chain_sample("hint", i) for i in range(2)], ["reprompt"])
-    table = primary(edits_table(records))
+    table = primary(edits_table(records).assign(unit="sentence"))
     assert set(table["framing"]) == {"reprompt"}
     assert set(table["reading"]) == {"generated"}
     assert primary(table.iloc[:0]).empty

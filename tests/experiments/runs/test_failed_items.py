@@ -9,6 +9,7 @@ from typing import Any
 import broken_models as broken
 import pytest
 import torch
+import yaml
 from bad_input import asking, failed_items, lost, read_after, write
 
 from experiments.cli import execute
@@ -30,17 +31,22 @@ def test_a_reasoning_that_never_closes(tmp_path: Path) -> None:
     assert lost(tmp_path / "t") == {"total": 1, "reasoning_unclosed": 1, "included": 0}
 
 
-def test_steps_and_prompts_longer_than_the_context_window(
+def test_a_prompt_longer_than_the_context_window_fails_and_longer_probes_are_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = broken.scripted(tmp_path / "model", "We add one and one to get two. ", positions=360)
     questions = ["What is 1 + 1?", "What is " + "1 + " * 150 + "1?"]
+    probes = ["slrc", "tracing", "causal_effects", "information"]
     path = asking(tmp_path, model, questions, framings=["reprompt"])
-    failures = read_after(failed_items(capsys, path), tmp_path / "t")
-    assert {stage for stage, _ in failures} == {"trace", "slrc"}
-    for _, reason in failures:
-        assert "does not fit its 360 positions; shorten the text or lower max_new" in reason
+    changed = yaml.safe_load(Path(path).read_text()) | {"probes": probes}
+    Path(path).write_text(yaml.safe_dump(changed))
+    ((stage, reason),) = read_after(failed_items(capsys, path), tmp_path / "t")
+    assert stage == "trace"
+    assert "does not fit its 360 positions; shorten the text or lower max_new" in reason
     assert lost(tmp_path / "t") == {"total": 2, "failed": 1, "included": 1}
+    for stage in ("slrc.reprompt.generated", "causal_effects", "information"):
+        assert lost(tmp_path / "t", stage) == {"total": 1, "no_room": 1, "included": 0}
+    assert lost(tmp_path / "t", "tracing") == {"total": 1, "included": 1}
 
 
 def test_an_item_with_nan_logits_fails_and_spares_its_batch(

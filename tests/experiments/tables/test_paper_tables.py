@@ -35,13 +35,15 @@ SLRC = pd.DataFrame(
         slrc_row("org/small", "conflicting_cue", 0.30, 0.5),
         slrc_row("org/small", "sst2", 0.4, 0.5, framing="prefix"),
     ]
-)
+).assign(unit="sentence")
 STEPS = pd.DataFrame(
     {
         "model": ["org/big", "org/big", "org/small"],
         "task": ["sst2", "medqa", "sst2"],
         "multi_step": [0.99, 0.38, 1.0],
         "mean_steps": [8.2, 1.44, math.nan],
+        "n": [100, 100, 100],
+        "unit": "sentence",
     }
 )
 
@@ -103,7 +105,7 @@ def test_table_2_puts_every_pair_in_the_field_of_its_mode():
             {"model": "b", "task": "gsm8k", "gap": 0.94, "necessity": 0.01, "mode": "scaffolding"},
             {"model": "b", "task": "sst2", "gap": -0.01, "necessity": 0.11, "mode": "decorative"},
         ]
-    ).assign(framing="reprompt", reading="generated")
+    ).assign(framing="reprompt", reading="generated", unit="sentence")
     found = paper_tables({"slrc": SLRC, "steps": STEPS, "taxonomy": taxonomy}, MODELS)
     printed = next(t.printed for t in found if t.name == "paper_table2")
     assert printed["CoT helps"][0] == "Genuine (1 pair); a SST-2 (reprompt, generated) (+69/37%)"
@@ -115,7 +117,7 @@ def test_table_2_puts_every_pair_in_the_field_of_its_mode():
 def test_extended_data_3_prints_shares_of_pairs():
     sensitivity = pd.DataFrame(
         [{"framing": "reprompt", "reading": "generated", "necessity_threshold": 0.2}]
-    ).assign(n=12, n_same=9, agreement=0.75)
+    ).assign(n=12, n_same=9, agreement=0.75, unit="sentence")
     tables = {"slrc": SLRC, "steps": STEPS, "threshold_sensitivity": sensitivity}
     printed = {t.name: t for t in paper_tables(tables)}["paper_ed3"].printed
     assert printed["Classification"].tolist() == ["9/12 (75%)"]  # as the paper prints it
