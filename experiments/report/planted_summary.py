@@ -50,7 +50,7 @@ def short_table(planted: pd.DataFrame) -> str:
     told = ("auroc", "auroc_confound", "spearman_p", "step_hit_rate")
     for name, words in SHOWN.items():
         for row in rows(where(planted, measure=name)):
-            several = "unit" in row and planted["unit"].nunique() > 1
+            several = "unit" in row and len(set(planted["unit"])) > 1
             named = f"{words} ({UNIT_WORDS[row['unit']]})" if several else words
             lines.append((named, *(_decimals(row[x]) for x in told), f"{row['forwards']:.0f}"))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
