@@ -22,14 +22,12 @@ from pathlib import Path
 
 import torch
 import transformers
-from tiny_configs import tiny_config
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tiny_configs import byte_tokenizer, tiny_config
 from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     GenerationConfig,
     PreTrainedModel,
-    PreTrainedTokenizerFast,
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
@@ -55,15 +53,6 @@ class Service:
     """Largest difference of logits to plain transformers, in standard deviations of its logits."""
     wrong: int = 0
     """Greedy tokens, of 36, that plain transformers would not have written."""
-
-
-def byte_tokenizer() -> PreTrainedTokenizerFast:
-    """A byte-level tokenizer without merges: one token per byte of UTF-8."""
-    vocabulary = {c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    inner = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(tokenizer_object=inner)
 
 
 def save(family: str, folder: Path) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformers import PreTrainedConfig
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 VOCABULARY = 320
@@ -227,3 +228,12 @@ def _shrunk(kind: type[PreTrainedConfig], own: dict[str, Any]) -> PreTrainedConf
         settings["num_key_value_heads"] = settings["num_attention_heads"]
         settings.pop("head_dim", None)
     return kind(**(settings | own))
+
+
+def byte_tokenizer() -> PreTrainedTokenizerFast:
+    """A real byte-level tokenizer without merges: one token per byte of UTF-8."""
+    vocabulary = {c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    inner = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=inner)

@@ -22,6 +22,7 @@ import string
 from collections.abc import Mapping, Sequence
 
 from experiments.numbers import find_numbers
+from interp.number_ends import CALCULATION
 
 _MARKUP = re.compile(r"[*_`]+")
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
@@ -49,12 +50,6 @@ _STATED_CHOICE = (
     r"(?i:(?:option|choice)\s+)?[(\[\"'“]*"
 )
 _OPERATION = re.compile(r"[^=+−*/×÷\n]{0,30}?(?:[=+\-−*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(=]*")
-
-_BEGINS_OPERATION = re.compile(
-    r"[ \t]+(?:[*/−-](?![^\W\d]|\*)|x(?![\w-])|\\(?:times|div|cdot))|[ \t]*[+×÷=]"
-)
-"""Right behind a number: it is an operand. The scored reading's boundary reads the same
-(`interp.number_ends`); a test holds them together."""
 
 
 def last_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> str | None:
@@ -139,7 +134,7 @@ def first_number(text: str) -> str | None:
             break
         if "=" in between:
             answer = other
-    return None if _BEGINS_OPERATION.match(line, answer.end) else answer.canonical
+    return None if CALCULATION.match(line, answer.end) else answer.canonical
 
 
 def last_choice(text: str, n_options: int) -> str | None:

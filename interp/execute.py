@@ -109,6 +109,23 @@ def prefill(
     return cache
 
 
+def prefill_prompts(
+    model: Model, prompts: Sequence[Sequence[int]]
+) -> tuple[KeyValues, list[list[int]], Tensor]:
+    """Run prompts as one forest: its cache, their paths in it, and (B, V) logits after each."""
+    forest = Forest.of(prompts)
+    firsts: dict[int, Tensor] = {}
+    ends = [int(path[-1]) for path in forest.paths]
+    cache = prefill(
+        model,
+        forest,
+        ends,
+        lambda here, x: firsts.update(zip(here, x.float(), strict=True)),
+        chunk=model.chunk,
+    )
+    return cache, [p.tolist() for p in forest.paths], torch.stack([firsts[n] for n in ends])
+
+
 def _forward(
     model: Model, read: attention.Session, tokens: Tensor, positions: Tensor, keep: Tensor
 ) -> Tensor:

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from interp import continuation, execute
-from interp.forest import Forest
 from interp.generation import Generation, check_penalty, each_of, seeds_of
 from interp.penalty import Penalty
 from interp.read import choose_execution
@@ -66,21 +65,9 @@ def generate(
         if on_done:
             on_done(i, done[i])
 
-    forest = Forest.of(prompts)
-    firsts: dict[int, Tensor] = {}
-    ends = [int(p[-1]) for p in forest.paths]
-    cache = execute.prefill(
-        model,
-        forest,
-        ends,
-        lambda here, x: firsts.update(zip(here, x.float(), strict=True)),
-        chunk=model.chunk,
-    )
     execute.decode(
         model,
-        cache,
-        [p.tolist() for p in forest.paths],
-        torch.stack([firsts[n] for n in ends]),
+        *execute.prefill_prompts(model, prompts),
         limits,
         choose=choose,
         stop=stop,

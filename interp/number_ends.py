@@ -11,14 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from interp.language import Speaks
 
-_CALCULATES = re.compile(r"[ \t]+(?:[*+/×÷=−x-](?![\w*])|\\(?:times|div|cdot))|[+×÷=]")
-"""` * 60` after "3": the answer is what the calculation comes to. `**` ends an emphasis."""
+CALCULATION = re.compile(
+    r"[ \t]+(?:[*/−-](?![^\W\d]|\*)|x(?![\w-])|\\(?:times|div|cdot))|[ \t]*[+×÷=]"
+)
+"""What makes a number that stands right before it an operand: ` * 60` after "3". The answer is
+what the calculation comes to. `**` ends an emphasis."""
 _TAIL = re.compile(r"(?:[0-9][0-9,./]*)?\Z")
 
 
@@ -30,6 +32,8 @@ class TokenSet:
 
     def logsumexp(self, logits: Tensor) -> Tensor:
         """Of their logits, (V,); minus infinity where there are none."""
+        import torch
+
         return torch.logsumexp(logits[self.ids.to(logits.device)], -1)
 
 
@@ -57,6 +61,9 @@ class NumberEnds:
     @classmethod
     def of(cls, language: Speaks, n_ids: int) -> NumberEnds:
         """Of a tokenizer, its first `n_ids` ids."""
+        # Not at the top: reading answers, which needs the pattern, need not wait for torch.
+        import torch
+
         anchor = language.encode("1")[-1]
         base = language.decode([anchor])
         after = language.tokenizer.batch_decode(
@@ -73,7 +80,7 @@ class NumberEnds:
 
         return cls(
             digits=where(r"\d"),
-            calculates=where(_CALCULATES),
+            calculates=where(CALCULATION),
             joined={s: where(rf"{re.escape(s)}\d") for s in ",./"},
             lone={s: tuple(i for i, t in enumerate(texts) if t == s) for s in ",./"},
         )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from interp.model import Model
 
 MARGIN = 2.5
-"""How many times the rounding noise a difference may be. Sound models show 0.4 to 1.1."""
+"""How many times the rounding noise a difference may be. Sound models show 0.4 to 1.2."""
 COPIES = 2
 """Draws of the rounding."""
 

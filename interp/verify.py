@@ -19,7 +19,7 @@ from torch import Tensor
 from interp import attention, execute
 from interp.continuation import continue_one_by_one
 from interp.errors import UserError
-from interp.forest import Branch, Forest
+from interp.forest import Branch
 from interp.memory import is_out_of_memory
 from interp.read import length_dependent_ropes
 from interp.reference import MARGIN, Noise, Tree, generated, rows, text
@@ -245,21 +245,9 @@ def _decoding_fault(tree: Tree) -> str | None:
             tokens.append((*goal, 0)[start + len(seen[row]) - 1])
         return torch.tensor(tokens)
 
-    forest = Forest.of(prompts)
-    ends = [int(path[-1]) for path in forest.paths]
-    firsts: dict[int, Tensor] = {}
-    cache = execute.prefill(
-        model,
-        forest,
-        ends,
-        lambda here, x: firsts.update(zip(here, x.float(), strict=True)),
-        chunk=model.chunk,
-    )
     execute.decode(
         model,
-        cache,
-        [path.tolist() for path in forest.paths],
-        torch.stack([firsts[n] for n in ends]),
+        *execute.prefill_prompts(model, prompts),
         [steps for *_, steps in goals],
         choose=choose,
         group_tokens=model.token_budget,

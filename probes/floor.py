@@ -79,18 +79,6 @@ def _by_answer(answered: Answered, names: Sequence[str]) -> Answered:
     )
 
 
-def added(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What several calls took, as one: counts add up, the noise is that of the noisiest."""
-    total: dict[str, Any] = {}
-    for name, first in costs[0].items():
-        values = [cost[name] for cost in costs if cost[name] is not None]
-        if isinstance(first, bool | float):
-            total[name] = max(values)
-        else:
-            total[name] = sum(values) if isinstance(first, int) else first
-    return total
-
-
 def narrower(*margins: float | None) -> float | None:
     """The narrowest of some margins; None where any of them is unknown."""
     known = [m for m in margins if m is not None]

@@ -17,10 +17,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from interventions import AnswerKind, Trace
-from probes.floor import BASELINE, Arm, added, noise, without_baselines
+from probes.floor import BASELINE, Arm, noise, without_baselines
 from probes.graded import label_mass
-from probes.judge.numerals import Numerals
-from probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
+from probes.label_tokens import LabelTokens
+from probes.text_model import (
+    Message,
+    TextModel,
+    added_costs,
+    cost_of,
+    cost_of_replies,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from interp.answer import Answered
@@ -94,8 +101,8 @@ def label_ids(model: Model, asking: Asking, framing: Framing) -> list[tuple[int,
     before = tuple(model.encode(asking.cue(framing)))
     if not before:
         return [tuple(model.encode(surface)) for _, surface in asking.labels]
-    numerals = Numerals(model)
-    return [numerals.after(before, surface) for _, surface in asking.labels]
+    label_tokens = LabelTokens(model)
+    return [label_tokens.after(before, surface) for _, surface in asking.labels]
 
 
 def prefix_ids(model: Model, asking: Asking, edited: Trace) -> tuple[int, ...]:
@@ -330,4 +337,4 @@ def _say_arms(
 
 def cost(packs: Sequence[Pack]) -> dict[str, Any]:
     """What asking took, as a record tells it: counts of all packs added up."""
-    return added([p.cost for p in packs])
+    return added_costs([p.cost for p in packs])

@@ -25,10 +25,11 @@ import numpy as np
 
 from interventions import NotCorruptible, NotWritable, Step, Trace, corrupt_step
 from probes.edited import FEWER_LABELS, Run, Scored, answers_of, scored
-from probes.floor import added, baseline_of, rounded
+from probes.floor import baseline_of, rounded
 from probes.framing import BASELINE, Arm, Asking, prefix_ids
 from probes.graded import log_odds, top
 from probes.record import Record, record
+from probes.text_model import added_costs
 
 if TYPE_CHECKING:
     from interp.edits import Site
@@ -183,7 +184,7 @@ def patching(
             direction=direction,
             moved=[None if np.isnan(x) else rounded(float(x)) for x in grid.flat],
             **shared,
-            **added(costs),
+            **added_costs(costs),
         )
         for (place, site, direction), grid in moved.items()
     ]

@@ -8,7 +8,7 @@ probe asks depends on the trace and on seeds alone, so it asks the same again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +97,18 @@ def cost_of(
         "naive_tokens": naive,
         "dtype": model.dtype,
     }
+
+
+def added_costs(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What several calls took, as one: counts add up, the noise is that of the noisiest."""
+    total: dict[str, Any] = {}
+    for name, first in costs[0].items():
+        values = [cost[name] for cost in costs if cost[name] is not None]
+        if isinstance(first, bool | float):
+            total[name] = max(values)
+        else:
+            total[name] = sum(values) if isinstance(first, int) else first
+    return total
 
 
 def cost_of_replies(replies: Iterable[Reply]) -> dict[str, Any]:

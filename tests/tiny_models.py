@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 import transformers
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+from tiny_configs import byte_tokenizer
+from transformers import AutoModelForCausalLM
 
 from interp.loading import wrap
 from interp.model import Model
@@ -84,6 +84,13 @@ CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
 
 _WINDOW = _SMALL | {"sliding_window": 8}
 _SOME_WINDOWS = _WINDOW | {"use_sliding_window": True, "max_window_layers": 1}
+_CHUNKS = _SMALL | {
+    "num_hidden_layers": 4,
+    "head_dim": 16,
+    "intermediate_size_mlp": 64,
+    "num_local_experts": 4,
+    "attention_chunk_size": 8,
+}
 _QWEN_EXPERTS = _EXPERTS | {"num_experts": 4, "moe_intermediate_size": 32}
 
 WINDOWED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -128,15 +135,7 @@ WINDOWED: dict[str, tuple[str, dict[str, Any]]] = {
     # positions are cut into chunks
     "llama4_chunks": (
         "Llama4TextConfig",
-        _SMALL
-        | {
-            "num_hidden_layers": 4,
-            "head_dim": 16,
-            "intermediate_size_mlp": 64,
-            "num_local_experts": 4,
-            "attention_chunk_size": 8,
-            "attn_temperature_tuning": False,
-        },
+        _CHUNKS | {"attn_temperature_tuning": False},
     ),
 }
 """Families a tree serves, with windows or chunks in the mask that transformers builds."""
@@ -212,29 +211,12 @@ NO_TREE: dict[str, tuple[str, dict[str, Any]]] = {
     # queries are scaled by their place in a forward
     "llama4": (
         "Llama4TextConfig",
-        _SMALL
-        | {
-            "num_hidden_layers": 4,
-            "head_dim": 16,
-            "intermediate_size_mlp": 64,
-            "num_local_experts": 4,
-            "attention_chunk_size": 8,
-            "floor_scale": 16,
-        },
+        _CHUNKS | {"floor_scale": 16},
     ),
     # the mask holds weights of its own
     "doge": ("DogeConfig", _SMALL),
 }
 """Families that fall back to the loop."""
-
-
-def byte_tokenizer() -> PreTrainedTokenizerFast:
-    """A real byte-level tokenizer without merges: one token per byte of UTF-8."""
-    vocabulary = {c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    inner = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(tokenizer_object=inner)
 
 
 def random_weights(family: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:

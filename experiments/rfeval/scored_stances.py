@@ -21,7 +21,7 @@ from experiments.rfeval.stances import Naming, stance_of_letter
 from interp.control import encode_marks
 from interp.prompts import split_response
 from probes.graded import label_mass, log_distribution, top
-from probes.judge.numerals import Numerals
+from probes.label_tokens import LabelTokens
 
 if TYPE_CHECKING:
     from interp.model import Model
@@ -97,8 +97,8 @@ def scored_stances(
         return []
     places = cuts(model, start, generated)
     cue_ids = tuple(model.encode(cue))
-    numerals = Numerals(model)
-    labels = [numerals.after(cue_ids, f" {letter}") for letter in item.letters]
+    label_tokens = LabelTokens(model)
+    labels = [label_tokens.after(cue_ids, f" {letter}") for letter in item.letters]
     said = model.ask(
         [(*ids, *cue_ids) for ids in places.values()],
         [labels] * len(places),

@@ -10,7 +10,7 @@ import pandas as pd
 
 from experiments.tables import stats
 from experiments.tables.label_mass import MASS_COLUMNS, mass_columns
-from experiments.tables.outcomes import Record, of_probe, within_floor
+from experiments.tables.outcomes import Record, of_probe, share_within_floor
 from experiments.tables.stats import Estimate
 from experiments.tables.tidy import columns, mean, present, with_interval
 from probes.causal_effects import STEP_MEASURES
@@ -40,13 +40,7 @@ def causal_effects_table(records: Iterable[Record], seed: int, resamples: int) -
             values = present(r[f"mean_{name}"] for r in same)
             row |= columns(f"{name}_median", _median(values, seed, resamples))
         for kind in _FLIPPED:
-            row[f"{kind}_flips_within_floor"] = mean(
-                [
-                    x
-                    for r in same
-                    for x in within_floor(r, r[f"{kind}_flips"], r.get(f"{kind}_margin"))
-                ]
-            )
+            row[f"{kind}_flips_within_floor"] = share_within_floor(same, f"{kind}_")
         row |= mass_columns(same, seed=seed, resamples=resamples)
         row["n_steps"] = sum(r["n_steps"] for r in same)
         row["n_corruptible"] = sum(r["corrupt_excluded"].count(None) for r in same)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from experiments.tables import stats
 from experiments.tables.label_mass import MASS_COLUMNS, mass_columns
-from experiments.tables.outcomes import Record, of_probe, within_floor
+from experiments.tables.outcomes import Record, of_probe, share_within_floor
 from experiments.tables.tidy import columns, mean, present, with_interval
 
 KNOCKED = ("knocked", "flips", "tv", "log_odds")
@@ -50,13 +50,7 @@ def knockout_table(records: Iterable[Record], seed: int, resamples: int) -> pd.D
                 name, stats.mean_of_items([of(r) for r in same], seed=seed, resamples=resamples)
             )
         for kind in ("", "removed_"):
-            row[f"{kind}flips_within_floor"] = mean(
-                [
-                    x
-                    for r in same
-                    for x in within_floor(r, r[f"{kind}flips"], r.get(f"{kind}margin"))
-                ]
-            )
+            row[f"{kind}flips_within_floor"] = share_within_floor(same, kind)
         found.append(row | mass_columns(same, seed=seed, resamples=resamples))
     names = ["model", "task", *_GROUP, "n", "n_steps", *with_interval(*_SCORES)]
     names += ["flips_within_floor", "removed_flips_within_floor", *MASS_COLUMNS]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from experiments.registry import API
+from experiments.tables.tidy import mean
 
 Record = Mapping[str, Any]
 Place = tuple[str, str, str]
@@ -89,6 +90,13 @@ def within_floor(
         return []
     pairs = zip(flipped, of, strict=True)
     return [margin <= floor for flip, margin in pairs if flip and margin is not None]
+
+
+def share_within_floor(records: Iterable[Record], kind: str) -> float:
+    """Of the flips that records list as `{kind}flips`, those within their floor; NaN if none."""
+    return mean(
+        [x for r in records for x in within_floor(r, r[f"{kind}flips"], r.get(f"{kind}margin"))]
+    )
 
 
 def graded(record: Record, edit: str, measure: str) -> list[float | None]:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from probes.graded import log_distribution, top
 from probes.judge.form import Ask, Field, OnReply, Reply, Usage, Verdict
-from probes.judge.numerals import Numerals
 from probes.judge.open_model import GeneratingSettings, overflow, seed_of
+from probes.label_tokens import LabelTokens
 from probes.messages import Message, message_ids
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class ForcedJudge:
         self.model = model
         self.name = model.name
         self.settings = settings or GeneratingSettings()
-        self._numerals = Numerals(model)
+        self._label_tokens = LabelTokens(model)
 
     def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
         """Every ask gets one reply, batch by batch; `Reply.seconds` are its share of the batch.
@@ -128,7 +128,7 @@ class ForcedJudge:
     def _labels(self, f: Field, values: Sequence[Verdict | None]) -> list[tuple[int, ...]]:
         """What each value is written like after the lead, which is of one form the same."""
         before = tuple(self.model.encode(":"))
-        return [self._numerals.after(before, f" {_written(f, v)}") for v in values]
+        return [self._label_tokens.after(before, f" {_written(f, v)}") for v in values]
 
     def _put(self, states: Sequence[_State], text: str) -> None:
         for state in states:
@@ -194,8 +194,8 @@ class ForcedJudge:
         """
         values = [among or s.ask.choices(f) for s in states]
         labels = [self._labels(f, of) for of in values]
-        digit = "number" if f.kind == "integer" else None
-        found = self.model.ask([(*s.prompt, *s.ids) for s in states], labels, boundary=digit)
+        boundary = "number" if f.kind == "integer" else None
+        found = self.model.ask([(*s.prompt, *s.ids) for s in states], labels, boundary=boundary)
         for state, of, mine, answered in zip(states, values, labels, found, strict=True):
             names = [_written(f, v) for v in of]
             shares = log_distribution(

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Literal
 
 from probes.graded import label_mass, log_distribution, top
 from probes.judge.form import Ask, OnReply, Reply, Usage, Verdict
-from probes.judge.numerals import Numerals
 from probes.judge.open_model import overflow, words
 from probes.judge.parse import requested
+from probes.label_tokens import LabelTokens
 from probes.messages import Message, message_ids
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class ScoringJudge:
         self.model = model
         self.name = model.name
         self.settings = settings or ScoringSettings()
-        self._numerals = Numerals(model)
+        self._label_tokens = LabelTokens(model)
 
     def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
         """Every ask gets one reply, call by call; `Reply.seconds` are its share of the call.
@@ -129,7 +129,7 @@ class ScoringJudge:
         before = self.model.encode(cue.rstrip())
         gap = cue[len(cue.rstrip()) :]
         return [
-            self._numerals.after(before, gap + _written(verdict, before_it=cue))
+            self._label_tokens.after(before, gap + _written(verdict, before_it=cue))
             for verdict in ask.choices()
         ]
 

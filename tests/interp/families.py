@@ -1,19 +1,16 @@
-"""How a family is served here, and how far that lies from transformers without us.
+"""How a tiny model of `tiny_models` is served here, and how far that lies from transformers
+without us, past every window and chunk of its config.
 
-    python tests/interp/families.py [FAMILY ...]
-
-prints a row for each tiny model of `tiny_models`: (packed | loop | refused, the reason, max
-|Δlogit| against plain forwards, past every window and chunk that the tiny config has).
+`benchmarks/all_families.py` does the same with every family of transformers, from disk.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 from typing import NamedTuple
 
 import torch
-from tiny_models import CONFIGS, NO_TREE, WINDOWED, byte_tokenizer, random_weights
+from tiny_models import byte_tokenizer, random_weights
 
 from interp import attention
 from interp.errors import UserError
@@ -62,11 +59,3 @@ def bushy(seed: int = 0, n: int = 9, length: int = 40) -> list[tuple[int, ...]]:
         tuple(trunk[: draw.randint(1, length)] + draw.choices(range(256), k=draw.randint(1, 12)))
         for _ in range(n)
     ]
-
-
-if __name__ == "__main__":
-    print("| family | served | max \\|Δlogit\\| | why |\n|---|---|---|---|")
-    for name in sys.argv[1:] or [*CONFIGS, *WINDOWED, *NO_TREE]:
-        row = service(name)
-        gap = "" if row.gap is None else f"{row.gap:.1g}"
-        print(f"| {name} | {row.how} | {gap} | {row.reason or ''} |", flush=True)

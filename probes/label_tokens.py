@@ -1,4 +1,4 @@
-"""How a tokenizer writes a verdict after a cue, found once for each."""
+"""How a tokenizer writes a label or a number after a cue, looked up once for each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from interp.model import Model
 
 
-class Numerals:
-    """The ids of numbers and labels in a model's tokens; remembers what it has found."""
+class LabelTokens:
+    """The ids of labels and numbers in a model's tokens; remembers what it has looked up."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
