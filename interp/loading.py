@@ -252,7 +252,7 @@ def _tree_reason(hf: PreTrainedModel, structure: Structure) -> str | None:
             "is neither causal nor one of windows or chunks"
         )
     if not structure.takes_positions:
-        return f"{type(hf).__name__}.forward takes no position_ids"
+        return f"the forward of {type(hf).__name__} takes no position_ids"
     return None
 
 

@@ -58,7 +58,7 @@ def test_no_row_is_of_both(made):
 PLACE = {"model": HINT, "task": CHAIN, "framing": "prefix", "reading": "generated"}
 
 
-WHOLE = {"exclusions", "direct", "sycophancy", "error_detection"}
+WHOLE = {"exclusions", "label_mass", "direct", "sycophancy", "error_detection"}
 WHOLE |= {"rigidity", "rigidity_by_layer", "flow", "flow_by_layer"}
 """Tables of whole chains, of questions, of items."""
 

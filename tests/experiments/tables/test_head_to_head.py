@@ -15,7 +15,7 @@ from experiments.report.causal_figures import causal_effects_picture, head_to_he
 from experiments.tables import ranks
 from experiments.tables.causal_effects import causal_effects_by_step_table, causal_effects_table
 from experiments.tables.head_to_head import head_to_head_table
-from experiments.tables.probes import probe_tables
+from experiments.tables.probes import step_tables
 from experiments.tables.tidy import rows
 from probes.causal_effects import STEP_MEASURES
 
@@ -162,7 +162,7 @@ def test_reprompt_stands_against_the_graded_measures_but_does_not_repeat_them() 
 
 
 def test_without_slrc_the_graded_measures_meet_each_other() -> None:
-    tables = probe_tables(EFFECTS, 0, 50, TaxonomyConfig())
+    tables = step_tables(EFFECTS, 0, 50, TaxonomyConfig())
     assert {"causal_effects", "causal_effects_by_step", "head_to_head"} <= set(tables)
     assert len(tables["head_to_head"]) == 10
     assert head_to_head_picture(tables["head_to_head"]).figure is not None
@@ -171,6 +171,6 @@ def test_without_slrc_the_graded_measures_meet_each_other() -> None:
 
 def test_figures_without_numbers_say_so() -> None:
     none = base("causal_effects", "m", "t", "d", "") | {"excluded": "fewer_than_2_labels"}
-    tables = probe_tables([none], 0, 50, TaxonomyConfig())
+    tables = step_tables([none], 0, 50, TaxonomyConfig())
     assert head_to_head_picture(tables["head_to_head"]).figure is None
     assert causal_effects_picture(tables["causal_effects_by_step"]).figure is None
