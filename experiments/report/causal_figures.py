@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 
 from experiments.report.picture import Picture, legend_above
@@ -16,6 +17,7 @@ from experiments.report.plots import (
     GREEN,
     GREY,
     INK_ON_DARK,
+    INK_ON_PALE,
     ORANGE,
     PURPLE,
     panels,
@@ -74,10 +76,10 @@ def agreement_map(ax: Axes, table: pd.DataFrame, names: Sequence[str]) -> Axes:
     for row in rows(table):
         i, j = names.index(row["measure"]), names.index(row["other"])
         cells[i, j], cells[j, i] = row["spearman"], row["step_spearman"]
-    ax.set_facecolor(NONE)
-    ax.imshow(cells, cmap="PuOr_r", vmin=-1, vmax=1)
+    # of the map, not of the axes: a page takes the grounds of axes away
+    ax.imshow(cells, cmap=colormaps["PuOr_r"].with_extremes(bad=NONE), vmin=-1, vmax=1)
     for i, j in zip(*np.nonzero(~np.isnan(cells)), strict=True):
-        ink = INK_ON_DARK if abs(cells[i, j]) > 0.6 else "#222222"
+        ink = INK_ON_DARK if abs(cells[i, j]) > 0.6 else INK_ON_PALE
         text = f"{round(float(cells[i, j]), 2) + 0.0:.2f}".replace("0.", ".", 1)
         ax.text(j, i, text, ha="center", va="center", fontsize=5.5, color=ink)
     labels = [NAMES[name] for name in names]

@@ -9,7 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.report.picture import Picture
-from experiments.report.plots import BETWEEN_STYLES, GREY, INK_ON_DARK, pairs_of, share_ticks, short
+from experiments.report.plots import (
+    BETWEEN_STYLES,
+    GREY,
+    INK_ON_DARK,
+    INK_ON_PALE,
+    pairs_of,
+    share_ticks,
+    short,
+)
 from experiments.tables.textual import visible
 from experiments.tables.tidy import rows, where
 from experiments.tables.verdict import model_order, primary
@@ -127,7 +135,7 @@ def by_task(ax: Axes, slrc: pd.DataFrame) -> Axes:
     for y, line in enumerate(field):
         for x, value in enumerate(line):
             if not math.isnan(value):
-                ink = INK_ON_DARK if value > 0.6 else "#222222"
+                ink = INK_ON_DARK if value > 0.6 else INK_ON_PALE
                 ax.text(
                     x + 0.5,
                     y + 0.5,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.report.picture import Picture
-from experiments.report.plots import name_panel, pairs_of, short
+from experiments.report.plots import INK_ON_DARK, INK_ON_PALE, name_panel, pairs_of, short
 from experiments.tables.textual import visible
 from experiments.tables.tidy import distinct, rows, where
 
@@ -29,7 +29,7 @@ def readable_from(ax: Axes, table: pd.DataFrame) -> Axes:
         grid[y, x] = row["accuracy"]
         if math.isnan(row["accuracy"]):
             continue
-        ink = "white" if row["accuracy"] > _LIGHT else "black"
+        ink = INK_ON_DARK if row["accuracy"] > _LIGHT else INK_ON_PALE
         weight = "bold" if row["decodable"] else "normal"
         text = f"{100 * row['accuracy']:.0f}" + ("*" if row["decodable"] else "")
         ax.text(x, y, text, ha="center", va="center", fontsize=7, color=ink, weight=weight)

@@ -24,6 +24,8 @@ from experiments.tables.verdict import MATTERS, model_order
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
 GREY = "#777777"
 INK_ON_DARK = "#FFFFFF"
+INK_ON_PALE = "#222222"
+"""Not quite black: black follows the page, and is white on a dark one, where cells stay pale."""
 STYLES: dict[str, tuple[str, str, str]] = {
     "remove": (BLUE, "o", "step removed"),
     "corrupt": (ORANGE, "s", "step corrupted, later text frozen"),

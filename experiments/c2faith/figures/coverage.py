@@ -15,7 +15,7 @@ from experiments.c2faith.figures.plots import Voice, grid, say_silent, voices
 from experiments.c2faith.metrics.frames import count, maximum, numbers
 from experiments.report.panels import behind, curve, legend_of_most
 from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import GREY, INK_ON_DARK, share_ticks
+from experiments.report.plots import GREY, INK_ON_DARK, INK_ON_PALE, share_ticks
 from experiments.tables.tidy import where
 
 PARTS = 5
@@ -42,7 +42,7 @@ def score_bars(ax: Axes, table: pd.DataFrame, top: int) -> Axes:
         left = np.cumsum(shares) - shares
         ax.barh(y, shares, left=left, color=inks, height=0.8)
         for i in np.flatnonzero(shares >= 0.12):
-            ink = INK_ON_DARK if i < PARTS - 2 else "#222222"
+            ink = INK_ON_DARK if i < PARTS - 2 else INK_ON_PALE
             text = f"{100 * shares[i]:.0f}"
             at = left[i] + shares[i] / 2
             ax.text(at, y, text, ha="center", va="center", fontsize=7, color=ink)

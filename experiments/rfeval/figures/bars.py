@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from experiments.report.picture import legend_above
-from experiments.report.plots import GREY, INK_ON_DARK, share_ticks
+from experiments.report.plots import GREY, INK_ON_DARK, INK_ON_PALE, share_ticks
 from experiments.rfeval.figures.plots import NONE_COUNTS, Line, finish_lines
 
 # pages lighten blue and purple on a dark ground, where white numbers would be lost in a bar
@@ -44,7 +44,7 @@ def bars(
                 continue
             ax.barh(y, share, left=left, color=colour, height=0.78)
             if share >= LEAST:
-                ink = INK_ON_DARK if colour in DARK else "#222222"
+                ink = INK_ON_DARK if colour in DARK else INK_ON_PALE
                 text = say(share, y)
                 at = left + share / 2
                 ax.text(at, y - 0.05, text, ha="center", va="center", fontsize=7, color=ink)
