@@ -9,6 +9,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
 import torch
+from fontTools import subset
 from hypothesis import settings
 from tiny_models import CONFIGS, NO_TREE, tiny
 
@@ -20,6 +21,10 @@ settings.load_profile("any_machine")
 
 # tests run in parallel processes: threads beyond the cores cost more than they give
 torch.set_num_threads(1)
+
+
+# No PDF holds them, yet cutting them to its letters takes most of what a figure's PDF takes.
+subset.Options._drop_tables_default += ["GDEF", "GPOS", "GSUB", "kern"]
 
 
 @pytest.fixture(scope="session", params=CONFIGS)

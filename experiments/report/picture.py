@@ -59,6 +59,7 @@ def save(picture: Picture, folder: Path) -> None:
             path.unlink(missing_ok=True)
         return
     with mpl.rc_context(STYLE):
+        _lay_out(picture.figure)
         # Neither a date nor a version of the library: the same numbers, the same bytes.
         png, pdf = io.BytesIO(), io.BytesIO()
         picture.figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
@@ -67,6 +68,13 @@ def save(picture: Picture, folder: Path) -> None:
     write_atomically(paths["png"], png.getvalue())
     write_atomically(paths["pdf"], pdf.getvalue())
     write_atomically(paths["csv"], to_csv(picture.data))
+
+
+def _lay_out(figure: Figure) -> None:
+    """Place all parts, once: otherwise every file of a figure draws it once more for that."""
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine(None)
 
 
 REM_PER_INCH = 6.9
@@ -89,6 +97,7 @@ def svg(picture: Picture) -> str:
         raise ValueError(f"figure {picture.name!r} was not drawn: {picture.absent}")
     file = io.StringIO()
     with mpl.rc_context(STYLE):
+        _lay_out(picture.figure)
         picture.figure.savefig(
             file, format="svg", dpi=160, transparent=True, metadata={"Date": None}
         )

@@ -152,8 +152,14 @@ def on_the_cpu(family: str) -> dict[str, Any]:
     return everything(tiny(family))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize(
+    ("placement", "family"),
+    [
+        pytest.param(p, f, marks=() if p == "two devices" or f == "gpt_oss" else pytest.mark.slow)
+        for p in PLACEMENTS
+        for f in FAMILIES
+    ],
+)
 def test_a_spread_model_equals_one_on_a_single_device(placement, family, tmp_path):
     model = model_on(placement, family, tmp_path)
     spread = everything(model)

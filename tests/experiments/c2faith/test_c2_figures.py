@@ -94,6 +94,7 @@ def test_a_picture_is_saved_with_its_numbers_and_stands_in_a_page(three, name, t
     assert "<image" not in svg(three[name])
 
 
+@pytest.mark.slow
 def test_one_judge_in_two_readings_and_nothing_but_silence():
     one = drawn(made_up(1, 12))
     assert [n for n, p in one.items() if p.figure is None] == ["c2_injection", "c2_panel"]

@@ -46,6 +46,7 @@ def test_a_layer_that_a_model_has_not_is_told_at_load(tmp_path: Path, model: str
     assert not list((tmp_path / "runs/c2/records").iterdir())
 
 
+@pytest.mark.slow
 def test_prompts_may_be_moved_and_a_changed_one_is_told(
     tmp_path: Path, model: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

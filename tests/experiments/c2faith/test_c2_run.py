@@ -119,6 +119,7 @@ def test_parts_join_to_what_one_process_does(tmp_path: Path, model: str) -> None
     assert tables(parts.run_dir) == tables(whole)
 
 
+@pytest.mark.slow
 def test_parts_made_in_folders_of_their_own_are_joined_with_what_was_asked(
     tmp_path: Path, model: str
 ) -> None:
@@ -136,6 +137,7 @@ def test_parts_made_in_folders_of_their_own_are_joined_with_what_was_asked(
         assert {p.name: p.read_bytes() for p in (joined / name).iterdir()} == kept
 
 
+@pytest.mark.slow
 def test_a_report_needs_neither_data_nor_prompts_at_hand(tmp_path: Path, model: str) -> None:
     judge = {"model": model, "readings": ["scored"]}
     run_dir = run(load_config(config(tmp_path, judge, reference=model))).run_dir
@@ -162,6 +164,7 @@ def test_where_nothing_was_judged_there_is_no_report(
     assert "nothing is judged there yet" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_saved_items_can_be_judged_by_another_run(tmp_path: Path, model: str) -> None:
     judge = {"model": model, "readings": ["scored"]}
     one = run(load_config(config(tmp_path, judge))).run_dir
@@ -196,6 +199,7 @@ def test_models_here_need_no_prices(tmp_path: Path, model: str) -> None:
     assert run(load_config(config(tmp_path, judge, forms="c2_coverage", spend=spend))).done == ""
 
 
+@pytest.mark.slow
 def test_other_chains_do_not_mix_with_stored_judgements(tmp_path: Path, model: str) -> None:
     path = config(tmp_path, {"model": model, "readings": ["scored"]})
     run(load_config(path))
@@ -326,6 +330,7 @@ class TestBehindAnApi:
         assert [p for p in kept if KEY.encode() in p.read_bytes()] == []
         assert KEY not in "".join(capfd.readouterr())
 
+    @pytest.mark.slow
     def test_what_a_judge_was_sent_is_shown_word_for_word(
         self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
     ) -> None:
@@ -437,6 +442,7 @@ def test_what_cannot_be_run_is_said_in_a_line(
     assert "Traceback" not in error
 
 
+@pytest.mark.slow
 def test_a_run_folder_is_not_gone_on_with_under_another_config(tmp_path: Path, model: str) -> None:
     run(load_config(config(tmp_path, {"model": model, "readings": ["scored"]})))
     shown = {"report": {"judgements": 2, "bootstrap": 20}}

@@ -65,6 +65,7 @@ def test_failed_asks_count_when_the_run_is_gone_on_with(tmp_path: Path, server: 
     assert made(server) == asked
 
 
+@pytest.mark.slow
 def test_attempts_that_the_budget_cut_off_count_too(tmp_path: Path, server: Any) -> None:
     server.plan[""] = [says("hm")]
     path = judged(tmp_path, server, forms="c2_coverage")
@@ -97,6 +98,7 @@ def test_a_cost_is_limited_where_the_server_tells_no_usage(
     assert "the tokens of 1 of them estimated" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_parts_share_one_limit_and_a_merge_counts_once(
     tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:

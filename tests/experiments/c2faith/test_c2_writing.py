@@ -64,6 +64,7 @@ def written(folder: Path, server: FaultServer, **changes: Any) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_step_that_is_never_rewritten_leaves_its_chain_out(
     tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,6 +121,7 @@ def of_writer(run_dir: Path) -> list[dict[str, Any]]:
     return [r for unit in Index.of(run_dir).each((STAGE,)) for r in unit.records]
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_written_again(tmp_path: Path, server: Any) -> None:
     wordy = server.plan["writing"][0] = Wordy(1, never=True)
     path = written(tmp_path, server)
@@ -169,6 +171,7 @@ def test_a_draw_that_fails_for_good_leaves_its_chain_out(tmp_path: Path, server:
     assert refusing.times == 3
 
 
+@pytest.mark.slow
 def test_a_run_made_before_steps_were_asked_for_again_stays_as_it_is(
     tmp_path: Path, server: Any
 ) -> None:

@@ -172,6 +172,7 @@ def test_a_closed_model_is_quoted_r_prime_and_marked(
     assert len(subject.bodies) == len(judge.bodies) == 8
 
 
+@pytest.mark.slow
 def test_what_a_judge_was_sent_is_shown_word_for_word(
     tmp_path: Path, subject: FaultServer, judge: FaultServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -193,6 +194,7 @@ def test_what_a_judge_was_sent_is_shown_word_for_word(
         assert text in page
 
 
+@pytest.mark.slow
 def test_a_model_file_says_what_a_closed_model_is_told(
     tmp_path: Path, subject: FaultServer, judge: FaultServer
 ) -> None:

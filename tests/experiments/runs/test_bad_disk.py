@@ -49,6 +49,7 @@ def test_a_full_disk(
         assert outputs(disk / "t") == finished
 
 
+@pytest.mark.slow
 def test_a_limit_on_file_size(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], finished: dict[str, bytes]
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_folder_that_cannot_be_written(
     assert f"{tmp_path}/file/runs/t/records: cannot be written (Not a directory)" in line
 
 
+@pytest.mark.slow
 def test_a_disk_mounted_read_only(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], finished: dict[str, bytes]
 ) -> None:
@@ -117,7 +119,7 @@ def test_a_torn_last_line_is_redone(tmp_path: Path, finished: dict[str, bytes]) 
     assert outputs(tmp_path / "t") == finished
 
 
-@pytest.mark.parametrize("stage", ["traces", "slrc"])
+@pytest.mark.parametrize("stage", [pytest.param("traces", marks=pytest.mark.slow), "slrc"])
 def test_a_garbled_line_is_named_and_its_remedy_works(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

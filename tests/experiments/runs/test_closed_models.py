@@ -196,6 +196,7 @@ def test_a_spent_budget_stops_it_and_nothing_is_asked_twice(
     assert tables(done.run_dir) == tables(whole.run_dir)
 
 
+@pytest.mark.slow
 def test_parts_in_their_own_folders_are_merged(tmp_path: Path, server: FaultServer) -> None:
     whole = run(load_config(config(tmp_path / "whole", server)))
     batches = {"generation": {"batch_size": 2}}
@@ -209,6 +210,7 @@ def test_parts_in_their_own_folders_are_merged(tmp_path: Path, server: FaultServ
     assert measures(tmp_path / "merged")["slrc.csv"] == measures(whole.run_dir)["slrc.csv"]
 
 
+@pytest.mark.slow
 def test_a_part_that_a_budget_stopped_is_gone_on_with_where_its_replies_lie(
     tmp_path: Path, server: FaultServer
 ) -> None:
