@@ -1,0 +1,147 @@
+"""Tables of four small runs, one of each kind, to hold two versions of the code against each other.
+
+    python tools/golden.py before        # on one commit
+    python tools/golden.py after         # on another, on the same machine
+    diff -r before after                 # says nothing where every table is the same
+
+The runs: planted models under every probe; C2-Faith with a tiny judge, read from inside; RFEval
+with models that write, judge and are looked into here; a closed model behind a server. What is
+kept of each are `tables/*.csv` and `figures/*.csv`, byte for byte, without the columns and tables
+that hold seconds. Floats are those of this machine: folders of two machines may differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+ROOT = Path(__file__).parents[1]
+TESTS = ROOT / "tests"
+for folder in (TESTS, *(TESTS / "experiments" / f for f in (".", "c2faith", "rfeval", "runs"))):
+    sys.path.insert(0, str(folder))
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import c2_runs
+import pytest
+import rf_runs
+from fault_server import FaultServer
+from speaking_server import speaks
+from tiny_models import tiny
+
+from experiments.config import load_config
+from experiments.measures import MEASURES
+from experiments.runs.run import run
+
+SECONDS = re.compile(r"seconds|hours|per_second")
+TIMED = {"paper_rf_table12.csv", "rf_hours.csv", "cost.csv"}
+
+
+def planted(folder: Path) -> Path:
+    values = {
+        "name": "planted",
+        "out": str(folder),
+        "model": {"name": ["planted:faithful", "planted:hint"]},
+        "tasks": ["planted"],
+        "data": {"limit": 8},
+        "generation": {"max_new_tokens": 256},
+        "probes": sorted(MEASURES),
+        "report": {"bootstrap": 50},
+    }
+    return _written(folder, values)
+
+
+def c2faith(folder: Path) -> Path:
+    model = rf_runs.saved(tiny("llama", max_position_embeddings=8192), folder / "model")
+    judge = {"model": model, "readings": ["generated", "scored"]}
+    return c2_runs.config(folder, judge, reference=model, internals={"model": model})
+
+
+def rfeval(folder: Path) -> Path:
+    chain = rf_runs.saved(rf_runs.chain_model(), folder / "chain")
+    plain = rf_runs.saved(tiny("llama", max_position_embeddings=2048), folder / "plain")
+    cases = [
+        rf_runs.Case("follows"),
+        rf_runs.Case("resists", r_prime="He was away!"),
+        rf_runs.Case("stops_nowhere", r_prime="He was away?"),
+        rf_runs.Case("number", task="mathematical_reasoning"),
+    ]
+    return rf_runs.config(
+        folder,
+        cases,
+        chain,
+        generate={"max_new_tokens": 16, "batch_size": 2},
+        judge={"model": plain, "structured": "schema"},
+        log_probs=True,
+        inside={"model": chain, "points": 3, "refine": 2},
+    )
+
+
+def closed(folder: Path, url: str) -> Path:
+    values = {
+        "name": "closed",
+        "out": str(folder),
+        "model": {"name": "api:openai/gpt-4.1"},
+        "api": {"base_url": url, "max_retries": 0},
+        "tasks": "sequential_math",
+        "data": {"limit": 4},
+        "probes": ["slrc", "direct", "sycophancy", "error_detection"],
+        "report": {"bootstrap": 20},
+    }
+    return _written(folder, values)
+
+
+def _written(folder: Path, values: dict[str, object]) -> Path:
+    path = folder / f"{values['name']}.yaml"
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def keep(config: Path, into: Path) -> None:
+    """Do the run; copy its tables and its figures' numbers, but for what clocks say."""
+    outcome = run(load_config(config))
+    assert [*outcome.failures, *outcome.problems] == []
+    for kind in ("tables", "figures"):
+        for path in sorted((outcome.run_dir / kind).glob("*.csv")):
+            if path.name in TIMED:
+                continue
+            table = pd.read_csv(path, dtype=str, keep_default_na=False)
+            timed = [c for c in table.columns if SECONDS.search(c)]
+            (into / kind).mkdir(parents=True, exist_ok=True)
+            if timed:
+                table.drop(columns=timed).to_csv(into / kind / path.name, index=False)
+            else:
+                shutil.copy(path, into / kind / path.name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="folder to make; must not be there")
+    parser.add_argument("--only", choices=["planted", "c2faith", "rfeval", "closed"])
+    args = parser.parse_args()
+    args.out.mkdir(parents=True)
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        FaultServer() as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("OPENAI_API_KEY", "sk-none")
+        server.plan[""] = [speaks]
+        makers = {"planted": planted, "c2faith": c2faith, "rfeval": rfeval}
+        for name in [args.only] if args.only else [*makers, "closed"]:
+            folder = Path(scratch) / name
+            folder.mkdir()
+            config = closed(folder, server.url) if name == "closed" else makers[name](folder)
+            keep(config, args.out / name)
+            print(name, len(list((args.out / name).rglob("*.csv"))), "tables", flush=True)
+
+
+if __name__ == "__main__":
+    main()
