@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from interp.errors import UserError
 
 if TYPE_CHECKING:
-    from interp.answer import Answered
+    from interp.answered import Answered
     from interp.edits import Knockout, Patch
     from interp.execute import Execution
     from interp.forest import Branch, Forest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from interp.read import ForestRun, Read
 
 _HOMES = {
-    "Answered": "answer",
+    "Answered": "answered",
     "Branch": "forest",
     "Execution": "execute",
     "Forest": "forest",

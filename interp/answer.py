@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from interp import continuation, execute
-from interp.edits import Edit, check
+from interp.answered import Answered
+from interp.edit_checks import check
+from interp.edits import Edit
 from interp.errors import UserError
 from interp.execute import Execution
-from interp.floor import WATCHED, Lead, gaps
 from interp.forest import Forest
 from interp.generation import Generation, each_of
+from interp.leads import WATCHED, Lead, gaps
+from interp.loaded import LoadedModel
 from interp.number_ends import TokenSet
 from interp.read import choose_execution, groups, loop_logits
 from interp.scoring import Place, Scoring, scorings
-
-if TYPE_CHECKING:
-    from interp.model import Model
 
 Boundary = Literal["number"]
 Stop = Callable[[str], bool]
@@ -35,43 +35,8 @@ Path = Sequence[int] | NDArray[np.int64]
 """The nodes of a sequence."""
 
 
-@dataclass(frozen=True)
-class Answered:
-    """What a model says at the end of one prefix."""
-
-    log_probs: tuple[float, ...]
-    """Per label, the sum of its tokens' log-probs, and of its boundary's if one is asked for."""
-    label_lengths: tuple[int, ...]
-    """Tokens per label, for length normalisation."""
-    generated: Generation | None
-    """The greedy continuation, if one was asked for."""
-    pack: int = 0
-    """Which pack it was computed in, from 0; the first, if it was repeated."""
-    leads: tuple[Lead, ...] = ()
-    """Of a repeated prefix: who leads after each of its last tokens."""
-    repeats: tuple[Answered, ...] = ()
-    """Of a repeated prefix: what it answered in every pack, by the number of the pack."""
-    alone: Answered | None = None
-    """Of a repeated prefix: the same once more, in another shape, by itself. Nothing is
-    generated: `forced` has what it would have written."""
-    forced: tuple[Lead, ...] = ()
-    """Who leads at each token that was written elsewhere and put before the model here."""
-
-    @property
-    def margin(self) -> float | None:
-        """The narrowest lead of the greedy continuation; None if there is none."""
-        return min(self.generated.gaps, default=None) if self.generated else None
-
-    @property
-    def written(self) -> tuple[Lead, ...]:
-        """The tokens of the greedy continuation, the end token last, and how far each led."""
-        if self.generated is None:
-            return self.forced
-        return tuple(map(Lead, self.generated.tokens, self.generated.gaps))
-
-
 def ask(
-    model: Model,
+    model: LoadedModel,
     prefixes: Sequence[Sequence[int]],
     labels: Sequence[Sequence[Sequence[int]]] | None = None,
     max_new_tokens: int | Sequence[int] = 0,
@@ -144,7 +109,7 @@ def ask(
     return [of_prefix[0] for of_prefix in copies]
 
 
-def _in_another_shape(model: Model, asked: _Asked, how: Execution) -> list[Answered]:
+def _in_another_shape(model: LoadedModel, asked: _Asked, how: Execution) -> list[Answered]:
     """One prefix by itself, in other batch shapes than those it was run in by `how`."""
     longest = list(max(asked.sequences, key=len))
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
@@ -246,7 +211,7 @@ class _Asked:
         return int(paths[first + tail][self.starts[first] - 1 + read]), token
 
 
-def _by_forest(model: Model, asked: _Asked, stop: Stop | None, dense: bool) -> list[Answered]:
+def _by_forest(model: LoadedModel, asked: _Asked, stop: Stop | None, dense: bool) -> list[Answered]:
     forest = Forest.of(asked.sequences, asked.edits)
     tokens = asked.queries(forest.paths)
     # An edit may begin after the prefix: then its node alone does not tell how it goes on.
@@ -289,7 +254,7 @@ def _by_forest(model: Model, asked: _Asked, stop: Stop | None, dense: bool) -> l
     return asked.answers(scores, forest.paths, [written.get(end) for end in ends], places, leads)
 
 
-def _by_loop(model: Model, asked: _Asked, stop: Stop | None) -> list[Answered]:
+def _by_loop(model: LoadedModel, asked: _Asked, stop: Stop | None) -> list[Answered]:
     offset, paths = 0, []
     for sequence in asked.sequences:
         paths.append(range(offset, offset + len(sequence)))
@@ -324,7 +289,7 @@ def _lead(logits: Tensor) -> Lead:
 
 
 def _scored(
-    model: Model, node: int, logits: Tensor, tokens: set[int | TokenSet]
+    model: LoadedModel, node: int, logits: Tensor, tokens: set[int | TokenSet]
 ) -> dict[tuple[int, int | TokenSet], float]:
     """Log-probs of `tokens` after `node`."""
     execute.check_finite(model, logits)

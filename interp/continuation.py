@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -17,16 +17,14 @@ from transformers import GenerationConfig, PreTrainedModel
 
 from interp.detokenise import GrowingText
 from interp.execute import check_finite, greedy
-from interp.floor import gaps
 from interp.generation import Generation
-
-if TYPE_CHECKING:
-    from interp.model import Model
+from interp.leads import gaps
+from interp.loaded import LoadedModel
 
 
 @torch.inference_mode()
 def continue_one_by_one(
-    model: Model,
+    model: LoadedModel,
     prefix: Sequence[int],
     max_new_tokens: int,
     *,

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from nnsight.modeling.transformers import TransformersModel
     from transformer_lens.model_bridge import TransformerBridge
 
-    from interp.model import Model
+    from interp.loaded import LoadedModel
 
 
-def to_transformer_lens(model: Model, **options: Any) -> TransformerBridge:
+def to_transformer_lens(model: LoadedModel, **options: Any) -> TransformerBridge:
     """A TransformerLens bridge over the weights of `model`; see docs/doors.md.
 
     The bridge is raw: no norm is folded and nothing is centred, so its activations are the
@@ -65,7 +65,7 @@ def to_transformer_lens(model: Model, **options: Any) -> TransformerBridge:
 
 
 def to_nnsight(
-    model: Model, *, attention: Literal["sdpa", "eager"] | None = None, **options: Any
+    model: LoadedModel, *, attention: Literal["sdpa", "eager"] | None = None, **options: Any
 ) -> TransformersModel:
     """An nnsight model over the weights of `model`; see docs/doors.md.
 
@@ -109,7 +109,7 @@ def twin(hf: nn.Module) -> Any:
     return copy.deepcopy(hf, memo)
 
 
-def _twin_of(model: Model) -> Any:
+def _twin_of(model: LoadedModel) -> Any:
     if is_offloaded(model.hf):
         raise UserError(
             f"{model.name}: some weights are offloaded to CPU or disk by device_map, where a "

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,14 +21,12 @@ from interp import attention, hooks
 from interp.decoding import Decode
 from interp.detokenise import GrowingText
 from interp.edits import Edit, Site
-from interp.floor import gaps
 from interp.forest import Forest
 from interp.generation import Generation, each_of
 from interp.keyvalues import KeyValues
+from interp.leads import gaps
+from interp.loaded import LoadedModel
 from interp.prefill import Prefill
-
-if TYPE_CHECKING:
-    from interp.model import Model
 
 Execution = Literal["auto", "packed", "dense", "loop"]
 Choose = Callable[[Tensor], Tensor]
@@ -55,7 +53,7 @@ class Taps:
 
 @torch.inference_mode()
 def prefill(
-    model: Model,
+    model: LoadedModel,
     forest: Forest,
     asked: Sequence[int],
     on_logits: Callable[[list[int], Tensor], None],
@@ -110,7 +108,7 @@ def prefill(
 
 
 def prefill_prompts(
-    model: Model, prompts: Sequence[Sequence[int]]
+    model: LoadedModel, prompts: Sequence[Sequence[int]]
 ) -> tuple[KeyValues, list[list[int]], Tensor]:
     """Run prompts as one forest: its cache, their paths in it, and (B, V) logits after each."""
     forest = Forest.of(prompts)
@@ -127,7 +125,7 @@ def prefill_prompts(
 
 
 def _forward(
-    model: Model, read: attention.Session, tokens: Tensor, positions: Tensor, keep: Tensor
+    model: LoadedModel, read: attention.Session, tokens: Tensor, positions: Tensor, keep: Tensor
 ) -> Tensor:
     """(T,) tokens at their positions to (A, V) logits at the kept indices."""
     with attention.session(read):
@@ -140,7 +138,7 @@ def _forward(
     return logits[: keep.numel()]
 
 
-def _logits_at(model: Model, at: list[int], **inputs: Tensor) -> Tensor:
+def _logits_at(model: LoadedModel, at: list[int], **inputs: Tensor) -> Tensor:
     """(A, V) logits at these places of a (1, T) batch."""
     if not model.structure.keeps_logits:
         return model.hf(**inputs, use_cache=False).logits[0][at]
@@ -154,7 +152,7 @@ def greedy(logits: Tensor) -> Tensor:
     return logits.argmax(-1)
 
 
-def check_finite(model: Model, logits: Tensor) -> None:
+def check_finite(model: LoadedModel, logits: Tensor) -> None:
     """Of (..., V) logits; argmax would take a NaN for the greatest of all and go on.
 
     Raises:
@@ -175,7 +173,7 @@ def check_finite(model: Model, logits: Tensor) -> None:
 
 @torch.inference_mode()
 def decode(
-    model: Model,
+    model: LoadedModel,
     cache: KeyValues,
     paths: Sequence[Sequence[int]],
     first: Tensor,
@@ -227,7 +225,7 @@ def _groups(lengths: list[int], budget: int) -> list[list[int]]:
 
 
 def _decode_group(
-    model: Model,
+    model: LoadedModel,
     state: Decode,
     rows: list[int],
     first: Tensor,
@@ -280,7 +278,7 @@ def _decode_group(
 
 @torch.inference_mode()
 def one_by_one(
-    model: Model,
+    model: LoadedModel,
     sequences: Sequence[Sequence[int]],
     ask: Sequence[Sequence[int]],
     on_logits: Callable[[int, Tensor], None],

@@ -7,44 +7,11 @@ batch. What two arms of a comparison differ by is an effect only where it is mor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
 
-from torch import Tensor
-
-if TYPE_CHECKING:
-    from interp.answer import Answered
-
-WATCHED = 64
-"""Tokens before the answer at which leads are compared: an answer of one or two tokens alone
-would be too few to tell how far a lead may move."""
-
-
-class Lead(NamedTuple):
-    """The likeliest candidate at one place, and how far it is ahead."""
-
-    candidate: int
-    """A token id; of labels, the place among them."""
-    gap: float
-    """Its logit or log-prob minus that of its best rival, in nats; 0 at a tie."""
-
-    @classmethod
-    def of(cls, scores: Sequence[float]) -> Lead:
-        """Of two scores or more."""
-        first, second = sorted(range(len(scores)), key=lambda i: -scores[i])[:2]
-        return cls(first, scores[first] - scores[second])
-
-    def moved(self, other: Lead) -> float:
-        """How far the leader moved against its best rival, at least; both at the same place."""
-        same = self.candidate == other.candidate
-        return abs(self.gap - other.gap) if same else self.gap + other.gap
-
-
-def gaps(logits: Tensor) -> list[float]:
-    """Of (B, V) logits, each row's greatest minus its second."""
-    best = logits.topk(2).values
-    return (best[:, 0] - best[:, 1]).tolist()
+from interp.answered import Answered
+from interp.leads import Lead
 
 
 @dataclass(frozen=True)

@@ -5,25 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from interp import continuation, execute
 from interp.generation import Generation, check_penalty, each_of, seeds_of
+from interp.loaded import LoadedModel
 from interp.penalty import Penalty
 from interp.read import choose_execution
-
-if TYPE_CHECKING:
-    from interp.model import Model
 
 Choose = Callable[[Tensor, list[int]], Tensor]
 """(B, V) logits and which prompts they are of, to (B,) next tokens."""
 
 
 def generate(
-    model: Model,
+    model: LoadedModel,
     prompts: Sequence[Sequence[int]],
     max_new_tokens: int | Sequence[int] = 512,
     *,
@@ -79,7 +76,7 @@ def generate(
 
 
 def _one_by_one(
-    model: Model,
+    model: LoadedModel,
     prompts: Sequence[Sequence[int]],
     limits: Sequence[int],
     choose: Choose | None,

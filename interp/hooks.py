@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +12,7 @@ from torch import Tensor, nn
 
 from interp.edits import Edit, Patch, Site
 from interp.forest import Forest
-
-if TYPE_CHECKING:
-    from interp.model import Model
+from interp.loaded import LoadedModel
 
 Placed = Mapping[tuple[Site, int], Sequence[tuple[Tensor, Tensor]]]
 """Per site and layer: rows of the forward at hand, and what is put there."""
@@ -61,7 +59,7 @@ def _place(
 
 
 @contextmanager
-def patched(model: Model, places: Placed) -> Iterator[None]:
+def patched(model: LoadedModel, places: Placed) -> Iterator[None]:
     """Put activations in their places while a (1, T) batch runs."""
 
     def hook(replacements: Sequence[tuple[Tensor, Tensor]]) -> Any:
@@ -90,7 +88,7 @@ def patched(model: Model, places: Placed) -> Iterator[None]:
 
 
 @contextmanager
-def residuals(model: Model, positions: list[int]) -> Iterator[list[Tensor]]:
+def residuals(model: LoadedModel, positions: list[int]) -> Iterator[list[Tensor]]:
     """Collect (len(positions), D) before the first layer and after every layer."""
     found: list[Tensor] = []
     if not positions:
@@ -113,7 +111,7 @@ def residuals(model: Model, positions: list[int]) -> Iterator[list[Tensor]]:
 
 @contextmanager
 def outputs(
-    model: Model, positions: list[int], sites: Sequence[Site]
+    model: LoadedModel, positions: list[int], sites: Sequence[Site]
 ) -> Iterator[dict[Site, list[Tensor]]]:
     """Collect (len(positions), D) at the sites of every layer."""
     found: dict[Site, list[Tensor]] = {site: [] for site in sites}
@@ -134,7 +132,7 @@ def outputs(
             handle.remove()
 
 
-def _collect(model: Model, positions: list[int], found: list[Tensor]) -> Any:
+def _collect(model: LoadedModel, positions: list[int], found: list[Tensor]) -> Any:
     def after(_: nn.Module, __: tuple, out: Tensor | tuple) -> None:
         x = out if isinstance(out, Tensor) else out[0]
         found.append(x.reshape(-1, x.shape[-1])[positions].to(model.device))

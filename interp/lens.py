@@ -7,21 +7,18 @@ a lens without it reads noise. The last layer's lens equals the model's logits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from interp.loaded import LoadedModel
 from interp.placement import device_of
-
-if TYPE_CHECKING:
-    from interp.model import Model
 
 
 @torch.inference_mode()
 def lens(
-    model: Model,
+    model: LoadedModel,
     residuals: Float[Tensor, "*A D"],
     options: Sequence[int] | None = None,
 ) -> Float[Tensor, "*A V"]:
@@ -54,7 +51,7 @@ def lens(
 _PLAIN = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 
-def _after(model: Model, logits: Tensor) -> Tensor:
+def _after(model: LoadedModel, logits: Tensor) -> Tensor:
     """What the model itself does to logits after the unembedding."""
     config = model.hf.config.get_text_config()
     for name in ("logit_scale", "lm_head_multiplier"):

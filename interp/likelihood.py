@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -19,10 +19,8 @@ from torch import Tensor
 from interp import execute
 from interp.execute import Execution
 from interp.forest import Forest
+from interp.loaded import LoadedModel
 from interp.read import choose_execution, groups
-
-if TYPE_CHECKING:
-    from interp.model import Model
 
 POSITIONS = 256
 """Most positions whose logits are held at once, but for `dense`, which holds all."""
@@ -52,7 +50,7 @@ class Likelihoods:
 
 
 def likelihood(
-    model: Model,
+    model: LoadedModel,
     sequences: Sequence[Sequence[int]],
     starts: Sequence[int],
     *,
@@ -121,7 +119,7 @@ class _Scores:
         return cls(tokens, {}, {})
 
     @torch.inference_mode()
-    def take(self, model: Model, nodes: Sequence[int], logits: Tensor) -> None:
+    def take(self, model: LoadedModel, nodes: Sequence[int], logits: Tensor) -> None:
         """Reduce (A, V) logits at nodes to their scores."""
         for start in range(0, len(nodes), _ROWS):
             some = logits[start : start + _ROWS].float()
@@ -145,7 +143,7 @@ class _Scores:
         )
 
 
-def _run_loop(model: Model, ids: Sequence[int], scores: _Scores) -> None:
+def _run_loop(model: LoadedModel, ids: Sequence[int], scores: _Scores) -> None:
     # a forest of one path: its nodes are the positions
     asked = sorted(scores.tokens)
     for start in range(0, len(asked), POSITIONS):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import torch
 
-if TYPE_CHECKING:
-    from interp.model import Model
+from interp.model import Model
 
 FLOOR = 256
 """Least token budget, and least tokens in one forward."""

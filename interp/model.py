@@ -3,81 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from interp import answer, doors, generate, lens, likelihood, prompts, read
-from interp.answer import Answered, Boundary
+from interp import answer, doors, generate, lens, likelihood, read
+from interp.answer import Boundary
+from interp.answered import Answered
 from interp.edits import Edit, Site
 from interp.execute import Execution
 from interp.forest import Branch
 from interp.generation import Generation
-from interp.language import Speaks
 from interp.likelihood import Likelihoods
-from interp.number_ends import NumberEnds
-from interp.placement import device_of
+from interp.loaded import LoadedModel
 from interp.read import ForestRun
-from interp.structure import Structure
 
 if TYPE_CHECKING:
     from nnsight.modeling.transformers import TransformersModel
     from transformer_lens.model_bridge import TransformerBridge
 
 
-@dataclass
-class Model(Speaks):
+class Model(LoadedModel):
     """A loaded causal language model. Made by `interp.load`."""
-
-    name: str
-    hf: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    structure: Structure
-    format: prompts.ReasoningFormat
-    end_ids: frozenset[int]
-    revision: str | None = None
-    tree_reason: str | None = None
-    """Why the packed forest cannot serve this model; None if it can."""
-    token_budget: int = 32_768
-    """Most trie tokens whose keys and values are held at once."""
-    chunk: int = 1_024
-    """Most tokens in one forward."""
-    checks: tuple[str, ...] = ()
-    """What was verified at load, a line each."""
-
-    @property
-    def device(self) -> torch.device:
-        """Where token ids go in, and where all that is read of the model lies."""
-        device = device_of(self.hf.get_input_embeddings())
-        assert device is not None
-        return device
-
-    @property
-    def dtype(self) -> str:
-        return str(self.hf.dtype).removeprefix("torch.")
-
-    @property
-    def n_layers(self) -> int:
-        return self.structure.n_layers
-
-    @property
-    def supports_tree(self) -> bool:
-        return self.tree_reason is None
-
-    @property
-    def max_positions(self) -> int | None:
-        return getattr(self.hf.config.get_text_config(), "max_position_embeddings", None)
-
-    @cached_property
-    def number_ends(self) -> NumberEnds:
-        """Which tokens make another number of one that was just written."""
-        size: int = self.hf.get_input_embeddings().weight.shape[0]  # pyright: ignore
-        return NumberEnds.of(self, min(size, len(self.tokenizer)))
 
     def run(
         self,

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from interp.model import Model
-
+from interp.model import Model
 
 _DRAWS = 8_191
 """Prime, so that no width of a layer divides it and each position has draws of its own."""

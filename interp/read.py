@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from interp import execute
-from interp.edits import Edit, Knockout, Site, check
+from interp.edit_checks import check
+from interp.edits import Edit, Knockout, Site
 from interp.errors import NoRoom, UserError
 from interp.execute import Execution
 from interp.forest import Branch, Forest, split_by_budget
 from interp.generation import each_of
-
-if TYPE_CHECKING:
-    from interp.model import Model
+from interp.loaded import LoadedModel
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class ForestRun:
 
 
 def read(
-    model: Model,
+    model: LoadedModel,
     branches: Sequence[Branch],
     *,
     rows: bool = False,
@@ -79,7 +78,7 @@ def read(
 
 
 def _read(
-    model: Model,
+    model: LoadedModel,
     branches: Sequence[Branch],
     rows: bool,
     residuals: bool,
@@ -141,7 +140,7 @@ def _read(
 
 
 def _loop_read(
-    model: Model, branch: Branch, residuals: bool, sites: Sequence[Site], wanted: bool
+    model: LoadedModel, branch: Branch, residuals: bool, sites: Sequence[Site], wanted: bool
 ) -> Read:
     """One branch in a plain forward of its own, its patches put in by plain hooks."""
     logits: list[Tensor] = []
@@ -166,7 +165,7 @@ def _loop_read(
 
 
 def loop_logits(
-    model: Model, ids: Sequence[int], ask: Sequence[int], edits: Sequence[Edit] = ()
+    model: LoadedModel, ids: Sequence[int], ask: Sequence[int], edits: Sequence[Edit] = ()
 ) -> Float[Tensor, "A V"]:
     """Logits of one sequence in a forward of its own; a plain one without edits.
 
@@ -181,7 +180,7 @@ def loop_logits(
 
 
 def groups(
-    model: Model,
+    model: LoadedModel,
     ids: Sequence[Sequence[int]],
     how: str,
     edits: Sequence[Sequence[Edit]] | None = None,
@@ -199,7 +198,7 @@ def groups(
 
 
 def choose_execution(
-    model: Model,
+    model: LoadedModel,
     ids: Sequence[Sequence[int]],
     execution: Execution,
     room: int | Sequence[int] = 0,

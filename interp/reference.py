@@ -7,17 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from interp import attention
 from interp.forest import Branch
+from interp.model import Model
 from interp.noise import rounding, size
-
-if TYPE_CHECKING:
-    from interp.model import Model
 
 MARGIN = 2.5
 """How many times the rounding noise a difference may be. Sound models show 0.4 to 1.2."""

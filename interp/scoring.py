@@ -10,14 +10,12 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from interp.language import Speaks
 from interp.number_ends import Continuation, NumberEnds, TokenSet
-
-if TYPE_CHECKING:
-    from interp.language import Speaks
 
 Place = tuple[int, int, int | TokenSet]
 """A tail, how many of its tokens are read, and the next token (or `TokenSet`) that is scored."""

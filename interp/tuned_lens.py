@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -24,9 +23,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from interp.errors import UserError
-
-if TYPE_CHECKING:
-    from interp.model import Model
+from interp.model import Model
 
 FILES = ("params.safetensors", "params.pt")
 _NAME = re.compile(r"(?:layer_translators\.)?(\d+)\.(weight|bias)")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -21,11 +20,9 @@ from interp.continuation import continue_one_by_one
 from interp.errors import UserError
 from interp.forest import Branch
 from interp.memory import is_out_of_memory
+from interp.model import Model
 from interp.read import length_dependent_ropes
 from interp.reference import MARGIN, Noise, Tree, generated, rows, text
-
-if TYPE_CHECKING:
-    from interp.model import Model
 
 TEXTS = 3
 """Texts that must all be read wrongly before a way of running is given up: in half precision

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from probes.graded import answer_log_probs, log_distribution, total_variation
 
 if TYPE_CHECKING:
-    from interp.answer import Answered
+    from interp.answered import Answered
 
 Arm = tuple[str, int]
 """What was done to a trace, and its place in the record's list: ("removed", 0)."""

@@ -30,7 +30,7 @@ from probes.text_model import (
 )
 
 if TYPE_CHECKING:
-    from interp.answer import Answered
+    from interp.answered import Answered
     from interp.model import Model
 
 Framing = Literal["prefix", "reprompt"]

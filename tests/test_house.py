@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,8 @@ MAY_IMPORT = {
 """Imports point one way only: nothing imports experiments, and the two at the bottom know
 nothing of each other."""
 
+WITHOUT_CIRCLES = ("interp", "interventions", "probes")
+
 HEAVY = {"torch", "transformers"}
 
 
@@ -31,6 +34,26 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
             # "." is the file's own folder, ".." the one above, as a path and as a module
             above = path.parents[node.level - 1].relative_to(ROOT).parts if node.level else ()
             yield node.lineno, ".".join((*above, *filter(None, [node.module])))
+
+
+def names(path: Path) -> Iterator[str]:
+    """Every module that a file may import, and every name of one: `a.b` of `from a import b`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def file_of(name: str) -> Path | None:
+    """The file of a module of ours, or of the module that holds a name; None for others'."""
+    parts = name.split(".")
+    for n in (len(parts), len(parts) - 1):
+        path = ROOT.joinpath(*parts[:n])
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
+            if n and file.is_file():
+                return file
+    return None
 
 
 def breaches(package: str, forbidden: set[str]) -> list[str]:
@@ -46,6 +69,23 @@ def breaches(package: str, forbidden: set[str]) -> list[str]:
 def test_imports_point_one_way(package: str) -> None:
     assert (ROOT / package / "__init__.py").is_file()
     assert not breaches(package, set(MAY_IMPORT) - MAY_IMPORT[package])
+
+
+def test_no_file_needs_itself_by_way_of_others() -> None:
+    # lazily, or for types alone, counts too: a circle can be understood only as a whole
+    arrows = {
+        path: {
+            target
+            for name in names(path)
+            if (target := file_of(name)) is not None and target != path
+        }
+        for package in WITHOUT_CIRCLES
+        for path in sorted((ROOT / package).rglob("*.py"))
+    }
+    try:
+        list(graphlib.TopologicalSorter(arrows).static_order())
+    except graphlib.CycleError as circle:
+        pytest.fail(" -> ".join(str(p.relative_to(ROOT)) for p in circle.args[1]))
 
 
 def test_interventions_work_on_token_ids_alone() -> None:

@@ -11,12 +11,12 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from interp.backends import BackendError, Generates, OnEnded
 from interp.backends.checks import check_room, written
-from interp.backends.spread import spread
+from interp.backends.spread import Endpoint, Servers, spread
 from interp.errors import UserError
 from interp.generation import Generation, Sampling
 
@@ -30,33 +30,12 @@ START = (
 
 
 @dataclass(frozen=True)
-class Endpoint:
-    """One server, as found when it was connected to."""
-
-    url: str
-    served_as: str
-    """What it calls the model."""
-    max_positions: int | None
-    version: str
-    key: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class VllmServer(Generates):
+class VllmServer(Servers, Generates):
     """One model behind one or more servers as a `Backend`. Made by `connect`.
 
     Prompts go one by one to whichever server has room, so that vLLM batches them as it sees fit
     and a slow server holds up none but its own; one that is lost leaves its prompts to the rest.
     """
-
-    name: str
-    endpoints: tuple[Endpoint, ...]
-    in_flight: int = 64
-    """Requests at once to each server."""
-    timeout_s: float = 3600.0
-    """Longest wait for one continuation, retries and all."""
-    retries: int = 4
-    """Of one request, with growing waits, where a server is busy or breaks off."""
 
     @property
     def max_positions(self) -> int | None:

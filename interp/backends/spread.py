@@ -14,6 +14,7 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from interp.backends import BackendError
@@ -23,18 +24,43 @@ from interp.generation import Generation
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from interp.backends.server import Endpoint, VllmServer
-
 _TRIES = 2
 """Of one prompt, each with all the client's retries, before it is called a failure."""
 
-Ask = Callable[["AsyncOpenAI", "Endpoint", int], Awaitable[Generation]]
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One server, as found when it was connected to."""
+
+    url: str
+    served_as: str
+    """What it calls the model."""
+    max_positions: int | None
+    version: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Servers of one model, and how they are asked."""
+
+    name: str
+    endpoints: tuple[Endpoint, ...]
+    in_flight: int = 64
+    """Requests at once to each server."""
+    timeout_s: float = 3600.0
+    """Longest wait for one continuation, retries and all."""
+    retries: int = 4
+    """Of one request, with growing waits, where a server is busy or breaks off."""
+
+
+Ask = Callable[["AsyncOpenAI", Endpoint, int], Awaitable[Generation]]
 
 
 Ended = tuple[int, "Generation | BackendError"]
 
 
-def spread(server: VllmServer, n: int, ask: Ask) -> Generator[Ended, None, None]:
+def spread(servers: Servers, n: int, ask: Ask) -> Generator[Ended, None, None]:
     """(index, generation) of `n` prompts as each ends, or why one was not continued.
 
     Leaving early, by an error or a closed iterator, calls back what is in flight.
@@ -44,7 +70,7 @@ def spread(server: VllmServer, n: int, ask: Ask) -> Generator[Ended, None, None]
     """
     ended: queue.SimpleQueue[Ended | BaseException | None] = queue.SimpleQueue()
     loop = asyncio.new_event_loop()
-    task = loop.create_task(_Spread(server, n, ask, ended.put).run())
+    task = loop.create_task(_Spread(servers, n, ask, ended.put).run())
 
     def work() -> None:
         try:
@@ -81,12 +107,12 @@ class _Spread:
 
     def __init__(
         self,
-        server: VllmServer,
+        servers: Servers,
         n: int,
         ask: Ask,
         put: Callable[[Ended], None],
     ) -> None:
-        self._server, self._n, self._ask, self._put = server, n, ask, put
+        self._servers, self._n, self._ask, self._put = servers, n, ask, put
         self._lost: dict[str, str] = {}
         self._tries: Counter[int] = Counter()
 
@@ -97,7 +123,7 @@ class _Spread:
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._serve(endpoint, todo))
-                for endpoint in self._server.endpoints
+                for endpoint in self._servers.endpoints
             ]
             await todo.join()
             for task in tasks:
@@ -111,14 +137,14 @@ class _Spread:
             openai.AsyncOpenAI(
                 base_url=endpoint.url,
                 api_key=endpoint.key,
-                timeout=openai.Timeout(self._server.timeout_s, connect=30),
-                max_retries=self._server.retries,
+                timeout=openai.Timeout(self._servers.timeout_s, connect=30),
+                max_retries=self._servers.retries,
             ) as client,
             asyncio.TaskGroup() as group,
         ):
             # fewer prompts than places: every server gets its share
-            share = math.ceil(self._n / len(self._server.endpoints))
-            for _ in range(min(self._server.in_flight, share)):
+            share = math.ceil(self._n / len(self._servers.endpoints))
+            for _ in range(min(self._servers.in_flight, share)):
                 group.create_task(self._one_after_the_other(client, endpoint, todo))
 
     async def _one_after_the_other(
@@ -134,14 +160,14 @@ class _Spread:
                 return
             try:
                 # the client would begin anew with each of its own retries
-                async with asyncio.timeout(self._server.timeout_s):
+                async with asyncio.timeout(self._servers.timeout_s):
                     self._put((i, await self._ask(client, endpoint, i)))
             except BackendError as error:
                 self._put((i, error))
             except openai.APIStatusError as error:
                 self._failed(i, endpoint, _said(error), error.status_code, todo, error)
             except (openai.APITimeoutError, TimeoutError) as error:
-                what = f"no reply within {self._server.timeout_s:g} s; raise timeout_s"
+                what = f"no reply within {self._servers.timeout_s:g} s; raise timeout_s"
                 self._failed(i, endpoint, what, 408, todo, error)
             except openai.APIConnectionError as error:
                 self._lose(endpoint, str(error.__cause__ or error), error)
@@ -153,10 +179,10 @@ class _Spread:
 
     def _lose(self, endpoint: Endpoint, why: str, error: Exception) -> None:
         self._lost[endpoint.url] = why
-        if len(self._lost) == len({e.url for e in self._server.endpoints}):
+        if len(self._lost) == len({e.url for e in self._servers.endpoints}):
             each = "; ".join(f"{url}: {said}" for url, said in self._lost.items())
             raise UserError(
-                f"no server of {self._server.name} answers any more ({each}); start them again, "
+                f"no server of {self._servers.name} answers any more ({each}); start them again, "
                 "and run again: what was written is kept"
             ) from error
 

@@ -8,8 +8,9 @@ import torch
 from tiny_models import tiny
 
 from interp.errors import UserError
-from interp.floor import Lead, floor, gaps
+from interp.floor import floor
 from interp.forest import Forest, split_by_budget
+from interp.leads import Lead, gaps
 from interp.model import Model
 
 LABELS = [[1, 2], [1, 3, 4], [9]]

@@ -12,7 +12,7 @@ import torch
 from test_slrc import FAST, asking, written
 from tiny_models import tiny
 
-from interp.answer import Answered
+from interp.answered import Answered
 from interp.model import Model
 from probes import (
     CausalEffectsSettings,

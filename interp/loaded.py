@@ -1,0 +1,65 @@
+"""`LoadedModel`: the weights of one open model, and what is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from interp.formats import ReasoningFormat
+from interp.language import Speaks
+from interp.number_ends import NumberEnds
+from interp.placement import device_of
+from interp.structure import Structure
+
+
+@dataclass
+class LoadedModel(Speaks):
+    """A causal language model in memory: what every way of running it takes."""
+
+    name: str
+    hf: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    structure: Structure
+    format: ReasoningFormat
+    end_ids: frozenset[int]
+    revision: str | None = None
+    tree_reason: str | None = None
+    """Why the packed forest cannot serve this model; None if it can."""
+    token_budget: int = 32_768
+    """Most trie tokens whose keys and values are held at once."""
+    chunk: int = 1_024
+    """Most tokens in one forward."""
+    checks: tuple[str, ...] = ()
+    """What was verified at load, a line each."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where token ids go in, and where all that is read of the model lies."""
+        device = device_of(self.hf.get_input_embeddings())
+        assert device is not None
+        return device
+
+    @property
+    def dtype(self) -> str:
+        return str(self.hf.dtype).removeprefix("torch.")
+
+    @property
+    def n_layers(self) -> int:
+        return self.structure.n_layers
+
+    @property
+    def supports_tree(self) -> bool:
+        return self.tree_reason is None
+
+    @property
+    def max_positions(self) -> int | None:
+        return getattr(self.hf.config.get_text_config(), "max_position_embeddings", None)
+
+    @cached_property
+    def number_ends(self) -> NumberEnds:
+        """Which tokens make another number of one that was just written."""
+        size: int = self.hf.get_input_embeddings().weight.shape[0]  # pyright: ignore
+        return NumberEnds.of(self, min(size, len(self.tokenizer)))
