@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from experiments.answers import first_category, last_category
 from experiments.tasks.hub import HubData
 from experiments.tasks.rows import Row, column, text_of
-from experiments.tasks.spelling import word_surfaces
+from experiments.tasks.spelling import word_surfaces, written_by
 from experiments.tasks.task import LoadSettings, wordings
 from interp.errors import UserError
 from interventions.trace import Question
@@ -55,6 +55,8 @@ AG_NEWS = wordings()["news"].task(
     load=load,
     parse=lambda text, question: last_category(text, TOPICS, ALSO),
     parse_continuation=lambda text, question: first_category(text, TOPICS, ALSO),
-    labels=lambda question, trace: word_surfaces({topic: topic for topic in TOPICS}),
+    labels=lambda question, trace: word_surfaces(
+        {topic: topic for topic in TOPICS}, written_by(trace)
+    ),
     options=TOPICS,
 )

@@ -8,7 +8,7 @@ from experiments.answers import first_choice, last_choice
 from experiments.tasks.hub import HubData
 from experiments.tasks.options import options_of, right_letter
 from experiments.tasks.rows import Row, column, text_of, with_ids
-from experiments.tasks.spelling import letter_surfaces
+from experiments.tasks.spelling import letter_surfaces, written_by
 from experiments.tasks.task import LoadSettings, Task, wordings
 from interventions.trace import Question, Trace
 
@@ -30,7 +30,7 @@ def choice_task(
 
 def letters(question: Question, trace: Trace | None) -> tuple[tuple[str, str], ...]:
     """(letter, text to score) of every option."""
-    return letter_surfaces(question.labels or ())
+    return letter_surfaces(question.labels or (), written_by(trace))
 
 
 def exam(data: HubData, summary: str, wording: str, answer: Sequence[str]) -> Task:

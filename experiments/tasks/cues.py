@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 
 from experiments.answers import first_label, last_label
-from experiments.tasks.spelling import word_surfaces
+from experiments.tasks.spelling import word_surfaces, written_by
 from experiments.tasks.task import LoadSettings, Task, generated, wordings
 from interventions.trace import Question
 
@@ -145,7 +145,7 @@ def sentiment_task(
         load=load,
         parse=lambda text, question: last_label(text, SENTIMENTS, UNDECIDED),
         parse_continuation=lambda text, question: first_label(text, SENTIMENTS, UNDECIDED),
-        labels=lambda question, trace: word_surfaces({s: s for s in SENTIMENTS}),
+        labels=lambda question, trace: word_surfaces({s: s for s in SENTIMENTS}, written_by(trace)),
         options=SENTIMENTS,
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 from experiments.answers import first_category, last_category
-from experiments.tasks.spelling import word_surfaces
+from experiments.tasks.spelling import word_surfaces, written_by
 from experiments.tasks.task import LoadSettings, generated, wordings
 from interventions.trace import Question
 
@@ -127,7 +127,7 @@ MULTI_FEATURE = wordings()["animal"].task(
     parse=lambda text, question: last_category(text, CLASSES),
     parse_continuation=lambda text, question: first_category(text, CLASSES),
     labels=lambda question, trace: word_surfaces(
-        {name: f"{article} {name}" for name, article in _ARTICLE.items()}
+        {name: f"{article} {name}" for name, article in _ARTICLE.items()}, written_by(trace)
     ),
     options=CLASSES,
 )

@@ -36,8 +36,8 @@ def candidates(question: Question, trace: Trace | None) -> tuple[str, ...]:
 
 
 def _labels(question: Question, trace: Trace | None) -> tuple[tuple[str, str], ...]:
-    reasoning = "" if trace is None else "".join(trace.pieces)
-    return number_surfaces(candidates(question, trace), question.text, reasoning)
+    texts = () if trace is None else ("".join(trace.pieces), trace.tail_text)
+    return number_surfaces(candidates(question, trace), question.text, *texts)
 
 
 def _moved(number: str, by: int) -> str:

@@ -15,7 +15,7 @@ from experiments.tasks.files import read_rows
 from experiments.tasks.numeric import number_task
 from experiments.tasks.options import LETTERS, Options, has_options, options_of, right_letter
 from experiments.tasks.rows import Row, column, has, text_of, usable, with_ids
-from experiments.tasks.spelling import word_surfaces
+from experiments.tasks.spelling import word_surfaces, written_by
 from experiments.tasks.task import DirectPrompt, LoadSettings, Task, wordings
 from interp.errors import UserError
 from interventions.trace import AnswerKind, Question, Trace
@@ -116,7 +116,9 @@ _BY_KIND: dict[AnswerKind, Task] = {
         load=_nothing,
         parse=lambda text, question: last_label(text, _words(question)),
         parse_continuation=lambda text, question: first_label(text, _words(question)),
-        labels=lambda question, trace: word_surfaces({word: word for word in _words(question)}),
+        labels=lambda question, trace: word_surfaces(
+            {word: word for word in _words(question)}, written_by(trace)
+        ),
     ),
     "choice": wordings()["choice"].task(
         name=NAME,

@@ -11,61 +11,87 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from interventions.trace import Trace
+
 MOST_LEARNT = 2
 """So many marks before a number are taken from the texts; every one doubles what is scored."""
 _LEADS = (" ", " **", ' "', ": ", "\n")
 _LETTER_LEADS = (*_LEADS, " (")
-_MARKED = re.compile(r"(?<![^\s(])((?:\*\*)?(?:\\?[$€£¥₹])?(?:\\boxed\{)?)(?=[-−]?\d)")
+_BOXED = (" \\boxed{", " \\(\\boxed{", ":\n\\[\n\\boxed{", ":\n\\[ \\boxed{")
+"""How a model that boxes its answers goes on after a cue, in the line or set off from it."""
+_MARKED = re.compile(r"(?<![^\s(])((?:\*\*)?(?:\\\()?(?:\\?[$€£¥₹])?)(?=[-−]?\d)")
 """Currency and markup that a number is written with. Brackets and operators stand before others."""
 
 
-def word_surfaces(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def word_surfaces(labels: Mapping[str, str], written: str = "") -> tuple[tuple[str, str], ...]:
     """Each label with the texts that say it after a cue: in bold type, quoted, capitalised, ….
 
     Args:
         labels: canonical answer -> how it is said ("a mammal").
+        written: what the model wrote (`written_by`): where it has a LaTeX box, boxes are tried.
     """
     return tuple(
         dict.fromkeys(
             (label, f"{lead}{cased}")
             for label, text in labels.items()
-            for lead in _LEADS
+            for lead in (*_LEADS, *_boxes_of_text(written))
             for cased in (text, text.lower(), text[:1].upper() + text[1:])
         )
     )
 
 
-def letter_surfaces(letters: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Each letter of an option with the texts that say it after a cue: `B`, `(B`, `**B`, …."""
-    return tuple((letter, f"{lead}{letter}") for letter in letters for lead in _LETTER_LEADS)
+def letter_surfaces(letters: Iterable[str], written: str = "") -> tuple[tuple[str, str], ...]:
+    """Each letter of an option with the texts that say it after a cue: `B`, `(B`, `**B`, ….
+
+    Args:
+        written: as of `word_surfaces`.
+    """
+    leads = (*_LETTER_LEADS, *_boxes_of_text(written))
+    return tuple((letter, f"{lead}{letter}") for letter in letters for lead in leads)
+
+
+def written_by(trace: Trace | None) -> str:
+    """The reasoning and the conclusion of a trace; nothing where there is none."""
+    return "" if trace is None else f"{''.join(trace.pieces)}\n{trace.tail_text}"
+
+
+def _boxes(written: str) -> tuple[str, ...]:
+    return _BOXED if "\\boxed{" in written else ()
+
+
+def _boxes_of_text(written: str) -> tuple[str, ...]:
+    return tuple(f"{box}{font}" for box in _boxes(written) for font in ("", "\\text{"))
 
 
 def number_surfaces(
-    numbers: Iterable[str], question: str, reasoning: str = ""
+    numbers: Iterable[str], question: str, reasoning: str = "", conclusion: str = ""
 ) -> tuple[tuple[str, str], ...]:
     """Each number with the texts that say it after a cue.
 
     Thousands are written with and without commas. What stands before a number (a currency, bold
-    type) is taken from the reasoning first, then from the question; decimals of a whole number
-    are tried where these have such.
+    type, LaTeX) is taken from the conclusion first, then from the reasoning, then from the
+    question; decimals of a whole number are tried where these have such, LaTeX boxes where the
+    model wrote one.
 
     Args:
         numbers: canonical (`experiments.numbers`).
+        conclusion: how the model stated its answer after the reasoning, if it did.
     """
-    both = f"{question}\n{reasoning}"
-    marks = [*Counter(_MARKED.findall(reasoning)).most_common()]
-    marks += Counter(_MARKED.findall(question)).most_common()
-    learnt = list(dict.fromkeys(mark for mark, _ in marks if mark))[:MOST_LEARNT]
+    texts = (conclusion, reasoning, question)
+    marks = [mark for text in texts for mark, _ in Counter(_MARKED.findall(text)).most_common()]
+    learnt = list(dict.fromkeys(filter(None, marks)))[:MOST_LEARNT]
+    leads = (" ", *(f" {mark}" for mark in learnt), *_boxes(f"{reasoning}\n{conclusion}"))
+    all_texts = "\n".join(texts)
     endings = [""]
-    if re.search(r"\d\.\d\d\b", both):
+    if re.search(r"\d\.\d\d\b", all_texts):
         endings.append(".00")
-    if re.search(r"\d\.0\b", both):
+    if re.search(r"\d\.0\b", all_texts):
         endings.append(".0")
     return tuple(
         dict.fromkeys(
-            (number, f" {mark}{spelling}")
+            (number, f"{lead}{spelling}")
             for number in numbers
-            for mark in ("", *learnt)
+            for lead in leads
             for spelling in _spellings(number, endings)
         )
     )

@@ -9,8 +9,8 @@ from experiments.tasks.spelling import letter_surfaces, number_surfaces, word_su
 from interventions.trace import Question
 
 
-def spelled(number: str, question: str, reasoning: str = "") -> set[str]:
-    return {text for _, text in number_surfaces([number], question, reasoning)}
+def spelled(number: str, question: str, reasoning: str = "", conclusion: str = "") -> set[str]:
+    return {text for _, text in number_surfaces([number], question, reasoning, conclusion)}
 
 
 def test_a_number_is_spelled_as_question_and_reasoning_spell_theirs():
@@ -23,6 +23,15 @@ def test_a_number_is_spelled_as_question_and_reasoning_spell_theirs():
     assert spelled("12.5", "", "1.25 and 2") == {" 12.5", " 12.50"}
     assert spelled("-1234", "") == {" -1234", " -1,234"}
     assert spelled("1/3", "$5") == {" 1/3", " $1/3"}
+
+
+def test_a_number_is_boxed_where_the_model_boxes_its_answers():
+    boxed = {" \\(\\boxed{94", ":\n\\[\n\\boxed{94", ":\n\\[ \\boxed{94", " \\boxed{94"}
+    for conclusion in ("So it is \\(\\boxed{94}\\).", "\\[ \\boxed{94} \\]"):
+        assert spelled("94", "", "**1** and **2**", conclusion) == {" 94", " **94", *boxed}
+    assert spelled("94", "", "Then \\(36 + 18\\) is 54.") == {" 94", " \\(94"}
+    # the question's boxes are not the model's
+    assert spelled("94", "Put it in \\boxed{}.") == {" 94"}
 
 
 def test_operators_and_brackets_before_a_number_are_no_currency():
@@ -47,6 +56,8 @@ def test_words_and_letters_may_be_set_off():
     }
     letters = letter_surfaces("AB")
     assert {" B", " (B", " **B", ": B"} <= {text for letter, text in letters if letter == "B"}
+    boxed = {text for _, text in letter_surfaces("AB", "so \\boxed{A}")}
+    assert {" \\boxed{B", " \\(\\boxed{\\text{B"} <= boxed - {text for _, text in letters}
     # "a" is an article before it is an option
     assert all("a" not in text for _, text in letters)
 
