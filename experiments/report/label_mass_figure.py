@@ -15,23 +15,22 @@ from experiments.tables.tidy import distinct, where
 def mass_strips(ax: Axes, table: pd.DataFrame) -> Axes:
     """A strip of points per model and task, a point per item; the median as a line."""
     lines = distinct(table, "model", "task")
+    points = {False: ([], []), True: ([], [])}
     for y, line in enumerate(lines):
         own = where(table, **line)
-        for left_out, colour in ((False, BLUE), (True, ORANGE)):
-            values = where(own, left_out=left_out)["label_mass"].to_numpy(float)
+        for left_out, (masses, heights) in points.items():
+            values = where(own, left_out=left_out)["label_mass"].tolist()
+            masses += values
             # points of one strip side by side, in an order that no history changes
-            spread = np.linspace(-0.28, 0.28, len(values)) if len(values) > 1 else np.zeros(1)
-            ax.scatter(
-                values,
-                y + spread[: len(values)],
-                s=12,
-                color=colour,
-                alpha=0.6,
-                linewidths=0,
-                label="left out" if left_out else "counted",
+            heights += (
+                [y] if len(values) == 1 else (y + np.linspace(-0.28, 0.28, len(values))).tolist()
             )
         median = float(own["label_mass"].median())
         ax.plot([median, median], [y - 0.38, y + 0.38], color=GREY, lw=1.5)
+    for left_out, colour, label in ((False, BLUE, "counted"), (True, ORANGE, "left out")):
+        if points[left_out][0]:
+            look = {"s": 12, "color": colour, "alpha": 0.6, "linewidths": 0}
+            ax.scatter(*points[left_out], label=label, **look)
     ax.set_yticks(
         range(len(lines)), [f"{short(x['model'])} · {x['task']}" for x in lines], fontsize=8
     )

@@ -17,8 +17,9 @@ MOST_LEARNT = 2
 """So many marks before a number are taken from the texts; every one doubles what is scored."""
 _LEADS = (" ", " **", ' "', ": ", "\n")
 _LETTER_LEADS = (*_LEADS, " (")
-_BOXED = (" \\boxed{", " \\(\\boxed{", ":\n\\[\n\\boxed{", ":\n\\[ \\boxed{")
-"""How a model that boxes its answers goes on after a cue, in the line or set off from it."""
+_BOX = re.compile(r"(\\\( ?|\$|\\\[\s*)?\\boxed\{")
+_DISPLAYED_BOXES = (":\n\\[\n\\boxed{", ":\n\\[ \\boxed{")
+"""How a model that boxes its answers may set one off from the line that ends in a cue."""
 _MARKED = re.compile(r"(?<![^\s(])((?:\*\*)?(?:\\\()?(?:\\?[$€£¥₹])?)(?=[-−]?\d)")
 """Currency and markup that a number is written with. Brackets and operators stand before others."""
 
@@ -56,7 +57,14 @@ def written_by(trace: Trace | None) -> str:
 
 
 def _boxes(written: str) -> tuple[str, ...]:
-    return _BOXED if "\\boxed{" in written else ()
+    """What stands before an answer in a LaTeX box, in the line as the model did it most often and
+    set off from it; nothing where it wrote no box."""
+    kinds = Counter(_BOX.findall(written))
+    if not kinds:
+        return ()
+    in_line = [kind for kind, _ in kinds.most_common() if not kind.startswith("\\[")]
+    inline = in_line[0] if in_line else "\\("
+    return (f" {inline}\\boxed{{", *_DISPLAYED_BOXES)
 
 
 def _boxes_of_text(written: str) -> tuple[str, ...]:
@@ -80,7 +88,8 @@ def number_surfaces(
     texts = (conclusion, reasoning, question)
     marks = [mark for text in texts for mark, _ in Counter(_MARKED.findall(text)).most_common()]
     learnt = list(dict.fromkeys(filter(None, marks)))[:MOST_LEARNT]
-    leads = (" ", *(f" {mark}" for mark in learnt), *_boxes(f"{reasoning}\n{conclusion}"))
+    boxes = _boxes(f"{reasoning}\n{conclusion}")
+    leads = (" ", *(boxes or (f" {mark}" for mark in learnt)))
     all_texts = "\n".join(texts)
     endings = [""]
     if re.search(r"\d\.\d\d\b", all_texts):

@@ -1,6 +1,8 @@
-"""Whether a figure holds all that it draws."""
+"""Whether a figure holds all that it draws, and each legend names a thing once."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -8,8 +10,9 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 
-def cut_off(figure: Figure) -> list[str]:
-    """Texts and legends that reach beyond the figure, where no file and no page shows them."""
+def drawing_problems(figure: Figure) -> list[str]:
+    """Texts and legends that reach beyond the figure, where no file and no page shows them; names
+    that a legend has twice."""
     figure.draw_without_rendering()
     undrawn: set[Text] = set()
     for axis in figure.findobj(Axis):
@@ -18,6 +21,9 @@ def cut_off(figure: Figure) -> list[str]:
             if not low <= tick.get_loc() <= high:
                 undrawn |= {tick.label1, tick.label2}
     problems = []
+    for legend in figure.findobj(Legend):
+        names = Counter(text.get_text() for text in legend.get_texts())
+        problems += [f"{name}, {n} times in a legend" for name, n in names.items() if n > 1]
     for artist in figure.findobj(lambda a: isinstance(a, Text | Legend)):
         text = artist.get_text() if isinstance(artist, Text) else "the legend"
         if not artist.get_visible() or artist in undrawn or not text.strip():

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from c2_frames import MUTE, NAMES, made_up
-from figure_fit import cut_off
+from figure_fit import drawing_problems
 from matplotlib.figure import Figure
 
 from experiments.c2faith.figures.calibration import (
@@ -48,7 +48,7 @@ def drawn(frames: Frames) -> dict[str, Picture]:
         warnings.simplefilter("error")
         found = {p.name: p for p in pictures(tables(frames, resamples=20))}
     for name, picture in found.items():
-        assert picture.figure is None or cut_off(picture.figure) == [], name
+        assert picture.figure is None or drawing_problems(picture.figure) == [], name
     return found
 
 

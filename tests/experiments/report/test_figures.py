@@ -8,7 +8,7 @@ import re
 import matplotlib as mpl
 import pandas as pd
 import pytest
-from figure_fit import cut_off
+from figure_fit import drawing_problems
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -132,17 +132,17 @@ def test_no_legend_and_no_title_is_cut_off_where_there_is_one_panel(name: str) -
     records = [r | {"model": name} for r in records_of([chain_sample("hint", i) for i in (1, 2)])]
     for picture in pictures(tables(records, resamples=10)):
         assert picture.figure is not None
-        assert cut_off(picture.figure) == [], picture.name
+        assert drawing_problems(picture.figure) == [], picture.name
 
 
 def test_a_legend_has_the_columns_that_fit_and_widens_a_figure_of_less() -> None:
     def drawn(inches: float, label: str) -> tuple[int, float]:
         figure = Figure(figsize=(inches, 2), layout="constrained")
         ax = figure.add_subplot()
-        for _ in range(4):
-            ax.plot([0, 1], label=label)
+        for i in range(4):
+            ax.plot([0, 1], label=f"{label} {i}")
         legend_above(figure, ax)
-        assert cut_off(figure) == []
+        assert drawing_problems(figure) == []
         return figure.legends[0]._ncols, figure.get_figwidth()
 
     assert drawn(9, "a label of some length") == (2, 9)

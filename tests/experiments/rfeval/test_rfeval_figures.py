@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 import pytest
-from figure_fit import cut_off
+from figure_fit import drawing_problems
 from matplotlib.figure import Figure
 from rf_frames import frame, judged
 from rf_made_up import CELLS, NAMES, REGIMES, made_up
@@ -46,7 +46,7 @@ def drawn(made: Mapping[str, pd.DataFrame]) -> dict[str, Picture]:
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         found = {p.name: p for p in pictures(made)}
     for name, picture in found.items():
-        assert picture.figure is None or cut_off(picture.figure) == [], name
+        assert picture.figure is None or drawing_problems(picture.figure) == [], name
     return found
 
 

@@ -1,5 +1,8 @@
 """Label mass: in the records of every arm, in tables, and as a reason to leave an item out."""
 
+from figure_fit import drawing_problems
+
+from experiments.report.label_mass_figure import label_mass_picture
 from experiments.tables.exclusions import exclusions_table
 from experiments.tables.label_mass import LOW, label_mass_table, without_low_mass
 
@@ -40,3 +43,11 @@ def test_the_table_has_every_scored_record_also_those_left_out():
     table = label_mass_table(without_low_mass(records(0.9, 0.05, None), 0.1))
     assert table["label_mass"].tolist() == [0.9, 0.05]
     assert table["left_out"].tolist() == [False, True]
+
+
+def test_the_figure_has_a_strip_per_task_and_one_legend():
+    of_tasks = [{**r, "dataset": task} for task in "ab" for r in records(0.9, 0.05)]
+    figure = label_mass_picture(label_mass_table(without_low_mass(of_tasks, 0.1))).figure
+    assert figure is not None
+    assert drawing_problems(figure) == []
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["counted", "left out"]

@@ -26,9 +26,12 @@ def test_a_number_is_spelled_as_question_and_reasoning_spell_theirs():
 
 
 def test_a_number_is_boxed_where_the_model_boxes_its_answers():
-    boxed = {" \\(\\boxed{94", ":\n\\[\n\\boxed{94", ":\n\\[ \\boxed{94", " \\boxed{94"}
+    displays = {":\n\\[\n\\boxed{94", ":\n\\[ \\boxed{94"}
     for conclusion in ("So it is \\(\\boxed{94}\\).", "\\[ \\boxed{94} \\]"):
-        assert spelled("94", "", "**1** and **2**", conclusion) == {" 94", " **94", *boxed}
+        found = spelled("94", "", "**1** and **2**", conclusion)
+        assert found == {" 94", " \\(\\boxed{94", *displays}
+    assert spelled("94", "", "It is $\\boxed{94}$.") == {" 94", " $\\boxed{94", *displays}
+    assert spelled("94", "", "\\boxed{94}") == {" 94", " \\boxed{94", *displays}
     assert spelled("94", "", "Then \\(36 + 18\\) is 54.") == {" 94", " \\(94"}
     # the question's boxes are not the model's
     assert spelled("94", "Put it in \\boxed{}.") == {" 94"}
@@ -57,7 +60,7 @@ def test_words_and_letters_may_be_set_off():
     letters = letter_surfaces("AB")
     assert {" B", " (B", " **B", ": B"} <= {text for letter, text in letters if letter == "B"}
     boxed = {text for _, text in letter_surfaces("AB", "so \\boxed{A}")}
-    assert {" \\boxed{B", " \\(\\boxed{\\text{B"} <= boxed - {text for _, text in letters}
+    assert {" \\(\\boxed{B", " \\(\\boxed{\\text{B"} <= boxed - {text for _, text in letters}
     # "a" is an article before it is an option
     assert all("a" not in text for _, text in letters)
 
