@@ -59,7 +59,7 @@ def test_words_and_letters_may_be_set_off():
     }
     letters = letter_surfaces("AB")
     assert {" B", " (B", " **B", ": B"} <= {text for letter, text in letters if letter == "B"}
-    boxed = {text for _, text in letter_surfaces("AB", "so \\boxed{A}")}
+    boxed = {text for _, text in letter_surfaces("AB", "so \\(\\boxed{A}\\)")}
     assert {" \\(\\boxed{B", " \\(\\boxed{\\text{B"} <= boxed - {text for _, text in letters}
     # "a" is an article before it is an option
     assert all("a" not in text for _, text in letters)
