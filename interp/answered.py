@@ -31,11 +31,6 @@ class Answered:
     """Who leads at each token that was written elsewhere and put before the model here."""
 
     @property
-    def margin(self) -> float | None:
-        """The narrowest lead of the greedy continuation; None if there is none."""
-        return min(self.generated.gaps, default=None) if self.generated else None
-
-    @property
     def written(self) -> tuple[Lead, ...]:
         """The tokens of the greedy continuation, the end token last, and how far each led."""
         if self.generated is None:

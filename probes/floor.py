@@ -8,14 +8,16 @@ next run, in packs of other shapes, may not show it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from probes.graded import answer_log_probs, log_distribution, total_variation
 
 if TYPE_CHECKING:
     from interp.answered import Answered
+    from interp.generation import Generation
 
 Arm = tuple[str, int]
 """What was done to a trace, and its place in the record's list: ("removed", 0)."""
@@ -77,6 +79,26 @@ def _by_answer(answered: Answered, names: Sequence[str]) -> Answered:
         repeats=tuple(_by_answer(r, names) for r in answered.repeats),
         alone=None if answered.alone is None else _by_answer(answered.alone, names),
     )
+
+
+def answer_margin(
+    generated: Generation, parse: Callable[[Sequence[int]], str | None]
+) -> float | None:
+    """How narrowly a written answer was decided, in nats: the narrowest lead among the tokens
+    that change what is parsed, and the one after them, by which the answer ends.
+
+    The others choose how the answer is put ("94" or "\\(\\boxed{94}\\)"), often by next to nothing,
+    and would have led to the same one. Where nothing is parsed, every token counts.
+
+    Args:
+        parse: the answer that the first tokens of the reply hold.
+    """
+    ids, gaps = generated.ids, generated.gaps
+    parsed = [parse(ids[:n]) for n in range(len(ids) + 1)]
+    changes = [i for i, (before, after) in enumerate(pairwise(parsed)) if before != after]
+    if not changes:
+        return min(gaps, default=None)
+    return min((gaps[i] for i in (*changes, changes[-1] + 1) if i < len(gaps)), default=None)
 
 
 def narrower(*margins: float | None) -> float | None:

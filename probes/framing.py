@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from interventions import AnswerKind, Trace
-from probes.floor import BASELINE, Arm, noise, without_baselines
+from probes.floor import BASELINE, Arm, answer_margin, noise, without_baselines
 from probes.graded import label_mass
 from probes.label_tokens import LabelTokens
 from probes.text_model import (
@@ -76,7 +76,7 @@ class Reply:
     lengths: tuple[int, ...]
     """Per label, its tokens."""
     margin: float | None = None
-    """The narrowest lead of the greedy answer's tokens over their best rivals, in nats."""
+    """How narrowly the greedy answer was decided, in nats: `probes.floor.answer_margin`."""
     pack: int = 0
     """Which of the packs of its call it was computed in."""
     repeats: tuple[Reply, ...] = ()
@@ -192,15 +192,18 @@ def ask(
         execution=execution,
     )
 
+    def parsed(ids: Sequence[int]) -> str | None:
+        return answered(model.decode(ids), whole=True)
+
     def reply(r: Answered) -> Reply:
+        scores = {"log_probs": tuple(r.log_probs), "lengths": tuple(r.label_lengths)}
+        if r.generated is None:
+            return Reply(answer=None, pack=r.pack, **scores)
         return Reply(
-            answer=answered(model.decode(r.generated.ids), whole=True)
-            if r.generated is not None
-            else None,
-            log_probs=tuple(r.log_probs),
-            lengths=tuple(r.label_lengths),
-            margin=r.margin,
+            answer=parsed(r.generated.ids),
+            margin=answer_margin(r.generated, parsed),
             pack=r.pack,
+            **scores,
         )
 
     replies = [reply(r) for r in asked]

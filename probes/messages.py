@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from interventions import AnswerKind, Trace
-from probes.floor import noise, rounded
+from probes.floor import answer_margin, noise, rounded
 from probes.framing import Reading
 from probes.graded import label_mass, log_distribution, logit_difference, top
 from probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
@@ -38,7 +38,7 @@ class Said:
     declined: bool = False
     """Whether there was no answer to be read (`probes.text_model.DECLINED`)."""
     narrowest: float | None = None
-    """The narrowest lead of the greedy reply's tokens over their best rivals, in nats."""
+    """How narrowly the greedy reply's answer was decided, in nats: `probes.floor.answer_margin`."""
 
     def answer(self, reading: Reading) -> str | None:
         """The answer in one reading."""
@@ -153,7 +153,9 @@ def ask_messages(
             )
             if scored
             else None,
-            narrowest=reply.margin,
+            narrowest=None
+            if reply.generated is None
+            else answer_margin(reply.generated, lambda ids: parse(model.decode(ids))),
             label_mass=label_mass(reply.log_probs) if scored else None,
         )
     return Replies(said, cost)

@@ -25,7 +25,7 @@ def mass_strips(ax: Axes, table: pd.DataFrame) -> Axes:
             heights += (
                 [y] if len(values) == 1 else (y + np.linspace(-0.28, 0.28, len(values))).tolist()
             )
-        median = float(own["label_mass"].median())
+        median = float(np.median(own["label_mass"].to_numpy(float)))
         ax.plot([median, median], [y - 0.38, y + 0.38], color=GREY, lw=1.5)
     for left_out, colour, label in ((False, BLUE, "counted"), (True, ORANGE, "left out")):
         if points[left_out][0]:
@@ -44,7 +44,7 @@ def mass_strips(ax: Axes, table: pd.DataFrame) -> Axes:
 
 def label_mass_picture(table: pd.DataFrame) -> Picture:
     """An item counts once: of the records that score it after its reasoning, the first."""
-    reasoned = table[table["probe"] != "direct"]
+    reasoned = table.loc[table["probe"] != "direct", :]
     data = reasoned.drop_duplicates(["model", "task", "item"])
     assert isinstance(data, pd.DataFrame)
     figure = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -13,6 +13,7 @@ from test_slrc import FAST, asking, written
 from tiny_models import tiny
 
 from interp.answered import Answered
+from interp.generation import Generation
 from interp.model import Model
 from probes import (
     CausalEffectsSettings,
@@ -28,11 +29,27 @@ from probes import (
     slrc,
     sycophancy,
 )
-from probes.floor import noise
+from probes.floor import answer_margin, noise
 
 BUDGET = 300
 """A trace with its cue is about 110 tokens of the tiny models: two or three arms a pack."""
 FLIPS = {"removed": "necessary", "shuffled": "reordered", "corrupted": "corrupt_flips"}
+
+
+def test_a_written_answer_is_decided_by_the_tokens_that_change_it():
+    def parse(ids: Sequence[int]) -> str | None:
+        return "".join(str(i) for i in ids if i < 10) or None
+
+    def margin(ids: tuple[int, ...], *gaps: float) -> float | None:
+        return answer_margin(Generation(ids, "length", gaps=gaps), parse)
+
+    # how the number is put, and what comes after its end, is no part of the answer
+    assert margin((50, 9, 4, 51, 52), 0.1, 3.0, 2.0, 1.0, 0.2) == 1.0
+    assert margin((50, 9, 4, 51, 52), 0.1, 3.0, 0.5, 1.0, 0.2) == 0.5
+    assert margin((9,), 3.0, 0.4) == 0.4
+    assert margin((9,), 3.0) == 3.0
+    assert margin((50, 51), 0.1, 0.3) == 0.1
+    assert margin(()) is None
 
 
 @contextmanager
