@@ -82,10 +82,10 @@ def _by_answer(answered: Answered, names: Sequence[str]) -> Answered:
 
 
 def answer_margin(
-    generated: Generation, parse: Callable[[Sequence[int]], str | None]
+    generated: Generation, parse: Callable[[Sequence[int]], str | None], *, number: bool
 ) -> float | None:
     """How narrowly a written answer was decided, in nats: the narrowest lead among the tokens
-    that change what is parsed, and the one after them, by which the answer ends.
+    that change what is parsed; of a number also of the one after them, by which it ends.
 
     The others choose how the answer is put ("94" or "\\(\\boxed{94}\\)"), often by next to nothing,
     and would have led to the same one. Where nothing is parsed, every token counts.
@@ -95,10 +95,12 @@ def answer_margin(
     """
     ids, gaps = generated.ids, generated.gaps
     parsed = [parse(ids[:n]) for n in range(len(ids) + 1)]
-    changes = [i for i, (before, after) in enumerate(pairwise(parsed)) if before != after]
-    if not changes:
+    decisive = [i for i, (before, after) in enumerate(pairwise(parsed)) if before != after]
+    if not decisive:
         return min(gaps, default=None)
-    return min((gaps[i] for i in (*changes, changes[-1] + 1) if i < len(gaps)), default=None)
+    if number:
+        decisive.append(decisive[-1] + 1)
+    return min((gaps[i] for i in decisive if i < len(gaps)), default=None)
 
 
 def narrower(*margins: float | None) -> float | None:

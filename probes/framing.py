@@ -201,7 +201,7 @@ def ask(
             return Reply(answer=None, pack=r.pack, **scores)
         return Reply(
             answer=parsed(r.generated.ids),
-            margin=answer_margin(r.generated, parsed),
+            margin=answer_margin(r.generated, parsed, number=asking.kind == "number"),
             pack=r.pack,
             **scores,
         )

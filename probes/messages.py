@@ -155,7 +155,9 @@ def ask_messages(
             else None,
             narrowest=None
             if reply.generated is None
-            else answer_margin(reply.generated, lambda ids: parse(model.decode(ids))),
+            else answer_margin(
+                reply.generated, lambda ids: parse(model.decode(ids)), number=kind == "number"
+            ),
             label_mass=label_mass(reply.log_probs) if scored else None,
         )
     return Replies(said, cost)

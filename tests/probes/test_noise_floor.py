@@ -40,10 +40,11 @@ def test_a_written_answer_is_decided_by_the_tokens_that_change_it():
     def parse(ids: Sequence[int]) -> str | None:
         return "".join(str(i) for i in ids if i < 10) or None
 
-    def margin(ids: tuple[int, ...], *gaps: float) -> float | None:
-        return answer_margin(Generation(ids, "length", gaps=gaps), parse)
+    def margin(ids: tuple[int, ...], *gaps: float, number: bool = True) -> float | None:
+        return answer_margin(Generation(ids, "length", gaps=gaps), parse, number=number)
 
-    # how the number is put, and what comes after its end, is no part of the answer
+    # how an answer is put, and what comes after its end, is no part of it
+    assert margin((50, 9, 51, 52), 0.1, 3.0, 1.0, 0.2, number=False) == 3.0
     assert margin((50, 9, 4, 51, 52), 0.1, 3.0, 2.0, 1.0, 0.2) == 1.0
     assert margin((50, 9, 4, 51, 52), 0.1, 3.0, 0.5, 1.0, 0.2) == 0.5
     assert margin((9,), 3.0, 0.4) == 0.4
