@@ -25,7 +25,12 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
-for folder in (TESTS, *(TESTS / "experiments" / f for f in (".", "c2faith", "rfeval", "runs"))):
+for folder in (
+    ROOT,
+    ROOT / "benchmarks",
+    TESTS,
+    *(TESTS / "experiments" / name for name in ("c2faith", "rfeval", "runs")),
+):
     sys.path.insert(0, str(folder))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -37,7 +42,7 @@ from speaking_server import speaks
 from tiny_models import tiny
 
 from experiments.config import load_config
-from experiments.measures import MEASURES
+from experiments.measures import PROBES
 from experiments.runs.run import run
 
 SECONDS = re.compile(r"seconds|hours|per_second")
@@ -52,7 +57,7 @@ def planted(folder: Path) -> Path:
         "tasks": ["planted"],
         "data": {"limit": 8},
         "generation": {"max_new_tokens": 256},
-        "probes": sorted(MEASURES),
+        "probes": sorted(PROBES),
         "report": {"bootstrap": 50},
     }
     return _written(folder, values)
