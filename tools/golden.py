@@ -132,16 +132,16 @@ def main() -> None:
     parser.add_argument("--only", choices=["planted", "c2faith", "rfeval", "closed"])
     args = parser.parse_args()
     args.out.mkdir(parents=True)
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        FaultServer() as server,
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    # one place for all times: tables hold the folders of models
+    scratch = Path(tempfile.gettempdir()) / "faithscope-golden"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    with FaultServer() as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-none")
         server.plan[""] = [speaks]
         makers = {"planted": planted, "c2faith": c2faith, "rfeval": rfeval}
         for name in [args.only] if args.only else [*makers, "closed"]:
-            folder = Path(scratch) / name
+            folder = scratch / name
             folder.mkdir()
             config = closed(folder, server.url) if name == "closed" else makers[name](folder)
             keep(config, args.out / name)

@@ -110,12 +110,14 @@ def check_adds_up(exclusions: pd.DataFrame) -> None:
             raise ValueError(f"{where}: {total} items, but {n} are accounted for")
 
 
-def _variant_rank(variant: str) -> tuple[int, str, int]:
+def _variant_rank(variant: str) -> tuple[int, str, int, str]:
     """Framings and direct prompts in their order, `generated` before `scored`."""
     kinds = (*FRAMINGS, *DIRECT_PROMPTS)
     kind, _, reading = variant.rpartition(".")
     place = kinds.index(kind) if kind in kinds else len(kinds)
-    return place, kind, READINGS.index(reading) if reading in READINGS else len(READINGS)
+    second = READINGS.index(reading) if reading in READINGS else len(READINGS)
+    # no two have one rank: sets have another order in every process
+    return place, kind, second, variant
 
 
 def _waterfall(model: str, task: str, stage: str, fates: Sequence[str]) -> list[dict[str, Any]]:
