@@ -1,6 +1,6 @@
 """How each family of transformers is served, and how far that lies from transformers without us.
 
-    python benchmarks/all_families.py [FAMILY ...] [--write docs/numerics.md]
+    python benchmarks/all_families.py [FAMILY ...] [--device cuda] [--write docs/numerics.md]
 
 makes a tiny random model of every family that `AutoModelForCausalLM` knows, saves it to disk with
 a tokenizer, loads it as a user does and compares it with transformers' own model of the same
@@ -83,17 +83,18 @@ def texts() -> list[tuple[int, ...]]:
     ]
 
 
-def service(family: str, folder: Path) -> Service:
+def service(family: str, folder: Path, device: str = "cpu") -> Service:
     """Save a family to an empty folder, load it from there, and compare."""
     try:
         save(family, folder)
         plain = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        plain.to(device)  # pyright: ignore
         expected = [plain_logits(plain, ids) for ids in texts()]
     # whatever transformers raises here is its own
     except Exception as error:
         return Service(family, "absent", f"{type(error).__name__}: {words(error)}")
     try:
-        model = interp.load(str(folder), dtype="float32", device="cpu")
+        model = interp.load(str(folder), dtype="float32", device=device)
     except UserError as error:
         return Service(family, "refused", words(error).replace(f"{folder}: ", ""))
     how = "packed" if model.supports_tree else "loop"
@@ -111,13 +112,13 @@ def service(family: str, folder: Path) -> Service:
 @torch.inference_mode()
 def plain_logits(plain: PreTrainedModel, ids: Sequence[int]) -> Tensor:
     """(P, V)."""
-    return plain(input_ids=torch.tensor([ids])).logits[0]
+    return plain(input_ids=torch.tensor([ids], device=plain.device)).logits[0].cpu()
 
 
 def logits_gap(model: interp.Model, expected: Sequence[Tensor]) -> float:
     run = model.run([interp.Branch(ids, ask=tuple(range(len(ids)))) for ids in texts()])
     pairs = zip(run.branches, expected, strict=True)
-    return max(float((read.logits - logits).abs().max()) for read, logits in pairs)
+    return max(float((read.logits.cpu() - logits).abs().max()) for read, logits in pairs)
 
 
 def likelihood_gap(model: interp.Model, expected: Sequence[Tensor]) -> float:
@@ -135,7 +136,7 @@ def lens_gap(model: interp.Model, expected: Sequence[Tensor]) -> float:
         return 0.0
     (read,) = model.run([interp.Branch(texts()[0])], residuals=True).branches
     assert read.residuals is not None
-    return float((model.lens(read.residuals[:, -1]) - expected[0][-1:]).abs().max())
+    return float((model.lens(read.residuals[:, -1]).cpu() - expected[0][-1:]).abs().max())
 
 
 @torch.inference_mode()
@@ -150,7 +151,7 @@ def wrong_tokens(model: interp.Model, plain: PreTrainedModel) -> int:
     plain.generation_config = GenerationConfig()
     wrong = 0
     for prompt, written in zip(prompts, model.generate(prompts, 12), strict=True):
-        ids = torch.tensor([prompt])
+        ids = torch.tensor([prompt], device=plain.device)
         out = plain.generate(ids, attention_mask=torch.ones_like(ids), generation_config=options)  # pyright: ignore
         if list(written.ids) == out[0, len(prompt) :].tolist()[: len(written.ids)]:
             continue
@@ -167,11 +168,11 @@ def words(error: Exception) -> str:
     return line if len(line) <= 200 else line[:200].rsplit(" ", 1)[0] + " …"
 
 
-def sweep(families: Sequence[str]) -> list[Service]:
+def sweep(families: Sequence[str], device: str) -> list[Service]:
     services = []
     for family in families:
         with tempfile.TemporaryDirectory() as folder:
-            services.append(service(family, Path(folder)))
+            services.append(service(family, Path(folder), device))
         print(services[-1], flush=True)
     return services
 
@@ -211,13 +212,14 @@ def write(document: Path, services: Sequence[Service]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("families", nargs="*", default=FAMILIES)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    services = sweep(arguments.families)
+    services = sweep(arguments.families, arguments.device)
     print(table(services))
     if arguments.write:
         write(arguments.write, services)

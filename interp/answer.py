@@ -6,33 +6,30 @@ comparison shares its batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from interp import continuation, execute
 from interp.answered import Answered
+from interp.asked import Asked, Behind, Scores
 from interp.edit_checks import check
 from interp.edits import Edit
 from interp.errors import UserError
 from interp.execute import Execution
 from interp.forest import Forest
 from interp.generation import Generation, each_of
-from interp.leads import WATCHED, Lead, gaps
+from interp.leads import Lead, gaps
 from interp.loaded import LoadedModel
 from interp.number_ends import TokenSet
 from interp.read import choose_execution, groups, loop_logits
-from interp.scoring import Place, Scoring, scorings
+from interp.scoring import scorings
 
 Boundary = Literal["number"]
 Stop = Callable[[str], bool]
-Path = Sequence[int] | NDArray[np.int64]
-"""The nodes of a sequence."""
 
 
 def ask(
@@ -89,7 +86,7 @@ def ask(
     tails = [x.tails for x in scored]
     copies: list[list[Answered]] = [[] for _ in prefixes]
     for pack, group in enumerate(groups(model, prefixes, how, under, tails, repeat)):
-        asked = _Asked.of(
+        asked = Asked.of(
             [prefixes[i] for i in group],
             [scored[i] for i in group],
             [under[i] for i in group],
@@ -103,13 +100,13 @@ def ask(
         for i, answer in zip(group, answers, strict=True):
             copies[i].append(replace(answer, pack=0 if how == "loop" else pack))
     for i in repeat:
-        asked = _Asked.of([prefixes[i]], [scored[i]], [under[i]], [0], [0], copies[i][0])
+        asked = Asked.of([prefixes[i]], [scored[i]], [under[i]], [0], [0], copies[i][0])
         (alone,) = _in_another_shape(model, asked, how)
         copies[i][0] = replace(copies[i][0], repeats=tuple(copies[i]), alone=alone)
     return [of_prefix[0] for of_prefix in copies]
 
 
-def _in_another_shape(model: LoadedModel, asked: _Asked, how: Execution) -> list[Answered]:
+def _in_another_shape(model: LoadedModel, asked: Asked, how: Execution) -> list[Answered]:
     """One prefix by itself, in other batch shapes than those it was run in by `how`."""
     longest = list(max(asked.sequences, key=len))
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
@@ -119,99 +116,7 @@ def _in_another_shape(model: LoadedModel, asked: _Asked, how: Execution) -> list
     return _by_loop(model, replace(asked, sequences=behind), None)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """Prefixes with their labels, flattened to sequences; one sequence per tail."""
-
-    sequences: list[list[int]]
-    starts: list[int]
-    """Per sequence, the length of its prefix."""
-    edits: list[tuple[Edit, ...]]
-    """Per sequence."""
-    first: list[int]
-    """Per prefix, the first of its sequences."""
-    scorings: Sequence[Scoring]
-    """Per prefix."""
-    limits: list[int]
-    """Per prefix, the length of its continuation."""
-    watched: list[int]
-    """Prefixes whose last tokens' leads are wanted."""
-    forced: int = 0
-    """Tokens of the first prefix's continuation that the last sequence puts before the model."""
-
-    @classmethod
-    def of(
-        cls,
-        prefixes: Sequence[Sequence[int]],
-        scorings: Sequence[Scoring],
-        edits: Sequence[tuple[Edit, ...]],
-        limits: Sequence[int],
-        watched: Sequence[int] = (),
-        continued: Answered | None = None,
-    ) -> _Asked:
-        """`continued`: of the only prefix, what it wrote elsewhere."""
-        written = continued.written if continued else ()
-        asked = cls([], [], [], [], scorings, list(limits), list(watched), len(written))
-        for prefix, scoring, under in zip(prefixes, scorings, edits, strict=True):
-            asked.first.append(len(asked.sequences))
-            for tail in scoring.tails:
-                asked.sequences.append([*prefix, *tail])
-                asked.starts.append(len(prefix))
-                asked.edits.append(under)
-        if written:
-            asked.sequences.append([*prefixes[0], *(x.candidate for x in written[:-1])])
-            asked.starts.append(len(prefixes[0]))
-            asked.edits.append(edits[0])
-        return asked
-
-    def places(self, paths: Sequence[Any]) -> list[tuple[list[int], list[int]]]:
-        """Per prefix, the nodes whose leads are wanted: of its last tokens, of what is forced."""
-        wanted: list[tuple[list[int], list[int]]] = [([], []) for _ in self.first]
-        for k in self.watched:
-            at, start = self.first[k], self.starts[self.first[k]]
-            wanted[k] = ([int(n) for n in paths[at][max(0, start - WATCHED) : start]], [])
-        if self.forced:
-            start = self.starts[-1] - 1
-            wanted[0][1].extend(int(n) for n in paths[-1][start : start + self.forced])
-        return wanted
-
-    def queries(self, paths: Sequence[Path]) -> dict[int, set[int | TokenSet]]:
-        """What is scored after every node."""
-        tokens: dict[int, set[int | TokenSet]] = {}
-        for first, scoring in zip(self.first, self.scorings, strict=True):
-            for place in scoring.places:
-                node, token = self._query(paths, first, place)
-                tokens.setdefault(node, set()).add(token)
-        return tokens
-
-    def answers(
-        self,
-        scores: Mapping[tuple[int, int | TokenSet], float],
-        paths: Sequence[Path],
-        generated: Sequence[Generation | None],
-        places: Sequence[tuple[list[int], list[int]]],
-        leads: dict[int, Lead],
-    ) -> list[Answered]:
-        """Each label's score, in the order the labels were given."""
-        return [
-            Answered(
-                scoring.scores(lambda place, at=first: scores[self._query(paths, at, place)]),
-                scoring.lengths,
-                text,
-                leads=tuple(leads[n] for n in before),
-                forced=tuple(leads[n] for n in after),
-            )
-            for first, scoring, text, (before, after) in zip(
-                self.first, self.scorings, generated, places, strict=True
-            )
-        ]
-
-    def _query(self, paths: Sequence[Path], first: int, place: Place) -> tuple[int, int | TokenSet]:
-        tail, read, token = place
-        return int(paths[first + tail][self.starts[first] - 1 + read]), token
-
-
-def _by_forest(model: LoadedModel, asked: _Asked, stop: Stop | None, dense: bool) -> list[Answered]:
+def _by_forest(model: LoadedModel, asked: Asked, stop: Stop | None, dense: bool) -> list[Answered]:
     forest = Forest.of(asked.sequences, asked.edits)
     tokens = asked.queries(forest.paths)
     # An edit may begin after the prefix: then its node alone does not tell how it goes on.
@@ -220,7 +125,7 @@ def _by_forest(model: LoadedModel, asked: _Asked, stop: Stop | None, dense: bool
         for i, limit in zip(asked.first, asked.limits, strict=True)
     ]
     decoded = list(dict.fromkeys(sorted((e for e in ends if e[2]), key=lambda e: e[0])))
-    scores: dict[tuple[int, int | TokenSet], float] = {}
+    scores: dict[int, Scores] = {}
     places = asked.places(forest.paths)
     leads = dict.fromkeys((n for pair in places for nodes in pair for n in nodes), Lead(0, 0.0))
     firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _, _ in decoded}
@@ -229,7 +134,7 @@ def _by_forest(model: LoadedModel, asked: _Asked, stop: Stop | None, dense: bool
         for node, row in zip(here, logits, strict=True):
             row = row.float()
             if node in tokens:
-                scores.update(_scored(model, node, row, tokens[node]))
+                scores[node] = _scored(model, row, tokens[node])
             if node in firsts:
                 firsts[node] = row
             if node in leads:
@@ -251,10 +156,29 @@ def _by_forest(model: LoadedModel, asked: _Asked, stop: Stop | None, dense: bool
             edits=[under for _, under, _ in decoded],
         )
         written = dict(zip(decoded, found, strict=True))
-    return asked.answers(scores, forest.paths, [written.get(end) for end in ends], places, leads)
+    after: dict[Behind, Scores] = {}
+    beyond = asked.beyond(scores, forest.paths)
+    if beyond:
+        keys, sets = list(beyond), [x.sets for x in beyond.values()]
+
+        def read(rows: list[int], logits: Tensor) -> None:
+            for i, row in zip(rows, logits, strict=True):
+                after[keys[i]] = _scored(model, row.float(), sets[i])
+
+        execute.one_more(
+            model,
+            cache,
+            [forest.path(key.node).tolist() for key in keys],
+            [key.token for key in keys],
+            read,
+            edits=[key.edits for key in keys],
+            group_tokens=model.token_budget,
+        )
+    generated = [written.get(end) for end in ends]
+    return asked.answers(scores, after, forest.paths, generated, places, leads)
 
 
-def _by_loop(model: LoadedModel, asked: _Asked, stop: Stop | None) -> list[Answered]:
+def _by_loop(model: LoadedModel, asked: Asked, stop: Stop | None) -> list[Answered]:
     offset, paths = 0, []
     for sequence in asked.sequences:
         paths.append(range(offset, offset + len(sequence)))
@@ -263,16 +187,20 @@ def _by_loop(model: LoadedModel, asked: _Asked, stop: Stop | None) -> list[Answe
     places = asked.places(paths)
     wanted = {n for pair in places for nodes in pair for n in nodes}
     leads: dict[int, Lead] = {}
-    scores: dict[tuple[int, int | TokenSet], float] = {}
+    scores: dict[int, Scores] = {}
     for sequence, path, under in zip(asked.sequences, paths, asked.edits, strict=True):
         here = [n for n in path if n in tokens or n in wanted]
         if here:
             logits = loop_logits(model, sequence, [n - path[0] for n in here], under)
             for node, row in zip(here, logits, strict=True):
                 if node in tokens:
-                    scores.update(_scored(model, node, row, tokens[node]))
+                    scores[node] = _scored(model, row, tokens[node])
                 if node in wanted:
                     leads[node] = _lead(row)
+    after: dict[Behind, Scores] = {}
+    for key, (ids, sets) in asked.beyond(scores, paths).items():
+        (row,) = loop_logits(model, [*ids, key.token], [-1], key.edits)
+        after[key] = _scored(model, row, sets)
     generated = [
         continuation.continue_one_by_one(
             model, asked.sequences[i][: asked.starts[i]], limit, stop=stop
@@ -281,21 +209,19 @@ def _by_loop(model: LoadedModel, asked: _Asked, stop: Stop | None) -> list[Answe
         else None
         for i, limit in zip(asked.first, asked.limits, strict=True)
     ]
-    return asked.answers(scores, paths, generated, places, leads)
+    return asked.answers(scores, after, paths, generated, places, leads)
 
 
 def _lead(logits: Tensor) -> Lead:
     return Lead(int(logits.argmax()), *gaps(logits[None]))
 
 
-def _scored(
-    model: LoadedModel, node: int, logits: Tensor, tokens: set[int | TokenSet]
-) -> dict[tuple[int, int | TokenSet], float]:
-    """Log-probs of `tokens` after `node`."""
+def _scored(model: LoadedModel, logits: Tensor, tokens: set[int | TokenSet]) -> dict[Any, float]:
+    """Log-probs of next tokens under (V,) logits."""
     execute.check_finite(model, logits)
     total = torch.logsumexp(logits, -1)
     return {
-        (node, token): float(
+        token: float(
             (token.logsumexp(logits) if isinstance(token, TokenSet) else logits[token]) - total
         )
         for token in tokens

@@ -213,6 +213,27 @@ def decode(
     return [done[i] for i in range(len(paths))]
 
 
+@torch.inference_mode()
+def one_more(
+    model: LoadedModel,
+    cache: KeyValues,
+    paths: Sequence[Sequence[int]],
+    tokens: Sequence[int],
+    on_logits: Callable[[list[int], Tensor], None],
+    *,
+    edits: Sequence[Sequence[Edit]],
+    group_tokens: int,
+) -> None:
+    """Run one token behind every path of the cached forest; hand over (rows, (B, V) logits)."""
+    for rows in _groups([len(p) + 1 for p in paths], group_tokens):
+        state = Decode(
+            cache, [paths[r] for r in rows], 1, model.structure.reaches, [edits[r] for r in rows]
+        )
+        state.advance()
+        ids = torch.tensor([tokens[r] for r in rows])
+        on_logits(rows, _forward(model, state, ids, state.positions, torch.arange(len(rows))))
+
+
 def _groups(lengths: list[int], budget: int) -> list[list[int]]:
     """Rows of similar length together, each group within `budget` padded positions."""
     groups: list[list[int]] = []

@@ -1,7 +1,8 @@
 """How labels are scored whole after a prefix: what is run, and which next tokens are read where.
 
-Labels of one prefix share the tokens that they begin with, and so do the tokens past a label's
-end that have to be read to know whether its number goes on.
+Labels of one prefix share the tokens that they begin with. Whether a number goes on past a label
+is read where the label ends; behind a comma, a point or a slash that may follow it, one more token
+has to be run, and is run only where the model is likely to write that far.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -19,6 +20,22 @@ from interp.number_ends import Continuation, NumberEnds, TokenSet
 
 Place = tuple[int, int, int | TokenSet]
 """A tail, how many of its tokens are read, and the next token (or `TokenSet`) that is scored."""
+LEAST_LIKELY = 1e-5
+"""What a label and the token behind it must have of the probability for that token to be run. The
+label's probability is too high by less than this for each that is not."""
+
+
+class Beyond(NamedTuple):
+    """A way to go on by one token behind a label, and then by any of a set."""
+
+    place: Place
+    """Where the label ends, and that token."""
+    ids: TokenSet
+
+
+LogProb = Callable[[Place], float]
+LogProbAfter = Callable[[Beyond], float]
+"""That any of the set follows, given the label and the token behind it."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +45,24 @@ class Label:
     tokens: tuple[Place, ...]
     longer: tuple[tuple[Place, ...], ...]
     """Ways in which it would go on to be another; no two of them overlap."""
+    beyond: tuple[Beyond, ...] = ()
+    """More such ways, of a token that no tail runs; no two of them, or of `longer`, overlap."""
 
-    def score(self, log_prob: Callable[[Place], float]) -> float:
+    def score(self, log_prob: LogProb, after: LogProbAfter) -> float:
         total = sum(map(log_prob, self.tokens))
-        if not self.longer:
+        if not self.longer and not self.beyond:
             return total
-        p = math.fsum(math.exp(sum(map(log_prob, way))) for way in self.longer)
+        ways = [sum(map(log_prob, way)) for way in self.longer]
+        ways += [log_prob(way.place) + after(way) for way in self.likely(log_prob)]
+        p = math.fsum(map(math.exp, ways))
         # where it is all but certain to go on, 1 - p rounds to zero and its log to -inf
         return total + math.log1p(-min(p, 1 - 1e-12))
+
+    def likely(self, log_prob: LogProb) -> Iterator[Beyond]:
+        """Those of `beyond` whose token has to be run."""
+        if self.beyond:
+            least = math.log(LEAST_LIKELY) - sum(map(log_prob, self.tokens))
+            yield from (way for way in self.beyond if log_prob(way.place) > least)
 
 
 @dataclass(frozen=True)
@@ -53,10 +80,16 @@ class Scoring:
         """All that is read."""
         for label in self.labels:
             yield from itertools.chain(label.tokens, *label.longer)
+            yield from (way.place for way in label.beyond)
 
-    def scores(self, log_prob: Callable[[Place], float]) -> tuple[float, ...]:
-        """Per label, given the log-prob of what is read at each place."""
-        return tuple(label.score(log_prob) for label in self.labels)
+    def beyond(self, log_prob: LogProb) -> Iterator[Beyond]:
+        """What has to be run besides the tails, given what is read on these."""
+        for label in self.labels:
+            yield from label.likely(log_prob)
+
+    def scores(self, log_prob: LogProb, after: LogProbAfter) -> tuple[float, ...]:
+        """Per label, given the log-prob of what is read at each place and `beyond`."""
+        return tuple(label.score(log_prob, after) for label in self.labels)
 
     @classmethod
     def of(
@@ -69,17 +102,26 @@ class Scoring:
             longer: of a label, tokens that may follow and ids of which one then follows, each
                 way something else than the label; no two of them overlap.
         """
-        made: list[tuple[list[Any], list[list[Any]]]] = []
+        run = {label[:k] for label in map(tuple, labels) for k in range(len(label))}
+        made: list[tuple[list[Any], list[list[Any]], list[Any]]] = []
         for label in map(tuple, labels):
             if not label:
                 raise ValueError("a label without tokens cannot be scored")
-            ways = []
+            ways, beyond = [], []
             for between, ids in longer(label):
                 whole = (*label, *between)
+                if len(between) == 1 and whole not in run:
+                    beyond.append(((label, between[0]), ids))
+                    continue
                 steps = [(whole[:k], whole[k]) for k in range(len(label), len(whole))]
                 ways.append([*steps, (whole, ids)])
-            made.append(([(label[:k], token) for k, token in enumerate(label)], ways))
-        contexts = {c for tokens, ways in made for places in (tokens, *ways) for c, _ in places}
+            made.append(([(label[:k], token) for k, token in enumerate(label)], ways, beyond))
+        contexts = {
+            context
+            for tokens, ways, beyond in made
+            for places in (tokens, *ways, [place for place, _ in beyond])
+            for context, _ in places
+        }
         inner = {c[:k] for c in contexts for k in range(len(c))}
         tails = sorted(contexts - inner) or [()]
         at = {tail[:k]: i for i, tail in enumerate(tails) for k in range(len(tail) + 1)}
@@ -87,11 +129,12 @@ class Scoring:
         def places(found: Iterable[Any]) -> tuple[Place, ...]:
             return tuple((at[context], len(context), token) for context, token in found)
 
-        return cls(
-            tuple(tails),
-            tuple(Label(places(tokens), tuple(map(places, ways))) for tokens, ways in made),
-            tuple(map(len, labels)),
-        )
+        def made_of(tokens: Any, ways: Any, beyond: Any) -> Label:
+            befores, ids = zip(*beyond, strict=True) if beyond else ((), ())
+            after = map(Beyond, places(befores), ids)
+            return Label(places(tokens), tuple(map(places, ways)), tuple(after))
+
+        return cls(tuple(tails), tuple(made_of(*x) for x in made), tuple(map(len, labels)))
 
 
 def scorings(

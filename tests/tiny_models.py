@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
@@ -13,6 +14,8 @@ from interp.loading import wrap
 from interp.model import Model
 
 VOCABULARY = 256
+DEVICE = os.environ.get("FAITHSCOPE_TEST_DEVICE", "cpu")
+"""Where the tiny models of tests stand: `cuda` runs the same tests on a GPU."""
 
 _SMALL: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -233,4 +236,5 @@ def random_weights(family: str, dtype: torch.dtype = torch.float32, **changes: A
 
 def tiny(family: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Model:
     """A seeded random model, wrapped and checked."""
-    return wrap(random_weights(family, dtype, **changes), byte_tokenizer(), name=f"tiny:{family}")
+    weights = random_weights(family, dtype, **changes).to(DEVICE)
+    return wrap(weights, byte_tokenizer(), name=f"tiny:{family}")

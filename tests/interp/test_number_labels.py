@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import tiny
 
+from interp import scoring
 from interp.forest import Branch
 from interp.model import Model
 
@@ -42,7 +43,9 @@ def by_expansion(model: Model, prefix: tuple[int, ...], label: str, goes_on: re.
 @pytest.mark.parametrize(
     ("label", "goes_on"), [(" 7", GOES_ON), (" $70", GOES_ON), (" 7.5", ENDED), (" 1/2", ENDED)]
 )
-def test_a_number_is_scored_as_an_expansion_of_what_follows_reads_it(llama: Model, label, goes_on):
+def test_a_number_is_scored_as_an_expansion_of_what_follows_reads_it(
+    llama: Model, everything_run, label, goes_on
+):
     prefix = llama.encode("so it is")
     (answered,) = llama.ask([prefix], [[llama.encode(label)]], boundary="number")
     expected = by_expansion(llama, prefix, label, goes_on)
@@ -50,7 +53,7 @@ def test_a_number_is_scored_as_an_expansion_of_what_follows_reads_it(llama: Mode
 
 
 @pytest.mark.parametrize("execution", ["packed", "dense"])
-def test_number_labels_in_a_pack_are_as_one_by_one(tree_model: Model, execution):
+def test_number_labels_in_a_pack_are_as_one_by_one(tree_model: Model, everything_run, execution):
     draw = random.Random(5)
     prefixes = [draw.choices(range(256), k=draw.randint(3, 30)) for _ in range(4)]
     texts = (" 7", " 70", " 70,000", " $70.00", " 1/2", "7")
@@ -60,6 +63,28 @@ def test_number_labels_in_a_pack_are_as_one_by_one(tree_model: Model, execution)
     for p, q in zip(packed, loop, strict=True):
         assert p.log_probs == pytest.approx(q.log_probs, abs=1e-3)
         assert p.label_lengths == tuple(map(len, texts))
+
+
+def test_what_is_unlikely_to_follow_a_number_is_left_to_it(
+    llama: Model, writes_numbers: Model, monkeypatch
+):
+    texts = (" 7", " 70", " 70,000", " $70")
+    for model, exact in ((llama, ()), (writes_numbers, (" 7",))):
+        prefix, labels = model.encode("so it is ="), [[model.encode(x) for x in texts]]
+        (quick,) = model.ask([prefix], labels, boundary="number")
+        with monkeypatch.context() as patch:
+            patch.setattr(scoring, "LEAST_LIKELY", 1e-300)
+            (whole,) = model.ask([prefix], labels, boundary="number")
+        for text, p, q in zip(texts, quick.log_probs, whole.log_probs, strict=True):
+            # a comma, a point and a slash: three ways
+            assert 0 <= math.exp(p) - math.exp(q) < 3 * scoring.LEAST_LIKELY
+            assert (p == pytest.approx(q, abs=1e-5)) == (text in exact)
+
+
+@pytest.fixture
+def everything_run(monkeypatch) -> None:
+    """Tokens behind labels are run however unlikely they are."""
+    monkeypatch.setattr(scoring, "LEAST_LIKELY", 1e-300)
 
 
 NUMBERS = st.from_regex(r"\A[ ]?[$]?(0|[1-9][0-9]{0,2}(,[0-9]{3})?)([.][0-9]{1,2}|/[1-9])?\Z")

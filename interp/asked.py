@@ -1,0 +1,162 @@
+"""`Asked`: prefixes and their labels as sequences to run, with what is read where.
+
+It knows nothing of how they are run: nodes are those of a forest or of sequences one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interp.answered import Answered
+from interp.edits import Edit
+from interp.generation import Generation
+from interp.leads import WATCHED, Lead
+from interp.number_ends import TokenSet
+from interp.scoring import Beyond, Place, Scoring
+
+Path = Sequence[int] | NDArray[np.int64]
+"""The nodes of a sequence."""
+Scores = Mapping[int | TokenSet, float]
+"""Log-probs of next tokens at one place."""
+
+
+class Behind(NamedTuple):
+    """A token run behind a node, under the edits of what it goes on."""
+
+    node: int
+    token: int
+    edits: tuple[Edit, ...]
+
+
+class Further(NamedTuple):
+    """What is scored behind such a token."""
+
+    ids: list[int]
+    """All tokens up to the node."""
+    sets: set[int | TokenSet]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Prefixes with their labels, flattened to sequences; one sequence per tail."""
+
+    sequences: list[list[int]]
+    starts: list[int]
+    """Per sequence, the length of its prefix."""
+    edits: list[tuple[Edit, ...]]
+    """Per sequence."""
+    first: list[int]
+    """Per prefix, the first of its sequences."""
+    scorings: Sequence[Scoring]
+    """Per prefix."""
+    limits: list[int]
+    """Per prefix, the length of its continuation."""
+    watched: list[int]
+    """Prefixes whose last tokens' leads are wanted."""
+    forced: int = 0
+    """Tokens of the first prefix's continuation that the last sequence puts before the model."""
+
+    @classmethod
+    def of(
+        cls,
+        prefixes: Sequence[Sequence[int]],
+        scorings: Sequence[Scoring],
+        edits: Sequence[tuple[Edit, ...]],
+        limits: Sequence[int],
+        watched: Sequence[int] = (),
+        continued: Answered | None = None,
+    ) -> Asked:
+        """`continued`: of the only prefix, what it wrote elsewhere."""
+        written = continued.written if continued else ()
+        asked = cls([], [], [], [], scorings, list(limits), list(watched), len(written))
+        for prefix, scoring, under in zip(prefixes, scorings, edits, strict=True):
+            asked.first.append(len(asked.sequences))
+            for tail in scoring.tails:
+                asked.sequences.append([*prefix, *tail])
+                asked.starts.append(len(prefix))
+                asked.edits.append(under)
+        if written:
+            asked.sequences.append([*prefixes[0], *(x.candidate for x in written[:-1])])
+            asked.starts.append(len(prefixes[0]))
+            asked.edits.append(edits[0])
+        return asked
+
+    def places(self, paths: Sequence[Any]) -> list[tuple[list[int], list[int]]]:
+        """Per prefix, the nodes whose leads are wanted: of its last tokens, of what is forced."""
+        wanted: list[tuple[list[int], list[int]]] = [([], []) for _ in self.first]
+        for k in self.watched:
+            at, start = self.first[k], self.starts[self.first[k]]
+            wanted[k] = ([int(n) for n in paths[at][max(0, start - WATCHED) : start]], [])
+        if self.forced:
+            start = self.starts[-1] - 1
+            wanted[0][1].extend(int(n) for n in paths[-1][start : start + self.forced])
+        return wanted
+
+    def queries(self, paths: Sequence[Path]) -> dict[int, set[int | TokenSet]]:
+        """What is scored after every node."""
+        tokens: dict[int, set[int | TokenSet]] = {}
+        for first, scoring in zip(self.first, self.scorings, strict=True):
+            for place in scoring.places:
+                node, token = self._query(paths, first, place)
+                tokens.setdefault(node, set()).add(token)
+        return tokens
+
+    def beyond(self, scores: Mapping[int, Scores], paths: Sequence[Path]) -> dict[Behind, Further]:
+        """What has to be run besides the sequences, one token behind some labels."""
+        wanted: dict[Behind, Further] = {}
+        for first, scoring in zip(self.first, self.scorings, strict=True):
+            for way in scoring.beyond(self._reader(scores, paths, first)):
+                behind = self._behind(paths, first, way)
+                tail, read, _ = way.place
+                ids = self.sequences[first + tail][: self.starts[first] + read]
+                wanted.setdefault(behind, Further(ids, set())).sets.add(way.ids)
+        return wanted
+
+    def answers(
+        self,
+        scores: Mapping[int, Scores],
+        behind: Mapping[Behind, Scores],
+        paths: Sequence[Path],
+        generated: Sequence[Generation | None],
+        places: Sequence[tuple[list[int], list[int]]],
+        leads: dict[int, Lead],
+    ) -> list[Answered]:
+        """Each label's score, in the order the labels were given."""
+        return [
+            Answered(
+                scoring.scores(
+                    self._reader(scores, paths, first),
+                    lambda way, at=first: behind[self._behind(paths, at, way)][way.ids],
+                ),
+                scoring.lengths,
+                text,
+                leads=tuple(leads[n] for n in before),
+                forced=tuple(leads[n] for n in after),
+            )
+            for first, scoring, text, (before, after) in zip(
+                self.first, self.scorings, generated, places, strict=True
+            )
+        ]
+
+    def _query(self, paths: Sequence[Path], first: int, place: Place) -> tuple[int, int | TokenSet]:
+        tail, read, token = place
+        return int(paths[first + tail][self.starts[first] - 1 + read]), token
+
+    def _reader(
+        self, scores: Mapping[int, Scores], paths: Sequence[Path], first: int
+    ) -> Callable[[Place], float]:
+        def read(place: Place) -> float:
+            node, token = self._query(paths, first, place)
+            return scores[node][token]
+
+        return read
+
+    def _behind(self, paths: Sequence[Path], first: int, way: Beyond) -> Behind:
+        node, token = self._query(paths, first, way.place)
+        assert isinstance(token, int)
+        return Behind(node, token, self.edits[first])
