@@ -195,6 +195,7 @@ def table(services: Sequence[Service]) -> str:
 def general(reason: str, one: Service) -> str:
     """A reason without the numbers and names that are one family's."""
     reason = re.sub(r"\(max [^)]*\)| \(first: \d+\)|; set is_decoder.*", "", reason).strip()
+    reason = re.sub(r"(packed runs differ from plain transformers):[^;]*", r"\1", reason)
     reason = re.sub(r"\b\w+(ForCausalLM|LMHeadModel|ForConditionalGeneration)\b", "it", reason)
     reason = re.sub(r"\d+ of \d+ layers of [\w-]+", "some of its layers", reason)
     reason = re.sub(r"\d+ times in \d+ layers", "more than once a layer", reason)

@@ -85,7 +85,9 @@ class Watch:
             None
             if options.get("use_vmap")
             else reach_of(
-                options.get("mask_function", causal_mask_function), options.get("local_size")
+                options.get("mask_function", causal_mask_function),
+                options.get("local_size"),
+                options.get("device", "cpu"),
             )
         )
         rule = functools.partial(self._pattern, len(self._marked))

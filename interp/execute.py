@@ -26,7 +26,7 @@ from interp.generation import Generation, each_of
 from interp.keyvalues import KeyValues
 from interp.leads import gaps
 from interp.loaded import LoadedModel
-from interp.prefill import Prefill
+from interp.prefill import Prefill, block_on
 
 Execution = Literal["auto", "packed", "dense", "loop"]
 Choose = Callable[[Tensor], Tensor]
@@ -78,6 +78,7 @@ def prefill(
             model.structure.reaches,
             row_nodes=sorted(taps.rows),
             dense=dense,
+            block=block_on(model.device),
         )
         stream = sorted(n for n in taps.hidden if start <= n < stop)
         at = [n - start for n in stream]

@@ -43,19 +43,22 @@ class Reach:
 EVERYTHING = Reach()
 
 
-def reach_of(rule: Callable[..., Tensor], size: int | None) -> Reach | None:
+def reach_of(
+    rule: Callable[..., Tensor], size: int | None, device: torch.device | str = "cpu"
+) -> Reach | None:
     """The reach that a mask function of transformers has; None if it is of another kind.
 
     Args:
         rule: (batch, head, query, key) indices to bool, as transformers' mask functions are.
         size: the `local_size` that transformers names with it: up to so many keys it is causal.
+        device: where the rule's own tensors are (chunks know how far a text is padded).
     """
     step = size or 64
     at = torch.tensor(sorted({m * step + d for m in range(4) for d in range(-3, 4)} - {-3, -2, -1}))
     query, key = at[:, None], at[None]
-    zero = torch.zeros((), dtype=torch.long)
+    zero = torch.zeros((), dtype=torch.long, device=device)
     try:
-        seen = rule(zero, zero, query, key).broadcast_to(len(at), len(at))
+        seen = rule(zero, zero, query.to(device), key.to(device)).broadcast_to(len(at), len(at))
     except IndexError:
         # it looks positions up in a table of the text at hand
         return None

@@ -41,7 +41,8 @@ def rounding(model: Model, seed: int = 0) -> Iterator[None]:
         u = table.repeat(-(-x.numel() // _DRAWS))[: x.numel()].view(x.shape).clone()
         u[0] = 0
         y = (x.float() * (1 + torch.finfo(x.dtype).eps * u)).to(x.dtype)
-        return y if x is out else type(out)((y, *out[1:]))
+        # a named tuple takes its fields one by one
+        return y if x is out else getattr(out, "_make", type(out))((y, *out[1:]))
 
     depth = model.n_layers
     lists = [m for m in model.hf.modules() if isinstance(m, nn.ModuleList) and len(m) == depth]

@@ -23,6 +23,10 @@ from interp.masks import EVERYTHING, Cut, Reach, ancestor_mask, as_additive, cau
 _BLOCK = 128
 """Queries of one masked call. Under a mask a CPU's kernel computes keys beyond a query all the
 same, so a long run is cut where its keys end; and as many short runs share one call."""
+_BLOCK_ELSEWHERE = 1_024
+"""The same on other devices, where starting a call costs more than computing it: on an H100, of
+8B parameters, one call a layer for everything is two to six times as fast as calls of 128 queries
+(`benchmarks/results/forest_h100.csv`); but what no query sees grows with the square of a block."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ class _Together:
         return seen & reach.sees(self.depth[-(self.stop - self.start) :, None], self.depth[None])
 
 
+def block_on(device: torch.device) -> int:
+    """Most queries of several runs in one call on this device."""
+    return _BLOCK if device.type == "cpu" else _BLOCK_ELSEWHERE
+
+
 class Prefill:
     """One forward over nodes `start`..`stop` of a forest whose earlier nodes are cached."""
 
@@ -66,14 +75,19 @@ class Prefill:
         *,
         row_nodes: Sequence[int] = (),
         dense: bool = False,
+        block: int | None = None,
     ) -> None:
+        """
+        Args:
+            block: most queries of several runs in one call, unless `dense`; by default a CPU's.
+        """
         self.forest, self.cache = forest, cache
         self.start, self.stop = start, stop
         self._reaches = reaches
         self.row_nodes = [n for n in row_nodes if start <= n < stop]
         self.rows: dict[int, dict[int, Tensor]] = {n: {} for n in self.row_nodes}
         """node -> layer -> (H, P) attention of that node over its path."""
-        blocks = [] if dense else forest.blocks(start, stop, _BLOCK)
+        blocks = [] if dense else forest.blocks(start, stop, block or _BLOCK)
         self._parts: list[Run | _Together] = [
             forest.run(a, b) if one else _Together.of(forest, a, b) for a, b, one in blocks
         ]

@@ -20,6 +20,7 @@ from experiments.rfeval.items import Item
 from experiments.rfeval.layout import Layout, text_span
 from experiments.rfeval.signs import COMPARED, DIGITS
 from experiments.rfeval.tracing import Labels
+from probes.record import NO_STREAM
 from probes.rigidity import stable_from, why_no_options
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: Insid
     """Attention and lens at the places asked for; see `attention_values` and `lens_values`.
 
     Values begin with the place (`asked_own`, `written_settled_layer`). A place that is not there,
-    and attention of a model that gives none, has a reason (`written_reason`, `attention_reason`,
-    "" of most) and no values.
+    attention of a model that gives none, and the lens of one whose residual stream cannot be told
+    have a reason (`written_reason`, `attention_reason`, `lens_reason`, "" of most) and no values.
 
     Raises:
         UserError: the text does not fit the model's positions.
@@ -63,7 +64,9 @@ def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: Insid
     }
     rows = "attention" in c.signals and model.supports_tree
     values: dict[str, Any] = {"n_layers": model.n_layers, "question_found": None}
+    lens = "lens" in c.signals and model.structure.unknown is None
     values["attention_reason"] = "" if rows or "attention" not in c.signals else NO_ROWS
+    values["lens_reason"] = "" if lens or "lens" not in c.signals else NO_STREAM
     values |= {f"{place}_reason": "" for place in c.places}
     absent = {"asked": labels.reason, "written": "" if layout.output.answer else NO_ANSWER}
     for place in c.places:
@@ -71,12 +74,12 @@ def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: Insid
             del wanted[place]
             values[f"{place}_reason"] = reason
     places: list[Place] = [place for place in c.places if place in wanted]
-    if not places or not (rows or "lens" in c.signals):
+    if not places or not (rows or lens):
         return Found(values, {})
     ran = model.run(
         [Branch(wanted[place]) for place in places],
         rows=rows,
-        residuals="lens" in c.signals,
+        residuals=lens,
         execution=c.execution,
     )
     arrays: dict[str, np.ndarray] = {}

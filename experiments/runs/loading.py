@@ -9,6 +9,7 @@ from transformers.utils import logging as transformers_logging
 import interp
 from experiments.runs.progress import Meter
 from experiments.runs.store import Store
+from interp.placement import devices_of, is_offloaded
 from interp.size import size_of
 
 
@@ -65,7 +66,8 @@ def load_for_run(
         {
             "revision": model.revision,
             "dtype": model.dtype,
-            "device": str(model.device),
+            "device": ", ".join(sorted(map(str, devices_of(model.hf)))),
+            "offloaded": is_offloaded(model.hf),
             "layers": model.n_layers,
             "parameters": size.total,
             "active_parameters": size.active,

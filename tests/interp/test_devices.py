@@ -13,10 +13,12 @@ import pytest
 import torch
 from tiny_models import tiny
 from torch import Tensor
+from transformers.masking_utils import chunked_causal_mask_function
 
 from interp.edits import SITES, Knockout, Patch
 from interp.forest import Branch
 from interp.loading import wrap
+from interp.masks import Reach, reach_of
 from interp.model import Model
 from interp.placement import is_offloaded
 from interp.tuned_lens import TunedLens
@@ -28,6 +30,11 @@ PLACEMENTS = ["two devices", "cpu offload", "disk offload", "mixed"]
 @pytest.fixture(scope="module", autouse=True)
 def devices() -> None:
     emulated_devices.require()
+
+
+def test_a_chunk_is_read_from_a_mask_function_whose_padding_is_on_another_device():
+    padding = torch.zeros(1, dtype=torch.long, device="emulated:1")
+    assert reach_of(chunked_causal_mask_function(4, padding), 4, "emulated:1") == Reach(chunk=4)
 
 
 def parts_of(hf: Any) -> tuple[str, list[str], list[str], str]:

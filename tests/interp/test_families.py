@@ -26,6 +26,8 @@ SERVED = {
     "gemma3n_text": "packed",
     # its attention classes are named by implementation
     "falcon": "loop",
+    # its layers put out a named tuple
+    "reformer": "loop",
     "gptj": "loop",
     "gpt_neo": "loop",
     # attention of its own

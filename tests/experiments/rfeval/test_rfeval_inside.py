@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from all_families import save
 from planted_traces import planted
 from pydantic import ValidationError
 from test_rfeval_injection import family
@@ -16,6 +17,7 @@ from test_rfeval_layout import said
 from test_rfeval_prompts import CODE, LOGIC, NUMBER, TABLE, item
 from tiny_models import tiny
 
+import interp
 from experiments.planted.data import ANSWER_CUE
 from experiments.rfeval.asks import CONDITIONS
 from experiments.rfeval.at_answer import REGIONS
@@ -282,6 +284,17 @@ def test_a_model_that_a_tree_cannot_serve_is_traced_one_by_one_and_says_so(
     assert "asked_own" not in found
     assert len(found["p"]) == 3 * len(found["cuts"])
     assert found["asked_option_settled_layer"]
+
+
+def test_the_lens_of_a_model_without_a_stream_is_left_out_and_says_so(tmp_path) -> None:
+    save("gemma3n_text", tmp_path)
+    model = interp.load(str(tmp_path), dtype="float32", device="cpu")
+    found = look_inside(model, TABLE, outputs(model), InsideConfig(points=2, refine=0))[1]
+    assert found["lens_reason"] == "no_residual_stream"
+    assert "asked_lens_p" not in found
+    assert found["attention_reason"] == ""
+    assert 0 <= found["asked_own"] <= 1
+    assert len(found["p"]) == 3 * len(found["cuts"])
 
 
 def test_a_tokenizer_without_ids_for_a_label_is_told() -> None:

@@ -1,0 +1,37 @@
+"""A run of a model that accelerate spreads over two devices, from config to tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import emulated_devices
+import pandas as pd
+import pytest
+from bad_input import write
+from emulated_devices import memories
+
+from experiments.cli import execute
+
+PROBES = ["slrc", "direct", "sycophancy", "attention", "rigidity", "flow", "tracing"]
+PROBES += ["information", "knockout", "causal_effects", "linear_probe", "patching"]
+
+
+@pytest.mark.slow
+def test_a_run_on_two_devices_has_the_tables_of_one_on_the_cpu(tmp_path: Path) -> None:
+    emulated_devices.require()
+    runs = {}
+    for name, model in (("cpu", {"device": "cpu"}), ("two", {"device_map": "auto"})):
+        (tmp_path / name).mkdir()
+        config = write(tmp_path / name, probes=PROBES, model={"name": "planted:faithful"} | model)
+        with memories(2**30, 2**30):
+            assert execute(["run", config]) == 0
+        runs[name] = tmp_path / name / "t"
+    tables = {path.name for path in (runs["cpu"] / "tables").glob("*.csv")}
+    assert tables == {path.name for path in (runs["two"] / "tables").glob("*.csv")}
+    assert len(tables) > 20
+    for name in sorted(tables):
+        one, two = (pd.read_csv(runs[run] / "tables" / name) for run in ("cpu", "two"))
+        pd.testing.assert_frame_equal(one, two, rtol=1e-3, atol=1e-4, obj=name)
+    noted = json.loads((runs["two"] / "environment.json").read_text())["models"]
+    assert noted["planted:faithful"]["device"] == "emulated:0, emulated:1"
