@@ -15,7 +15,12 @@ from interp.model import Model
 
 VOCABULARY = 256
 DEVICE = os.environ.get("FAITHSCOPE_TEST_DEVICE", "cpu")
-"""Where the tiny models of tests stand: `cuda` runs the same tests on a GPU."""
+"""Where the tiny models of tests stand: `cuda` runs the same tests on a GPU, `emulated:0` on a
+device in the CPU's memory that may be mixed with it no more than a GPU (`emulated_devices`)."""
+if DEVICE.startswith("emulated"):
+    import emulated_devices
+
+    emulated_devices.require()
 
 _SMALL: dict[str, Any] = {
     "vocab_size": VOCABULARY,

@@ -50,7 +50,7 @@ def eager_logits(model: Model, ids: tuple[int, ...], knockouts: list[Knockout]) 
     for layer in model.structure.layers:
         for module in layer.modules():
             if hasattr(module, "layer_idx") and module is not layer:
-                mask = wanted[int(module.layer_idx)]
+                mask = wanted[int(module.layer_idx)].to(model.device)
 
                 def give(_, args, kwargs, mask=mask):
                     return args, kwargs | {"attention_mask": mask}
@@ -58,7 +58,7 @@ def eager_logits(model: Model, ids: tuple[int, ...], knockouts: list[Knockout]) 
                 hooks.append(module.register_forward_pre_hook(give, with_kwargs=True))
     model.hf.set_attn_implementation("eager")
     try:
-        return model.hf(torch.tensor([ids]), use_cache=False).logits[0]
+        return model.hf(torch.tensor([ids], device=model.device), use_cache=False).logits[0]
     finally:
         model.hf.set_attn_implementation(name)
         for hook in hooks:

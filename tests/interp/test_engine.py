@@ -54,7 +54,11 @@ def test_attention_rows_are_eager_rows(tree_model: Model):
     try:
         for ids, read in zip(sequences, packed.branches, strict=True):
             with torch.inference_mode():
-                out = tree_model.hf(torch.tensor([ids]), output_attentions=True, use_cache=False)
+                out = tree_model.hf(
+                    torch.tensor([ids], device=tree_model.device),
+                    output_attentions=True,
+                    use_cache=False,
+                )
             patterns = torch.stack([a[0, :, -1] for a in out.attentions])
             assert gap(read.rows[0], patterns) < 1e-5
     finally:

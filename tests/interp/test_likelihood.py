@@ -22,7 +22,12 @@ def texts(n: int = 3, length: int = 40) -> list[list[int]]:
 def naive(model: Model, ids: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """From the full logits of a plain forward, in doubles."""
     with torch.inference_mode():
-        logits = model.hf(torch.tensor([ids]), use_cache=False).logits[0, :-1].double()
+        logits = (
+            model.hf(torch.tensor([ids], device=model.device), use_cache=False)
+            .logits[0, :-1]
+            .double()
+            .cpu()
+        )
     log_p = torch.log_softmax(logits, -1)
     said = log_p.gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
     return said.numpy(), -(log_p.exp() * log_p).sum(-1).numpy()
@@ -47,7 +52,10 @@ def test_the_mean_is_the_loss_that_transformers_takes() -> None:
     (ids, *_) = texts()
     (found,) = model.likelihood([ids], [1]).sequences
     with torch.inference_mode():
-        loss = model.hf(torch.tensor([ids]), labels=torch.tensor([ids])).loss
+        loss = model.hf(
+            torch.tensor([ids], device=model.device),
+            labels=torch.tensor([ids], device=model.device),
+        ).loss
     assert -found.log_probs.mean() == pytest.approx(float(loss), abs=1e-5)
 
 

@@ -57,7 +57,7 @@ def hooked(model: Model, ids: tuple[int, ...], site: Site, layer: int, donor: tu
 
     for hook, text in ((take, donor), (put, ids)):
         handle = module.register_forward_hook(hook)
-        logits = model.hf(torch.tensor([text]), use_cache=False).logits[0]
+        logits = model.hf(torch.tensor([text], device=model.device), use_cache=False).logits[0]
         handle.remove()
     return logits
 
