@@ -55,8 +55,6 @@ AG_NEWS = wordings()["news"].task(
     load=load,
     parse=lambda text, question: last_category(text, TOPICS, ALSO),
     parse_continuation=lambda text, question: first_category(text, TOPICS, ALSO),
-    labels=lambda question, trace: word_surfaces(
-        {topic: topic for topic in TOPICS}, written_by(trace)
-    ),
+    labels=lambda question, trace: word_surfaces(TOPICS, written_by(trace)),
     options=TOPICS,
 )

@@ -145,7 +145,7 @@ def sentiment_task(
         load=load,
         parse=lambda text, question: last_label(text, SENTIMENTS, UNDECIDED),
         parse_continuation=lambda text, question: first_label(text, SENTIMENTS, UNDECIDED),
-        labels=lambda question, trace: word_surfaces({s: s for s in SENTIMENTS}, written_by(trace)),
+        labels=lambda question, trace: word_surfaces(SENTIMENTS, written_by(trace)),
         options=SENTIMENTS,
     )
 

@@ -126,8 +126,6 @@ MULTI_FEATURE = wordings()["animal"].task(
     load=load,
     parse=lambda text, question: last_category(text, CLASSES),
     parse_continuation=lambda text, question: first_category(text, CLASSES),
-    labels=lambda question, trace: word_surfaces(
-        {name: f"{article} {name}" for name, article in _ARTICLE.items()}, written_by(trace)
-    ),
+    labels=lambda question, trace: word_surfaces(CLASSES, written_by(trace), _ARTICLE),
     options=CLASSES,
 )

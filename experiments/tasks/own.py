@@ -116,9 +116,7 @@ _BY_KIND: dict[AnswerKind, Task] = {
         load=_nothing,
         parse=lambda text, question: last_label(text, _words(question)),
         parse_continuation=lambda text, question: first_label(text, _words(question)),
-        labels=lambda question, trace: word_surfaces(
-            {word: word for word in _words(question)}, written_by(trace)
-        ),
+        labels=lambda question, trace: word_surfaces(_words(question), written_by(trace)),
     ),
     "choice": wordings()["choice"].task(
         name=NAME,

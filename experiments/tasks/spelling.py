@@ -24,17 +24,21 @@ _MARKED = re.compile(r"(?<![^\s(])((?:\*\*)?(?:\\\()?(?:\\?[$€£¥₹])?)(?=[-
 """Currency and markup that a number is written with. Brackets and operators stand before others."""
 
 
-def word_surfaces(labels: Mapping[str, str], written: str = "") -> tuple[tuple[str, str], ...]:
-    """Each label with the texts that say it after a cue: in bold type, quoted, capitalised, ….
+def word_surfaces(
+    words: Iterable[str], written: str = "", articles: Mapping[str, str] | None = None
+) -> tuple[tuple[str, str], ...]:
+    """Each word with the texts that say it after a cue: in bold type, quoted, capitalised, ….
 
     Args:
-        labels: canonical answer -> how it is said ("a mammal").
         written: what the model wrote (`written_by`): where it has a LaTeX box, boxes are tried.
+        articles: word -> the article that may stand before it ("a mammal").
     """
+    said = {word: [f"{articles[word]} {word}", word] if articles else [word] for word in words}
     return tuple(
         dict.fromkeys(
-            (label, f"{lead}{cased}")
-            for label, text in labels.items()
+            (word, f"{lead}{cased}")
+            for word, texts in said.items()
+            for text in texts
             for lead in (*_LEADS, *_boxes_of_text(written))
             for cased in (text, text.lower(), text[:1].upper() + text[1:])
         )

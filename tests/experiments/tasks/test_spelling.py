@@ -55,8 +55,10 @@ def test_every_spelling_reads_as_its_number_and_none_is_two(numbers: list[str], 
 
 def test_words_and_letters_may_be_set_off():
     assert {" positive", " Positive", " **positive", ' "positive'} <= {
-        text for _, text in word_surfaces({"positive": "positive"})
+        text for _, text in word_surfaces(["positive"])
     }
+    with_article = word_surfaces(["insect"], articles={"insect": "an"})
+    assert {("insect", " an insect"), ("insect", " insect")} <= set(with_article)
     letters = letter_surfaces("AB")
     assert {" B", " (B", " **B", ": B"} <= {text for letter, text in letters if letter == "B"}
     boxed = {text for _, text in letter_surfaces("AB", "so \\(\\boxed{A}\\)")}
