@@ -83,11 +83,11 @@ def test_out_of_memory_halves_the_budget_once_and_goes_on(
 ) -> None:
     from interp import execute as engine
 
-    model = broken.scripted(tmp_path / "model", "We add one and one to get two. ")
+    model = broken.scripted(tmp_path / "model", "We add one and one to get two. So it is two. ")
     (tmp_path / "roomy").mkdir()
     roomy = asking(tmp_path / "roomy", model, ["What is 1 + 1?", "What is 2 + 1?"])
     assert execute(["run", roomy]) == 0
-    # the least pack, a baseline with one arm and the labels of both, has some 700 tokens here
+    # the least pack, a baseline with one arm and the labels of both, has some 500 to 1,000 tokens here
     prefill, sizes = engine.prefill, []
 
     def limited(model: Any, forest: Any, *args: Any, **options: Any) -> Any:
