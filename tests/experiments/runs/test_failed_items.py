@@ -87,7 +87,7 @@ def test_out_of_memory_halves_the_budget_once_and_goes_on(
     (tmp_path / "roomy").mkdir()
     roomy = asking(tmp_path / "roomy", model, ["What is 1 + 1?", "What is 2 + 1?"])
     assert execute(["run", roomy]) == 0
-    # the least pack, a baseline with one arm and the labels of both, has some 500 to 1,000 tokens here
+    # the least pack, a baseline with one arm and the labels of both, has fewer tokens here
     prefill, sizes = engine.prefill, []
 
     def limited(model: Any, forest: Any, *args: Any, **options: Any) -> Any:
