@@ -21,12 +21,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--layers", type=int, default=32)
     args = parser.parse_args()
     config = LlamaConfig(
         hidden_size=4096,
         intermediate_size=14_336,
-        num_hidden_layers=args.layers,
+        num_hidden_layers=32,
         num_attention_heads=32,
         num_key_value_heads=8,
         vocab_size=49_152,

@@ -25,7 +25,7 @@ _BLOCK = 128
 same, so a long run is cut where its keys end; and as many short runs share one call."""
 _BLOCK_ELSEWHERE = 1_024
 """The same on other devices, where starting a call costs more than computing it: on an H100, of
-8B parameters, one call a layer for everything is two to six times as fast as calls of 128 queries
+7.4 billion parameters, one call a layer was 1.6 to 3.4 times as fast as calls of 128 queries
 (`benchmarks/results/forest_h100.csv`); but what no query sees grows with the square of a block."""
 
 
@@ -75,11 +75,11 @@ class Prefill:
         *,
         row_nodes: Sequence[int] = (),
         dense: bool = False,
-        block: int | None = None,
+        block: int,
     ) -> None:
         """
         Args:
-            block: most queries of several runs in one call, unless `dense`; by default a CPU's.
+            block: most queries of several runs in one call, unless `dense` (`block_on`).
         """
         self.forest, self.cache = forest, cache
         self.start, self.stop = start, stop
@@ -87,7 +87,7 @@ class Prefill:
         self.row_nodes = [n for n in row_nodes if start <= n < stop]
         self.rows: dict[int, dict[int, Tensor]] = {n: {} for n in self.row_nodes}
         """node -> layer -> (H, P) attention of that node over its path."""
-        blocks = [] if dense else forest.blocks(start, stop, block or _BLOCK)
+        blocks = [] if dense else forest.blocks(start, stop, block)
         self._parts: list[Run | _Together] = [
             forest.run(a, b) if one else _Together.of(forest, a, b) for a, b, one in blocks
         ]

@@ -81,12 +81,6 @@ def test_what_is_unlikely_to_follow_a_number_is_left_to_it(
             assert (p == pytest.approx(q, abs=1e-5)) == (text in exact)
 
 
-@pytest.fixture
-def everything_run(monkeypatch) -> None:
-    """Tokens behind labels are run however unlikely they are."""
-    monkeypatch.setattr(scoring, "LEAST_LIKELY", 1e-300)
-
-
 NUMBERS = st.from_regex(r"\A[ ]?[$]?(0|[1-9][0-9]{0,2}(,[0-9]{3})?)([.][0-9]{1,2}|/[1-9])?\Z")
 
 
