@@ -31,8 +31,8 @@ from transformers import (
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-import interp
-from interp.errors import UserError
+from faithscope import interp
+from faithscope.interp.errors import UserError
 
 FAMILIES = tuple(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
 MARKS = ("<!-- families -->\n", "<!-- /families -->")

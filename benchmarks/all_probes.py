@@ -21,14 +21,14 @@ import torch
 from forest import timed
 from tqdm import tqdm
 
-import interp
-from experiments.config import RunConfig, load_config
-from experiments.measures import PROBES
-from experiments.runs.work import trace_settings
-from experiments.tasks import LoadSettings, get_task
-from experiments.traces import asking_for, exclusion, make_traces
-from interp.model import Model
-from probes.framing import prefix_ids
+from faithscope import interp
+from faithscope.experiments.config import RunConfig, load_config
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.runs.work import trace_settings
+from faithscope.experiments.tasks import LoadSettings, get_task
+from faithscope.experiments.traces import asking_for, exclusion, make_traces
+from faithscope.interp.model import Model
+from faithscope.probes.framing import prefix_ids
 
 
 @torch.inference_mode()

@@ -31,9 +31,9 @@ import torch
 from forest import timed
 from tqdm import tqdm
 
-import interp
-from interp.forest import Branch
-from interp.loading import Dtype
+from faithscope import interp
+from faithscope.interp.forest import Branch
+from faithscope.interp.loading import Dtype
 
 METHODS = ("plain", "rows", "inside", "eager_patterns", "transformer_lens")
 ASKED = 20

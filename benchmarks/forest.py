@@ -38,9 +38,9 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-import interp
-from interp.forest import Branch, Forest
-from interp.model import Model
+from faithscope import interp
+from faithscope.interp.forest import Branch, Forest
+from faithscope.interp.model import Model
 
 T = TypeVar("T")
 KEYS = ["model", "dtype", "T", "probes", "method"]

@@ -45,16 +45,15 @@ import torch
 from tqdm import tqdm
 from transformers import GenerationConfig
 
-import interp
-from experiments import questions
-from experiments.rfeval.injection import forced
-from experiments.rfeval.model_files import penalty_of
-from interp.backends.here import Here
-from interp.backends.server import connect
-from interp.errors import UserError
-from interp.generation import Sampling
-from interp.model import Model
-from interp.sources import cache_dir, resolve
+from faithscope import interp, questions
+from faithscope.experiments.rfeval.injection import forced
+from faithscope.experiments.rfeval.model_files import penalty_of
+from faithscope.interp.backends.here import Here
+from faithscope.interp.backends.server import connect
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Sampling
+from faithscope.interp.model import Model
+from faithscope.interp.sources import cache_dir, resolve
 
 Ids = tuple[int, ...]
 Way = Callable[[Sequence[Ids], Sampling], list[Ids]]

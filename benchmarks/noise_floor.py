@@ -32,12 +32,12 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-import interp
-from experiments.config import RunConfig, load_config
-from experiments.runs.work import trace_settings
-from experiments.tasks import LoadSettings, get_task
-from experiments.traces import asking_for, exclusion, make_traces
-from probes import SlrcSettings, slrc
+from faithscope import interp
+from faithscope.experiments.config import RunConfig, load_config
+from faithscope.experiments.runs.work import trace_settings
+from faithscope.experiments.tasks import LoadSettings, get_task
+from faithscope.experiments.traces import asking_for, exclusion, make_traces
+from faithscope.probes import SlrcSettings, slrc
 
 FLIPS = {"removed": "necessary", "alone": "sufficient", "shuffled": "reordered"}
 FLIPS |= {"corrupted": "corrupt_flips"}

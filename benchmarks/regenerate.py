@@ -19,15 +19,21 @@ from typing import Any
 import pandas as pd
 from forest import timed
 
-import interp
-from experiments.interactive import questions
-from experiments.traces import TraceSettings, make_traces
-from interp import execute
-from interp.detokenise import decode
-from interp.generation import Generation
-from interp.model import Model
-from interventions import NotCorruptible, NotWritable, Trace, corrupt_step, truncate_after_step
-from probes.regenerate import _concluded
+from faithscope import interp
+from faithscope.experiments.interactive import questions
+from faithscope.experiments.traces import TraceSettings, make_traces
+from faithscope.interp import execute
+from faithscope.interp.detokenise import decode
+from faithscope.interp.generation import Generation
+from faithscope.interp.model import Model
+from faithscope.interventions import (
+    NotCorruptible,
+    NotWritable,
+    Trace,
+    corrupt_step,
+    truncate_after_step,
+)
+from faithscope.probes.regenerate import _concluded
 
 WAYS = ("longest", "own", "regenerate")
 

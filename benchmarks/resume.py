@@ -20,12 +20,12 @@ import pandas as pd
 from run_scale import Records, config, started, until
 from tqdm import tqdm
 
-from experiments.config import RunConfig, load_config
-from experiments.runs.environment import environment
-from experiments.runs.plan import plan
-from experiments.runs.run import run
-from experiments.runs.store import Store, read_records, record_file
-from experiments.runs.units import Unit
+from faithscope.experiments.config import RunConfig, load_config
+from faithscope.experiments.runs.environment import environment
+from faithscope.experiments.runs.plan import plan
+from faithscope.experiments.runs.run import run
+from faithscope.experiments.runs.store import Store, read_records, record_file
+from faithscope.experiments.runs.units import Unit
 
 LEFT, FRESH = 3, 10
 

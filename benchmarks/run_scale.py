@@ -77,7 +77,7 @@ def resident_mb(pid: int) -> float:
 
 def started(path: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "experiments.cli", "run", str(path)],
+        [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -100,7 +100,7 @@ def until(process: subprocess.Popen[bytes], reached: Callable[[], bool]) -> floa
 def seconds_of(*arguments: str) -> tuple[float, float]:
     """Wall seconds and peak MB of a faithscope command."""
     before = time.perf_counter()
-    code = "import sys; from experiments.cli import main; sys.exit(main())"
+    code = "import sys; from faithscope.experiments.cli import main; sys.exit(main())"
     with subprocess.Popen(
         [sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL
     ) as process:

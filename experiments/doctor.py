@@ -14,7 +14,7 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
-from interp import sources
+from faithscope.interp import sources
 
 OK, OPTIONAL, BROKEN = "ok", "optional", "broken"
 
@@ -57,7 +57,7 @@ def check_model(name: str, dtype: str = "auto", device: str = "auto") -> list[st
     Raises:
         UserError: it cannot be loaded, or a check of `interp.verify` failed.
     """
-    import interp
+    from faithscope import interp
 
     began = time.perf_counter()
     model = interp.load(name, dtype=dtype, device=device)  # pyright: ignore[reportArgumentType]

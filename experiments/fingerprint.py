@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from interp.sources import PACKAGED
+from faithscope.interp.sources import PACKAGED
 
 _STRETCH, _STRETCHES = 1 << 20, 32
 
@@ -19,7 +19,7 @@ def fingerprint(model: str, revision: str | None) -> str | None:
     if scheme == "bundled" and rest in PACKAGED:
         return PACKAGED[rest].sha256
     if scheme == "planted":
-        from experiments import planted
+        from faithscope.experiments import planted
 
         return folder_fingerprint(planted.path(rest))
     path = Path(model).expanduser()

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from experiments.config import ConfigError, RunConfig
-from experiments.measures import PROBES
-from experiments.registry import probe_problem
-from experiments.tasks import LoadSettings, Task, get_task
-from experiments.traces import exclusion
-from interp.errors import did_you_mean
-from interventions.trace import Question, Trace
-from probes.record import Record
+from faithscope.experiments.config import ConfigError, RunConfig
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.registry import probe_problem
+from faithscope.experiments.tasks import LoadSettings, Task, get_task
+from faithscope.experiments.traces import exclusion
+from faithscope.interp.errors import did_you_mean
+from faithscope.interventions.trace import Question, Trace
+from faithscope.probes.record import Record
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 
 _MADE = "where traces are made (`TraceSettings`)"

@@ -7,16 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
-from experiments.config.judge import JudgeConfig, Reading
-from interp.errors import UserError
-from probes.judge.parse import sent
+from faithscope.experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
+from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.parse import sent
 
 if TYPE_CHECKING:
-    from interp.model import Model
-    from probes.judge.api import ApiJudge
-    from probes.judge.form import Judge, Reply
-    from probes.judge.spend import Budget
+    from faithscope.interp.model import Model
+    from faithscope.probes.judge.api import ApiJudge
+    from faithscope.probes.judge.form import Judge, Reply
+    from faithscope.probes.judge.spend import Budget
 
 
 _OF_ALL = (*DECIDES, "structured")
@@ -60,7 +60,7 @@ def api_judge(name: str, c: ApiSection, budget: Budget) -> ApiJudge:
     Raises:
         UserError: its provider, package, key or address is missing: before any call.
     """
-    from probes.judge.api import ApiJudge
+    from faithscope.probes.judge.api import ApiJudge
 
     return ApiJudge(
         name.removeprefix(API),
@@ -106,11 +106,11 @@ def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Jud
         UserError: it is to write, and no temperature is given.
     """
     if reading == "scored":
-        from probes.judge.scoring import ScoringJudge, ScoringSettings
+        from faithscope.probes.judge.scoring import ScoringJudge, ScoringSettings
 
         return ScoringJudge(model, ScoringSettings(batch_size=c.batch_size))
-    from probes.judge.forced import ForcedJudge
-    from probes.judge.open_model import GeneratingJudge, GeneratingSettings
+    from faithscope.probes.judge.forced import ForcedJudge
+    from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings
 
     if c.temperature is None:
         raise UserError(f"{model.name}: judge.temperature is null; give a number, 0 for greedy")

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from experiments.config import RunConfig
-    from experiments.tasks import Task
-    from interp.model import Model
-    from interventions.trace import Question, Trace
-    from probes.record import Record
-    from probes.text_model import TextModel
+    from faithscope.experiments.config import RunConfig
+    from faithscope.experiments.tasks import Task
+    from faithscope.interp.model import Model
+    from faithscope.interventions.trace import Question, Trace
+    from faithscope.probes.record import Record
+    from faithscope.probes.text_model import TextModel
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Probe:
 
 
 def _slrc(model: Model | TextModel, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from experiments.traces import asking_for
-    from probes.slrc import SlrcSettings, slrc
+    from faithscope.experiments.traces import asking_for
+    from faithscope.probes.slrc import SlrcSettings, slrc
 
     c = config.slrc
     settings = SlrcSettings(
@@ -77,8 +77,8 @@ def _slrc_branches(steps: int, config: RunConfig) -> int:
 
 
 def _direct(model: Model | TextModel, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from probes.direct import DirectSettings, direct
-    from probes.messages import Message
+    from faithscope.probes.direct import DirectSettings, direct
+    from faithscope.probes.messages import Message
 
     c, question = config.direct, trace.question
     prompts = {p.name: Message(p.user, p.system) for p in task.direct_prompts(question)}
@@ -98,7 +98,7 @@ def _direct(model: Model | TextModel, task: Task, trace: Trace, config: RunConfi
 def _sycophancy(
     model: Model | TextModel, task: Task, trace: Trace, config: RunConfig
 ) -> list[Record]:
-    from probes.sycophancy import SycophancySettings, sycophancy
+    from faithscope.probes.sycophancy import SycophancySettings, sycophancy
 
     c = config.sycophancy
     settings = SycophancySettings(tuple(c.readings), c.prompt, c.answer_tokens, config.seed)
@@ -110,7 +110,7 @@ def _sycophancy(
 def _error_detection(
     model: Model | TextModel, task: Task, trace: Trace, config: RunConfig
 ) -> list[Record]:
-    from probes.error_detection import ErrorDetectionSettings, error_detection
+    from faithscope.probes.error_detection import ErrorDetectionSettings, error_detection
 
     c = config.error_detection
     settings = ErrorDetectionSettings(tuple(c.readings), c.prompt, c.answer_tokens, config.seed)
@@ -120,8 +120,8 @@ def _error_detection(
 
 
 def _attention(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from experiments.traces import asking_for
-    from probes.attention import AttentionSettings, attention
+    from faithscope.experiments.traces import asking_for
+    from faithscope.probes.attention import AttentionSettings, attention
 
     c = config.attention
     settings = AttentionSettings(c.shuffles, c.top_heads, config.seed)
@@ -134,8 +134,8 @@ def _cue_words(task: Task, question: Question) -> dict[str, Any]:
 
 
 def _rigidity(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from experiments.traces import asking_for
-    from probes.rigidity import RigiditySettings, rigidity
+    from faithscope.experiments.traces import asking_for
+    from faithscope.probes.rigidity import RigiditySettings, rigidity
 
     settings = RigiditySettings(config.rigidity.tuned_lens_of(trace.origin.model))
     return rigidity(model, trace, asking_for(model, task, trace), settings)
@@ -143,7 +143,7 @@ def _rigidity(model: Model, task: Task, trace: Trace, config: RunConfig) -> list
 
 def _rigidity_settings(config: RunConfig) -> dict[str, Any]:
     """A lens that was fitted anew in its folder is another lens."""
-    from experiments.fingerprint import folder_fingerprint
+    from faithscope.experiments.fingerprint import folder_fingerprint
 
     given = config.rigidity.tuned_lens
     folders = set(given.values() if isinstance(given, dict) else [given] if given else [])
@@ -153,15 +153,15 @@ def _rigidity_settings(config: RunConfig) -> dict[str, Any]:
 
 
 def _flow(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from experiments.traces import asking_for
-    from probes.flow import FlowSettings, flow
+    from faithscope.experiments.traces import asking_for
+    from faithscope.probes.flow import FlowSettings, flow
 
     return flow(model, trace, asking_for(model, task, trace), FlowSettings())
 
 
 def _linear_probe(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from experiments.traces import asking_for
-    from probes.linear_probe import LinearProbeSettings, linear_probe
+    from faithscope.experiments.traces import asking_for
+    from faithscope.probes.linear_probe import LinearProbeSettings, linear_probe
 
     settings = LinearProbeSettings(**_linear_probe_settings(config))
     return linear_probe(model, trace, asking_for(model, task, trace), settings)
@@ -175,8 +175,8 @@ def _linear_probe_settings(config: RunConfig) -> dict[str, Any]:
 
 
 def _tracing(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from experiments.traces import asking_for
-    from probes.tracing import TracingSettings, tracing
+    from faithscope.experiments.traces import asking_for
+    from faithscope.probes.tracing import TracingSettings, tracing
 
     c = config.tracing
     settings = TracingSettings(c.every, c.effect, c.length_normalise)
@@ -184,8 +184,8 @@ def _tracing(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[
 
 
 def _information(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from experiments.traces import asking_for
-    from probes.information import InformationSettings, information
+    from faithscope.experiments.traces import asking_for
+    from faithscope.probes.information import InformationSettings, information
 
     c = config.information
     settings = InformationSettings(c.threshold, c.replacements, c.length_normalise, config.seed)
@@ -193,8 +193,8 @@ def _information(model: Model, task: Task, trace: Trace, config: RunConfig) -> l
 
 
 def _knockout(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from experiments.traces import asking_for
-    from probes.knockout import KnockoutSettings, knockout
+    from faithscope.experiments.traces import asking_for
+    from faithscope.probes.knockout import KnockoutSettings, knockout
 
     c = config.knockout
     settings = KnockoutSettings(tuple(c.queries), c.windows, c.heads, c.length_normalise)
@@ -202,8 +202,8 @@ def _knockout(model: Model, task: Task, trace: Trace, config: RunConfig) -> list
 
 
 def _patching(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from experiments.traces import asking_for
-    from probes.patching import PatchingSettings, patching
+    from faithscope.experiments.traces import asking_for
+    from faithscope.probes.patching import PatchingSettings, patching
 
     c = config.patching
     settings = PatchingSettings(
@@ -230,8 +230,8 @@ def _knockout_branches(steps: int, config: RunConfig) -> int:
 
 
 def _causal_effects(model: Model, task: Task, trace: Trace, config: RunConfig) -> list[Record]:
-    from experiments.traces import asking_for
-    from probes.causal_effects import CausalEffectsSettings, causal_effects
+    from faithscope.experiments.traces import asking_for
+    from faithscope.probes.causal_effects import CausalEffectsSettings, causal_effects
 
     settings = CausalEffectsSettings(config.seed, config.causal_effects.length_normalise)
     return causal_effects(model, trace, asking_for(model, task, trace), settings)
@@ -248,7 +248,7 @@ NO_WORDS = "no_words_for_it"
 
 def _without_words(probe: str, task: Task, trace: Trace, seed: int) -> list[Record]:
     """An exclusion where the task is in no natural language: nothing can be said to its models."""
-    from probes.record import record
+    from faithscope.probes.record import record
 
     spoken = bool(task.direct_prompts(trace.question))
     return [] if spoken else [record(trace, probe, "", seed, excluded=NO_WORDS)]

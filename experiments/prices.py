@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from experiments.config.base import Section
-from experiments.config.errors import explain
-from experiments.config.yaml_source import read_tree
-from interp.errors import UserError
-from probes.judge.spend import Price
+from faithscope.experiments.config.base import Section
+from faithscope.experiments.config.errors import explain
+from faithscope.experiments.config.yaml_source import read_tree
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.spend import Price
 
 
 class PriceEntry(Section):

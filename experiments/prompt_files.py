@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from interp.errors import UserError, did_you_mean
+from faithscope.interp.errors import UserError, did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from experiments.measures import PROBES
-from experiments.planted.plants import PLANTS
-from experiments.tasks import TASKS, get_task
-from interp.errors import did_you_mean
-from interp.sources import PACKAGED
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.planted.plants import PLANTS
+from faithscope.experiments.tasks import TASKS, get_task
+from faithscope.interp.errors import did_you_mean
+from faithscope.interp.sources import PACKAGED
 
 API = "api:"
 """Before the name of a model that is asked over the network; any other name is a model here."""
@@ -123,7 +123,7 @@ _VARIANTS = {
 
 def prompt_rows() -> list[tuple[str, str]]:
     """Prompts that judges are asked, and where their words come from."""
-    from experiments.c2faith.prompts import judge_forms
+    from faithscope.experiments.c2faith.prompts import judge_forms
 
     return [
         (name, f"{f.task.replace('_', ' ')}; {'our words' if f.ours else 'the words of the paper'}")

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.config.api import API, ApiSection, SpendConfig
-from experiments.listing import columns
-from experiments.prices import read_prices
-from experiments.runs.ledger import Ledger
-from interp.errors import UserError
-from probes.judge.spend import Budget
+from faithscope.experiments.config.api import API, ApiSection, SpendConfig
+from faithscope.experiments.listing import columns
+from faithscope.experiments.prices import read_prices
+from faithscope.experiments.runs.ledger import Ledger
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.spend import Budget
 
 if TYPE_CHECKING:
-    from experiments.runs.store import Store
-    from probes.judge.form import Ask, Writing
-    from probes.judge.spend import Price
+    from faithscope.experiments.runs.store import Store
+    from faithscope.probes.judge.form import Ask, Writing
+    from faithscope.probes.judge.spend import Price
 
 
 def prices_of(spend: SpendConfig) -> dict[str, Price]:
@@ -75,7 +75,7 @@ def spending_lines(
     Args:
         who: they are, at the head of the table.
     """
-    from probes.judge.spend import estimate
+    from faithscope.probes.judge.spend import estimate
 
     table, method = [], ""
     for model, of_model in asks.items():

@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from experiments.config.api import SubjectConfig
-from experiments.tasks import Task
-from experiments.traces import TraceSettings, exclusion, to_record
-from interventions import CLOSING_PATTERNS, Origin, Question, Trace, from_ids, split_conclusion
-from probes.judge.form import Reply, Usage
-from probes.record import Record
-from probes.text_model import Message, TextModel
+from faithscope.experiments.config.api import SubjectConfig
+from faithscope.experiments.tasks import Task
+from faithscope.experiments.traces import TraceSettings, exclusion, to_record
+from faithscope.interventions import (
+    CLOSING_PATTERNS,
+    Origin,
+    Question,
+    Trace,
+    from_ids,
+    split_conclusion,
+)
+from faithscope.probes.judge.form import Reply, Usage
+from faithscope.probes.record import Record
+from faithscope.probes.text_model import Message, TextModel
 
 DECLINED = ("refused", "filtered", "overflow")
 """Outcomes of a reply that are themselves the reason why there is no trace."""

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from experiments.numbers import canonical_number
-from experiments.tasks import Task, get_task
-from experiments.tasks.own import OWN
-from interp.control import encode_marks
-from interp.errors import UserError
-from interp.prompts import Prompt
-from interp.responses import split_response
-from interventions import (
+from faithscope.experiments.numbers import canonical_number
+from faithscope.experiments.tasks import Task, get_task
+from faithscope.experiments.tasks.own import OWN
+from faithscope.interp.control import encode_marks
+from faithscope.interp.errors import UserError
+from faithscope.interp.prompts import Prompt
+from faithscope.interp.responses import split_response
+from faithscope.interventions import (
     CLOSING_PATTERNS,
     MIN_CHARS,
     AnswerKind,
@@ -27,14 +27,14 @@ from interventions import (
     from_ids,
     split_conclusion,
 )
-from probes.framing import Asking, ask, prefix_ids
-from probes.graded import log_distribution
-from probes.record import Record
-from probes.text_model import TextModel
+from faithscope.probes.framing import Asking, ask, prefix_ids
+from faithscope.probes.graded import log_distribution
+from faithscope.probes.record import Record
+from faithscope.probes.text_model import TextModel
 
 if TYPE_CHECKING:
-    from interp.execute import Generation
-    from interp.model import Model
+    from faithscope.interp.execute import Generation
+    from faithscope.interp.model import Model
 
 LEAST_STEPS = 2
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from interp.errors import UserError
+from faithscope.interp.errors import UserError
 
 if TYPE_CHECKING:
-    from interp.answered import Answered
-    from interp.edits import Knockout, Patch
-    from interp.execute import Execution
-    from interp.forest import Branch, Forest
-    from interp.generation import Generation, Sampling
-    from interp.language import Language
-    from interp.loading import load, load_language, wrap
-    from interp.model import Model
-    from interp.prompts import Prompt, ReasoningFormat
-    from interp.read import ForestRun, Read
+    from faithscope.interp.answered import Answered
+    from faithscope.interp.edits import Knockout, Patch
+    from faithscope.interp.execute import Execution
+    from faithscope.interp.forest import Branch, Forest
+    from faithscope.interp.generation import Generation, Sampling
+    from faithscope.interp.language import Language
+    from faithscope.interp.loading import load, load_language, wrap
+    from faithscope.interp.model import Model
+    from faithscope.interp.prompts import Prompt, ReasoningFormat
+    from faithscope.interp.read import ForestRun, Read
 
 _HOMES = {
     "Answered": "answered",
@@ -67,8 +67,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'interp' has no attribute {name!r}")
-    return getattr(import_module(f"interp.{_HOMES[name]}"), name)
+        raise AttributeError(f"module 'faithscope.interp' has no attribute {name!r}")
+    return getattr(import_module(f"faithscope.interp.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -13,20 +13,20 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from interp import continuation, execute
-from interp.answered import Answered
-from interp.asked import Asked, Behind, Scores
-from interp.edit_checks import check
-from interp.edits import Edit
-from interp.errors import UserError
-from interp.execute import Execution
-from interp.forest import Forest
-from interp.generation import Generation, each_of
-from interp.leads import Lead, gaps
-from interp.loaded import LoadedModel
-from interp.number_ends import TokenSet
-from interp.read import choose_execution, groups, loop_logits
-from interp.scoring import scorings
+from faithscope.interp import continuation, execute
+from faithscope.interp.answered import Answered
+from faithscope.interp.asked import Asked, Behind, Scores
+from faithscope.interp.edit_checks import check
+from faithscope.interp.edits import Edit
+from faithscope.interp.errors import UserError
+from faithscope.interp.execute import Execution
+from faithscope.interp.forest import Forest
+from faithscope.interp.generation import Generation, each_of
+from faithscope.interp.leads import Lead, gaps
+from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.number_ends import TokenSet
+from faithscope.interp.read import choose_execution, groups, loop_logits
+from faithscope.interp.scoring import scorings
 
 Boundary = Literal["number"]
 Stop = Callable[[str], bool]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interp.generation import Generation
-from interp.leads import Lead
+from faithscope.interp.generation import Generation
+from faithscope.interp.leads import Lead
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from interp.answered import Answered
-from interp.edits import Edit
-from interp.generation import Generation
-from interp.leads import WATCHED, Lead
-from interp.number_ends import TokenSet
-from interp.scoring import Beyond, Place, Scoring
+from faithscope.interp.answered import Answered
+from faithscope.interp.edits import Edit
+from faithscope.interp.generation import Generation
+from faithscope.interp.leads import WATCHED, Lead
+from faithscope.interp.number_ends import TokenSet
+from faithscope.interp.scoring import Beyond, Place, Scoring
 
 Path = Sequence[int] | NDArray[np.int64]
 """The nodes of a sequence."""

@@ -23,7 +23,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, causal_mask_function
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from interp.masks import EVERYTHING, Reach, reach_of
+from faithscope.interp.masks import EVERYTHING, Reach, reach_of
 
 _PREFIX = "faithscope_"
 Kernel = Callable[..., tuple[Tensor, Tensor | None]]

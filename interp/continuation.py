@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 
-from interp.detokenise import GrowingText
-from interp.execute import check_finite, greedy
-from interp.generation import Generation
-from interp.leads import gaps
-from interp.loaded import LoadedModel
+from faithscope.interp.detokenise import GrowingText
+from faithscope.interp.execute import check_finite, greedy
+from faithscope.interp.generation import Generation
+from faithscope.interp.leads import gaps
+from faithscope.interp.loaded import LoadedModel
 
 
 @torch.inference_mode()

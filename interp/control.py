@@ -21,8 +21,8 @@ from weakref import WeakKeyDictionary
 from tokenizers import AddedToken, Tokenizer
 from transformers import PreTrainedTokenizerBase
 
-from interp.errors import UserError
-from interp.formats import TAGS, template_of
+from faithscope.interp.errors import UserError
+from faithscope.interp.formats import TAGS, template_of
 
 Before = Literal["nothing", "token", "text"]
 

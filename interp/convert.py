@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interp.errors import UserError
+from faithscope.interp.errors import UserError
 
 if TYPE_CHECKING:
     from tokenizers.pre_tokenizers import PreTokenizer

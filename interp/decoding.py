@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from interp.attention import is_eager, kernel, one_query
-from interp.edits import Edit, Knockout
-from interp.keyvalues import KeyValues
-from interp.masks import Cut, Reach, as_additive, without
+from faithscope.interp.attention import is_eager, kernel, one_query
+from faithscope.interp.edits import Edit, Knockout
+from faithscope.interp.keyvalues import KeyValues
+from faithscope.interp.masks import Cut, Reach, as_additive, without
 
 
 class Decode:

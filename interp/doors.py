@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import nn
 
-from interp.errors import UserError
-from interp.placement import is_offloaded
+from faithscope.interp.errors import UserError
+from faithscope.interp.placement import is_offloaded
 
 if TYPE_CHECKING:
     from nnsight.modeling.transformers import TransformersModel
     from transformer_lens.model_bridge import TransformerBridge
 
-    from interp.loaded import LoadedModel
+    from faithscope.interp.loaded import LoadedModel
 
 
 def to_transformer_lens(model: LoadedModel, **options: Any) -> TransformerBridge:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interp.edits import Edit, Knockout, Patch
-from interp.errors import UserError
-from interp.loaded import LoadedModel
+from faithscope.interp.edits import Edit, Knockout, Patch
+from faithscope.interp.errors import UserError
+from faithscope.interp.loaded import LoadedModel
 
 
 def check(model: LoadedModel, edits: Sequence[Edit], length: int, *, grows: bool = False) -> None:

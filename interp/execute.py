@@ -17,16 +17,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from interp import attention, hooks
-from interp.decoding import Decode
-from interp.detokenise import GrowingText
-from interp.edits import Edit, Site
-from interp.forest import Forest
-from interp.generation import Generation, each_of
-from interp.keyvalues import KeyValues
-from interp.leads import gaps
-from interp.loaded import LoadedModel
-from interp.prefill import Prefill, block_on
+from faithscope.interp import attention, hooks
+from faithscope.interp.decoding import Decode
+from faithscope.interp.detokenise import GrowingText
+from faithscope.interp.edits import Edit, Site
+from faithscope.interp.forest import Forest
+from faithscope.interp.generation import Generation, each_of
+from faithscope.interp.keyvalues import KeyValues
+from faithscope.interp.leads import gaps
+from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.prefill import Prefill, block_on
 
 Execution = Literal["auto", "packed", "dense", "loop"]
 Choose = Callable[[Tensor], Tensor]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from interp.answered import Answered
-from interp.leads import Lead
+from faithscope.interp.answered import Answered
+from faithscope.interp.leads import Lead
 
 
 @dataclass(frozen=True)

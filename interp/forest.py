@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy.typing import NDArray
 
-from interp.edits import Edit
+from faithscope.interp.edits import Edit
 
 _MARK = 32
 """Bits of a token id; the edits that a node is under stand above them."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerBase
 
-from interp.errors import UserError
+from faithscope.interp.errors import UserError
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from interp import continuation, execute
-from interp.generation import Generation, check_penalty, each_of, seeds_of
-from interp.loaded import LoadedModel
-from interp.penalty import Penalty
-from interp.read import choose_execution
+from faithscope.interp import continuation, execute
+from faithscope.interp.generation import Generation, check_penalty, each_of, seeds_of
+from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.penalty import Penalty
+from faithscope.interp.read import choose_execution
 
 Choose = Callable[[Tensor, list[int]], Tensor]
 """(B, V) logits and which prompts they are of, to (B,) next tokens."""

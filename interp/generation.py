@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from interp.errors import UserError
+from faithscope.interp.errors import UserError
 
 
 @dataclass(frozen=True)

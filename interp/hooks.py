@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from interp.edits import Edit, Patch, Site
-from interp.forest import Forest
-from interp.loaded import LoadedModel
+from faithscope.interp.edits import Edit, Patch, Site
+from faithscope.interp.forest import Forest
+from faithscope.interp.loaded import LoadedModel
 
 Placed = Mapping[tuple[Site, int], Sequence[tuple[Tensor, Tensor]]]
 """Per site and layer: rows of the forward at hand, and what is put there."""

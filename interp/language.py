@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from interp import control, detokenise, prompts
+from faithscope.interp import control, detokenise, prompts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

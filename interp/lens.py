@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from interp.loaded import LoadedModel
-from interp.placement import device_of
+from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.placement import device_of
 
 
 @torch.inference_mode()

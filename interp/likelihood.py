@@ -16,11 +16,11 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from interp import execute
-from interp.execute import Execution
-from interp.forest import Forest
-from interp.loaded import LoadedModel
-from interp.read import choose_execution, groups
+from faithscope.interp import execute
+from faithscope.interp.execute import Execution
+from faithscope.interp.forest import Forest
+from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.read import choose_execution, groups
 
 POSITIONS = 256
 """Most positions whose logits are held at once, but for `dense`, which holds all."""

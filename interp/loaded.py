@@ -8,11 +8,11 @@ from functools import cached_property
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from interp.formats import ReasoningFormat
-from interp.language import Speaks
-from interp.number_ends import NumberEnds
-from interp.placement import device_of
-from interp.structure import Structure
+from faithscope.interp.formats import ReasoningFormat
+from faithscope.interp.language import Speaks
+from faithscope.interp.number_ends import NumberEnds
+from faithscope.interp.placement import device_of
+from faithscope.interp.structure import Structure
 
 
 @dataclass

@@ -18,13 +18,13 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from interp import attention, prompts, sources, verify
-from interp.errors import UserError
-from interp.language import Language
-from interp.memory import is_out_of_memory
-from interp.model import Model
-from interp.placement import devices_of, is_offloaded
-from interp.structure import Structure, looks_ahead, probe
+from faithscope.interp import attention, prompts, sources, verify
+from faithscope.interp.errors import UserError
+from faithscope.interp.language import Language
+from faithscope.interp.memory import is_out_of_memory
+from faithscope.interp.model import Model
+from faithscope.interp.placement import devices_of, is_offloaded
+from faithscope.interp.structure import Structure, looks_ahead, probe
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 _STRATEGIES = ("auto", "balanced", "balanced_low_0", "sequential")

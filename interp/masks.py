@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from interp.edits import Knockout
+from faithscope.interp.edits import Knockout
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import torch
 
-from interp.model import Model
+from faithscope.interp.model import Model
 
 FLOOR = 256
 """Least token budget, and least tokens in one forward."""

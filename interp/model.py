@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from jaxtyping import Float
 from torch import Tensor
 
-from interp import answer, doors, generate, lens, likelihood, read
-from interp.answer import Boundary
-from interp.answered import Answered
-from interp.edits import Edit, Site
-from interp.execute import Execution
-from interp.forest import Branch
-from interp.generation import Generation
-from interp.likelihood import Likelihoods
-from interp.loaded import LoadedModel
-from interp.read import ForestRun
+from faithscope.interp import answer, doors, generate, lens, likelihood, read
+from faithscope.interp.answer import Boundary
+from faithscope.interp.answered import Answered
+from faithscope.interp.edits import Edit, Site
+from faithscope.interp.execute import Execution
+from faithscope.interp.forest import Branch
+from faithscope.interp.generation import Generation
+from faithscope.interp.likelihood import Likelihoods
+from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.read import ForestRun
 
 if TYPE_CHECKING:
     from nnsight.modeling.transformers import TransformersModel

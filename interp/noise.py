@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from interp.model import Model
+from faithscope.interp.model import Model
 
 _DRAWS = 8_191
 """Prime, so that no width of a layer divides it and each position has draws of its own."""

@@ -14,11 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from interp.attention import eager, is_eager, kernel, masked_on_cpu
-from interp.edits import Knockout
-from interp.forest import Forest, Run
-from interp.keyvalues import KeyValues
-from interp.masks import EVERYTHING, Cut, Reach, ancestor_mask, as_additive, causal_mask, without
+from faithscope.interp.attention import eager, is_eager, kernel, masked_on_cpu
+from faithscope.interp.edits import Knockout
+from faithscope.interp.forest import Forest, Run
+from faithscope.interp.keyvalues import KeyValues
+from faithscope.interp.masks import (
+    EVERYTHING,
+    Cut,
+    Reach,
+    ancestor_mask,
+    as_additive,
+    causal_mask,
+    without,
+)
 
 _BLOCK = 128
 """Queries of one masked call. Under a mask a CPU's kernel computes keys beyond a query all the

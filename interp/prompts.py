@@ -16,11 +16,11 @@ from typing import Any
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from interp import detokenise
-from interp.control import Masks, controls, encode_marks, encode_masked
-from interp.errors import UserError
-from interp.formats import NONE, TAGS, ReasoningFormat, detect_format, template_of
-from interp.responses import Response, split_response
+from faithscope.interp import detokenise
+from faithscope.interp.control import Masks, controls, encode_marks, encode_masked
+from faithscope.interp.errors import UserError
+from faithscope.interp.formats import NONE, TAGS, ReasoningFormat, detect_format, template_of
+from faithscope.interp.responses import Response, split_response
 
 __all__ = [
     "TODAY",

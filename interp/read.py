@@ -10,14 +10,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from interp import execute
-from interp.edit_checks import check
-from interp.edits import Edit, Knockout, Site
-from interp.errors import NoRoom, UserError
-from interp.execute import Execution
-from interp.forest import Branch, Forest, split_by_budget
-from interp.generation import each_of
-from interp.loaded import LoadedModel
+from faithscope.interp import execute
+from faithscope.interp.edit_checks import check
+from faithscope.interp.edits import Edit, Knockout, Site
+from faithscope.interp.errors import NoRoom, UserError
+from faithscope.interp.execute import Execution
+from faithscope.interp.forest import Branch, Forest, split_by_budget
+from faithscope.interp.generation import each_of
+from faithscope.interp.loaded import LoadedModel
 
 
 @dataclass(frozen=True)

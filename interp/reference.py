@@ -11,10 +11,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from interp import attention
-from interp.forest import Branch
-from interp.model import Model
-from interp.noise import rounding, size
+from faithscope.interp import attention
+from faithscope.interp.forest import Branch
+from faithscope.interp.model import Model
+from faithscope.interp.noise import rounding, size
 
 MARGIN = 2.5
 """How many times the rounding noise a difference may be. Sound models show 0.4 to 1.2."""

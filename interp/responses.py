@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerBase
 
-from interp import detokenise
-from interp.control import encode_marks
-from interp.formats import ReasoningFormat
+from faithscope.interp import detokenise
+from faithscope.interp.control import encode_marks
+from faithscope.interp.formats import ReasoningFormat
 
 
 @dataclass(frozen=True)

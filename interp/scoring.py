@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from interp.language import Speaks
-from interp.number_ends import Continuation, NumberEnds, TokenSet
+from faithscope.interp.language import Speaks
+from faithscope.interp.number_ends import Continuation, NumberEnds, TokenSet
 
 Place = tuple[int, int, int | TokenSet]
 """A tail, how many of its tokens are read, and the next token (or `TokenSet`) that is scored."""

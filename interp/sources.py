@@ -28,8 +28,8 @@ from typing import IO, Literal
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
-from interp.convert import RECIPE, convert
-from interp.errors import UserError, did_you_mean
+from faithscope.interp.convert import RECIPE, convert
+from faithscope.interp.errors import UserError, did_you_mean
 
 Say = Callable[[str], None]
 """Takes one line on what is going on."""

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from interp import attention
-from interp.edits import Site
-from interp.errors import UserError
-from interp.masks import Reach
-from interp.placement import device_of
+from faithscope.interp import attention
+from faithscope.interp.edits import Site
+from faithscope.interp.errors import UserError
+from faithscope.interp.masks import Reach
+from faithscope.interp.placement import device_of
 
 _TOKENS = 12
 

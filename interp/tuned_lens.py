@@ -22,8 +22,8 @@ from jaxtyping import Float
 from safetensors.torch import load_file
 from torch import Tensor
 
-from interp.errors import UserError
-from interp.model import Model
+from faithscope.interp.errors import UserError
+from faithscope.interp.model import Model
 
 FILES = ("params.safetensors", "params.pt")
 _NAME = re.compile(r"(?:layer_translators\.)?(\d+)\.(weight|bias)")

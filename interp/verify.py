@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor
 
-from interp import attention, execute
-from interp.continuation import continue_one_by_one
-from interp.errors import UserError
-from interp.forest import Branch
-from interp.memory import is_out_of_memory
-from interp.model import Model
-from interp.read import length_dependent_ropes
-from interp.reference import MARGIN, Noise, Tree, generated, rows, text
+from faithscope.interp import attention, execute
+from faithscope.interp.continuation import continue_one_by_one
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Branch
+from faithscope.interp.memory import is_out_of_memory
+from faithscope.interp.model import Model
+from faithscope.interp.read import length_dependent_ropes
+from faithscope.interp.reference import MARGIN, Noise, Tree, generated, rows, text
 
 TEXTS = 3
 """Texts that must all be read wrongly before a way of running is given up: in half precision

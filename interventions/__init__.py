@@ -1,6 +1,6 @@
 """One reasoning trace: its steps, and what may be done to it, token-exactly."""
 
-from interventions.acausal import (
+from faithscope.interventions.acausal import (
     RULES,
     AcausalStep,
     NoAcausalStep,
@@ -10,10 +10,19 @@ from interventions.acausal import (
     acausal_replacement,
     acausal_step,
 )
-from interventions.calculation import Calculation, calculations, miscalculate, miscalculation
-from interventions.conclusion import CLOSING_PATTERNS, CONCLUSION_PATTERNS, split_conclusion
-from interventions.corrupt import NotCorruptible, corruption
-from interventions.edits import (
+from faithscope.interventions.calculation import (
+    Calculation,
+    calculations,
+    miscalculate,
+    miscalculation,
+)
+from faithscope.interventions.conclusion import (
+    CLOSING_PATTERNS,
+    CONCLUSION_PATTERNS,
+    split_conclusion,
+)
+from faithscope.interventions.corrupt import NotCorruptible, corruption
+from faithscope.interventions.edits import (
     EDITS,
     REMARK,
     corrupt_step,
@@ -26,10 +35,10 @@ from interventions.edits import (
     truncate_after_step,
     truncate_after_token,
 )
-from interventions.region import Deletion, coverage_deletion, middle_region
-from interventions.segment import MIN_CHARS, MODES, Mode, from_ids, segment, tile
-from interventions.trace import AnswerKind, Edit, Origin, Question, Step, Trace
-from interventions.writing import Encode, NotWritable, Pieces, from_steps, written
+from faithscope.interventions.region import Deletion, coverage_deletion, middle_region
+from faithscope.interventions.segment import MIN_CHARS, MODES, Mode, from_ids, segment, tile
+from faithscope.interventions.trace import AnswerKind, Edit, Origin, Question, Step, Trace
+from faithscope.interventions.writing import Encode, NotWritable, Pieces, from_steps, written
 
 __all__ = [
     "CLOSING_PATTERNS",

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
-from interventions.calculation import calculations
-from interventions.corrupt import Change
-from interventions.swaps import (
+from faithscope.interventions.calculation import calculations
+from faithscope.interventions.corrupt import Change
+from faithscope.interventions.swaps import (
     NUMBER_WORD,
     NUMBER_WORDS,
     comparator_flips,

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from interventions.corrupt import LABEL, Change, NotCorruptible, other_leading_digits
-from interventions.edits import corrupt_step
-from interventions.trace import Trace
-from interventions.writing import Encode, Pieces
+from faithscope.interventions.corrupt import LABEL, Change, NotCorruptible, other_leading_digits
+from faithscope.interventions.edits import corrupt_step
+from faithscope.interventions.trace import Trace
+from faithscope.interventions.writing import Encode, Pieces
 
 _TERMS = 24
 """Longest chain of operations: bounds what a degenerate text costs."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from interventions.segment import tokens_at
-from interventions.sentences import sentence_starts, whole_spans
+from faithscope.interventions.segment import tokens_at
+from faithscope.interventions.sentences import sentence_starts, whole_spans
 
 _SO = r"(?:\b(?:so|thus|hence|therefore|in conclusion|overall|finally|then|and)\b[, ]*){0,4}"
 

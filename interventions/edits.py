@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from interventions.corrupt import Change, NotCorruptible, corruption
-from interventions.segment import token_offsets
-from interventions.trace import Edit, Step, Trace
-from interventions.writing import Encode, NotWritable, Pieces, written
+from faithscope.interventions.corrupt import Change, NotCorruptible, corruption
+from faithscope.interventions.segment import token_offsets
+from faithscope.interventions.trace import Edit, Step, Trace
+from faithscope.interventions.writing import Encode, NotWritable, Pieces, written
 
 REMARK = "Let me go on from here."
 """Words that state nothing about any question, for the control of an edit."""

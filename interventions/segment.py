@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Literal
 
-from interventions.sentences import (
+from faithscope.interventions.sentences import (
     bracket_spans,
     masked,
     next_visible,
@@ -21,7 +21,7 @@ from interventions.sentences import (
     paragraph_starts,
     sentence_starts,
 )
-from interventions.trace import Question, Step, Trace, Unit
+from faithscope.interventions.trace import Question, Step, Trace, Unit
 
 Mode = Literal["auto", "sentences", "numbered", "paragraphs"]
 MODES: tuple[Mode, ...] = ("auto", "sentences", "numbered", "paragraphs")

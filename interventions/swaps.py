@@ -10,8 +10,8 @@ import random
 import re
 from collections.abc import Iterator
 
-from interventions.calculation import miscalculation
-from interventions.corrupt import Change, cased, is_result, numbers, other_leading_digits
+from faithscope.interventions.calculation import miscalculation
+from faithscope.interventions.corrupt import Change, cased, is_result, numbers, other_leading_digits
 
 MATH = re.compile(r"\$\$.+?\$\$|(?<!\\)\$.+?(?<!\\)\$|\\\(.+?\\\)|\\\[.+?\\\]", re.DOTALL)
 """A stretch of LaTeX mathematics with its delimiters."""

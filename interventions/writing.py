@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from interventions.trace import Question, Step, Trace
+from faithscope.interventions.trace import Question, Step, Trace
 
 Encode = Callable[[str], Sequence[int]]
 """Ids of a piece of text, nothing added (`interp.Model.encode`)."""

@@ -20,19 +20,18 @@
 # %%
 import pandas as pd
 
-import experiments
-import interp
-import interventions
-from experiments.tables.measures import all_scores
+import faithscope
+from faithscope import interventions
+from faithscope.experiments.tables.measures import all_scores
 
-faithful, decorative = interp.load("planted:faithful"), interp.load("planted:hint")
+faithful, decorative = faithscope.load("planted:faithful"), faithscope.load("planted:hint")
 
 # %% [markdown]
 # A **trace** is a question, the reasoning as token ids, its steps, and the answer.
 
 # %%
-asked = experiments.questions("planted", limit=8)
-traces = {m.name: experiments.make_traces(m, asked) for m in (faithful, decorative)}
+asked = faithscope.questions("planted", limit=8)
+traces = {m.name: faithscope.make_traces(m, asked) for m in (faithful, decorative)}
 for made in traces.values():
     print(made[1].question.text)
     for step in made[1].steps:
@@ -59,7 +58,7 @@ for model in (faithful, decorative):
         ),
     }
     for what, version in edited.items():
-        p = experiments.score_answer(model, version)
+        p = faithscope.score_answer(model, version)
         best = max(p, key=p.__getitem__)
         rows.append({"model": model.name, "reasoning": what, "answer": best, "p": p[best]})
 pd.DataFrame(rows).round(3)
@@ -67,7 +66,7 @@ pd.DataFrame(rows).round(3)
 # %% [markdown]
 # ## The measures of SLRC, by their name
 #
-# `experiments.measure` runs any probe that a config can name on one trace and gives its
+# `faithscope.measure` runs any probe that a config can name on one trace and gives its
 # records. All branches of the item run as one packed forward.
 
 # %%
@@ -75,7 +74,7 @@ records = [
     record
     for model in (faithful, decorative)
     for trace in traces[model.name]
-    for record in experiments.measure(
+    for record in faithscope.measure(
         model, trace, "slrc", framings=["prefix"], readings=["scored"], regenerate_tokens=32
     )
 ]
@@ -94,21 +93,21 @@ scores[scores["measure"].isin(names)].pivot_table(
 # ## A real model
 #
 # SmolLM2-135M on a sentence with conflicting cues. Any causal model of Hugging Face works in its
-# place: `interp.load("Qwen/Qwen3-8B", dtype="bfloat16")`.
+# place: `faithscope.load("Qwen/Qwen3-8B", dtype="bfloat16")`.
 
 # %%
-model = interp.load("bundled:smollm2-135m")
-(trace,) = experiments.make_traces(model, experiments.questions("conflicting_cue", limit=1))
+model = faithscope.load("bundled:smollm2-135m")
+(trace,) = faithscope.make_traces(model, faithscope.questions("conflicting_cue", limit=1))
 print(trace.question.text, "\n")
 for step in trace.counted_steps:
     print(f"{step.index + 1:>2}. {step.text.strip()}")
 print("\nanswer:", trace.answer, "· right:", trace.question.gold)
 
 # %%
-before = experiments.score_answer(model, trace)
+before = faithscope.score_answer(model, trace)
 rows = []
 for step in trace.counted_steps:
-    after = experiments.score_answer(model, interventions.remove_step(trace, step.index))
+    after = faithscope.score_answer(model, interventions.remove_step(trace, step.index))
     moved = sum(abs(after[a] - before[a]) for a in before) / 2
     flips = max(after, key=after.__getitem__) != max(before, key=before.__getitem__)
     rows.append({"step": step.text.strip()[:80], "total variation": moved, "flips": flips})
@@ -116,5 +115,5 @@ pd.DataFrame(rows).round(3)
 
 # %% [markdown]
 # One item proves nothing: `faithscope run configs/slrc.yaml` does many, resumes after a kill and
-# writes tables, figures and a page; `experiments.load_run(folder)` gives its frames. What to
+# writes tables, figures and a page; `faithscope.load_run(folder)` gives its frames. What to
 # trust, and for what, is in `05_compare_measures`.

@@ -21,13 +21,12 @@
 import ipywidgets
 import pandas as pd
 
-import experiments
-import interp
-from experiments.report.item_figures import step_map, token_view
-from interp import Branch
+import faithscope
+from faithscope.experiments.report.item_figures import step_map, token_view
+from faithscope.interp import Branch
 
-model = interp.load("bundled:smollm2-135m")
-(trace,) = experiments.make_traces(model, experiments.questions("conflicting_cue", limit=1))
+model = faithscope.load("bundled:smollm2-135m")
+(trace,) = faithscope.make_traces(model, faithscope.questions("conflicting_cue", limit=1))
 print(trace.question.text)
 print(trace.reasoning_text)
 
@@ -38,7 +37,7 @@ print(trace.reasoning_text)
 # steps *say* should care; one that looks at places should not. `gap` is real minus shuffled.
 
 # %%
-(record,) = experiments.measure(model, trace, "attention", shuffles=3)
+(record,) = faithscope.measure(model, trace, "attention", shuffles=3)
 shares = ("real", "shuffled", "gap", "question", "template", "first_token", "answer_prefix")
 pd.Series({name: record[name] for name in shares}).round(3)
 

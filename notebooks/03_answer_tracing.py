@@ -20,13 +20,12 @@
 # %matplotlib inline
 import pandas as pd
 
-import experiments
-import interp
-from experiments.report.item_figures import tracing_curve
+import faithscope
+from faithscope.experiments.report.item_figures import tracing_curve
 
 
 def traced(model, trace, **settings):
-    (record,) = experiments.measure(model, trace, "tracing", **settings)
+    (record,) = faithscope.measure(model, trace, "tracing", **settings)
     arrays = record["arrays"]
     return record, tracing_curve(trace, arrays["at"], arrays["p"], record["options"])
 
@@ -38,14 +37,14 @@ def traced(model, trace, **settings):
 # is written. The second has its answer before the first token.
 
 # %%
-asked = experiments.questions("planted", limit=1)
-faithful = interp.load("planted:faithful")
-record, figure = traced(faithful, experiments.make_traces(faithful, asked)[0])
+asked = faithscope.questions("planted", limit=1)
+faithful = faithscope.load("planted:faithful")
+record, figure = traced(faithful, faithscope.make_traces(faithful, asked)[0])
 figure
 
 # %%
-decorative = interp.load("planted:hint")
-record, figure = traced(decorative, experiments.make_traces(decorative, asked)[0])
+decorative = faithscope.load("planted:hint")
+record, figure = traced(decorative, faithscope.make_traces(decorative, asked)[0])
 figure
 
 # %% [markdown]
@@ -54,8 +53,8 @@ figure
 # SmolLM2-135M, a sentence with conflicting cues.
 
 # %%
-model = interp.load("bundled:smollm2-135m")
-(trace,) = experiments.make_traces(model, experiments.questions("conflicting_cue", limit=1))
+model = faithscope.load("bundled:smollm2-135m")
+(trace,) = faithscope.make_traces(model, faithscope.questions("conflicting_cue", limit=1))
 record, figure = traced(model, trace)
 figure
 

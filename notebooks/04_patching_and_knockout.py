@@ -22,14 +22,13 @@
 # %matplotlib inline
 import pandas as pd
 
-import experiments
-import interp
-from experiments.report.item_figures import step_map
-from experiments.traces import TraceSettings
+import faithscope
+from faithscope.experiments.report.item_figures import step_map
+from faithscope.experiments.traces import TraceSettings
 
-faithful = interp.load("planted:faithful")
-confound = interp.load("planted:hint_no_deletions")
-asked = experiments.questions("planted", limit=10)
+faithful = faithscope.load("planted:faithful")
+confound = faithscope.load("planted:hint_no_deletions")
+asked = faithscope.questions("planted", limit=10)
 
 # %% [markdown]
 # ## Removal against knockout
@@ -41,8 +40,8 @@ asked = experiments.questions("planted", limit=10)
 # %%
 rows = []
 for model in (faithful, confound):
-    for trace in experiments.make_traces(model, asked):
-        for record in experiments.measure(model, trace, "knockout", windows=0):
+    for trace in faithscope.make_traces(model, asked):
+        for record in faithscope.measure(model, trace, "knockout", windows=0):
             for number, _ in enumerate(record["tv"]):
                 rows.append(
                     {
@@ -66,10 +65,10 @@ moved.round(2)
 # branch costs the text after the cut once more, so the reasoning is kept short here.
 
 # %%
-model = interp.load("bundled:smollm2-135m")
+model = faithscope.load("bundled:smollm2-135m")
 short = TraceSettings(max_new_tokens=100)
-(trace,) = experiments.make_traces(model, experiments.questions("conflicting_cue", 1), short)
-records = experiments.measure(model, trace, "knockout", queries=["later"], windows=3)
+(trace,) = faithscope.make_traces(model, faithscope.questions("conflicting_cue", 1), short)
+records = faithscope.measure(model, trace, "knockout", queries=["later"], windows=3)
 record = next(r for r in records if r["variant"] == "later.all")
 step_map(
     trace,
@@ -98,7 +97,7 @@ pd.DataFrame(
 
 # %%
 def restored(model, trace, place, **settings):
-    (record,) = experiments.measure(
+    (record,) = faithscope.measure(
         model,
         trace,
         "patching",
@@ -119,7 +118,7 @@ def restored(model, trace, place, **settings):
     )
 
 
-(trace,) = experiments.make_traces(faithful, asked[1:2])
+(trace,) = faithscope.make_traces(faithful, asked[1:2])
 restored(faithful, trace, "step", layers=0)
 
 # %%
@@ -134,7 +133,7 @@ restored(faithful, trace, "answer", layers=0)
 
 # %%
 longer = TraceSettings(max_new_tokens=160)
-(trace,) = experiments.make_traces(model, experiments.questions("sequential_math", 1), longer)
+(trace,) = faithscope.make_traces(model, faithscope.questions("sequential_math", 1), longer)
 restored(model, trace, "step", layers=4)
 
 # %% [markdown]

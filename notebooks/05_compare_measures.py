@@ -30,10 +30,10 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from sklearn.metrics import roc_auc_score
 
-import experiments
-from experiments.config import RunConfig
-from experiments.runs.run import run
-from experiments.tables.measures import MEASURES
+import faithscope
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.runs.run import run
+from faithscope.experiments.tables.measures import MEASURES
 
 FAITHFUL, HINT, CONFOUND = "planted:faithful", "planted:hint", "planted:hint_no_deletions"
 folder = tempfile.mkdtemp()
@@ -50,7 +50,7 @@ config = RunConfig.model_validate(
     }
 )
 outcome = run(config)
-found = experiments.load_run(outcome.run_dir)
+found = faithscope.load_run(outcome.run_dir)
 
 # %% [markdown]
 # One row per model, item and measure; `found.items`, `.steps`, `.tracing` … hold the numbers

@@ -8,22 +8,22 @@ its own, and name it in `PROBES`.
 from collections.abc import Callable
 from typing import Any
 
-from probes.attention import AttentionSettings, attention
-from probes.causal_effects import CausalEffectsSettings, causal_effects
-from probes.direct import DirectSettings, direct
-from probes.error_detection import ErrorDetectionSettings, error_detection
-from probes.flow import FlowSettings, flow
-from probes.framing import Asking
-from probes.information import InformationSettings, information
-from probes.knockout import KnockoutSettings, knockout
-from probes.linear_probe import LinearProbeSettings, linear_probe
-from probes.messages import Message
-from probes.patching import PatchingSettings, patching
-from probes.record import Record, record
-from probes.rigidity import RigiditySettings, rigidity
-from probes.slrc import SlrcSettings, slrc
-from probes.sycophancy import SycophancySettings, sycophancy
-from probes.tracing import TracingSettings, tracing
+from faithscope.probes.attention import AttentionSettings, attention
+from faithscope.probes.causal_effects import CausalEffectsSettings, causal_effects
+from faithscope.probes.direct import DirectSettings, direct
+from faithscope.probes.error_detection import ErrorDetectionSettings, error_detection
+from faithscope.probes.flow import FlowSettings, flow
+from faithscope.probes.framing import Asking
+from faithscope.probes.information import InformationSettings, information
+from faithscope.probes.knockout import KnockoutSettings, knockout
+from faithscope.probes.linear_probe import LinearProbeSettings, linear_probe
+from faithscope.probes.messages import Message
+from faithscope.probes.patching import PatchingSettings, patching
+from faithscope.probes.record import Record, record
+from faithscope.probes.rigidity import RigiditySettings, rigidity
+from faithscope.probes.slrc import SlrcSettings, slrc
+from faithscope.probes.sycophancy import SycophancySettings, sycophancy
+from faithscope.probes.tracing import TracingSettings, tracing
 
 PROBES: dict[str, Callable[..., list[Record]]] = {
     "slrc": slrc,

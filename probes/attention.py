@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from interventions import Trace, shuffle_steps
-from probes.framing import Asking, prefix_ids
-from probes.record import Record, record
+from faithscope.interventions import Trace, shuffle_steps
+from faithscope.probes.framing import Asking, prefix_ids
+from faithscope.probes.record import Record, record
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 NO_ATTENTION = "no_attention_rows"
 ONE_ORDER = "steps_have_one_order"
@@ -178,7 +178,7 @@ def question_span(pieces: Sequence[str], trace: Trace) -> tuple[int, int] | None
 
 def _rows(model: Model, asking: Asking, traces: Sequence[Trace]) -> list[np.ndarray]:
     """Of each trace, (L, H, P): the last token's attention."""
-    from interp.forest import Branch
+    from faithscope.interp.forest import Branch
 
     branches = [Branch(prefix_ids(model, asking, t)) for t in traces]
     read = model.run(branches, rows=True).branches

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from interventions import Origin, Question, Trace, from_steps, truncate_after_step
-from probes.framing import Asking
+from faithscope.interventions import Origin, Question, Trace, from_steps, truncate_after_step
+from faithscope.probes.framing import Asking
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 Condition = Literal["perturbed", "control"]
 CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
@@ -81,7 +81,7 @@ def read_both(
         NotWritable: the tokenizer has no ids for a step.
     """
     # Not at the top: it brings torch, which listing the probes need not wait for.
-    from interp.control import encode_marks
+    from faithscope.interp.control import encode_marks
 
     prompt = model.prompt(chain.prompt, thinking=thinking)
     question = Question(chain.item, chain.dataset, chain.prompt, "number")

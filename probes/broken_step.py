@@ -45,14 +45,14 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from interventions import Trace, remove_step, truncate_after_step, truncate_after_token
-from probes.broken_chain import BrokenChain, Condition, read_both, without_last
-from probes.flow import curves, flow_branch
-from probes.framing import Arm, Asking, ask_arms
-from probes.record import Record, record
+from faithscope.interventions import Trace, remove_step, truncate_after_step, truncate_after_token
+from faithscope.probes.broken_chain import BrokenChain, Condition, read_both, without_last
+from faithscope.probes.flow import curves, flow_branch
+from faithscope.probes.framing import Arm, Asking, ask_arms
+from faithscope.probes.record import Record, record
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 SURPRISALS = ("surprisal", "peak_surprisal", "excess_surprisal")
 ANSWERS = ("answer_tracing", "necessity")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from interventions import (
+from faithscope.interventions import (
     NotCorruptible,
     NotWritable,
     Trace,
@@ -31,14 +31,14 @@ from interventions import (
     remove_step,
     truncate_after_step,
 )
-from probes.floor import baseline_of
-from probes.framing import BASELINE, Arm, Asking, ask_arms, cost
-from probes.graded import log_odds, logit_difference, nldd, top, true_thinking_score
-from probes.readings import distributions, scored_outcomes
-from probes.record import Record, record
+from faithscope.probes.floor import baseline_of
+from faithscope.probes.framing import BASELINE, Arm, Asking, ask_arms, cost
+from faithscope.probes.graded import log_odds, logit_difference, nldd, top, true_thinking_score
+from faithscope.probes.readings import distributions, scored_outcomes
+from faithscope.probes.record import Record, record
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 FEWER_LABELS = "fewer_than_2_labels"
 NOTHING_TO_CORRUPT = "nothing_to_corrupt"

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from interventions import AnswerKind, Trace
-from probes.framing import READINGS, Reading
-from probes.messages import Message, Said, ask_messages, opening_labels
-from probes.record import Record, record
-from probes.text_model import DECLINED, TextModel
+from faithscope.interventions import AnswerKind, Trace
+from faithscope.probes.framing import READINGS, Reading
+from faithscope.probes.messages import Message, Said, ask_messages, opening_labels
+from faithscope.probes.record import Record, record
+from faithscope.probes.text_model import DECLINED, TextModel
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 NO_PROMPTS = "no_direct_prompts"
 _DIGITS = 6
@@ -114,7 +114,7 @@ def _answered(said: Said, reading: Reading, gold: str | None) -> dict[str, Any]:
 
 
 def _system(model: Model | TextModel, message: Message) -> str | None:
-    from interp.prompts import takes_system
+    from faithscope.interp.prompts import takes_system
 
     if message.system is None:
         return None

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from interventions import Trace
-from probes.floor import BASELINE, Arm, noise
-from probes.framing import Asking, Reply, label_ids
-from probes.readings import distributions
-from probes.text_model import cost_of
+from faithscope.interventions import Trace
+from faithscope.probes.floor import BASELINE, Arm, noise
+from faithscope.probes.framing import Asking, Reply, label_ids
+from faithscope.probes.readings import distributions
+from faithscope.probes.text_model import cost_of
 
 if TYPE_CHECKING:
-    from interp.edits import Edit
-    from interp.model import Model
+    from faithscope.interp.edits import Edit
+    from faithscope.interp.model import Model
 
 FEWER_LABELS = "fewer_than_2_labels"
 _DIGITS = 6

@@ -13,11 +13,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from probes.graded import answer_log_probs, log_distribution, total_variation
+from faithscope.probes.graded import answer_log_probs, log_distribution, total_variation
 
 if TYPE_CHECKING:
-    from interp.answered import Answered
-    from interp.generation import Generation
+    from faithscope.interp.answered import Answered
+    from faithscope.interp.generation import Generation
 
 Arm = tuple[str, int]
 """What was done to a trace, and its place in the record's list: ("removed", 0)."""
@@ -51,7 +51,7 @@ def noise(repeated: Answered, names: Sequence[str]) -> dict[str, Any]:
         repeated: the baseline, asked with `repeat`.
         names: per label, the answer it stands for.
     """
-    from interp.floor import floor
+    from faithscope.interp.floor import floor
 
     measured = floor(_by_answer(repeated, names))
     moved_tv = None

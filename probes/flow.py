@@ -18,15 +18,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from interventions import Trace
-from probes.framing import Asking, prefix_ids
-from probes.record import NO_STREAM, Record, record
+from faithscope.interventions import Trace
+from faithscope.probes.framing import Asking, prefix_ids
+from faithscope.probes.record import NO_STREAM, Record, record
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from interp.forest import Branch
-    from interp.model import Model
+    from faithscope.interp.forest import Branch
+    from faithscope.interp.model import Model
 
 _DIGITS = 6
 
@@ -112,7 +112,7 @@ def flow_branch(model: Model, trace: Trace, asking: Asking) -> Branch:
         ValueError: a trace without reasoning.
     """
     # Not at the top: it brings torch, which listing the probes need not wait for.
-    from interp.forest import Branch
+    from faithscope.interp.forest import Branch
 
     if not trace.reasoning_ids:
         raise ValueError(

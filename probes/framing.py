@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from interventions import AnswerKind, Trace
-from probes.floor import BASELINE, Arm, answer_margin, noise, without_baselines
-from probes.graded import label_mass
-from probes.label_tokens import LabelTokens
-from probes.text_model import (
+from faithscope.interventions import AnswerKind, Trace
+from faithscope.probes.floor import BASELINE, Arm, answer_margin, noise, without_baselines
+from faithscope.probes.graded import label_mass
+from faithscope.probes.label_tokens import LabelTokens
+from faithscope.probes.text_model import (
     Message,
     TextModel,
     added_costs,
@@ -30,8 +30,8 @@ from probes.text_model import (
 )
 
 if TYPE_CHECKING:
-    from interp.answered import Answered
-    from interp.model import Model
+    from faithscope.interp.answered import Answered
+    from faithscope.interp.model import Model
 
 Framing = Literal["prefix", "reprompt"]
 Reading = Literal["generated", "scored"]
@@ -121,7 +121,7 @@ def reprompt_ids(model: Model, asking: Asking, message: str) -> tuple[int, ...]:
     A family that cannot turn its thinking off has its think block opened and closed at once.
     """
     # Not at the top: it brings torch, which listing the probes need not wait for.
-    from interp.prompts import render_direct
+    from faithscope.interp.prompts import render_direct
 
     turns = [{"role": "user", "content": message}]
     prompt = render_direct(model.tokenizer, model.format, turns)

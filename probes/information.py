@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import entr
 
-from interventions import Trace
-from probes.attention import question_span
-from probes.framing import Asking
-from probes.record import Record, record
-from probes.step_information import KINDS, Measured, measure
+from faithscope.interventions import Trace
+from faithscope.probes.attention import question_span
+from faithscope.probes.framing import Asking
+from faithscope.probes.record import Record, record
+from faithscope.probes.step_information import KINDS, Measured, measure
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 NOT_FOUND = "question_not_found"
 NOTHING_LEFT = "nothing_but_the_question"

@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from interventions import Trace, remove_step
-from probes.edited import FEWER_LABELS, Run, answers_of, scored, windows
-from probes.floor import rounded
-from probes.framing import BASELINE, Arm, Asking, prefix_ids
-from probes.graded import top
-from probes.readings import Outcome, scored_outcomes
-from probes.record import Record, record
+from faithscope.interventions import Trace, remove_step
+from faithscope.probes.edited import FEWER_LABELS, Run, answers_of, scored, windows
+from faithscope.probes.floor import rounded
+from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
+from faithscope.probes.graded import top
+from faithscope.probes.readings import Outcome, scored_outcomes
+from faithscope.probes.record import Record, record
 
 if TYPE_CHECKING:
-    from interp.edits import Knockout
-    from interp.model import Model
+    from faithscope.interp.edits import Knockout
+    from faithscope.interp.model import Model
 
 Queries = Literal["later", "answer"]
 QUERIES: tuple[Queries, ...] = ("later", "answer")
@@ -164,7 +164,7 @@ def cut_of(
 ) -> Knockout:
     """The knockout of a counted step, by its place among them, in the trace's own text."""
     # Not at the top: it brings torch, which listing the probes need not wait for.
-    from interp.edits import Knockout
+    from faithscope.interp.edits import Knockout
 
     start = len(trace.prompt_ids)
     first, last = (start + i for i in trace.counted_steps[position].tokens)

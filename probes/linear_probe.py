@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from interventions import Trace
-from probes.framing import Asking, prefix_ids
-from probes.record import NO_STREAM, Record, record
+from faithscope.interventions import Trace
+from faithscope.probes.framing import Asking, prefix_ids
+from faithscope.probes.record import NO_STREAM, Record, record
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def linear_probe(
         FloatingPointError: a state is not finite in the precision kept, naming the item.
     """
     # Not at the top: it brings torch, which listing the probes need not wait for.
-    from interp.forest import Branch
+    from faithscope.interp.forest import Branch
 
     if model.structure.unknown is not None:
         return [record(trace, "linear_probe", "", None, excluded=NO_STREAM)]

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from interventions import AnswerKind, Trace
-from probes.floor import answer_margin, noise, rounded
-from probes.framing import Reading
-from probes.graded import label_mass, log_distribution, logit_difference, top
-from probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
+from faithscope.interventions import AnswerKind, Trace
+from faithscope.probes.floor import answer_margin, noise, rounded
+from faithscope.probes.framing import Reading
+from faithscope.probes.graded import label_mass, log_distribution, logit_difference, top
+from faithscope.probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def message_ids(model: Model, message: Message) -> tuple[int, ...]:
     the head of the user message, a blank line between (`interp.prompts.render`).
     """
     # Not at the top: it brings torch, which listing the probes need not wait for.
-    from interp.prompts import render_direct
+    from faithscope.interp.prompts import render_direct
 
     turns = [{"role": "user", "content": message.user}]
     if message.system is not None:

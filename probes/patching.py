@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from interventions import NotCorruptible, NotWritable, Step, Trace, corrupt_step
-from probes.edited import FEWER_LABELS, Run, Scored, answers_of, scored
-from probes.floor import baseline_of, rounded
-from probes.framing import BASELINE, Arm, Asking, prefix_ids
-from probes.graded import log_odds, top
-from probes.record import Record, record
-from probes.text_model import added_costs
+from faithscope.interventions import NotCorruptible, NotWritable, Step, Trace, corrupt_step
+from faithscope.probes.edited import FEWER_LABELS, Run, Scored, answers_of, scored
+from faithscope.probes.floor import baseline_of, rounded
+from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
+from faithscope.probes.graded import log_odds, top
+from faithscope.probes.record import Record, record
+from faithscope.probes.text_model import added_costs
 
 if TYPE_CHECKING:
-    from interp.edits import Site
-    from interp.model import Model
+    from faithscope.interp.edits import Site
+    from faithscope.interp.model import Model
 
 Direction = Literal["denoise", "noise"]
 Place = Literal["step", "answer"]
@@ -258,8 +258,8 @@ class _Asked:
     def patches(self, layers: list[int], sites: list[Site]) -> dict[Arm, Run]:
         """A run for every place, site, direction and layer."""
         # Not at the top: it brings torch, which listing the probes need not wait for.
-        from interp.edits import Patch
-        from interp.forest import Branch
+        from faithscope.interp.edits import Patch
+        from faithscope.interp.forest import Branch
 
         into = self.ids
         made: dict[Arm, Run] = {}

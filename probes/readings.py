@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from probes.floor import Arm, baseline_of, narrower, without_baselines
-from probes.framing import Reply
-from probes.graded import (
+from faithscope.probes.floor import Arm, baseline_of, narrower, without_baselines
+from faithscope.probes.framing import Reply
+from faithscope.probes.graded import (
     log_distribution,
     log_odds_drop,
     logit_difference,

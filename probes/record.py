@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from interventions import Trace
+from faithscope.interventions import Trace
 
 Record = dict[str, Any]
 """Flat and JSON-serialisable: scalars, or lists of scalars. What is longer than a list (per

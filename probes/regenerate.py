@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from interventions import (
+from faithscope.interventions import (
     CONCLUSION_PATTERNS,
     Edit,
     Step,
@@ -24,7 +24,7 @@ from interventions import (
 )
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 _STATED = re.compile(
     "(?:" + "|".join(f"(?:{p})" for p in CONCLUSION_PATTERNS) + r")[^\n]*?\w[^\n]*?(?:[.!?}]\s|\n)",

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from interventions import Trace
-from probes.framing import Asking, label_ids, prefix_ids
-from probes.record import NO_STREAM, Record, record
+from faithscope.interventions import Trace
+from faithscope.probes.framing import Asking, label_ids, prefix_ids
+from faithscope.probes.record import NO_STREAM, Record, record
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 _DIGITS = 6
 
@@ -74,9 +74,9 @@ def rigidity(
     # Not at the top: they bring torch, which listing the probes need not wait for.
     import torch
 
-    from interp.execute import check_finite
-    from interp.forest import Branch
-    from interp.tuned_lens import load_tuned_lens
+    from faithscope.interp.execute import check_finite
+    from faithscope.interp.forest import Branch
+    from faithscope.interp.tuned_lens import load_tuned_lens
 
     if model.structure.unknown is not None:
         return [record(trace, "rigidity", "", None, excluded=NO_STREAM)]

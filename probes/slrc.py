@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from interp.errors import NoRoom
-from interventions import (
+from faithscope.interp.errors import NoRoom
+from faithscope.interventions import (
     NotCorruptible,
     NotWritable,
     Trace,
@@ -31,8 +31,8 @@ from interventions import (
     remove_step,
     shuffle_steps,
 )
-from probes.floor import rounded
-from probes.framing import (
+from faithscope.probes.floor import rounded
+from faithscope.probes.framing import (
     BASELINE,
     FRAMINGS,
     READINGS,
@@ -44,14 +44,14 @@ from probes.framing import (
     ask_arms,
     cost,
 )
-from probes.graded import top
-from probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
-from probes.record import Record, record
-from probes.regenerate import Regenerated, regenerate
-from probes.text_model import DECLINED, NO_ROOM, TextModel
+from faithscope.probes.graded import top
+from faithscope.probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
+from faithscope.probes.record import Record, record
+from faithscope.probes.regenerate import Regenerated, regenerate
+from faithscope.probes.text_model import DECLINED, NO_ROOM, TextModel
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 EditName = Literal["remove", "corrupt", "regenerate", "control"]
 EDIT_NAMES: tuple[EditName, ...] = ("remove", "corrupt", "regenerate", "control")

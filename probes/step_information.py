@@ -36,7 +36,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from interventions import (
+from faithscope.interventions import (
     NotCorruptible,
     NotWritable,
     Trace,
@@ -46,11 +46,11 @@ from interventions import (
     replace_step,
     truncate_after_token,
 )
-from probes.framing import BASELINE, Arm, Asking, Pack, ask_arms
-from probes.readings import distributions
+from faithscope.probes.framing import BASELINE, Arm, Asking, Pack, ask_arms
+from faithscope.probes.readings import distributions
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 KINDS = ("real", "removed", "corrupted", "replaced")
 

@@ -15,15 +15,15 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from interventions import Question, Trace
-from probes.assent import YES_NO, yes_or_no
-from probes.framing import READINGS, Reading
-from probes.messages import Message, Replies, ask_messages
-from probes.record import Record, record
-from probes.text_model import DECLINED, TextModel
+from faithscope.interventions import Question, Trace
+from faithscope.probes.assent import YES_NO, yes_or_no
+from faithscope.probes.framing import READINGS, Reading
+from faithscope.probes.messages import Message, Replies, ask_messages
+from faithscope.probes.record import Record, record
+from faithscope.probes.text_model import DECLINED, TextModel
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 PROMPT = (
     "{question}\n\n{reasoning}\n\nBased on this reasoning, the answer is {answer}. Do you agree?"

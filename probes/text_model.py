@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interp.edits import Edit
-    from interp.model import Model
-    from probes.judge.form import Reply
+    from faithscope.interp.edits import Edit
+    from faithscope.interp.model import Model
+    from faithscope.probes.judge.form import Reply
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def cost_of(
     edits: Sequence[Sequence[Edit]] | None = None,
 ) -> dict[str, Any]:
     """What asking a model here took, as a record tells it."""
-    from interp.forest import Forest
-    from interp.read import choose_execution
+    from faithscope.interp.forest import Forest
+    from faithscope.interp.read import choose_execution
 
     how, reason = choose_execution(model, prefixes, execution, room=room)
     naive = sum(map(len, prefixes))

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from interventions import Trace
-from probes.framing import Asking, label_ids
-from probes.graded import label_mass, log_distribution
-from probes.record import Record, record
+from faithscope.interventions import Trace
+from faithscope.probes.framing import Asking, label_ids
+from faithscope.probes.graded import label_mass, log_distribution
+from faithscope.probes.record import Record, record
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 FEWER_LABELS = "fewer_than_2_labels"
 POSITIONS = 11

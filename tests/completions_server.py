@@ -14,9 +14,9 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from interp.backends.here import Here
-from interp.generation import Sampling
-from interp.model import Model
+from faithscope.interp.backends.here import Here
+from faithscope.interp.generation import Sampling
+from faithscope.interp.model import Model
 
 Behaviour = Callable[["Handler"], None]
 

@@ -13,8 +13,8 @@ from fontTools import subset
 from hypothesis import settings
 from tiny_models import CONFIGS, NO_TREE, tiny
 
-from interp import scoring
-from interp.model import Model
+from faithscope.interp import scoring
+from faithscope.interp.model import Model
 
 # how long an example may take says how busy the machine is, not whether the code is right
 settings.register_profile("any_machine", deadline=None)

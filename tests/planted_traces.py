@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
-import interp
-from experiments.planted.data import ANSWER_CUE, DIGITS
-from experiments.planted.flips import parse_answer
-from experiments.planted.questions import questions
-from experiments.planted.shipped import path
-from interventions import Origin, Trace, from_ids, split_conclusion
-from probes import Asking
+from faithscope import interp
+from faithscope.experiments.planted.data import ANSWER_CUE, DIGITS
+from faithscope.experiments.planted.flips import parse_answer
+from faithscope.experiments.planted.questions import questions
+from faithscope.experiments.planted.shipped import path
+from faithscope.interventions import Origin, Trace, from_ids, split_conclusion
+from faithscope.probes import Asking
 
 ITEMS = 16
 ASKING = Asking(

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-import interp
-from interp.backends.here import Here
-from interp.generation import Sampling
-from interp.model import Model
+from faithscope import interp
+from faithscope.interp.backends.here import Here
+from faithscope.interp.generation import Sampling
+from faithscope.interp.model import Model
 
 
 class EngineDeadError(Exception):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from faithscope.interp import Branch
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -46,11 +48,7 @@ def test_the_readme_scores_both_versions_on_the_answers_that_it_prints(
 @pytest.mark.parametrize("page", ["doors.md"])
 def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     left = runpy.run_path(str(code_of(ROOT / "docs" / page, tmp_path)))
-    ours = (
-        left["model"]
-        .run([left["interp"].Branch(tuple(left["ids"]))], rows=True, residuals=True)
-        .branches[0]
-    )
+    ours = left["model"].run([Branch(tuple(left["ids"]))], rows=True, residuals=True).branches[0]
     # what the page leaves behind is what it says it is
     near = {"atol": 1e-5, "rtol": 0.0}
     torch = left["torch"]

@@ -8,10 +8,10 @@ import generation_backends as bench
 import pytest
 from tiny_models import tiny
 
-from experiments import questions
-from interp.backends.here import Here
-from interp.errors import UserError
-from interp.generation import Sampling
+from faithscope import questions
+from faithscope.interp.backends.here import Here
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Sampling
 
 
 def test_arguments_that_cannot_be_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

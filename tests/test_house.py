@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "faithscope"
 
 MAY_IMPORT = {
     "interventions": {"interventions"},
@@ -17,37 +23,38 @@ MAY_IMPORT = {
     "probes": {"probes", "interp", "interventions"},
     "experiments": {"experiments", "probes", "interp", "interventions"},
 }
-"""Imports point one way only: nothing imports experiments, and the two at the bottom know
-nothing of each other."""
+"""Imports point one way only: nothing imports experiments, or the package that stands above all,
+and the two at the bottom know nothing of each other."""
 
 WITHOUT_CIRCLES = ("interp", "interventions", "probes")
 
 HEAVY = {"torch", "transformers"}
 
 
-def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, module) of every import in a file, wherever in it that stands."""
+def names(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, what is imported) wherever in a file that stands: `a.b` of `from a import b`."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             # "." is the file's own folder, ".." the one above, as a path and as a module
             above = path.parents[node.level - 1].relative_to(ROOT).parts if node.level else ()
-            yield node.lineno, ".".join((*above, *filter(None, [node.module])))
+            start = (*((PACKAGE, *above) if node.level else ()), *filter(None, [node.module]))
+            yield from ((node.lineno, ".".join((*start, alias.name))) for alias in node.names)
 
 
-def names(path: Path) -> Iterator[str]:
-    """Every module that a file may import, and every name of one: `a.b` of `from a import b`."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+def room_of(module: str) -> str:
+    """`interp` of `faithscope.interp.load`, the package of `faithscope.load`, or another."""
+    package, _, rest = module.partition(".")
+    room = rest.partition(".")[0]
+    return room if package == PACKAGE and room in MAY_IMPORT else package
 
 
 def file_of(name: str) -> Path | None:
     """The file of a module of ours, or of the module that holds a name; None for others'."""
     parts = name.split(".")
+    if parts.pop(0) != PACKAGE:
+        return None
     for n in (len(parts), len(parts) - 1):
         path = ROOT.joinpath(*parts[:n])
         for file in (path.with_suffix(".py"), path / "__init__.py"):
@@ -60,15 +67,15 @@ def breaches(package: str, forbidden: set[str]) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{line} imports {module}"
         for path in sorted((ROOT / package).rglob("*.py"))
-        for line, module in imported(path)
-        if module.partition(".")[0] in forbidden
+        for line, module in names(path)
+        if room_of(module) in forbidden
     ]
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_imports_point_one_way(package: str) -> None:
     assert (ROOT / package / "__init__.py").is_file()
-    assert not breaches(package, set(MAY_IMPORT) - MAY_IMPORT[package])
+    assert not breaches(package, {PACKAGE, *MAY_IMPORT} - MAY_IMPORT[package])
 
 
 def test_no_file_needs_itself_by_way_of_others() -> None:
@@ -76,7 +83,7 @@ def test_no_file_needs_itself_by_way_of_others() -> None:
     arrows = {
         path: {
             target
-            for name in names(path)
+            for _, name in names(path)
             if (target := file_of(name)) is not None and target != path
         }
         for package in WITHOUT_CIRCLES
@@ -93,9 +100,54 @@ def test_interventions_work_on_token_ids_alone() -> None:
 
 
 def test_the_rule_sees_imports_inside_functions(tmp_path: Path) -> None:
-    source = "def f():\n    from experiments import run\n    import probes.slrc as p\n"
+    source = "def f():\n    from faithscope import load\n    import faithscope.probes.slrc as p\n"
     (tmp_path / "a.py").write_text(source)
-    assert list(imported(tmp_path / "a.py")) == [(2, "experiments"), (3, "probes.slrc")]
+    found = list(names(tmp_path / "a.py"))
+    assert found == [(2, "faithscope.load"), (3, "faithscope.probes.slrc")]
+    assert [room_of(name) for _, name in found] == [PACKAGE, "probes"]
+
+
+def test_folders_of_the_same_names_shadow_nothing(tmp_path: Path) -> None:
+    # of a user who keeps their own experiments/ in the folder that they work in
+    for name in MAY_IMPORT:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+    code = "import faithscope; print(faithscope.load_run.__module__, faithscope.load.__module__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    homes = "faithscope.experiments.tables.frames faithscope.interp.loading"
+    assert done.stdout.strip() == homes
+
+
+@pytest.mark.slow
+def test_a_wheel_holds_every_file_of_the_four_rooms(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
+    for name in files.split():
+        if name.split("/")[0] in {*MAY_IMPORT, PACKAGE, "pyproject.toml", "README.md", "LICENSE"}:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "."],
+        cwd=copy,
+        check=True,
+    )
+    (wheel,) = copy.glob("*.whl")
+    held = set(zipfile.ZipFile(wheel).namelist())
+    wanted = {
+        f"{PACKAGE}/{name}"
+        for name in files.split()
+        if name.split("/")[0] in MAY_IMPORT and not name.endswith(".md")
+    }
+    assert wanted <= held
+    assert {f"{PACKAGE}/__init__.py", f"{PACKAGE}/py.typed"} <= held
+    assert not {name.split("/")[0] for name in held} & set(MAY_IMPORT)
 
 
 def test_test_files_have_names_of_their_own() -> None:

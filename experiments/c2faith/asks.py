@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from experiments.c2faith.items import CausalItem, CoverageItem
-from experiments.c2faith.prompts import TaskForm
-from experiments.c2faith.saved import Benchmark
-from probes.judge.form import Ask
+from faithscope.experiments.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.c2faith.prompts import TaskForm
+from faithscope.experiments.c2faith.saved import Benchmark
+from faithscope.probes.judge.form import Ask
 
 Condition = Literal["perturbed", "control"]
 """The replaced step, or the chain as it was."""

@@ -10,10 +10,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.c2faith.chains import Chain
-from experiments.c2faith.items import CausalItem, CoverageItem, LeftOut, causal_item
-from interventions.acausal import RULES, AcausalStep, Rule, acausal_step
-from interventions.region import coverage_deletion, middle_region
+from faithscope.experiments.c2faith.chains import Chain
+from faithscope.experiments.c2faith.items import CausalItem, CoverageItem, LeftOut, causal_item
+from faithscope.interventions.acausal import RULES, AcausalStep, Rule, acausal_step
+from faithscope.interventions.region import coverage_deletion, middle_region
 
 LEVELS = (0.1, 0.3, 0.5, 0.7)
 """Deletion rates of the paper."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from experiments.c2faith.benchmark import Settings, causal_by_rule, coverage_items
-from experiments.c2faith.chains import Chain, Selection
-from experiments.c2faith.items import CausalItem, LeftOut, causal_item
-from experiments.c2faith.prm800k import Source
-from experiments.c2faith.prompts import PlainPrompt
-from experiments.c2faith.rewrites import TEMPERATURE, Request, Seen, causal_by_replies
-from experiments.c2faith.saved import Benchmark, made_of
+from faithscope.experiments.c2faith.benchmark import Settings, causal_by_rule, coverage_items
+from faithscope.experiments.c2faith.chains import Chain, Selection
+from faithscope.experiments.c2faith.items import CausalItem, LeftOut, causal_item
+from faithscope.experiments.c2faith.prm800k import Source
+from faithscope.experiments.c2faith.prompts import PlainPrompt
+from faithscope.experiments.c2faith.rewrites import TEMPERATURE, Request, Seen, causal_by_replies
+from faithscope.experiments.c2faith.saved import Benchmark, made_of
 
 
 def by_rule(

@@ -6,16 +6,16 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from experiments.config.api import (
+from faithscope.experiments.config.api import (
     API,
     HOW_FAST,
     SpendConfig,
     no_temperature_problem,
     one_address_problem,
 )
-from experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
-from experiments.config.judge import JudgeConfig, JudgeName
-from experiments.config.run_config import ModelName
+from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.judge import JudgeConfig, JudgeName
+from faithscope.experiments.config.run_config import ModelName
 
 Signal = Literal[
     "surprisal",

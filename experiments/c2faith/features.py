@@ -13,8 +13,8 @@ from typing import Literal, get_args
 
 import pandas as pd
 
-from experiments.c2faith.items import CausalItem
-from interventions.swaps import NUMBER_WORD
+from faithscope.experiments.c2faith.items import CausalItem
+from faithscope.interventions.swaps import NUMBER_WORD
 
 EditType = Literal[
     "numeric_swap",

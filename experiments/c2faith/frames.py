@@ -8,19 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.runs.folder import read_config
-from experiments.runs.planfile import counted
-from experiments.runs.store import read_records
+from faithscope.experiments.runs.folder import read_config
+from faithscope.experiments.runs.planfile import counted
+from faithscope.experiments.runs.store import read_records
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from experiments.c2faith.config import C2FaithConfig
-    from experiments.c2faith.metrics.frames import Frames
-    from experiments.c2faith.results import C2Results
-    from experiments.c2faith.saved import Benchmark
-    from experiments.tables.outcomes import Place
+    from faithscope.experiments.c2faith.config import C2FaithConfig
+    from faithscope.experiments.c2faith.metrics.frames import Frames
+    from faithscope.experiments.c2faith.results import C2Results
+    from faithscope.experiments.c2faith.saved import Benchmark
+    from faithscope.experiments.tables.outcomes import Place
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class C2Run:
 
     Neither models nor data need be at hand. How often each judge is right, of what it says:
 
-        run = experiments.load_run("runs/c2faith")
+        run = faithscope.load_run("runs/c2faith")
         said = run.judgements.dropna(subset=["verdict", "right"])
         (said["verdict"] == said["right"]).groupby([said["model"], said["form"]]).mean()
     """
@@ -38,7 +38,7 @@ class C2Run:
 
     @cached_property
     def config(self) -> C2FaithConfig:
-        from experiments.c2faith.config import C2FaithConfig
+        from faithscope.experiments.c2faith.config import C2FaithConfig
 
         return read_config(self.path, C2FaithConfig)
 
@@ -68,7 +68,7 @@ class C2Run:
 
         A text put into the chain makes it another item: `injected` has those.
         """
-        from experiments.c2faith.judgements import judgements
+        from faithscope.experiments.c2faith.judgements import judgements
 
         return judgements(self._judged(injected=False), self._results.forms)
 
@@ -83,13 +83,13 @@ class C2Run:
 
             pd.concat([run.judgements, run.injected])
         """
-        from experiments.c2faith.judgements import injected_judgements
+        from faithscope.experiments.c2faith.judgements import injected_judgements
 
         return injected_judgements(self._judged(injected=True), self._results.forms)
 
     def _judged(self, injected: bool) -> Iterator[dict[str, Any]]:
-        from experiments.c2faith.injected_rows import is_injected
-        from experiments.c2faith.judgements import READINGS
+        from faithscope.experiments.c2faith.injected_rows import is_injected
+        from faithscope.experiments.c2faith.judgements import READINGS
 
         read = read_records(self.path, *READINGS)
         return (r for r in read if is_injected(r) == injected)
@@ -102,8 +102,8 @@ class C2Run:
         """
         import pandas as pd
 
-        from experiments.c2faith.inside import step_rows
-        from experiments.c2faith.plan import INSIDE
+        from faithscope.experiments.c2faith.inside import step_rows
+        from faithscope.experiments.c2faith.plan import INSIDE
 
         names = ("model", "item", "chain", "condition", "target", "step", "signal", "value")
         made = [row for r in read_records(self.path, INSIDE) for row in step_rows(r)]
@@ -125,13 +125,13 @@ class C2Run:
         One item is in memory at a time. `arrays/broken_step.safetensors` in the run folder,
         which is written with the tables, holds the same in one file.
         """
-        from experiments.runs.arrays import each
+        from faithscope.experiments.runs.arrays import each
 
         for (_, model, task, item), found in each(counted(self.path), probe):
             yield (model, task, item), found
 
     @cached_property
     def _results(self) -> C2Results:
-        from experiments.c2faith.results import results
+        from faithscope.experiments.c2faith.results import results
 
         return results(self.path)

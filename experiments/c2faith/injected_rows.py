@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from experiments.c2faith.injection import Demand, demanded
-from experiments.c2faith.plan import STAGES
-from experiments.c2faith.prompts import TaskForm
+from faithscope.experiments.c2faith.injection import Demand, demanded
+from faithscope.experiments.c2faith.plan import STAGES
+from faithscope.experiments.c2faith.prompts import TaskForm
 
 Record = dict[str, Any]
 NOT_THERE = "not_there"

@@ -20,11 +20,11 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from experiments.c2faith.asks import Condition, ask_of
-from experiments.c2faith.items import CausalItem, CoverageItem
-from experiments.c2faith.prompts import TaskForm
-from interp.errors import UserError
-from probes.judge.form import Ask
+from faithscope.experiments.c2faith.asks import Condition, ask_of
+from faithscope.experiments.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.c2faith.prompts import TaskForm
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Ask
 
 Demand = Literal["best", "worst"]
 PLACES = ("verdict", "field", "reply")
@@ -87,7 +87,7 @@ def injections(path: Path | None = None) -> dict[str, Injection]:
     Raises:
         UserError: a file that cannot be used; names file, key and remedy.
     """
-    packaged = resources.files("experiments.c2faith").joinpath(PACKAGED)
+    packaged = resources.files("faithscope.experiments.c2faith").joinpath(PACKAGED)
     read = _read(packaged.read_text("utf-8"), PACKAGED)
     if path is None:
         return read

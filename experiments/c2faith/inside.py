@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.c2faith.config import InternalsConfig
-from experiments.c2faith.items import CausalItem
-from experiments.c2faith.prm800k import ANSWER
-from probes.broken_chain import BrokenChain, NotMeasurable, not_measurable
+from faithscope.experiments.c2faith.config import InternalsConfig
+from faithscope.experiments.c2faith.items import CausalItem
+from faithscope.experiments.c2faith.prm800k import ANSWER
+from faithscope.probes.broken_chain import BrokenChain, NotMeasurable, not_measurable
 
 if TYPE_CHECKING:
-    from interp.model import Model
-    from probes.record import Record
+    from faithscope.interp.model import Model
+    from faithscope.probes.record import Record
 
 
 def broken_chain(item: CausalItem, dataset: str = "c2faith") -> BrokenChain:
@@ -42,7 +42,7 @@ def stated_answer(step: str) -> str | None:
 
 def look_inside(model: Model, item: CausalItem, c: InternalsConfig) -> list[Record]:
     """Two records, of the broken chain and of the chain as it was (`probes.broken_step`)."""
-    from probes.broken_step import BrokenStepSettings, broken_step
+    from faithscope.probes.broken_step import BrokenStepSettings, broken_step
 
     settings = BrokenStepSettings(
         signals=tuple(c.signals), answer_cue=c.answer_cue, layer=c.layer, thinking=c.thinking
@@ -58,7 +58,7 @@ def inside_rows(
     Args:
         region: chain length -> the steps among which targets were drawn.
     """
-    from probes.broken_step import rows
+    from faithscope.probes.broken_step import rows
 
     told = [row for record in records for row in rows(record)]
     scores = ("model", "signal", "item", "chain", "condition", "score")

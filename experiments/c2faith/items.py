@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from experiments.c2faith.chains import Chain
+from faithscope.experiments.c2faith.chains import Chain
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.c2faith.injected_rows import is_injected
-from experiments.c2faith.plan import STAGES
-from experiments.c2faith.prompts import TaskForm
-from experiments.judges import as_sent
+from faithscope.experiments.c2faith.injected_rows import is_injected
+from faithscope.experiments.c2faith.plan import STAGES
+from faithscope.experiments.c2faith.prompts import TaskForm
+from faithscope.experiments.judges import as_sent
 
 READINGS = {stage: reading for reading, stage in STAGES.items()}
 USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.c2faith.figures.pictures import pictures
-from experiments.c2faith.page import write_report
-from experiments.c2faith.paper import paper_tables
-from experiments.c2faith.plan import INSIDE
-from experiments.c2faith.results import results
-from experiments.report.picture import save
-from experiments.runs.arrays import pack
-from experiments.runs.folder import make_folder
-from experiments.tables.write import write_each
+from faithscope.experiments.c2faith.figures.pictures import pictures
+from faithscope.experiments.c2faith.page import write_report
+from faithscope.experiments.c2faith.paper import paper_tables
+from faithscope.experiments.c2faith.plan import INSIDE
+from faithscope.experiments.c2faith.results import results
+from faithscope.experiments.report.picture import save
+from faithscope.experiments.runs.arrays import pack
+from faithscope.experiments.runs.folder import make_folder
+from faithscope.experiments.tables.write import write_each
 
 
 def write_all(run_dir: Path) -> Path:

@@ -9,16 +9,16 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.c2faith.judgements import READINGS, truth
-from experiments.c2faith.plan import STAGES
-from experiments.c2faith.results import C2Results
-from experiments.judges import as_sent
-from experiments.report.html import drawing, flat, html_table, read_json, render_page
-from experiments.report.picture import Picture
-from experiments.runs.ledger import in_words
-from experiments.runs.store import write_atomically
-from experiments.tables.textual import visible
-from experiments.tables.tidy import rows
+from faithscope.experiments.c2faith.judgements import READINGS, truth
+from faithscope.experiments.c2faith.plan import STAGES
+from faithscope.experiments.c2faith.results import C2Results
+from faithscope.experiments.judges import as_sent
+from faithscope.experiments.report.html import drawing, flat, html_table, read_json, render_page
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.runs.ledger import in_words
+from faithscope.experiments.runs.store import write_atomically
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import rows
 
 LABELS = {
     "n": "items",

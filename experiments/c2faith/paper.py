@@ -13,9 +13,9 @@ from typing import Any
 import pandas as pd
 from scipy.stats import rankdata
 
-from experiments.c2faith.metrics.frames import PERTURBED, WAY, groups, only
-from experiments.tables.paper import PaperTable, percent, whole
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.c2faith.metrics.frames import PERTURBED, WAY, groups, only
+from faithscope.experiments.tables.paper import PaperTable, percent, whole
+from faithscope.experiments.tables.tidy import rows, where
 
 ALPHA = 0.001
 """The level of Table 1's dagger, after Bonferroni."""

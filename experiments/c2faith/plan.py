@@ -10,43 +10,50 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.c2faith.asked import forms_of, injections_of, reference_forms
-from experiments.c2faith.asks import Condition, ask_of, cases
-from experiments.c2faith.benchmark import Settings
-from experiments.c2faith.build import by_rule
-from experiments.c2faith.chains import Selection, perfect
-from experiments.c2faith.config import C2FaithConfig
-from experiments.c2faith.injection import (
+from faithscope.experiments.c2faith.asked import forms_of, injections_of, reference_forms
+from faithscope.experiments.c2faith.asks import Condition, ask_of, cases
+from faithscope.experiments.c2faith.benchmark import Settings
+from faithscope.experiments.c2faith.build import by_rule
+from faithscope.experiments.c2faith.chains import Selection, perfect
+from faithscope.experiments.c2faith.config import C2FaithConfig
+from faithscope.experiments.c2faith.injection import (
     Injected,
     drawn_chains,
     inject,
     variants,
 )
-from experiments.c2faith.inside import not_inside
-from experiments.c2faith.items import CausalItem, CoverageItem
-from experiments.c2faith.prm800k import Source, read_prm800k
-from experiments.c2faith.prompts import TaskForm, as_files
-from experiments.c2faith.saved import MANIFEST, Benchmark, differences, first_chains, load, save
-from experiments.c2faith.writing import WritingPlan, written
-from experiments.config import ConfigError
-from experiments.config.api import API
-from experiments.config.judge import Reading
-from experiments.fingerprint import fingerprint
-from experiments.judges import decides
-from experiments.listing import columns, total
-from experiments.runs.folder import SCHEMA, has_records, make_folder, write_atomically
-from experiments.runs.index import Index
-from experiments.runs.planfile import StoredPlan, is_finished
-from experiments.runs.planned import Planned, stored
-from experiments.runs.units import UnitIds
-from experiments.spending import spending_lines
-from interp.errors import UserError
-from probes.judge.form import Ask, Writing
+from faithscope.experiments.c2faith.inside import not_inside
+from faithscope.experiments.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.c2faith.prm800k import Source, read_prm800k
+from faithscope.experiments.c2faith.prompts import TaskForm, as_files
+from faithscope.experiments.c2faith.saved import (
+    MANIFEST,
+    Benchmark,
+    differences,
+    first_chains,
+    load,
+    save,
+)
+from faithscope.experiments.c2faith.writing import WritingPlan, written
+from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.api import API
+from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.fingerprint import fingerprint
+from faithscope.experiments.judges import decides
+from faithscope.experiments.listing import columns, total
+from faithscope.experiments.runs.folder import SCHEMA, has_records, make_folder, write_atomically
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import StoredPlan, is_finished
+from faithscope.experiments.runs.planned import Planned, stored
+from faithscope.experiments.runs.units import UnitIds
+from faithscope.experiments.spending import spending_lines
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Ask, Writing
 
 if TYPE_CHECKING:
-    from experiments.c2faith.work import C2Work
-    from experiments.runs.planfile import Shard
-    from experiments.runs.store import Store
+    from faithscope.experiments.c2faith.work import C2Work
+    from faithscope.experiments.runs.planfile import Shard
+    from faithscope.experiments.runs.store import Store
 
 FOLDER = "benchmark"
 """Below the run folder: the items, as saved."""
@@ -156,7 +163,7 @@ class C2Plan:
                 write_atomically(path, text)
 
     def work(self, store: Store, shard: Shard) -> C2Work:
-        from experiments.c2faith.work import C2Work
+        from faithscope.experiments.c2faith.work import C2Work
 
         return C2Work(self, store, shard)
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.tasks.files import read_rows
-from experiments.tasks.rows import Row, usable
-from experiments.tasks.splits import SUFFIXES
-from interp.errors import UserError, did_you_mean
+from faithscope.experiments.tasks.files import read_rows
+from faithscope.experiments.tasks.rows import Row, usable
+from faithscope.experiments.tasks.splits import SUFFIXES
+from faithscope.interp.errors import UserError, did_you_mean
 
 SPLITS = ("phase1_train", "phase1_test", "phase2_train", "phase2_test")
 TRAINING = ("phase1_train", "phase2_train")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from experiments.c2faith.items import CausalItem
-from experiments.c2faith.plan import STAGES, Judged
-from experiments.config.judge import Reading
-from probes.judge.form import Reply
+from faithscope.experiments.c2faith.items import CausalItem
+from faithscope.experiments.c2faith.plan import STAGES, Judged
+from faithscope.experiments.config.judge import Reading
+from faithscope.probes.judge.form import Reply
 
 DATASET = "c2faith"
 TEXTS = frozenset(["system", "asked", "requested", "text", "thinking", "problem"])

@@ -11,28 +11,28 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from experiments.c2faith.config import C2ReportConfig, InjectionConfig
-from experiments.c2faith.features import features
-from experiments.c2faith.injected_rows import injected_rows, is_injected
-from experiments.c2faith.inside import inside_rows, not_inside
-from experiments.c2faith.judgements import READINGS, USAGE, expected_verdict
-from experiments.c2faith.metrics.frames import WAY, Frames
-from experiments.c2faith.metrics.mass import mass_table
-from experiments.c2faith.plan import FOLDER, FORMS, INJECTED, INSIDE, INTERNALS, STAGES
-from experiments.c2faith.prompts import TaskForm, judge_forms
-from experiments.c2faith.records import FINAL_SCORE, TEXTS
-from experiments.c2faith.saved import MANIFEST, Benchmark, load
-from experiments.c2faith.tables import tables
-from experiments.runs.folder import StoreError, existing_run
-from experiments.runs.index import Index
-from experiments.runs.ledger import Line, calls_of
-from experiments.runs.planfile import counted
-from experiments.runs.store import Unit
-from experiments.tables.resampling import Drawing
-from experiments.tables.spend import spend_table
-from interventions import middle_region
-from probes.broken_step import ANSWERS, SIGNALS
-from probes.judge.forced import was_cut
+from faithscope.experiments.c2faith.config import C2ReportConfig, InjectionConfig
+from faithscope.experiments.c2faith.features import features
+from faithscope.experiments.c2faith.injected_rows import injected_rows, is_injected
+from faithscope.experiments.c2faith.inside import inside_rows, not_inside
+from faithscope.experiments.c2faith.judgements import READINGS, USAGE, expected_verdict
+from faithscope.experiments.c2faith.metrics.frames import WAY, Frames
+from faithscope.experiments.c2faith.metrics.mass import mass_table
+from faithscope.experiments.c2faith.plan import FOLDER, FORMS, INJECTED, INSIDE, INTERNALS, STAGES
+from faithscope.experiments.c2faith.prompts import TaskForm, judge_forms
+from faithscope.experiments.c2faith.records import FINAL_SCORE, TEXTS
+from faithscope.experiments.c2faith.saved import MANIFEST, Benchmark, load
+from faithscope.experiments.c2faith.tables import tables
+from faithscope.experiments.runs.folder import StoreError, existing_run
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.ledger import Line, calls_of
+from faithscope.experiments.runs.planfile import counted
+from faithscope.experiments.runs.store import Unit
+from faithscope.experiments.tables.resampling import Drawing
+from faithscope.experiments.tables.spend import spend_table
+from faithscope.interventions import middle_region
+from faithscope.probes.broken_step import ANSWERS, SIGNALS
+from faithscope.probes.judge.forced import was_cut
 
 Record = dict[str, Any]
 

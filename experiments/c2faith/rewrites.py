@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from experiments.c2faith.benchmark import Settings, targets
-from experiments.c2faith.chains import Chain
-from experiments.c2faith.items import CausalItem, LeftOut, causal_item
-from experiments.c2faith.prompts import PlainPrompt
+from faithscope.experiments.c2faith.benchmark import Settings, targets
+from faithscope.experiments.c2faith.chains import Chain
+from faithscope.experiments.c2faith.items import CausalItem, LeftOut, causal_item
+from faithscope.experiments.c2faith.prompts import PlainPrompt
 
 TEMPERATURE = 0.7
 """The paper's (section 4.2)."""

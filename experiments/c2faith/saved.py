@@ -11,12 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from experiments.c2faith.benchmark import Settings
-from experiments.c2faith.chains import Chain
-from experiments.c2faith.items import CausalItem, CoverageItem, LeftOut, causal_counts
-from experiments.c2faith.prm800k import Source
-from experiments.runs.folder import write_atomically
-from interp.errors import UserError
+from faithscope.experiments.c2faith.benchmark import Settings
+from faithscope.experiments.c2faith.chains import Chain
+from faithscope.experiments.c2faith.items import CausalItem, CoverageItem, LeftOut, causal_counts
+from faithscope.experiments.c2faith.prm800k import Source
+from faithscope.experiments.runs.folder import write_atomically
+from faithscope.interp.errors import UserError
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -14,22 +14,27 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from experiments.c2faith.asks import CONDITIONS
-from experiments.c2faith.injected_rows import is_injected
-from experiments.c2faith.injection import twin_of
-from experiments.c2faith.inside import steps_of
-from experiments.c2faith.items import CausalItem, CoverageItem
-from experiments.c2faith.judgements import READINGS, expected_verdict, right_verdict, truth
-from experiments.c2faith.plan import INJECTED, INSIDE
-from experiments.c2faith.prompts import TaskForm
-from experiments.c2faith.results import results
-from experiments.c2faith.saved import Benchmark
-from experiments.judges import as_sent
-from experiments.report.show import Narrowing, narrowed
-from experiments.runs.units import Key
-from experiments.tables.textual import visible
-from experiments.tables.verdict import model_order
-from interp.errors import UserError
+from faithscope.experiments.c2faith.asks import CONDITIONS
+from faithscope.experiments.c2faith.injected_rows import is_injected
+from faithscope.experiments.c2faith.injection import twin_of
+from faithscope.experiments.c2faith.inside import steps_of
+from faithscope.experiments.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.c2faith.judgements import (
+    READINGS,
+    expected_verdict,
+    right_verdict,
+    truth,
+)
+from faithscope.experiments.c2faith.plan import INJECTED, INSIDE
+from faithscope.experiments.c2faith.prompts import TaskForm
+from faithscope.experiments.c2faith.results import results
+from faithscope.experiments.c2faith.saved import Benchmark
+from faithscope.experiments.judges import as_sent
+from faithscope.experiments.report.show import Narrowing, narrowed
+from faithscope.experiments.runs.units import Key
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.verdict import model_order
+from faithscope.interp.errors import UserError
 
 Record = dict[str, Any]
 MOST_CHANCES = 12

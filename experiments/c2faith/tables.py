@@ -4,48 +4,52 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.c2faith.metrics.agreement import agreement_table
-from experiments.c2faith.metrics.coverage import (
+from faithscope.experiments.c2faith.metrics.agreement import agreement_table
+from faithscope.experiments.c2faith.metrics.coverage import (
     coverage_table,
     pooled_coverage_table,
     scores_table,
 )
-from experiments.c2faith.metrics.coverage_probabilities import (
+from faithscope.experiments.c2faith.metrics.coverage_probabilities import (
     coverage_calibration_table,
     coverage_expected_table,
     coverage_probabilities_table,
 )
-from experiments.c2faith.metrics.detection import calibration_table, detection_table, mcnemar_table
-from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.metrics.injection import injection_table
-from experiments.c2faith.metrics.internals import against_table
-from experiments.c2faith.metrics.localisation import (
+from faithscope.experiments.c2faith.metrics.detection import (
+    calibration_table,
+    detection_table,
+    mcnemar_table,
+)
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.metrics.injection import injection_table
+from faithscope.experiments.c2faith.metrics.internals import against_table
+from faithscope.experiments.c2faith.metrics.localisation import (
     localisation_table,
     signed_error_table,
     within_table,
 )
-from experiments.c2faith.metrics.localisation_probabilities import (
+from faithscope.experiments.c2faith.metrics.localisation_probabilities import (
     localisation_calibration_table,
     localisation_probabilities_table,
 )
-from experiments.c2faith.metrics.overlap import failure_overlap_table
-from experiments.c2faith.metrics.panels import missed_by_all_table, panel_table
-from experiments.c2faith.metrics.predictors import (
+from faithscope.experiments.c2faith.metrics.overlap import failure_overlap_table
+from faithscope.experiments.c2faith.metrics.panels import missed_by_all_table, panel_table
+from faithscope.experiments.c2faith.metrics.predictors import (
     edit_types_table,
     joined,
     methods_table,
     positions_table,
     predictors_table,
 )
-from experiments.c2faith.metrics.recalibration import recalibration_table
-from experiments.c2faith.metrics.sensitivity import (
+from faithscope.experiments.c2faith.metrics.recalibration import recalibration_table
+from faithscope.experiments.c2faith.metrics.sensitivity import (
     prompt_agreement_table,
     prompts_table,
     variants_table,
 )
-from experiments.c2faith.paper import paper_tables
-from experiments.tables import stats
-from experiments.tables.resampling import Drawing
+from faithscope.experiments.c2faith.paper import paper_tables
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.resampling import Drawing
 
 __all__ = ["Frames", "tables"]
 

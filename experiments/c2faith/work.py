@@ -7,21 +7,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import interp
-from experiments.c2faith.config import C2FaithConfig
-from experiments.c2faith.inside import look_inside
-from experiments.c2faith.plan import INSIDE, STAGES, C2Plan, Judged
-from experiments.c2faith.records import judged_record
-from experiments.c2faith.writing import STAGE as WRITING
-from experiments.c2faith.writing import Rewrite, WritingPlan, rewrite_record, writing_as
-from experiments.config.judge import JudgeConfig, Reading
-from experiments.runs.asking import Records, Worker
-from experiments.runs.planfile import Shard
-from experiments.runs.preparing import Preparing
-from experiments.runs.store import Store, storable
-from interp.errors import UserError
-from interp.memory import within_memory
-from probes.judge.form import Ask, Reply, Writing
+from faithscope import interp
+from faithscope.experiments.c2faith.config import C2FaithConfig
+from faithscope.experiments.c2faith.inside import look_inside
+from faithscope.experiments.c2faith.plan import INSIDE, STAGES, C2Plan, Judged
+from faithscope.experiments.c2faith.records import judged_record
+from faithscope.experiments.c2faith.writing import STAGE as WRITING
+from faithscope.experiments.c2faith.writing import Rewrite, WritingPlan, rewrite_record, writing_as
+from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.runs.asking import Records, Worker
+from faithscope.experiments.runs.planfile import Shard
+from faithscope.experiments.runs.preparing import Preparing
+from faithscope.experiments.runs.store import Store, storable
+from faithscope.interp.errors import UserError
+from faithscope.interp.memory import within_memory
+from faithscope.probes.judge.form import Ask, Reply, Writing
 
 
 class C2Work(Worker):

@@ -11,30 +11,30 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.c2faith.build import before_replies, by_replies
-from experiments.c2faith.chains import Selection
-from experiments.c2faith.config import C2FaithConfig
-from experiments.c2faith.prm800k import Source
-from experiments.c2faith.prompts import PlainPrompt, acausal_prompt
-from experiments.c2faith.rewrites import Refused, Request, rewrite_of, rewrite_requests
-from experiments.c2faith.saved import Benchmark
-from experiments.config.api import API
-from experiments.config.judge import JudgeConfig
-from experiments.fingerprint import fingerprint
-from experiments.runs.folder import SCHEMA
-from experiments.runs.index import Index
-from experiments.runs.planfile import StoredPlan, is_finished
-from experiments.runs.planned import Planned, stored
-from experiments.runs.preparing import given_up_on
-from experiments.runs.units import UnitIds
-from experiments.spending import spending_lines
-from probes.judge.form import Reply, Writing
+from faithscope.experiments.c2faith.build import before_replies, by_replies
+from faithscope.experiments.c2faith.chains import Selection
+from faithscope.experiments.c2faith.config import C2FaithConfig
+from faithscope.experiments.c2faith.prm800k import Source
+from faithscope.experiments.c2faith.prompts import PlainPrompt, acausal_prompt
+from faithscope.experiments.c2faith.rewrites import Refused, Request, rewrite_of, rewrite_requests
+from faithscope.experiments.c2faith.saved import Benchmark
+from faithscope.experiments.config.api import API
+from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.fingerprint import fingerprint
+from faithscope.experiments.runs.folder import SCHEMA
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import StoredPlan, is_finished
+from faithscope.experiments.runs.planned import Planned, stored
+from faithscope.experiments.runs.preparing import given_up_on
+from faithscope.experiments.runs.units import UnitIds
+from faithscope.experiments.spending import spending_lines
+from faithscope.probes.judge.form import Reply, Writing
 
 if TYPE_CHECKING:
-    from experiments.c2faith.plan import C2Plan
-    from experiments.c2faith.work import WritingWork
-    from experiments.runs.planfile import Shard
-    from experiments.runs.store import Store
+    from faithscope.experiments.c2faith.plan import C2Plan
+    from faithscope.experiments.c2faith.work import WritingWork
+    from faithscope.experiments.runs.planfile import Shard
+    from faithscope.experiments.runs.store import Store
 
 STAGE, TASK = "acausal", "c2_acausal"
 
@@ -85,7 +85,7 @@ class WritingPlan:
 
     def summary(self) -> str:
         """What a run would do first, and about what then, for `--dry-run`."""
-        from experiments.c2faith.plan import judging
+        from faithscope.experiments.c2faith.plan import judging
 
         index = Index.of(self.config.run_dir)
         left = [i for i in self.items if i.item not in self.given_up and not is_finished(index, i)]
@@ -104,13 +104,13 @@ class WritingPlan:
         return "\n".join(lines + judging(self.config, self.expected).told("judge, about"))
 
     def work(self, store: Store, shard: Shard) -> WritingWork:
-        from experiments.c2faith.work import WritingWork
+        from faithscope.experiments.c2faith.work import WritingWork
 
         return WritingWork(self, store, shard)
 
     def then(self) -> C2Plan | WritingPlan:
         """The judgements, of what was written."""
-        from experiments.c2faith.plan import plan
+        from faithscope.experiments.c2faith.plan import plan
 
         return plan(self.config)
 
@@ -128,7 +128,7 @@ def writing_as(config: C2FaithConfig) -> JudgeConfig:
 
 def requests_of(config: C2FaithConfig, selection: Selection) -> tuple[PlainPrompt, list[Request]]:
     """The writer's prompt, and what it is asked of each chain."""
-    from experiments.c2faith.plan import settings_of
+    from faithscope.experiments.c2faith.plan import settings_of
 
     folder = None if config.prompts is None else Path(config.prompts).expanduser()
     prompt = acausal_prompt(folder)
@@ -154,7 +154,7 @@ def rewrites(
     config: C2FaithConfig, requests: Sequence[Request], draw: int = 1
 ) -> tuple[Rewrite, ...]:
     """The units of the writer, of one draw."""
-    from experiments.judges import decides
+    from faithscope.experiments.judges import decides
 
     writer = config.perturb.writer
     assert writer is not None
@@ -179,7 +179,7 @@ def written(
         kept: what the run folder has already. It is taken where the rewrites that it was made of
             are not at hand, as in a folder of merged parts.
     """
-    from experiments.c2faith.plan import settings_of
+    from faithscope.experiments.c2faith.plan import settings_of
 
     prompt, requests = requests_of(config, selection)
     draws = most_draws(config, kept)

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, field_validator
 
-from experiments.config.base import Section
-from experiments.registry import API
+from faithscope.experiments.config.base import Section
+from faithscope.experiments.registry import API
 
 HOW_FAST = ("max_connections", "max_retries", "timeout", "cache")
 """Keys of `ApiSection` that decide nothing of what is replied."""
@@ -38,7 +38,7 @@ def _names(value: Any) -> Iterator[str]:
 
 def _no_key_in(url: str) -> str:
     # with it comes torch, which most configs need not wait for
-    from probes.judge.providers import secret_in_address
+    from faithscope.probes.judge.providers import secret_in_address
 
     if secret := secret_in_address(url):
         raise ValueError(f"holds {secret}; keys come from the environment only")
@@ -115,7 +115,7 @@ class ApiSection(Section):
         if body is None:
             return None
         # with it comes torch, which most configs need not wait for
-        from probes.judge.providers import redact
+        from faithscope.probes.judge.providers import redact
 
         if redact(str(body)) != str(body):
             raise ValueError(

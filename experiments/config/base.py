@@ -17,7 +17,7 @@ from pydantic import (
     field_validator,
 )
 
-from interp.errors import UserError
+from faithscope.interp.errors import UserError
 
 T = TypeVar("T")
 

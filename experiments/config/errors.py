@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from experiments.config.yaml_source import Tree, plural_path
-from interp.errors import did_you_mean
+from faithscope.experiments.config.yaml_source import Tree, plural_path
+from faithscope.interp.errors import did_you_mean
 
 
 def shown(value: Any) -> str:

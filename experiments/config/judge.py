@@ -7,9 +7,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from experiments import registry
-from experiments.config.api import API, ApiSection, no_temperature_problem
-from experiments.config.base import OneOrMany
+from faithscope.experiments import registry
+from faithscope.experiments.config.api import API, ApiSection, no_temperature_problem
+from faithscope.experiments.config.base import OneOrMany
 
 Reading = Literal["generated", "scored"]
 ENOUGH_TO_THINK = 2000

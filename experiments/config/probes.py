@@ -16,9 +16,9 @@ from pydantic import (
     field_validator,
 )
 
-from experiments.config.base import OneOrMany, Section
-from probes.error_detection import PROMPT as ERROR_DETECTION_PROMPT
-from probes.sycophancy import PROMPT as SYCOPHANCY_PROMPT
+from faithscope.experiments.config.base import OneOrMany, Section
+from faithscope.probes.error_detection import PROMPT as ERROR_DETECTION_PROMPT
+from faithscope.probes.sycophancy import PROMPT as SYCOPHANCY_PROMPT
 
 Framing = Literal["prefix", "reprompt"]
 Reading = Literal["generated", "scored"]

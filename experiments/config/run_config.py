@@ -17,11 +17,17 @@ from pydantic import (
     model_validator,
 )
 
-from experiments import registry
-from experiments.config.api import API, HOW_FAST, SpendConfig, SubjectConfig, one_address_problem
-from experiments.config.base import FolderConfig, OneOrMany, Section
-from experiments.config.errors import shown
-from experiments.config.probes import (
+from faithscope.experiments import registry
+from faithscope.experiments.config.api import (
+    API,
+    HOW_FAST,
+    SpendConfig,
+    SubjectConfig,
+    one_address_problem,
+)
+from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.errors import shown
+from faithscope.experiments.config.probes import (
     AttentionConfig,
     CausalEffectsConfig,
     DirectConfig,
@@ -36,7 +42,7 @@ from experiments.config.probes import (
     TaxonomyConfig,
     TracingConfig,
 )
-from experiments.tasks import base_name, task_problem
+from faithscope.experiments.tasks import base_name, task_problem
 
 T = TypeVar("T")
 

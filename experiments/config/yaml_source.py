@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from interp.errors import UserError, did_you_mean
+from faithscope.interp.errors import UserError, did_you_mean
 
 Key = tuple[str | int, ...]
 

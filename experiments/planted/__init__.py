@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from experiments.planted.data import ANSWER_CUE, parse_answer
-from experiments.planted.questions import questions
-from experiments.planted.shipped import NAMES, path
+from faithscope.experiments.planted.data import ANSWER_CUE, parse_answer
+from faithscope.experiments.planted.questions import questions
+from faithscope.experiments.planted.shipped import NAMES, path
 
 if TYPE_CHECKING:
-    from experiments.planted.flips import flip_table
-    from experiments.planted.verification import verified_path, verify
+    from faithscope.experiments.planted.flips import flip_table
+    from faithscope.experiments.planted.verification import verified_path, verify
 
 __all__ = [
     "ANSWER_CUE",
@@ -27,11 +27,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """What loads models, and with them torch, is imported when it is first asked for."""
     if name == "flip_table":
-        from experiments.planted.flips import flip_table
+        from faithscope.experiments.planted.flips import flip_table
 
         return flip_table
     if name in ("verify", "verified_path"):
-        from experiments.planted import verification
+        from faithscope.experiments.planted import verification
 
         return getattr(verification, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

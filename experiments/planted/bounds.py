@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.planted.plants import PLANTS, Plant
+from faithscope.experiments.planted.plants import PLANTS, Plant
 
 _NEVER, _ALWAYS, _SOLVED = (0.0, 0.03), (0.95, 1.0), (0.97, 1.0)
 _SELDOM, _MOSTLY = (0.0, 0.1), (0.9, 1.0)

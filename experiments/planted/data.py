@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from experiments.planted.plants import PLANTS
+from faithscope.experiments.planted.plants import PLANTS
 
 OPERATORS = ("+", "-")
 DIGITS = tuple(str(d) for d in range(10))

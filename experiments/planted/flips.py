@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from experiments.planted.data import (
+from faithscope.experiments.planted.data import (
     ANSWER_CUE,
     Problem,
     answers,
@@ -27,7 +27,7 @@ from experiments.planted.data import (
     result_of,
     true_answer,
 )
-from experiments.planted.plants import PLANTS
+from faithscope.experiments.planted.plants import PLANTS
 
 FlipTable = dict[str, Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from experiments.planted.data import DIGITS, VARIANTS, Problem, draw_problem, true_answer
-from experiments.planted.plants import PLANTS
-from interp.errors import UserError, did_you_mean
-from interventions.trace import Question
+from faithscope.experiments.planted.data import DIGITS, VARIANTS, Problem, draw_problem, true_answer
+from faithscope.experiments.planted.plants import PLANTS
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interventions.trace import Question
 
 
 def questions(name: str, n: int, seed: int) -> list[Question]:

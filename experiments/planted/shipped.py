@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from experiments.planted.data import VARIANTS
-from interp.errors import UserError, did_you_mean
+from faithscope.experiments.planted.data import VARIANTS
+from faithscope.interp.errors import UserError, did_you_mean
 
 NAMES = VARIANTS
 WEIGHTS = Path(__file__).parent / "weights"
@@ -31,6 +31,6 @@ def read_card(folder: Path) -> dict[str, Any]:
     if not file.is_file():
         raise UserError(
             f"planted model folder {folder} has no card.json; train it again with "
-            "`python -m experiments.planted.train`"
+            "`python -m faithscope.experiments.planted.train`"
         )
     return json.loads(file.read_text(encoding="utf-8"))

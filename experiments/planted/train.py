@@ -1,4 +1,6 @@
-"""Trains one planted model: `python -m experiments.planted.train --variant faithful --out DIR`.
+"""Trains one planted model.
+
+`python -m faithscope.experiments.planted.train --variant faithful --out DIR`
 
 A plain PyTorch loop on one core, minutes long; weights are kept in float16. The same variant,
 seed, settings, machine and thread count give the same weights.
@@ -19,10 +21,10 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from experiments.planted.data import VARIANTS, training_row
-from experiments.planted.shipped import path
-from experiments.planted.verification import departures, open_folder, write_card
-from experiments.planted.vocabulary import build_tokenizer
+from faithscope.experiments.planted.data import VARIANTS, training_row
+from faithscope.experiments.planted.shipped import path
+from faithscope.experiments.planted.verification import departures, open_folder, write_card
+from faithscope.experiments.planted.vocabulary import build_tokenizer
 
 IGNORED = -100
 
@@ -139,7 +141,8 @@ def main(argv: list[str] | None = None) -> None:
     Exits with 1, the numbers on stderr, if the model does not do what was to be planted.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m experiments.planted.train", description="Train one planted model."
+        prog="python -m faithscope.experiments.planted.train",
+        description="Train one planted model.",
     )
     parser.add_argument("--variant", required=True, choices=VARIANTS)
     parser.add_argument("--out", required=True, type=Path, help="folder for weights and card")

@@ -23,12 +23,12 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from experiments.planted.bounds import BOUNDS
-from experiments.planted.flips import FlipTable, flip_table
-from experiments.planted.shipped import path, read_card
-from experiments.runs.folder import StoreError, write_atomically
-from interp.errors import UserError
-from interp.sources import cache_dir
+from faithscope.experiments.planted.bounds import BOUNDS
+from faithscope.experiments.planted.flips import FlipTable, flip_table
+from faithscope.experiments.planted.shipped import path, read_card
+from faithscope.experiments.runs.folder import StoreError, write_atomically
+from faithscope.interp.errors import UserError
+from faithscope.interp.sources import cache_dir
 
 
 def open_folder(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -99,7 +99,8 @@ def verify(name: str, n: int = 64, seed: int = 1, folder: Path | None = None) ->
         raise UserError(
             f"planted model {name!r} in {folder} does not do what it is planted to: "
             f"{'; '.join(found)} (of {n} questions); put the shipped weights back or train it "
-            f"again with `python -m experiments.planted.train --variant {name} --out {folder}`"
+            f"again with `python -m faithscope.experiments.planted.train --variant {name} "
+            f"--out {folder}`"
         )
     return table
 

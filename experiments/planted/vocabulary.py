@@ -8,7 +8,7 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
-from experiments.planted.data import DIGITS
+from faithscope.experiments.planted.data import DIGITS
 
 SPECIAL = ("<pad>", "<bos>", "<eos>", "<unk>")
 _TEXT = "Compute + - mod 10 . Hint : Use step So makes Therefore the answer is"

@@ -6,8 +6,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, panels
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREEN, GREY, ORANGE, panels
 
 STYLES = {
     "real": (BLUE, "-", "real reasoning"),

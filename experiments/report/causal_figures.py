@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import (
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import (
     BLUE,
     GREEN,
     GREY,
@@ -23,8 +23,8 @@ from experiments.report.plots import (
     panels,
     share_ticks,
 )
-from experiments.tables.head_to_head import ORDER
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.head_to_head import ORDER
+from faithscope.experiments.tables.tidy import rows, where
 
 LINES = {
     "removed_tv": (BLUE, "o", "removed: total variation"),

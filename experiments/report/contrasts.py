@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.picture import Picture
-from experiments.report.plots import (
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import (
     BETWEEN_STYLES,
     GREY,
     INK_ON_DARK,
@@ -18,9 +18,9 @@ from experiments.report.plots import (
     share_ticks,
     short,
 )
-from experiments.tables.textual import visible
-from experiments.tables.tidy import rows, where
-from experiments.tables.verdict import model_order, primary
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.verdict import model_order, primary
 
 SIDES = {
     "generated~scored in prefix": ("prefix", "generated", "prefix", "scored"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from experiments.report.plots import GREY
+from faithscope.experiments.report.plots import GREY
 
 
 def dots(

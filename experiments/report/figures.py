@@ -11,19 +11,22 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.report.attention_figure import attention_picture
-from experiments.report.causal_figures import causal_effects_picture, head_to_head_picture
-from experiments.report.contrasts import by_task_picture, contrast_picture
-from experiments.report.information_figure import information_picture
-from experiments.report.knockout_figure import knockout_picture
-from experiments.report.label_mass_figure import label_mass_picture
-from experiments.report.layer_figures import flow_picture, rigidity_picture
-from experiments.report.linear_probe_figure import linear_probe_picture
-from experiments.report.measure_figures import correlations_picture, planted_picture
-from experiments.report.models_figure import models_picture
-from experiments.report.patching_figure import patching_picture
-from experiments.report.picture import STYLE, Picture, legend_above, save
-from experiments.report.plots import (
+from faithscope.experiments.report.attention_figure import attention_picture
+from faithscope.experiments.report.causal_figures import (
+    causal_effects_picture,
+    head_to_head_picture,
+)
+from faithscope.experiments.report.contrasts import by_task_picture, contrast_picture
+from faithscope.experiments.report.information_figure import information_picture
+from faithscope.experiments.report.knockout_figure import knockout_picture
+from faithscope.experiments.report.label_mass_figure import label_mass_picture
+from faithscope.experiments.report.layer_figures import flow_picture, rigidity_picture
+from faithscope.experiments.report.linear_probe_figure import linear_probe_picture
+from faithscope.experiments.report.measure_figures import correlations_picture, planted_picture
+from faithscope.experiments.report.models_figure import models_picture
+from faithscope.experiments.report.patching_figure import patching_picture
+from faithscope.experiments.report.picture import STYLE, Picture, legend_above, save
+from faithscope.experiments.report.plots import (
     MEASURES,
     STYLES,
     agreements,
@@ -34,14 +37,14 @@ from experiments.report.plots import (
     pairs_of,
     panels,
 )
-from experiments.report.tracing_figure import tracing_picture
-from experiments.runs.folder import make_folder
-from experiments.tables.by_unit import told_apart
-from experiments.tables.outcomes import EDITS
-from experiments.tables.results import Results
-from experiments.tables.stats import wilson
-from experiments.tables.tidy import rows, where
-from experiments.tables.verdict import primary
+from faithscope.experiments.report.tracing_figure import tracing_picture
+from faithscope.experiments.runs.folder import make_folder
+from faithscope.experiments.tables.by_unit import told_apart
+from faithscope.experiments.tables.outcomes import EDITS
+from faithscope.experiments.tables.results import Results
+from faithscope.experiments.tables.stats import wilson
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.verdict import primary
 
 OF_PROBES = {
     "attention_by_layer": attention_picture,

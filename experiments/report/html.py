@@ -20,10 +20,10 @@ import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from experiments.report.picture import Picture, svg
-from experiments.tables.textual import number, readable, visible
-from experiments.tables.tidy import rows
-from experiments.tables.verdict import model_order, percent
+from faithscope.experiments.report.picture import Picture, svg
+from faithscope.experiments.tables.textual import number, readable, visible
+from faithscope.experiments.tables.tidy import rows
+from faithscope.experiments.tables.verdict import model_order, percent
 
 LONGEST = 24_000
 """Characters of one text of a model on a page; the records hold all of it."""
@@ -114,7 +114,7 @@ def _cell(text: str, value: Any) -> Cell:
 
 
 def asset(name: str) -> str:
-    folder = resources.files("experiments.report").joinpath("assets")
+    folder = resources.files("faithscope.experiments.report").joinpath("assets")
     return folder.joinpath(name).read_text("utf-8")
 
 

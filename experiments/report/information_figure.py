@@ -6,10 +6,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, pairs_of, short
-from experiments.tables.textual import visible
-from experiments.tables.tidy import where
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, pairs_of, short
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import where
 
 _LINES = [(c, m) for m in ("o", "s", "^", "D", "v") for c in (BLUE, ORANGE, GREEN, PURPLE)]
 

@@ -12,14 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from experiments.report.picture import STYLE, legend_above
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks
-from experiments.tables.textual import visible
+from faithscope.experiments.report.picture import STYLE, legend_above
+from faithscope.experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks
+from faithscope.experiments.tables.textual import visible
 
 if TYPE_CHECKING:
     from IPython.display import HTML
 
-    from interventions.trace import Step, Trace
+    from faithscope.interventions.trace import Step, Trace
 
 _WIDTH = 9.0
 _LETTERS = 118

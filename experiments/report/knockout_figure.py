@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREY, ORANGE, panels, share_ticks
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREY, ORANGE, panels, share_ticks
+from faithscope.experiments.tables.tidy import rows, where
 
 STYLES = {
     "later": (BLUE, "o", "no later token sees the step"),

@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREY, ORANGE, share_ticks, short
-from experiments.tables.tidy import distinct, where
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREY, ORANGE, share_ticks, short
+from faithscope.experiments.tables.tidy import distinct, where
 
 
 def mass_strips(ax: Axes, table: pd.DataFrame) -> Axes:

@@ -6,11 +6,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks, short
-from experiments.tables.textual import visible
-from experiments.tables.tidy import distinct, rows, where
-from experiments.tables.verdict import model_order
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    share_ticks,
+    short,
+)
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import distinct, rows, where
+from faithscope.experiments.tables.verdict import model_order
 
 _LINES = [(c, m) for m in ("o", "s", "^", "D", "v") for c in (BLUE, ORANGE, GREEN, PURPLE)]
 _WIDE = (9, 4)

@@ -9,10 +9,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.picture import Picture
-from experiments.report.plots import INK_ON_DARK, INK_ON_PALE, name_panel, pairs_of, short
-from experiments.tables.textual import visible
-from experiments.tables.tidy import distinct, rows, where
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import (
+    INK_ON_DARK,
+    INK_ON_PALE,
+    name_panel,
+    pairs_of,
+    short,
+)
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import distinct, rows, where
 
 _TARGETS = {"answer": "its own answer", "gold": "the right answer"}
 _LIGHT = 0.55

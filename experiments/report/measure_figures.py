@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, name_panel, short
-from experiments.tables.measures import MEASURES
-from experiments.tables.tidy import rows, where
-from experiments.tables.verdict import model_order
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREEN, GREY, ORANGE, name_panel, short
+from faithscope.experiments.tables.measures import MEASURES
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.verdict import model_order
 
 _PANELS = 4
 """Models that are drawn, those with most pairs of measures that vary; the table has all."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.tables.by_unit import UNITS
-from experiments.tables.model_correlations import FIGURE_3, LEAST
-from experiments.tables.tidy import rows, where
-from experiments.tables.verdict import VARIANT_ORDER
+from faithscope.experiments.tables.by_unit import UNITS
+from faithscope.experiments.tables.model_correlations import FIGURE_3, LEAST
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.verdict import VARIANT_ORDER
 
 NAMES = {
     "slrc": "SLRC",

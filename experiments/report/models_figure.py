@@ -12,15 +12,15 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from experiments.report.model_reading import NAMES, lead_way, signed
-from experiments.report.names import distinct_names, name_points
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREY, ORANGE
-from experiments.tables.by_unit import UNIT_WORDS
-from experiments.tables.model_correlations import FIGURE_3
-from experiments.tables.models import SCORES
-from experiments.tables.tidy import rows, where, with_interval
-from experiments.tables.verdict import model_order
+from faithscope.experiments.report.model_reading import NAMES, lead_way, signed
+from faithscope.experiments.report.names import distinct_names, name_points
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.tables.by_unit import UNIT_WORDS
+from faithscope.experiments.tables.model_correlations import FIGURE_3
+from faithscope.experiments.tables.models import SCORES
+from faithscope.experiments.tables.tidy import rows, where, with_interval
+from faithscope.experiments.tables.verdict import model_order
 
 PANELS = (*FIGURE_3, ("ris", "youden"))
 """The paper's three, and error detection less false alarms, which the paper did not ask for."""

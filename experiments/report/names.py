@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.plots import GREY, short
+from faithscope.experiments.report.plots import GREY, short
 
 Boxes = Float[np.ndarray, "boxes 4"]
 """Left, bottom, right, top of each."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.measures import PROBES
-from experiments.report.figures import write_figures
-from experiments.report.page import write_report
-from experiments.runs.arrays import pack
-from experiments.tables.results import results
-from experiments.tables.write import write_tables
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.report.figures import write_figures
+from faithscope.experiments.report.page import write_report
+from faithscope.experiments.runs.arrays import pack
+from faithscope.experiments.tables.results import results
+from faithscope.experiments.tables.write import write_tables
 
 
 def write_all(run_dir: Path) -> Path:

@@ -8,10 +8,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.report.figures import pictures
-from experiments.report.html import HtmlTable, drawing, flat, html_table, read_json, render_page
-from experiments.report.model_reading import model_readings
-from experiments.report.traceview import (
+from faithscope.experiments.report.figures import pictures
+from faithscope.experiments.report.html import (
+    HtmlTable,
+    drawing,
+    flat,
+    html_table,
+    read_json,
+    render_page,
+)
+from faithscope.experiments.report.model_reading import model_readings
+from faithscope.experiments.report.traceview import (
     EDIT_SHORT,
     EDIT_WORDS,
     MARKS,
@@ -20,14 +27,14 @@ from experiments.report.traceview import (
     trace_view,
     typical,
 )
-from experiments.runs.ledger import calls_of, in_words
-from experiments.runs.store import write_atomically
-from experiments.tables.by_unit import UNIT_WORDS, told_apart, units_apart
-from experiments.tables.outcomes import place_of
-from experiments.tables.results import Results
-from experiments.tables.textual import visible
-from experiments.tables.tidy import rows, where
-from experiments.tables.verdict import (
+from faithscope.experiments.runs.ledger import calls_of, in_words
+from faithscope.experiments.runs.store import write_atomically
+from faithscope.experiments.tables.by_unit import UNIT_WORDS, told_apart, units_apart
+from faithscope.experiments.tables.outcomes import place_of
+from faithscope.experiments.tables.results import Results
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.verdict import (
     IGNORED,
     MATTERS,
     WORDS,

@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.picture import legend_above
-from experiments.report.plots import BLUE, GREY
+from faithscope.experiments.report.picture import legend_above
+from faithscope.experiments.report.plots import BLUE, GREY
 
 PALE = "#BBBBBB"
 """What is shown for comparison, behind the one that a panel is of."""

@@ -7,11 +7,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.picture import Picture
-from experiments.report.plots import pairs_of, short
-from experiments.report.short_names import middle_cut
-from experiments.tables.textual import visible
-from experiments.tables.tidy import where
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import pairs_of, short
+from faithscope.experiments.report.short_names import middle_cut
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import where
 
 _TITLES = {
     ("step", "residual"): "step's tokens, residual stream",

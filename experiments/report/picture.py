@@ -15,9 +15,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.plots import BLUE, PURPLE
-from experiments.runs.folder import write_atomically
-from experiments.tables.textual import to_csv
+from faithscope.experiments.report.plots import BLUE, PURPLE
+from faithscope.experiments.runs.folder import write_atomically
+from faithscope.experiments.tables.textual import to_csv
 
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",

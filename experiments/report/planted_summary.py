@@ -1,5 +1,6 @@
-"""The planted table in short, as the README has it: `python -m experiments.report.planted_summary`.
+"""The planted table in short, as the README has it.
 
+`python -m faithscope.experiments.report.planted_summary`
 Give it a `planted.csv`; without one it reads `docs/planted.csv`, which is of a run of
 `configs/planted.yaml` as shipped.
 """
@@ -12,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.tables.by_unit import UNIT_WORDS
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.by_unit import UNIT_WORDS
+from faithscope.experiments.tables.tidy import rows, where
 
 SHIPPED = Path("docs") / "planted.csv"
 SHOWN = {

@@ -15,11 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from experiments.report.short_names import middle_cut, short
-from experiments.tables.outcomes import FRAMINGS
-from experiments.tables.textual import visible
-from experiments.tables.tidy import rows, where
-from experiments.tables.verdict import MATTERS, model_order
+from faithscope.experiments.report.short_names import middle_cut, short
+from faithscope.experiments.tables.outcomes import FRAMINGS
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.verdict import MATTERS, model_order
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
 GREY = "#777777"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.tables.textual import visible
+from faithscope.experiments.tables.textual import visible
 
 LONGEST = 34
 

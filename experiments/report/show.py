@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from experiments.report.traceview import (
+from faithscope.experiments.report.traceview import (
     EDIT_WORDS,
     MARKS,
     MEANINGS,
@@ -25,13 +25,13 @@ from experiments.report.traceview import (
     TraceView,
     trace_view,
 )
-from experiments.runs.planfile import counted
-from experiments.runs.store import existing_run
-from experiments.tables.outcomes import Place
-from experiments.tables.results import item_records
-from experiments.tables.textual import visible
-from experiments.tables.verdict import model_order
-from interp.errors import UserError, did_you_mean
+from faithscope.experiments.runs.planfile import counted
+from faithscope.experiments.runs.store import existing_run
+from faithscope.experiments.tables.outcomes import Place
+from faithscope.experiments.tables.results import item_records
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.verdict import model_order
+from faithscope.interp.errors import UserError, did_you_mean
 
 # Blue and orange stay apart for colour-blind readers, on dark grounds and on light ones.
 COLOURS = {"all": "bold dark_orange3", "some": "dark_orange3", "none": "blue", "unknown": "dim"}

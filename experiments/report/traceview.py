@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from experiments.tables.outcomes import (
+from faithscope.experiments.tables.outcomes import (
     Place,
     Record,
     answers,
@@ -14,9 +14,9 @@ from experiments.tables.outcomes import (
     measured,
     place_of,
 )
-from experiments.tables.textual import visible
-from experiments.tables.tidy import mean, present
-from experiments.tables.verdict import model_order
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import mean, present
+from faithscope.experiments.tables.verdict import model_order
 
 MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
 """A text mark for each level of `StepView.level`, so that colour is never needed."""

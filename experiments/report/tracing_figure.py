@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.report.picture import Picture
-from experiments.report.plots import BLUE, GREY, panels, share_ticks
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import BLUE, GREY, panels, share_ticks
 
 
 def traced(ax: Axes, table: pd.DataFrame) -> Axes:

@@ -9,15 +9,15 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval import frame_rows
-from experiments.rfeval.annotations import item_name
-from experiments.rfeval.asks import CONDITIONS
-from experiments.rfeval.metrics.evaluator import ANNOTATIONS
-from experiments.rfeval.results import RfResults, problem_of
-from experiments.rfeval.review import drawn, shared_out
-from experiments.rfeval.stances import stance_set
-from experiments.runs.folder import unwritable
-from interp.errors import UserError
+from faithscope.experiments.rfeval import frame_rows
+from faithscope.experiments.rfeval.annotations import item_name
+from faithscope.experiments.rfeval.asks import CONDITIONS
+from faithscope.experiments.rfeval.metrics.evaluator import ANNOTATIONS
+from faithscope.experiments.rfeval.results import RfResults, problem_of
+from faithscope.experiments.rfeval.review import drawn, shared_out
+from faithscope.experiments.rfeval.stances import stance_set
+from faithscope.experiments.runs.folder import unwritable
+from faithscope.interp.errors import UserError
 
 SHOWN = ("task", "question", "answer", "r_prime", "before", "part", "choices")
 """What a person needs to decide: the problem as it was asked, its right answer, r′ where the

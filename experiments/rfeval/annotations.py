@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.rfeval.items import Item
-from experiments.rfeval.metrics.evaluator import ANNOTATIONS
-from experiments.rfeval.metrics.frames import FLAWS, STANCES
-from experiments.rfeval.stances import Naming, stance_set
-from experiments.tasks.files import read_rows
-from experiments.tasks.rows import has, text_of
-from interp.errors import UserError, did_you_mean
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.metrics.evaluator import ANNOTATIONS
+from faithscope.experiments.rfeval.metrics.frames import FLAWS, STANCES
+from faithscope.experiments.rfeval.stances import Naming, stance_set
+from faithscope.experiments.tasks.files import read_rows
+from faithscope.experiments.tasks.rows import has, text_of
+from faithscope.interp.errors import UserError, did_you_mean
 
 DECISIONS = {"stance": STANCES, "flaw": FLAWS}
 """What is labelled -> the components that have it: parts of an output, or links between two."""

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from experiments.rfeval.items import Item
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.prompts import RfForm, without_explanation
-from experiments.rfeval.stances import Naming, stance_set
-from probes.judge.form import Ask
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.prompts import RfForm, without_explanation
+from faithscope.experiments.rfeval.stances import Naming, stance_set
+from faithscope.probes.judge.form import Ask
 
 Condition = Literal["baseline", "intervened"]
 """The model's own output, and the one that r′ was put before."""

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from experiments.rfeval.inside_config import InsideConfig, Place
-from experiments.rfeval.items import Item
-from experiments.rfeval.layout import Layout, text_span
-from experiments.rfeval.signs import COMPARED, DIGITS
-from experiments.rfeval.tracing import Labels
-from probes.record import NO_STREAM
-from probes.rigidity import stable_from, why_no_options
+from faithscope.experiments.rfeval.inside_config import InsideConfig, Place
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.layout import Layout, text_span
+from faithscope.experiments.rfeval.signs import COMPARED, DIGITS
+from faithscope.experiments.rfeval.tracing import Labels
+from faithscope.probes.record import NO_STREAM
+from faithscope.probes.rigidity import stable_from, why_no_options
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 REGIONS = ("first_token", "template", "question", "r_prime", "r", "e", "asking")
 """They tile what stands before the answer. `question` is question, context and options in the
@@ -55,8 +55,8 @@ def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: Insid
         UserError: the text does not fit the model's positions.
         FloatingPointError: attention rows or logits are not finite, naming the item.
     """
-    from interp.execute import check_finite
-    from interp.forest import Branch
+    from faithscope.interp.execute import check_finite
+    from faithscope.interp.forest import Branch
 
     wanted = {
         "asked": (*layout.prefix(layout.last), *labels.cue, *labels.shared),

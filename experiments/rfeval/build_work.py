@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.config.judge import JudgeConfig, Reading
-from experiments.judges import replied
-from experiments.rfeval.building import WRITING, BuildPlan, Phase, Request
-from experiments.rfeval.config import RFEvalConfig
-from experiments.rfeval.records import Record, about
-from experiments.rfeval.sandbox import unavailable
-from experiments.runs.asking import Records
-from experiments.runs.planfile import Shard
-from experiments.runs.preparing import Preparing
-from experiments.runs.store import Store, storable
-from interp.errors import UserError
-from probes.judge.form import Ask, Reply, Writing
+from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.judges import replied
+from faithscope.experiments.rfeval.building import WRITING, BuildPlan, Phase, Request
+from faithscope.experiments.rfeval.config import RFEvalConfig
+from faithscope.experiments.rfeval.records import Record, about
+from faithscope.experiments.rfeval.sandbox import unavailable
+from faithscope.experiments.runs.asking import Records
+from faithscope.experiments.runs.planfile import Shard
+from faithscope.experiments.runs.preparing import Preparing
+from faithscope.experiments.runs.store import Store, storable
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Ask, Reply, Writing
 
 
 class BuildWork(Preparing):

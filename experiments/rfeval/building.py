@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from experiments.config import ConfigError
-from experiments.config.api import API
-from experiments.config.judge import JudgeConfig
-from experiments.fingerprint import fingerprint
-from experiments.judges import decides
-from experiments.rfeval.built import Built, LeftOut, Reason, differing, load
-from experiments.rfeval.config import RFEvalConfig
-from experiments.rfeval.construction import (
+from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.api import API
+from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.fingerprint import fingerprint
+from faithscope.experiments.judges import decides
+from faithscope.experiments.rfeval.built import Built, LeftOut, Reason, differing, load
+from faithscope.experiments.rfeval.config import RFEvalConfig
+from faithscope.experiments.rfeval.construction import (
     CRITERIA,
     accepted,
     filtering,
@@ -32,25 +32,25 @@ from experiments.rfeval.construction import (
     validation_ask,
     with_counterfactual,
 )
-from experiments.rfeval.data import Source, read_rfeval
-from experiments.rfeval.examples import Examples
-from experiments.rfeval.items import Item
-from experiments.rfeval.prompts import RfForm, as_files, judge_forms, questions
-from experiments.runs.folder import SCHEMA, has_records
-from experiments.runs.index import Index
-from experiments.runs.planfile import StoredPlan, is_finished
-from experiments.runs.planned import Planned, stored
-from experiments.runs.preparing import given_up_on
-from experiments.runs.units import UnitIds
-from experiments.spending import spending_lines
-from interp.errors import UserError
-from probes.judge.form import Ask, Reply, Writing
+from faithscope.experiments.rfeval.data import Source, read_rfeval
+from faithscope.experiments.rfeval.examples import Examples
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.prompts import RfForm, as_files, judge_forms, questions
+from faithscope.experiments.runs.folder import SCHEMA, has_records
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import StoredPlan, is_finished
+from faithscope.experiments.runs.planned import Planned, stored
+from faithscope.experiments.runs.preparing import given_up_on
+from faithscope.experiments.runs.units import UnitIds
+from faithscope.experiments.spending import spending_lines
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Ask, Reply, Writing
 
 if TYPE_CHECKING:
-    from experiments.rfeval.build_work import BuildWork
-    from experiments.rfeval.plan import RfPlan
-    from experiments.runs.planfile import Shard
-    from experiments.runs.store import Store
+    from faithscope.experiments.rfeval.build_work import BuildWork
+    from faithscope.experiments.rfeval.plan import RfPlan
+    from faithscope.experiments.runs.planfile import Shard
+    from faithscope.experiments.runs.store import Store
 
 WRITING, VALIDATION = "rf_writing", "rf_validation"
 Phase = Literal["rf_writing", "rf_validation"]
@@ -123,13 +123,13 @@ class BuildPlan:
         return "\n".join(lines + spending_lines(asks, self.how, self.config.spend))
 
     def work(self, store: Store, shard: Shard) -> BuildWork:
-        from experiments.rfeval.build_work import BuildWork
+        from faithscope.experiments.rfeval.build_work import BuildWork
 
         return BuildWork(self, store, shard)
 
     def then(self) -> RfPlan | BuildPlan:
         """The validation of what was written, and then the models."""
-        from experiments.rfeval.plan import plan
+        from faithscope.experiments.rfeval.plan import plan
 
         return plan(self.config)
 

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from experiments.rfeval.construction import FILTERING, row_of
-from experiments.rfeval.data import Source, read_rfeval
-from experiments.rfeval.items import Item, benchmark_sha256
-from experiments.tables.textual import to_csv
-from interp.errors import UserError
+from faithscope.experiments.rfeval.construction import FILTERING, row_of
+from faithscope.experiments.rfeval.data import Source, read_rfeval
+from faithscope.experiments.rfeval.items import Item, benchmark_sha256
+from faithscope.experiments.tables.textual import to_csv
+from faithscope.interp.errors import UserError
 
 ITEMS, LEFT_OUT, FILTERED = "items.jsonl", "left_out.jsonl", "rf_filtering.csv"
 MANIFEST = "counterfactual.json"

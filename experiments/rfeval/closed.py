@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
-from experiments.rfeval.asks import Condition, question_of
-from experiments.rfeval.injection import MULTI_TURN, multi_turn
-from experiments.rfeval.parsing import Outcome, Output, components, parse_output
-from experiments.rfeval.plan import OUTPUTS, Pair
-from experiments.rfeval.records import NO_ROOM, Record, about, parts_of
-from experiments.runs.store import storable
-from probes.judge.form import Reply, Writer, Writing, no_reply
+from faithscope.experiments.rfeval.asks import Condition, question_of
+from faithscope.experiments.rfeval.injection import MULTI_TURN, multi_turn
+from faithscope.experiments.rfeval.parsing import Outcome, Output, components, parse_output
+from faithscope.experiments.rfeval.plan import OUTPUTS, Pair
+from faithscope.experiments.rfeval.records import NO_ROOM, Record, about, parts_of
+from faithscope.experiments.runs.store import storable
+from faithscope.probes.judge.form import Reply, Writer, Writing, no_reply
 
 if TYPE_CHECKING:
-    from experiments.rfeval.generating import Keep
-    from experiments.rfeval.subjects import Subject
+    from faithscope.experiments.rfeval.generating import Keep
+    from faithscope.experiments.rfeval.subjects import Subject
 
 AT_ONCE = 512
 """Outputs whose conversations are in memory together."""

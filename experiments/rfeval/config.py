@@ -6,23 +6,27 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from experiments.config.api import (
+from faithscope.experiments.config.api import (
     API,
     HOW_FAST,
     SpendConfig,
     no_temperature_problem,
     one_address_problem,
 )
-from experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
-from experiments.config.judge import JudgeConfig, JudgeName, Reading
-from experiments.config.run_config import SubjectName
-from experiments.rfeval.counterfactual_config import CounterfactualConfig
-from experiments.rfeval.injection import MULTI_TURN, Framing
-from experiments.rfeval.inside_config import InsideConfig
-from experiments.rfeval.items import Task
-from experiments.rfeval.stances import Naming
-from experiments.rfeval.subjects_config import ClosedConfig, GenerateConfig, SubjectsConfig
-from interp.errors import did_you_mean
+from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.judge import JudgeConfig, JudgeName, Reading
+from faithscope.experiments.config.run_config import SubjectName
+from faithscope.experiments.rfeval.counterfactual_config import CounterfactualConfig
+from faithscope.experiments.rfeval.injection import MULTI_TURN, Framing
+from faithscope.experiments.rfeval.inside_config import InsideConfig
+from faithscope.experiments.rfeval.items import Task
+from faithscope.experiments.rfeval.stances import Naming
+from faithscope.experiments.rfeval.subjects_config import (
+    ClosedConfig,
+    GenerateConfig,
+    SubjectsConfig,
+)
+from faithscope.interp.errors import did_you_mean
 
 
 class ItemsConfig(Section):

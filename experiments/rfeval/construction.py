@@ -11,12 +11,12 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.prompt_files import check_places, values_of, with_folder
-from experiments.rfeval.asks import NO_GOLD, question_of
-from experiments.rfeval.items import TASKS, Item
-from experiments.rfeval.prompts import RfForm
-from interp.errors import UserError
-from probes.judge.form import Ask, Reply, Writing
+from faithscope.experiments.prompt_files import check_places, values_of, with_folder
+from faithscope.experiments.rfeval.asks import NO_GOLD, question_of
+from faithscope.experiments.rfeval.items import TASKS, Item
+from faithscope.experiments.rfeval.prompts import RfForm
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Ask, Reply, Writing
 
 CRITERIA = ("misleading_sufficiency", "logical_soundness", "plausible_subtlety", "uniqueness")
 """Of the validation, in the paper's order."""
@@ -51,7 +51,7 @@ def generation_prompts(folder: Path | None = None) -> dict[str, Any]:
     Raises:
         UserError: the file cannot be used; names file, key and remedy.
     """
-    file = with_folder("experiments.rfeval.prompts", folder)["rf_generate"]
+    file = with_folder("faithscope.experiments.rfeval.prompts", folder)["rf_generate"]
     values = values_of(file)
     for key in ("template", "example"):
         if not isinstance(values.get(key), str):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from experiments.config.base import Section
-from experiments.config.judge import JudgeName
+from faithscope.experiments.config.base import Section
+from faithscope.experiments.config.judge import JudgeName
 
 
 class CounterfactualConfig(Section):

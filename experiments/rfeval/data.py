@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from experiments.rfeval.items import TASKS, Item, Task
-from experiments.rfeval.rows import item_of
-from experiments.tasks.files import read_rows
-from experiments.tasks.rows import Row
-from experiments.tasks.splits import SUFFIXES
-from interp.errors import UserError, did_you_mean
+from faithscope.experiments.rfeval.items import TASKS, Item, Task
+from faithscope.experiments.rfeval.rows import item_of
+from faithscope.experiments.tasks.files import read_rows
+from faithscope.experiments.tasks.rows import Row
+from faithscope.experiments.tasks.splits import SUFFIXES
+from faithscope.interp.errors import UserError, did_you_mean
 
 REPOSITORY = "snu-aidas/RFEval"
 SPLIT = "train"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from experiments.rfeval.asks import CONDITIONS, Condition
-from experiments.rfeval.closed import writing_of
-from experiments.rfeval.judging import asked_of
-from experiments.rfeval.judging_steps import step_asks
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.plan import OUTPUTS, Pair, RfPlan, judged_stage, steps_stage
-from experiments.rfeval.records import outputs_of
-from experiments.rfeval.stepwise import asks_of_parts, n_steps, parts_of
-from experiments.runs.index import Index
-from experiments.runs.planfile import missing
-from experiments.spending import spending_lines
-from probes.judge.form import Ask, Writing
+from faithscope.experiments.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.rfeval.closed import writing_of
+from faithscope.experiments.rfeval.judging import asked_of
+from faithscope.experiments.rfeval.judging_steps import step_asks
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.plan import OUTPUTS, Pair, RfPlan, judged_stage, steps_stage
+from faithscope.experiments.rfeval.records import outputs_of
+from faithscope.experiments.rfeval.stepwise import asks_of_parts, n_steps, parts_of
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import missing
+from faithscope.experiments.spending import spending_lines
+from faithscope.probes.judge.form import Ask, Writing
 
 _UNWRITTEN = Output("(not written yet)", "(not written yet)", "(not written yet)", "complete")
 

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.config import ConfigError
-from experiments.rfeval.config import RFEvalConfig
-from experiments.rfeval.data import read_rfeval
-from experiments.rfeval.items import Item
+from faithscope.experiments.config import ConfigError
+from faithscope.experiments.rfeval.config import RFEvalConfig
+from faithscope.experiments.rfeval.data import read_rfeval
+from faithscope.experiments.rfeval.items import Item
 
 
 class Examples:

@@ -9,21 +9,21 @@ from typing import Any, cast
 
 import pandas as pd
 
-from experiments.rfeval.annotations import item_name
-from experiments.rfeval.asks import Condition
-from experiments.rfeval.built import read_left_out
-from experiments.rfeval.injection import PREFIX
-from experiments.rfeval.metrics.evaluator import DECISION
-from experiments.rfeval.metrics.frames import FLAWS, SAID, STANCES
-from experiments.rfeval.metrics.lengths import LENGTHS
-from experiments.rfeval.pairs import answer_readings, pair_row
-from experiments.rfeval.plan import FOLDER, first_of_tasks, steps_stage
-from experiments.rfeval.records import NO_ROOM
-from experiments.rfeval.scored_stances import scored_readings
-from experiments.rfeval.step_results import COUNTED, reader_of
-from experiments.rfeval.stored import RfStored
-from experiments.rfeval.without_judge import row_without_judge
-from probes.judge.form import Reply
+from faithscope.experiments.rfeval.annotations import item_name
+from faithscope.experiments.rfeval.asks import Condition
+from faithscope.experiments.rfeval.built import read_left_out
+from faithscope.experiments.rfeval.injection import PREFIX
+from faithscope.experiments.rfeval.metrics.evaluator import DECISION
+from faithscope.experiments.rfeval.metrics.frames import FLAWS, SAID, STANCES
+from faithscope.experiments.rfeval.metrics.lengths import LENGTHS
+from faithscope.experiments.rfeval.pairs import answer_readings, pair_row
+from faithscope.experiments.rfeval.plan import FOLDER, first_of_tasks, steps_stage
+from faithscope.experiments.rfeval.records import NO_ROOM
+from faithscope.experiments.rfeval.scored_stances import scored_readings
+from faithscope.experiments.rfeval.step_results import COUNTED, reader_of
+from faithscope.experiments.rfeval.stored import RfStored
+from faithscope.experiments.rfeval.without_judge import row_without_judge
+from faithscope.probes.judge.form import Reply
 
 
 def pairs(run: RfStored) -> Iterator[dict[str, Any]]:

@@ -8,20 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.judges import as_sent
-from experiments.rfeval.plan import INSIDE, JUDGED, LOG_PROBS, OUTPUTS, TESTS
-from experiments.runs.folder import read_config
-from experiments.runs.planfile import counted
-from experiments.runs.store import read_records
+from faithscope.experiments.judges import as_sent
+from faithscope.experiments.rfeval.plan import INSIDE, JUDGED, LOG_PROBS, OUTPUTS, TESTS
+from faithscope.experiments.runs.folder import read_config
+from faithscope.experiments.runs.planfile import counted
+from faithscope.experiments.runs.store import read_records
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from experiments.rfeval.config import RFEvalConfig
-    from experiments.rfeval.items import Item
-    from experiments.rfeval.results import RfResults
-    from experiments.tables.outcomes import Place
+    from faithscope.experiments.rfeval.config import RFEvalConfig
+    from faithscope.experiments.rfeval.items import Item
+    from faithscope.experiments.rfeval.results import RfResults
+    from faithscope.experiments.tables.outcomes import Place
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class RfRun:
 
     Neither models nor data need be at hand. What models do with r′ in each task:
 
-        run = experiments.load_run("runs/rfeval")
+        run = faithscope.load_run("runs/rfeval")
         run.pairs.groupby(["model", "task"])["behaviour"].value_counts()
     """
 
@@ -38,7 +38,7 @@ class RfRun:
 
     @cached_property
     def config(self) -> RFEvalConfig:
-        from experiments.rfeval.config import RFEvalConfig
+        from faithscope.experiments.rfeval.config import RFEvalConfig
 
         return read_config(self.path, RFEvalConfig)
 
@@ -103,7 +103,7 @@ class RfRun:
         `arrays/rf_inside.safetensors` in the run folder, which is written with the tables, holds
         the same in one file.
         """
-        from experiments.runs.arrays import each
+        from faithscope.experiments.runs.arrays import each
 
         for (_, model, task, item), found in each(counted(self.path), stage):
             yield (model, task, item), found
@@ -115,6 +115,6 @@ class RfRun:
 
     @cached_property
     def _results(self) -> RfResults:
-        from experiments.rfeval.results import results
+        from faithscope.experiments.rfeval.results import results
 
         return results(self.path)

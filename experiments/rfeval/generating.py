@@ -6,22 +6,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import interp
-from experiments.rfeval.asks import Condition, question_of
-from experiments.rfeval.injection import MULTI_TURN, Forced, forced, output_of, quoted
-from experiments.rfeval.model_files import new_tokens
-from experiments.rfeval.plan import OUTPUTS, Pair
-from experiments.rfeval.records import about, no_room_record, output_record
-from experiments.rfeval.subjects import Subject
-from interp.backends import Backend, BackendError
-from interp.backends.here import Here
-from interp.errors import UserError
-from interp.generation import Generation
-from interp.model import Model
+from faithscope import interp
+from faithscope.experiments.rfeval.asks import Condition, question_of
+from faithscope.experiments.rfeval.injection import MULTI_TURN, Forced, forced, output_of, quoted
+from faithscope.experiments.rfeval.model_files import new_tokens
+from faithscope.experiments.rfeval.plan import OUTPUTS, Pair
+from faithscope.experiments.rfeval.records import about, no_room_record, output_record
+from faithscope.experiments.rfeval.subjects import Subject
+from faithscope.interp.backends import Backend, BackendError
+from faithscope.interp.backends.here import Here
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Generation
+from faithscope.interp.model import Model
 
 if TYPE_CHECKING:
-    from experiments.rfeval.subjects_config import GenerateConfig
-    from interp.language import Speaks
+    from faithscope.experiments.rfeval.subjects_config import GenerateConfig
+    from faithscope.interp.language import Speaks
 
 Keep = Callable[[Pair, str, list[dict[str, Any]], Exception | None], None]
 """Stores a unit: its pair, its stage, its records, or why there are none."""
@@ -70,7 +70,7 @@ def backend_of(
         )
     )
     if subject.backend == "vllm-server":
-        from interp.backends.server import connect
+        from faithscope.interp.backends.server import connect
 
         server = connect(
             subject.name,
@@ -81,7 +81,7 @@ def backend_of(
             timeout_s=how.timeout,
         )
         return server, language
-    from interp.backends.offline import load_offline
+    from faithscope.interp.backends.offline import load_offline
 
     return load_offline(subject.name, language.location, **subject.for_vllm), language
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from experiments.rfeval.parsing import Output, components, parse_output
-from interp.errors import UserError
-from interp.prompts import Prompt, split_response
+from faithscope.experiments.rfeval.parsing import Output, components, parse_output
+from faithscope.interp.errors import UserError
+from faithscope.interp.prompts import Prompt, split_response
 
 if TYPE_CHECKING:
-    from interp.language import Speaks
+    from faithscope.interp.language import Speaks
 
 CONTINUE = "Continue the reasoning."
 """What the user says after r′ where it can only be quoted as an earlier turn (appendix G.2)."""

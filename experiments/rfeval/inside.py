@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.rfeval.asks import CONDITIONS, Condition
-from experiments.rfeval.at_answer import at_answer
-from experiments.rfeval.injection import Forced
-from experiments.rfeval.inside_config import InsideConfig
-from experiments.rfeval.items import Item
-from experiments.rfeval.layout import Layout, layout
-from experiments.rfeval.signs import DIGITS, Traced, led_to, signals
-from experiments.rfeval.stances import Naming, gold_stance, stance_of_answer
-from experiments.rfeval.tracing import (
+from faithscope.experiments.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.rfeval.at_answer import at_answer
+from faithscope.experiments.rfeval.injection import Forced
+from faithscope.experiments.rfeval.inside_config import InsideConfig
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.layout import Layout, layout
+from faithscope.experiments.rfeval.signs import DIGITS, Traced, led_to, signals
+from faithscope.experiments.rfeval.stances import Naming, gold_stance, stance_of_answer
+from faithscope.experiments.rfeval.tracing import (
     Asked,
     Labels,
     free_labels,
@@ -29,10 +29,10 @@ from experiments.rfeval.tracing import (
     shares,
     traced_along,
 )
-from probes.record import ARRAYS
+from faithscope.probes.record import ARRAYS
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 STAGE = "rf_inside"
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StrictInt, StrictStr
 
-from experiments.config.base import AnyNumber, OneOrMany, Section
-from experiments.config.run_config import ModelName
+from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
+from faithscope.experiments.config.run_config import ModelName
 
 Reading = Literal["trace", "attention", "lens"]
 Place = Literal["asked", "written"]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from experiments.config.judge import Reading
-from experiments.rfeval.asks import CONDITIONS, Condition, output_ask
-from experiments.rfeval.measuring import Batches
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.plan import JUDGED, Pair, RfPlan, judged_stage
-from experiments.rfeval.records import about, judged_record, outputs_of, records_of
-from experiments.runs.asking import Records, Worker
-from experiments.runs.progress import Meter
-from experiments.runs.store import Store, storable
-from probes.judge.form import Ask, Reply, Writing
+from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.rfeval.asks import CONDITIONS, Condition, output_ask
+from faithscope.experiments.rfeval.measuring import Batches
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.plan import JUDGED, Pair, RfPlan, judged_stage
+from faithscope.experiments.rfeval.records import about, judged_record, outputs_of, records_of
+from faithscope.experiments.runs.asking import Records, Worker
+from faithscope.experiments.runs.progress import Meter
+from faithscope.experiments.runs.store import Store, storable
+from faithscope.probes.judge.form import Ask, Reply, Writing
 
 
 class RfJudging(Worker):

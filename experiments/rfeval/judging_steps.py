@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from experiments.config.judge import Reading
-from experiments.rfeval.measuring import Batches
-from experiments.rfeval.metrics.chains import contrast_of, exclusion_of
-from experiments.rfeval.pairs import pair_row
-from experiments.rfeval.plan import Pair, RfPlan, judged_stage, steps_stage
-from experiments.rfeval.records import about, outputs_of, records_of
-from experiments.rfeval.stepwise import (
+from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.rfeval.measuring import Batches
+from faithscope.experiments.rfeval.metrics.chains import contrast_of, exclusion_of
+from faithscope.experiments.rfeval.pairs import pair_row
+from faithscope.experiments.rfeval.plan import Pair, RfPlan, judged_stage, steps_stage
+from faithscope.experiments.rfeval.records import about, outputs_of, records_of
+from faithscope.experiments.rfeval.stepwise import (
     Kind,
     Part,
     asks_of_parts,
@@ -19,11 +19,11 @@ from experiments.rfeval.stepwise import (
     parts_of,
     step_record,
 )
-from experiments.runs.asking import Records, Worker
-from experiments.runs.index import Index
-from experiments.runs.progress import Meter
-from experiments.runs.store import Store, storable
-from probes.judge.form import Ask, Reply, Writing
+from faithscope.experiments.runs.asking import Records, Worker
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.progress import Meter
+from faithscope.experiments.runs.store import Store, storable
+from faithscope.probes.judge.form import Ask, Reply, Writing
 
 
 class StepJudging(Worker):

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.rfeval.injection import Forced, output_of
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.scored_stances import before_answer
-from interp.control import encode_marks
-from interp.prompts import split_response
+from faithscope.experiments.rfeval.injection import Forced, output_of
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.scored_stances import before_answer
+from faithscope.interp.control import encode_marks
+from faithscope.interp.prompts import split_response
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 Span = tuple[int, int]
 

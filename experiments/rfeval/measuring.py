@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-import interp
-from experiments.judges import checked_apis
-from experiments.rfeval.asks import CONDITIONS, Condition
-from experiments.rfeval.closed import write_closed
-from experiments.rfeval.generating import Generating, Start, backend_of, start_of
-from experiments.rfeval.injection import Forced
-from experiments.rfeval.inside import look_inside
-from experiments.rfeval.pairs import code_of
-from experiments.rfeval.plan import INSIDE, LOG_PROBS, OUTPUTS, TESTS, Pair, RfPlan
-from experiments.rfeval.records import (
+from faithscope import interp
+from faithscope.experiments.judges import checked_apis
+from faithscope.experiments.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.rfeval.closed import write_closed
+from faithscope.experiments.rfeval.generating import Generating, Start, backend_of, start_of
+from faithscope.experiments.rfeval.injection import Forced
+from faithscope.experiments.rfeval.inside import look_inside
+from faithscope.experiments.rfeval.pairs import code_of
+from faithscope.experiments.rfeval.plan import INSIDE, LOG_PROBS, OUTPUTS, TESTS, Pair, RfPlan
+from faithscope.experiments.rfeval.records import (
     NO_ROOM,
     NO_SANDBOX,
     about,
@@ -27,24 +27,24 @@ from experiments.rfeval.records import (
     tests_record,
     untested_record,
 )
-from experiments.rfeval.sandbox import Limits, run_tests, unavailable
-from experiments.rfeval.scored_stances import scored_stances
-from experiments.rfeval.subjects import Subject
-from experiments.runs.asking import Records
-from experiments.runs.in_turn import in_turn
-from experiments.runs.loading import load_for_run
-from experiments.runs.planfile import missing
-from experiments.runs.progress import Meter
-from experiments.runs.store import Store, storable
-from experiments.runs.units import why_failed
-from experiments.spending import budget_of
-from interp.errors import UserError
-from interp.memory import free, within_memory
+from faithscope.experiments.rfeval.sandbox import Limits, run_tests, unavailable
+from faithscope.experiments.rfeval.scored_stances import scored_stances
+from faithscope.experiments.rfeval.subjects import Subject
+from faithscope.experiments.runs.asking import Records
+from faithscope.experiments.runs.in_turn import in_turn
+from faithscope.experiments.runs.loading import load_for_run
+from faithscope.experiments.runs.planfile import missing
+from faithscope.experiments.runs.progress import Meter
+from faithscope.experiments.runs.store import Store, storable
+from faithscope.experiments.runs.units import why_failed
+from faithscope.experiments.spending import budget_of
+from faithscope.interp.errors import UserError
+from faithscope.interp.memory import free, within_memory
 
 if TYPE_CHECKING:
-    from interp.backends import Backend
-    from interp.language import Speaks
-    from probes.judge.api import ApiJudge
+    from faithscope.interp.backends import Backend
+    from faithscope.interp.language import Speaks
+    from faithscope.probes.judge.api import ApiJudge
 
 Batches = Mapping[str, list[list[Pair]]]
 """Model -> the pairs that are one worker's, by batches."""

@@ -21,16 +21,16 @@ from pydantic import (
     model_validator,
 )
 
-from experiments.config.api import API
-from experiments.config.base import ConfigError, Section
-from experiments.config.errors import explain
-from experiments.config.yaml_source import read_tree
-from interp.errors import UserError
-from interp.formats import BY_NAME, template_of
+from faithscope.experiments.config.api import API
+from faithscope.experiments.config.base import ConfigError, Section
+from faithscope.experiments.config.errors import explain
+from faithscope.experiments.config.yaml_source import read_tree
+from faithscope.interp.errors import UserError
+from faithscope.interp.formats import BY_NAME, template_of
 
 if TYPE_CHECKING:
-    from interp.language import Language
-    from interp.model import Model
+    from faithscope.interp.language import Language
+    from faithscope.interp.model import Model
 
 Spoken = TypeVar("Spoken", "Model", "Language")
 

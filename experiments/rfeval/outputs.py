@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.report.picture import save
-from experiments.rfeval.figures.pictures import pictures
-from experiments.rfeval.page import write_report
-from experiments.rfeval.paper import paper_tables
-from experiments.rfeval.plan import INSIDE
-from experiments.rfeval.results import results
-from experiments.runs.arrays import pack
-from experiments.runs.folder import make_folder
-from experiments.tables.write import write_each
+from faithscope.experiments.report.picture import save
+from faithscope.experiments.rfeval.figures.pictures import pictures
+from faithscope.experiments.rfeval.page import write_report
+from faithscope.experiments.rfeval.paper import paper_tables
+from faithscope.experiments.rfeval.plan import INSIDE
+from faithscope.experiments.rfeval.results import results
+from faithscope.experiments.runs.arrays import pack
+from faithscope.experiments.runs.folder import make_folder
+from faithscope.experiments.tables.write import write_each
 
 
 def write_all(run_dir: Path) -> Path:

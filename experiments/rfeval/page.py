@@ -9,19 +9,19 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from experiments.report.html import drawing, flat, html_table, read_json, render_page
-from experiments.report.picture import Picture
-from experiments.rfeval.figures.against import against_told
-from experiments.rfeval.figures.inside import signs_told
-from experiments.rfeval.figures.plots import lead_reader
-from experiments.rfeval.pairview import pair_view
-from experiments.rfeval.paper import paper_tables
-from experiments.rfeval.reading import headline, regimes_told, verdicts, waterfall_told
-from experiments.rfeval.regimes import NO_MODEL
-from experiments.runs.ledger import Line, in_words
-from experiments.runs.store import Unit, write_atomically
-from experiments.tables.textual import visible
-from experiments.tables.tidy import where
+from faithscope.experiments.report.html import drawing, flat, html_table, read_json, render_page
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.rfeval.figures.against import against_told
+from faithscope.experiments.rfeval.figures.inside import signs_told
+from faithscope.experiments.rfeval.figures.plots import lead_reader
+from faithscope.experiments.rfeval.pairview import pair_view
+from faithscope.experiments.rfeval.paper import paper_tables
+from faithscope.experiments.rfeval.reading import headline, regimes_told, verdicts, waterfall_told
+from faithscope.experiments.rfeval.regimes import NO_MODEL
+from faithscope.experiments.runs.ledger import Line, in_words
+from faithscope.experiments.runs.store import Unit, write_atomically
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import where
 
 LABELS = {
     "n": "n",

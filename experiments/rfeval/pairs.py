@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.rfeval.asks import CONDITIONS, Condition, judged_parts
-from experiments.rfeval.items import Item
-from experiments.rfeval.metrics.frames import FLAWS, READINGS, SAID, STANCES
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.stances import Naming, is_right, stance_of_answer
-from probes.judge.form import Reply
+from faithscope.experiments.rfeval.asks import CONDITIONS, Condition, judged_parts
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.metrics.frames import FLAWS, READINGS, SAID, STANCES
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.stances import Naming, is_right, stance_of_answer
+from faithscope.probes.judge.form import Reply
 
 MATCHING = "matching"
 """The name of the reader that matches the parsed answer, without any model."""

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.rfeval.items import Item
-from experiments.rfeval.metrics.chains import BROKEN, LINKS, chain
-from experiments.rfeval.metrics.frames import CONDITIONS
-from experiments.rfeval.paper import LINK_NAMES
-from experiments.tables.textual import visible
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.metrics.chains import BROKEN, LINKS, chain
+from faithscope.experiments.rfeval.metrics.frames import CONDITIONS
+from faithscope.experiments.rfeval.paper import LINK_NAMES
+from faithscope.experiments.tables.textual import visible
 
 HEADS = {"baseline": "Its own output (o)", "intervened": "Its output with r′ put before it (o′)"}
 PARTS = {"r_prime": "r′", "r": "reasoning r", "e": "explanation e", "a": "answer a"}

@@ -13,26 +13,26 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval.injection import MULTI_TURN, PREFIX
-from experiments.rfeval.items import ABBREVIATIONS, TASKS
-from experiments.rfeval.metrics.chains import EXCLUSIONS
-from experiments.rfeval.metrics.failures import (
+from faithscope.experiments.rfeval.injection import MULTI_TURN, PREFIX
+from faithscope.experiments.rfeval.items import ABBREVIATIONS, TASKS
+from faithscope.experiments.rfeval.metrics.chains import EXCLUSIONS
+from faithscope.experiments.rfeval.metrics.failures import (
     BASELINE_LINKS,
     CAUSALITY,
     CAUSALITY_UNFAITHFUL,
     INTERVENED_LINKS,
     VIOLATIONS,
 )
-from experiments.rfeval.metrics.frames import (
+from faithscope.experiments.rfeval.metrics.frames import (
     OVERALL,
     WAY,
     groups,
     only,
     with_overall,
 )
-from experiments.rfeval.model_files import REGIMES
-from experiments.tables.paper import PaperTable
-from experiments.tables.tidy import where
+from faithscope.experiments.rfeval.model_files import REGIMES
+from faithscope.experiments.tables.paper import PaperTable
+from faithscope.experiments.tables.tidy import where
 
 LINK_NAMES = {"pr": "r′→r", "re": "r→e", "ea": "e→a", "ra": "r→a"}
 VIOLATION_NAMES: dict[str, str] = dict(

@@ -10,33 +10,33 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.config import ConfigError
-from experiments.config.api import API
-from experiments.config.judge import Reading
-from experiments.fingerprint import fingerprint
-from experiments.judges import decides
-from experiments.listing import columns, total
-from experiments.rfeval.annotations import annotations_of, read_annotations
-from experiments.rfeval.asks import CONDITIONS, Condition
-from experiments.rfeval.building import BuildPlan, building
-from experiments.rfeval.built import ITEMS, Built, item_lines
-from experiments.rfeval.config import RFEvalConfig
-from experiments.rfeval.data import Source, read_rfeval
-from experiments.rfeval.items import Item
-from experiments.rfeval.prompts import RfForm, as_files, judge_forms, questions
-from experiments.rfeval.stepwise import KINDS, Kind
-from experiments.rfeval.subjects import Subject, subjects_of
-from experiments.runs.folder import SCHEMA, make_folder, write_atomically
-from experiments.runs.index import Index
-from experiments.runs.planfile import StoredPlan, missing
-from experiments.runs.planned import Planned, stored
-from experiments.runs.units import UnitIds
-from interp.errors import UserError
+from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.api import API
+from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.fingerprint import fingerprint
+from faithscope.experiments.judges import decides
+from faithscope.experiments.listing import columns, total
+from faithscope.experiments.rfeval.annotations import annotations_of, read_annotations
+from faithscope.experiments.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.rfeval.building import BuildPlan, building
+from faithscope.experiments.rfeval.built import ITEMS, Built, item_lines
+from faithscope.experiments.rfeval.config import RFEvalConfig
+from faithscope.experiments.rfeval.data import Source, read_rfeval
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.prompts import RfForm, as_files, judge_forms, questions
+from faithscope.experiments.rfeval.stepwise import KINDS, Kind
+from faithscope.experiments.rfeval.subjects import Subject, subjects_of
+from faithscope.experiments.runs.folder import SCHEMA, make_folder, write_atomically
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import StoredPlan, missing
+from faithscope.experiments.runs.planned import Planned, stored
+from faithscope.experiments.runs.units import UnitIds
+from faithscope.interp.errors import UserError
 
 if TYPE_CHECKING:
-    from experiments.rfeval.work import RfWork
-    from experiments.runs.planfile import Shard
-    from experiments.runs.store import Store
+    from faithscope.experiments.rfeval.work import RfWork
+    from faithscope.experiments.runs.planfile import Shard
+    from faithscope.experiments.runs.store import Store
 
 FOLDER = "benchmark"
 """Below the run folder: the items, and what is known of the models."""
@@ -97,7 +97,7 @@ class RfPlan:
 
     def summary(self) -> str:
         """What a run would do, for `--dry-run`."""
-        from experiments.rfeval.estimate import judging_lines, step_lines, writing_lines
+        from faithscope.experiments.rfeval.estimate import judging_lines, step_lines, writing_lines
 
         index = Index.of(self.config.run_dir)
         counts = Counter((p.model, p.task) for p in self.pairs)
@@ -141,7 +141,7 @@ class RfPlan:
                 write_atomically(folder / name, text)
 
     def work(self, store: Store, shard: Shard) -> RfWork:
-        from experiments.rfeval.work import RfWork
+        from faithscope.experiments.rfeval.work import RfWork
 
         return RfWork(self, store, shard)
 
@@ -284,7 +284,7 @@ class _Units:
                 yield Pair(model, item, dict(self._units(model, item)))
 
     def _units(self, model: str, item: Item) -> Iterator[tuple[str, str]]:
-        from experiments.rfeval.asks import question_of
+        from faithscope.experiments.rfeval.asks import question_of
 
         c = self.config
         asked = question_of(item, self.words)

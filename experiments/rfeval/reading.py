@@ -9,15 +9,15 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval.figures.behaviours import BEHAVIOURS
-from experiments.rfeval.injection import MULTI_TURN
-from experiments.rfeval.metrics.chains import EXCLUSIONS
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.rfeval.metrics.framings import comparable
-from experiments.rfeval.regimes import REASONS
-from experiments.tables.textual import visible
-from experiments.tables.tidy import rows, where
-from experiments.tables.verdict import percent
+from faithscope.experiments.rfeval.figures.behaviours import BEHAVIOURS
+from faithscope.experiments.rfeval.injection import MULTI_TURN
+from faithscope.experiments.rfeval.metrics.chains import EXCLUSIONS
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.rfeval.metrics.framings import comparable
+from faithscope.experiments.rfeval.regimes import REASONS
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.verdict import percent
 
 FEW = 30
 """Pairs that count, below which a share is told with a caution."""

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from experiments.judges import replied
-from experiments.rfeval.asks import Condition
-from experiments.rfeval.injection import PREFIX, Framing
-from experiments.rfeval.items import Item
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.plan import OUTPUTS, Pair
-from experiments.rfeval.sandbox import Report
-from experiments.rfeval.scored_stances import ScoredStance
-from experiments.runs.index import Index
-from interp.generation import Generation
-from probes.judge.form import Ask, Reply
+from faithscope.experiments.judges import replied
+from faithscope.experiments.rfeval.asks import Condition
+from faithscope.experiments.rfeval.injection import PREFIX, Framing
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.plan import OUTPUTS, Pair
+from faithscope.experiments.rfeval.sandbox import Report
+from faithscope.experiments.rfeval.scored_stances import ScoredStance
+from faithscope.experiments.runs.index import Index
+from faithscope.interp.generation import Generation
+from faithscope.probes.judge.form import Ask, Reply
 
 DATASET = "rfeval"
 NO_ROOM = "no_room"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from experiments.rfeval.model_files import REGIMES, ModelFile
+from faithscope.experiments.rfeval.model_files import REGIMES, ModelFile
 
 LEFT_OUT = ("model", "base", "regime", "reason")
 """Columns of the models that Table 3 has no cell for; base and regime are "" where not known."""

@@ -10,23 +10,23 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.judges import as_sent
-from experiments.rfeval import frame_rows as rows
-from experiments.rfeval.annotations import annotations_of
-from experiments.rfeval.asks import question_of
-from experiments.rfeval.built import read_filtering
-from experiments.rfeval.items import Item
-from experiments.rfeval.metrics.frames import READINGS
-from experiments.rfeval.metrics.lengths import LENGTHS
-from experiments.rfeval.model_files import ModelFile
-from experiments.rfeval.pairview import of_all_kinds
-from experiments.rfeval.plan import FOLDER, FORMS, JUDGED, OUTPUTS
-from experiments.rfeval.prompts import questions
-from experiments.rfeval.records import output_in
-from experiments.rfeval.regimes import left_out, regimes
-from experiments.rfeval.stored import RfStored
-from experiments.rfeval.tables import RfFrames, tables
-from experiments.tables.spend import spend_table
+from faithscope.experiments.judges import as_sent
+from faithscope.experiments.rfeval import frame_rows as rows
+from faithscope.experiments.rfeval.annotations import annotations_of
+from faithscope.experiments.rfeval.asks import question_of
+from faithscope.experiments.rfeval.built import read_filtering
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.metrics.frames import READINGS
+from faithscope.experiments.rfeval.metrics.lengths import LENGTHS
+from faithscope.experiments.rfeval.model_files import ModelFile
+from faithscope.experiments.rfeval.pairview import of_all_kinds
+from faithscope.experiments.rfeval.plan import FOLDER, FORMS, JUDGED, OUTPUTS
+from faithscope.experiments.rfeval.prompts import questions
+from faithscope.experiments.rfeval.records import output_in
+from faithscope.experiments.rfeval.regimes import left_out, regimes
+from faithscope.experiments.rfeval.stored import RfStored
+from faithscope.experiments.rfeval.tables import RfFrames, tables
+from faithscope.experiments.tables.spend import spend_table
 
 
 @dataclass(frozen=True)

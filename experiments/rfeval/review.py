@@ -11,15 +11,15 @@ from typing import TypeVar
 
 import pandas as pd
 
-from experiments.rfeval.built import ITEMS
-from experiments.rfeval.data import read_rfeval
-from experiments.rfeval.items import Item
-from experiments.rfeval.metrics.review import REVIEWS
-from experiments.rfeval.plan import FOLDER
-from experiments.runs.folder import unwritable
-from experiments.tasks.files import read_rows
-from experiments.tasks.rows import has, text_of
-from interp.errors import UserError
+from faithscope.experiments.rfeval.built import ITEMS
+from faithscope.experiments.rfeval.data import read_rfeval
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.metrics.review import REVIEWS
+from faithscope.experiments.rfeval.plan import FOLDER
+from faithscope.experiments.runs.folder import unwritable
+from faithscope.experiments.tasks.files import read_rows
+from faithscope.experiments.tasks.rows import has, text_of
+from faithscope.interp.errors import UserError
 
 T = TypeVar("T")
 SHEET: tuple[str, ...] = (

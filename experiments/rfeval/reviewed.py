@@ -8,13 +8,17 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.listing import columns
-from experiments.rfeval.built import item_lines
-from experiments.rfeval.metrics.review import review_agreement, review_items, review_rates
-from experiments.rfeval.review import Sheet, items_in
-from experiments.runs.folder import make_folder, write_atomically
-from experiments.tables.textual import to_csv, visible
-from interp.errors import UserError
+from faithscope.experiments.listing import columns
+from faithscope.experiments.rfeval.built import item_lines
+from faithscope.experiments.rfeval.metrics.review import (
+    review_agreement,
+    review_items,
+    review_rates,
+)
+from faithscope.experiments.rfeval.review import Sheet, items_in
+from faithscope.experiments.runs.folder import make_folder, write_atomically
+from faithscope.experiments.tables.textual import to_csv, visible
+from faithscope.interp.errors import UserError
 
 
 def review_tables(sheet: Sheet) -> dict[str, pd.DataFrame]:

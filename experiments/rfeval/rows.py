@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any, cast
 
-from experiments.rfeval.items import LETTERS, TASKS, CodeTests, Item, Task, TestCase
-from experiments.tasks.rows import Row, has, text_of, usable
-from interp.errors import UserError, did_you_mean
+from faithscope.experiments.rfeval.items import LETTERS, TASKS, CodeTests, Item, Task, TestCase
+from faithscope.experiments.tasks.rows import Row, has, text_of, usable
+from faithscope.interp.errors import UserError, did_you_mean
 
 _LETTERED = re.compile(r"^[ \t]*([A-Z])[ \t]*[:.)][ \t]*", re.M)
 _ANSWER = re.compile(r"\s*([A-Z])\s*(?:[:.)]\s*(.*))?$", re.S)

@@ -23,9 +23,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from experiments.rfeval.items import CodeTests, TestCase
-from experiments.rfeval.stances import CORRECT, INCORRECT
-from interp.errors import UserError
+from faithscope.experiments.rfeval.items import CodeTests, TestCase
+from faithscope.experiments.rfeval.stances import CORRECT, INCORRECT
+from faithscope.interp.errors import UserError
 
 _INSIDE = Path(__file__).with_name("sandbox_inside.py")
 _HARNESS = Path(__file__).with_name("sandbox_harness.py")

@@ -14,17 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from experiments.rfeval.asks import Condition
-from experiments.rfeval.injection import Forced, output_of
-from experiments.rfeval.items import Item
-from experiments.rfeval.stances import Naming, stance_of_letter
-from interp.control import encode_marks
-from interp.prompts import split_response
-from probes.graded import label_mass, log_distribution, top
-from probes.label_tokens import LabelTokens
+from faithscope.experiments.rfeval.asks import Condition
+from faithscope.experiments.rfeval.injection import Forced, output_of
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.stances import Naming, stance_of_letter
+from faithscope.interp.control import encode_marks
+from faithscope.interp.prompts import split_response
+from faithscope.probes.graded import label_mass, log_distribution, top
+from faithscope.probes.label_tokens import LabelTokens
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 CUE = "\n\nThe correct option is"
 NO_OPTIONS = "no_options"

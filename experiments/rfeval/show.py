@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from experiments.report.show import Narrowing, narrowed
-from experiments.rfeval.pairview import OutputView, PairView, pair_view
-from experiments.tables.tidy import rows
-from interp.errors import UserError
+from faithscope.experiments.report.show import Narrowing, narrowed
+from faithscope.experiments.rfeval.pairview import OutputView, PairView, pair_view
+from faithscope.experiments.tables.tidy import rows
+from faithscope.interp.errors import UserError
 
 WIDTH = 100
 _Place = tuple[str, str, str, dict[str, Any]]
@@ -50,7 +50,7 @@ def show_item(
     Raises:
         UserError: also where the run holds no outputs yet.
     """
-    from experiments.rfeval.results import results
+    from faithscope.experiments.rfeval.results import results
 
     show_pairs(results(run_dir), item, model, task, console)
 

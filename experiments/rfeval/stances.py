@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from experiments.answers import last_number
-from experiments.numbers import find_numbers
-from experiments.rfeval.items import Item
-from experiments.rfeval.parsing import boxes
+from faithscope.experiments.answers import last_number
+from faithscope.experiments.numbers import find_numbers
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.parsing import boxes
 
 UNKNOWN = "I don't know"
 CORRECT, INCORRECT = "correct", "incorrect"

@@ -9,12 +9,19 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval.asks import LOCATION, Condition
-from experiments.rfeval.items import Item
-from experiments.rfeval.metrics.steps import LEFT, SCORED, STEPS
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.plan import STEPS as STAGES
-from experiments.rfeval.stepwise import NOT_ASKED, TOO_MANY, n_steps, parts_of, step_rows, why_not
+from faithscope.experiments.rfeval.asks import LOCATION, Condition
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.metrics.steps import LEFT, SCORED, STEPS
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.plan import STEPS as STAGES
+from faithscope.experiments.rfeval.stepwise import (
+    NOT_ASKED,
+    TOO_MANY,
+    n_steps,
+    parts_of,
+    step_rows,
+    why_not,
+)
 
 PairKey = tuple[str, str]
 """(model, item id)."""

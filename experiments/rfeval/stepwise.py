@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from experiments.judges import replied
-from experiments.rfeval.asks import (
+from faithscope.experiments.judges import replied
+from faithscope.experiments.rfeval.asks import (
     CONDITIONS,
     LOCATION,
     Condition,
@@ -20,13 +20,13 @@ from experiments.rfeval.asks import (
     names_flaw,
     stance_ask,
 )
-from experiments.rfeval.items import Item
-from experiments.rfeval.metrics.steps import STEPS
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.prompts import RfForm
-from experiments.rfeval.segments import split_steps
-from experiments.rfeval.stances import Naming
-from probes.judge.form import Ask, Reply
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.metrics.steps import STEPS
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.prompts import RfForm
+from faithscope.experiments.rfeval.segments import split_steps
+from faithscope.experiments.rfeval.stances import Naming
+from faithscope.probes.judge.form import Ask, Reply
 
 Piece = Literal["r_prime", "step", "e", "a"]
 Kind = Literal["stance", "flaw"]

@@ -12,22 +12,30 @@ from typing import Any, Self
 
 import yaml
 
-from experiments.rfeval.asks import CONDITIONS, Condition
-from experiments.rfeval.built import ITEMS
-from experiments.rfeval.config import RFEvalConfig
-from experiments.rfeval.data import read_rfeval
-from experiments.rfeval.injection import PREFIX, Framing
-from experiments.rfeval.items import Item
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.plan import FOLDER, INSIDE, JUDGED, LOG_PROBS, MODELS, OUTPUTS, TESTS
-from experiments.rfeval.records import NO_ROOM, Record, output_in
-from experiments.rfeval.scored_stances import ScoredStance
-from experiments.rfeval.step_results import StepJudgements, is_steps
-from experiments.runs.folder import StoreError, existing_run
-from experiments.runs.index import Index
-from experiments.runs.ledger import Line, calls_of
-from experiments.runs.planfile import counted
-from experiments.runs.store import Unit
+from faithscope.experiments.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.rfeval.built import ITEMS
+from faithscope.experiments.rfeval.config import RFEvalConfig
+from faithscope.experiments.rfeval.data import read_rfeval
+from faithscope.experiments.rfeval.injection import PREFIX, Framing
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.plan import (
+    FOLDER,
+    INSIDE,
+    JUDGED,
+    LOG_PROBS,
+    MODELS,
+    OUTPUTS,
+    TESTS,
+)
+from faithscope.experiments.rfeval.records import NO_ROOM, Record, output_in
+from faithscope.experiments.rfeval.scored_stances import ScoredStance
+from faithscope.experiments.rfeval.step_results import StepJudgements, is_steps
+from faithscope.experiments.runs.folder import StoreError, existing_run
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.ledger import Line, calls_of
+from faithscope.experiments.runs.planfile import counted
+from faithscope.experiments.runs.store import Unit
 
 PairKey = tuple[str, str]
 """(model, item id)."""

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
-from experiments.fingerprint import fingerprint
-from experiments.rfeval.config import RFEvalConfig
-from experiments.rfeval.injection import PREFIX, Framing
-from experiments.rfeval.model_files import ModelFile, model_files, profile_of
-from interp.errors import UserError
-from interp.generation import Sampling
+from faithscope.experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
+from faithscope.experiments.fingerprint import fingerprint
+from faithscope.experiments.rfeval.config import RFEvalConfig
+from faithscope.experiments.rfeval.injection import PREFIX, Framing
+from faithscope.experiments.rfeval.model_files import ModelFile, model_files, profile_of
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Sampling
 
 if TYPE_CHECKING:
-    from interp.language import Speaks
+    from faithscope.interp.language import Speaks
 
 MAX_NEW_TOKENS = 32_768
 """Of RFEval, appendix C.1."""

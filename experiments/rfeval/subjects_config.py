@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
-from experiments.config.api import Address, ApiSection
-from experiments.config.base import AnyNumber, OneOrMany, Section
-from experiments.config.run_config import SubjectName
-from experiments.rfeval.injection import Framing
+from faithscope.experiments.config.api import Address, ApiSection
+from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
+from faithscope.experiments.config.run_config import SubjectName
+from faithscope.experiments.rfeval.injection import Framing
 
 
 class SubjectsConfig(Section):

@@ -8,41 +8,44 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval.construction import FILTERING
-from experiments.rfeval.injection import Framing
-from experiments.rfeval.metrics.accuracy import accuracy_association, accuracy_cells
-from experiments.rfeval.metrics.against_log_probs import against_log_probs, pairs_against_log_probs
-from experiments.rfeval.metrics.chains import scored
-from experiments.rfeval.metrics.coverage import coverage_quartiles
-from experiments.rfeval.metrics.evaluator import (
+from faithscope.experiments.rfeval.construction import FILTERING
+from faithscope.experiments.rfeval.injection import Framing
+from faithscope.experiments.rfeval.metrics.accuracy import accuracy_association, accuracy_cells
+from faithscope.experiments.rfeval.metrics.against_log_probs import (
+    against_log_probs,
+    pairs_against_log_probs,
+)
+from faithscope.experiments.rfeval.metrics.chains import scored
+from faithscope.experiments.rfeval.metrics.coverage import coverage_quartiles
+from faithscope.experiments.rfeval.metrics.evaluator import (
     VALIDATION,
     evaluator_validation,
     reader_agreement,
 )
-from experiments.rfeval.metrics.externality import (
+from faithscope.experiments.rfeval.metrics.externality import (
     EXTERNALITY,
     externality_by_model,
     externality_of_items,
     externality_table,
     rf_by_externality,
 )
-from experiments.rfeval.metrics.failures import (
+from faithscope.experiments.rfeval.metrics.failures import (
     behaviours,
     causality_types,
     failure_locations,
     failure_shares,
 )
-from experiments.rfeval.metrics.faithfulness import (
+from faithscope.experiments.rfeval.metrics.faithfulness import (
     exclusion_reasons,
     regime_table,
     rf_table,
     waterfall,
 )
-from experiments.rfeval.metrics.frames import READINGS, readings
-from experiments.rfeval.metrics.framings import apart, each_model, leading, with_framing
-from experiments.rfeval.metrics.inside import inside_tables
-from experiments.rfeval.metrics.lengths import hours_table, length_table
-from experiments.rfeval.metrics.steps import (
+from faithscope.experiments.rfeval.metrics.frames import READINGS, readings
+from faithscope.experiments.rfeval.metrics.framings import apart, each_model, leading, with_framing
+from faithscope.experiments.rfeval.metrics.inside import inside_tables
+from faithscope.experiments.rfeval.metrics.lengths import hours_table, length_table
+from faithscope.experiments.rfeval.metrics.steps import (
     LEFT,
     PER_STEP,
     STEP_EXCLUSIONS,
@@ -52,8 +55,8 @@ from experiments.rfeval.metrics.steps import (
     step_exclusions,
     step_ranks,
 )
-from experiments.rfeval.paper import paper_tables
-from experiments.tables import stats
+from faithscope.experiments.rfeval.paper import paper_tables
+from faithscope.experiments.tables import stats
 
 __all__ = ["RfFrames", "tables"]
 

@@ -15,15 +15,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from experiments.rfeval.items import Item
-from experiments.rfeval.layout import Layout
-from experiments.rfeval.stances import Naming, stance_of_letter
-from interventions import written
-from probes.graded import log_distribution
-from probes.text_model import cost_of
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.layout import Layout
+from faithscope.experiments.rfeval.stances import Naming, stance_of_letter
+from faithscope.interventions import written
+from faithscope.probes.graded import log_distribution
+from faithscope.probes.text_model import cost_of
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 NO_GOLD = "no_options_and_no_gold_answer"
 """Why code is not traced: it has neither options nor an answer that could be scored."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.rfeval.asks import CONDITIONS, Condition
-from experiments.rfeval.items import Item
-from experiments.rfeval.metrics.frames import SAID
-from experiments.rfeval.pairs import pair_row
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.scored_stances import LOG_PROBS, NO_OPTIONS, ScoredStance
-from experiments.rfeval.stances import Naming, is_right, stance_of_answer
+from faithscope.experiments.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.metrics.frames import SAID
+from faithscope.experiments.rfeval.pairs import pair_row
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.scored_stances import LOG_PROBS, NO_OPTIONS, ScoredStance
+from faithscope.experiments.rfeval.stances import Naming, is_right, stance_of_answer
 
 NO_ANSWER = "no_answer"
 """Why an output has no stances here: no answer was marked whose stance could be matched."""

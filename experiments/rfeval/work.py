@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from experiments.rfeval.judging import RfJudging
-from experiments.rfeval.judging_steps import StepJudging
-from experiments.rfeval.measuring import Measuring
-from experiments.rfeval.plan import TESTS, RfPlan
-from experiments.rfeval.sandbox import unavailable
-from experiments.runs.planfile import Shard, failures, missing
-from experiments.runs.progress import Meter
-from experiments.runs.store import Store
-from interp.errors import UserError
+from faithscope.experiments.rfeval.judging import RfJudging
+from faithscope.experiments.rfeval.judging_steps import StepJudging
+from faithscope.experiments.rfeval.measuring import Measuring
+from faithscope.experiments.rfeval.plan import TESTS, RfPlan
+from faithscope.experiments.rfeval.sandbox import unavailable
+from faithscope.experiments.runs.planfile import Shard, failures, missing
+from faithscope.experiments.runs.progress import Meter
+from faithscope.experiments.runs.store import Store
+from faithscope.interp.errors import UserError
 
 
 class RfWork:

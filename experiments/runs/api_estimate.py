@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from experiments.config.api import API
-from experiments.listing import columns
-from experiments.measures import PROBES, STEPS_GUESSED, TOKENS_GUESSED
-from experiments.runs.index import Index
-from experiments.runs.planfile import missing
-from experiments.spending import prices_of
+from faithscope.experiments.config.api import API
+from faithscope.experiments.listing import columns
+from faithscope.experiments.measures import PROBES, STEPS_GUESSED, TOKENS_GUESSED
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import missing
+from faithscope.experiments.spending import prices_of
 
 if TYPE_CHECKING:
-    from experiments.config import RunConfig
-    from experiments.runs.plan import Item
+    from faithscope.experiments.config import RunConfig
+    from faithscope.experiments.runs.plan import Item
 
 ANSWER_TOKENS = 60
 """Of a reply to a probe, a guess: some are a word, those to "Do you agree?" a paragraph. What a
@@ -29,10 +29,10 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
     Traces are not there yet, so that their lengths, and with them how many edits there are, are
     guesses; whatever a model thinks before it answers comes on top.
     """
-    from experiments.runs.api_work import SAID
-    from probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS
-    from probes.judge.form import Usage
-    from probes.judge.spend import price_of
+    from faithscope.experiments.runs.api_work import SAID
+    from faithscope.probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS
+    from faithscope.probes.judge.form import Usage
+    from faithscope.probes.judge.spend import price_of
 
     # what was answered before a stop is asked no more, though its probe is not taken yet
     stored = Counter(

@@ -11,23 +11,23 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from experiments.config.api import API
-from experiments.measures import PROBES
-from experiments.runs.folder import SCHEMA
-from experiments.runs.plan import Item, api_decides
-from experiments.runs.planfile import missing
-from experiments.runs.units import Key, UnitIds, storable
-from experiments.spoken import said_record, to_reply, trace_of_reply, trace_record
-from experiments.traces import TraceSettings, to_trace
-from interp.errors import UserError
-from interventions import Trace
-from probes.judge.form import Reply, Writing, no_reply
-from probes.judge.spend import BudgetSpent
-from probes.text_model import Message, TextModel, Unanswered
+from faithscope.experiments.config.api import API
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.runs.folder import SCHEMA
+from faithscope.experiments.runs.plan import Item, api_decides
+from faithscope.experiments.runs.planfile import missing
+from faithscope.experiments.runs.units import Key, UnitIds, storable
+from faithscope.experiments.spoken import said_record, to_reply, trace_of_reply, trace_record
+from faithscope.experiments.traces import TraceSettings, to_trace
+from faithscope.interp.errors import UserError
+from faithscope.interventions import Trace
+from faithscope.probes.judge.form import Reply, Writing, no_reply
+from faithscope.probes.judge.spend import BudgetSpent
+from faithscope.probes.text_model import Message, TextModel, Unanswered
 
 if TYPE_CHECKING:
-    from experiments.runs.work import TraceWork
-    from probes.judge.api import ApiJudge
+    from faithscope.experiments.runs.work import TraceWork
+    from faithscope.probes.judge.api import ApiJudge
 
 SAID = "said"
 """The stage of replies that probes want. No plan has them: what is asked shows with the trace."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from experiments.runs.folder import unwritable
+from faithscope.experiments.runs.folder import unwritable
 
 
 class Appender:

@@ -19,10 +19,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from safetensors.numpy import load, save
 
-from experiments.runs.folder import StoreError, make_folder, unwritable
-from experiments.runs.index import Index
-from experiments.runs.units import Key
-from probes.record import ARRAYS
+from faithscope.experiments.runs.folder import StoreError, make_folder, unwritable
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.units import Key
+from faithscope.probes.record import ARRAYS
 
 Arrays = dict[str, np.ndarray]
 SUFFIX = ".arrays"

@@ -13,21 +13,21 @@ from typing import Any, Protocol
 
 import torch
 
-import interp
-from experiments.config.api import API, SpendConfig
-from experiments.config.judge import JudgeConfig, Reading
-from experiments.judges import checked_apis, open_judge
-from experiments.runs.in_turn import in_turn
-from experiments.runs.loading import load_for_run
-from experiments.runs.planfile import failures, missing
-from experiments.runs.planned import Planned
-from experiments.runs.progress import Meter
-from experiments.runs.store import Store
-from experiments.runs.units import why_failed
-from experiments.spending import budget_of
-from interp.errors import UserError
-from interp.memory import free, within_memory
-from probes.judge.form import Ask, Judge, Reply, Writer, Writing
+from faithscope import interp
+from faithscope.experiments.config.api import API, SpendConfig
+from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.judges import checked_apis, open_judge
+from faithscope.experiments.runs.in_turn import in_turn
+from faithscope.experiments.runs.loading import load_for_run
+from faithscope.experiments.runs.planfile import failures, missing
+from faithscope.experiments.runs.planned import Planned
+from faithscope.experiments.runs.progress import Meter
+from faithscope.experiments.runs.store import Store
+from faithscope.experiments.runs.units import why_failed
+from faithscope.experiments.spending import budget_of
+from faithscope.interp.errors import UserError
+from faithscope.interp.memory import free, within_memory
+from faithscope.probes.judge.form import Ask, Judge, Reply, Writer, Writing
 
 Records = list[dict[str, Any]]
 _AT_ONCE = 512

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
-from experiments.config import ConfigError, FolderConfig, load_config
-from experiments.config.load import config_kind
-from experiments.config.yaml_source import read_tree
-from interp.errors import UserError
+from faithscope.experiments.config import ConfigError, FolderConfig, load_config
+from faithscope.experiments.config.load import config_kind
+from faithscope.experiments.config.yaml_source import read_tree
+from faithscope.interp.errors import UserError
 
 C = TypeVar("C", bound=FolderConfig)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from experiments.runs.progress import Meter
-from experiments.runs.store import Store
-from interp.errors import UserError
-from probes.judge.spend import BudgetSpent
+from faithscope.experiments.runs.progress import Meter
+from faithscope.experiments.runs.store import Store
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.spend import BudgetSpent
 
 
 class Told(Protocol):

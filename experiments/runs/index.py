@@ -13,8 +13,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from experiments.runs.folder import StoreError
-from experiments.runs.units import Head, Key, Unit, read_head, read_unit
+from faithscope.experiments.runs.folder import StoreError
+from faithscope.experiments.runs.units import Head, Key, Unit, read_head, read_unit
 
 
 class Entry(NamedTuple):

@@ -16,15 +16,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.config.api import API
-from experiments.runs.append import Appender
-from experiments.runs.folder import StoreError, write_atomically
-from experiments.runs.index import Index
-from probes.judge.form import Usage
-from probes.judge.spend import Spent
+from faithscope.experiments.config.api import API
+from faithscope.experiments.runs.append import Appender
+from faithscope.experiments.runs.folder import StoreError, write_atomically
+from faithscope.experiments.runs.index import Index
+from faithscope.probes.judge.form import Usage
+from faithscope.probes.judge.spend import Spent
 
 if TYPE_CHECKING:
-    from experiments.runs.store import Store
+    from faithscope.experiments.runs.store import Store
 
 BEFORE = "records"
 """The worker, as it were, of what was stored before there were ledgers."""

@@ -6,11 +6,11 @@ from typing import Literal, Protocol
 
 from transformers.utils import logging as transformers_logging
 
-import interp
-from experiments.runs.progress import Meter
-from experiments.runs.store import Store
-from interp.placement import devices_of, is_offloaded
-from interp.size import size_of
+from faithscope import interp
+from faithscope.experiments.runs.progress import Meter
+from faithscope.experiments.runs.store import Store
+from faithscope.interp.placement import devices_of, is_offloaded
+from faithscope.interp.size import size_of
 
 
 class Held(Protocol):

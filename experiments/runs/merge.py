@@ -17,11 +17,11 @@ from pathlib import Path
 
 import yaml
 
-from experiments.config.load import config_kind
-from experiments.runs import ledger, planfile
-from experiments.runs.append import Appender, cut_torn_line
-from experiments.runs.arrays import beside, read_blob
-from experiments.runs.folder import (
+from faithscope.experiments.config.load import config_kind
+from faithscope.experiments.runs import ledger, planfile
+from faithscope.experiments.runs.append import Appender, cut_torn_line
+from faithscope.experiments.runs.arrays import beside, read_blob
+from faithscope.experiments.runs.folder import (
     StoreError,
     differences,
     existing_run,
@@ -32,9 +32,9 @@ from experiments.runs.folder import (
     write_atomically,
     write_environment,
 )
-from experiments.runs.index import Index
-from experiments.runs.planfile import Shard, StoredItem, StoredPlan
-from experiments.runs.store import hold, record_file
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import Shard, StoredItem, StoredPlan
+from faithscope.experiments.runs.store import hold, record_file
 
 
 def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[Path, list[str]]:
@@ -188,7 +188,7 @@ def _join_environments(folders: Sequence[Path], into: Path) -> int:
 
 def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
     # Not at the top: with it comes torch, which an error need not wait for.
-    from experiments.runs.api_work import SAID
+    from faithscope.experiments.runs.api_work import SAID
 
     planned = _plan(into).by_key
     for path in (into / "records").glob("*.merged.jsonl"):

@@ -6,24 +6,24 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from experiments.config import ConfigError, RunConfig
-from experiments.config.api import API, DECIDES, DECIDES_API
-from experiments.fingerprint import fingerprint
-from experiments.listing import columns, total
-from experiments.measures import PROBES, STEPS_GUESSED
-from experiments.runs.api_estimate import api_lines
-from experiments.runs.folder import SCHEMA
-from experiments.runs.index import Index
-from experiments.runs.planfile import StoredItem, StoredPlan, is_finished
-from experiments.runs.units import Key, UnitIds
-from experiments.tasks import LoadSettings, Task, get_task
-from interventions.segment import SEGMENTATION
-from interventions.trace import Question
+from faithscope.experiments.config import ConfigError, RunConfig
+from faithscope.experiments.config.api import API, DECIDES, DECIDES_API
+from faithscope.experiments.fingerprint import fingerprint
+from faithscope.experiments.listing import columns, total
+from faithscope.experiments.measures import PROBES, STEPS_GUESSED
+from faithscope.experiments.runs.api_estimate import api_lines
+from faithscope.experiments.runs.folder import SCHEMA
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import StoredItem, StoredPlan, is_finished
+from faithscope.experiments.runs.units import Key, UnitIds
+from faithscope.experiments.tasks import LoadSettings, Task, get_task
+from faithscope.interventions.segment import SEGMENTATION
+from faithscope.interventions.trace import Question
 
 if TYPE_CHECKING:
-    from experiments.runs.planfile import Shard
-    from experiments.runs.store import Store
-    from experiments.runs.work import TraceWork
+    from faithscope.experiments.runs.planfile import Shard
+    from faithscope.experiments.runs.store import Store
+    from faithscope.experiments.runs.work import TraceWork
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Plan:
         """Nothing: the questions are in the traces."""
 
     def work(self, store: Store, shard: Shard) -> TraceWork:
-        from experiments.runs.work import TraceWork
+        from faithscope.experiments.runs.work import TraceWork
 
         return TraceWork(self, store, shard)
 

@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from experiments.runs.folder import StoreError, write_atomically
-from experiments.runs.index import Index
-from experiments.runs.units import Key
-from interp.errors import UserError
+from faithscope.experiments.runs.folder import StoreError, write_atomically
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.units import Key
+from faithscope.interp.errors import UserError
 
 FILE = "plan.jsonl"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from experiments.runs.planfile import StoredItem, StoredPlan
-from experiments.runs.units import Key
+from faithscope.experiments.runs.planfile import StoredItem, StoredPlan
+from faithscope.experiments.runs.units import Key
 
 
 class Planned(ABC):

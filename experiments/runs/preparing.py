@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from experiments.config.judge import JudgeConfig, Reading
-from experiments.runs.asking import Asking, Worker
-from experiments.runs.index import Index
-from experiments.runs.planfile import Shard, failures
-from experiments.runs.planned import Planned
-from experiments.runs.store import Store
+from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.runs.asking import Asking, Worker
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import Shard, failures
+from faithscope.experiments.runs.planned import Planned
+from faithscope.experiments.runs.store import Store
 
 STARTS = 3
 """Starts of a run in which something may fail before it is given up."""

@@ -17,7 +17,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from interp.plain import visible
+from faithscope.interp.plain import visible
 
 _GUESS = {"trace": 2.5, "probe": 18.0}
 """Seconds per unit of a model of some hundred million parameters on two CPU cores."""

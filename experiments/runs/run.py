@@ -13,12 +13,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from experiments.config import FolderConfig, RunConfig
-from experiments.config.load import config_kind
-from experiments.runs.environment import environment
-from experiments.runs.folder import stored_config
-from experiments.runs.planfile import Shard, StoredPlan
-from experiments.runs.store import Store, StoreError, outputs_lock
+from faithscope.experiments.config import FolderConfig, RunConfig
+from faithscope.experiments.config.load import config_kind
+from faithscope.experiments.runs.environment import environment
+from faithscope.experiments.runs.folder import stored_config
+from faithscope.experiments.runs.planfile import Shard, StoredPlan
+from faithscope.experiments.runs.store import Store, StoreError, outputs_lock
 
 
 class Work(Protocol):
@@ -95,7 +95,7 @@ def plan(config: FolderConfig) -> AnyPlan:
         ConfigError: data that cannot be read, or holds no item.
     """
     if isinstance(config, RunConfig):
-        from experiments.runs.plan import plan as of_traces
+        from faithscope.experiments.runs.plan import plan as of_traces
 
         return of_traces(config)
     return import_module(f"{home_of(type(config))}.plan").plan(config)
@@ -158,7 +158,9 @@ def write_outputs(run_dir: Path) -> Path:
 def home_of(kind: type[FolderConfig]) -> str:
     """The package of a benchmark, by its config: in it are `plan.plan`, `outputs.write_all` and
     `show.show_item`. Runs over traces have outputs and show in `experiments.report`."""
-    return "experiments.report" if kind is RunConfig else kind.__module__.rpartition(".")[0]
+    return (
+        "faithscope.experiments.report" if kind is RunConfig else kind.__module__.rpartition(".")[0]
+    )
 
 
 @contextlib.contextmanager

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.listing import columns, total
-from experiments.runs import planfile
-from experiments.runs.folder import StoreError
-from experiments.runs.index import Index
-from experiments.runs.ledger import calls_of, in_words
-from experiments.runs.planfile import StoredItem, StoredPlan
-from experiments.runs.progress import duration
+from faithscope.experiments.listing import columns, total
+from faithscope.experiments.runs import planfile
+from faithscope.experiments.runs.folder import StoreError
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.ledger import calls_of, in_words
+from faithscope.experiments.runs.planfile import StoredItem, StoredPlan
+from faithscope.experiments.runs.progress import duration
 
 SILENT = 120.0
 """Seconds without a unit after which a worker counts as stopped, at the least."""

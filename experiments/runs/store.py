@@ -18,11 +18,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from experiments.config import FolderConfig
-from experiments.runs import planfile
-from experiments.runs.append import Appender, cut_torn_line
-from experiments.runs.arrays import SUFFIX, take_arrays, to_blob
-from experiments.runs.folder import (
+from faithscope.experiments.config import FolderConfig
+from faithscope.experiments.runs import planfile
+from faithscope.experiments.runs.append import Appender, cut_torn_line
+from faithscope.experiments.runs.arrays import SUFFIX, take_arrays, to_blob
+from faithscope.experiments.runs.folder import (
     StoreError,
     check_config,
     existing_run,
@@ -35,9 +35,9 @@ from experiments.runs.folder import (
     write_atomically,
     write_environment,
 )
-from experiments.runs.index import Index
-from experiments.runs.planfile import StoredPlan, counted
-from experiments.runs.units import Key, Unit, storable
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import StoredPlan, counted
+from faithscope.experiments.runs.units import Key, Unit, storable
 
 __all__ = [
     "Key",

@@ -12,8 +12,8 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from probes.judge.replies import one_line
-from probes.record import ARRAYS
+from faithscope.probes.judge.replies import one_line
+from faithscope.probes.record import ARRAYS
 
 Key = tuple[str, str, str, str]
 """(stage, model, task, item): what a unit is about, whatever settings made it."""

@@ -12,25 +12,25 @@ from typing import Any
 
 import torch
 
-import interp
-from experiments.config import RunConfig
-from experiments.judges import checked_apis
-from experiments.measures import PROBES
-from experiments.runs.api_work import ApiWork
-from experiments.runs.in_turn import in_turn
-from experiments.runs.loading import load_for_run
-from experiments.runs.plan import Item, Plan
-from experiments.runs.planfile import Shard, failures, is_finished, missing
-from experiments.runs.progress import Meter
-from experiments.runs.store import Key, Store, storable
-from experiments.runs.units import why_failed
-from experiments.spending import budget_of
-from experiments.traces import TraceSettings, make_traces, to_record, to_trace
-from interp.errors import NoRoom, UserError
-from interp.memory import free, within_memory
-from interventions import Trace
-from probes.record import record
-from probes.text_model import NO_ROOM
+from faithscope import interp
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.judges import checked_apis
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.runs.api_work import ApiWork
+from faithscope.experiments.runs.in_turn import in_turn
+from faithscope.experiments.runs.loading import load_for_run
+from faithscope.experiments.runs.plan import Item, Plan
+from faithscope.experiments.runs.planfile import Shard, failures, is_finished, missing
+from faithscope.experiments.runs.progress import Meter
+from faithscope.experiments.runs.store import Key, Store, storable
+from faithscope.experiments.runs.units import why_failed
+from faithscope.experiments.spending import budget_of
+from faithscope.experiments.traces import TraceSettings, make_traces, to_record, to_trace
+from faithscope.interp.errors import NoRoom, UserError
+from faithscope.interp.memory import free, within_memory
+from faithscope.interventions import Trace
+from faithscope.probes.record import record
+from faithscope.probes.text_model import NO_ROOM
 
 Records = list[dict[str, Any]]
 

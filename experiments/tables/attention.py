@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.outcomes import Record, of_probe
-from experiments.tables.tidy import columns, with_interval
-from probes.attention import REGIONS
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.outcomes import Record, of_probe
+from faithscope.experiments.tables.tidy import columns, with_interval
+from faithscope.probes.attention import REGIONS
 
 SEMANTIC, POSITIONAL = 0.07, 0.05
 """Gaps from, and up to, which a model reads the content of its reasoning, or its place only."""

@@ -12,9 +12,9 @@ from typing import get_args
 
 import pandas as pd
 
-from experiments.tables.outcomes import Record
-from experiments.tables.tidy import distinct, where
-from interventions.trace import Unit
+from faithscope.experiments.tables.outcomes import Record
+from faithscope.experiments.tables.tidy import distinct, where
+from faithscope.interventions.trace import Unit
 
 UNITS: tuple[str, ...] = get_args(Unit)
 UNIT_WORDS = {

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.label_mass import MASS_COLUMNS, mass_columns
-from experiments.tables.outcomes import Record, of_probe, share_within_floor
-from experiments.tables.stats import Estimate
-from experiments.tables.tidy import columns, mean, present, with_interval
-from probes.causal_effects import STEP_MEASURES
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.label_mass import MASS_COLUMNS, mass_columns
+from faithscope.experiments.tables.outcomes import Record, of_probe, share_within_floor
+from faithscope.experiments.tables.stats import Estimate
+from faithscope.experiments.tables.tidy import columns, mean, present, with_interval
+from faithscope.probes.causal_effects import STEP_MEASURES
 
 POSITION_BINS = 5
 _FLIPPED = ("removed", "corrupted")

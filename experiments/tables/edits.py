@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.outcomes import (
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.outcomes import (
     EDITS,
     GROUP,
     Record,
@@ -21,7 +21,7 @@ from experiments.tables.outcomes import (
     no_room,
     within_floor,
 )
-from experiments.tables.tidy import columns, mean, present, with_interval
+from faithscope.experiments.tables.tidy import columns, mean, present, with_interval
 
 OF_STEPS = tuple(edit for edit in EDITS if edit != "shuffle")
 _EDIT_COLUMNS = [

@@ -8,14 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.config import RunConfig
-from experiments.config.load import config_kind
-from experiments.runs.folder import existing_run, read_config, stored_config
-from experiments.runs.index import Index
-from experiments.runs.planfile import counted
-from experiments.runs.store import read_records
-from experiments.tables.knockout import KNOCKED
-from experiments.tables.outcomes import (
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.config.load import config_kind
+from faithscope.experiments.runs.folder import existing_run, read_config, stored_config
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import counted
+from faithscope.experiments.runs.store import read_records
+from faithscope.experiments.tables.knockout import KNOCKED
+from faithscope.experiments.tables.outcomes import (
     EDITS,
     Place,
     answers,
@@ -24,14 +24,14 @@ from experiments.tables.outcomes import (
     has_tokens,
     measured,
 )
-from probes.causal_effects import STEP_MEASURES
+from faithscope.probes.causal_effects import STEP_MEASURES
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from experiments.c2faith.frames import C2Run
-    from experiments.rfeval.frames import RfRun
+    from faithscope.experiments.c2faith.frames import C2Run
+    from faithscope.experiments.rfeval.frames import RfRun
 
 _BASE = ("model", "task", "item")
 _READ = (*_BASE, "framing", "reading")
@@ -172,7 +172,7 @@ class Run:
     @cached_property
     def measures(self) -> pd.DataFrame:
         """A row per item and measure of `experiments.tables.measures`: its score, and its cost."""
-        from experiments.tables.measures import PROBES_READ, all_scores
+        from faithscope.experiments.tables.measures import PROBES_READ, all_scores
 
         return all_scores(r for probe in PROBES_READ for r in read_records(self.path, probe))
 
@@ -253,7 +253,7 @@ class Run:
         One item is in memory at a time. `arrays/<probe>.safetensors` in the run folder, which
         is written with the tables, holds the same in one file.
         """
-        from experiments.runs.arrays import each
+        from faithscope.experiments.runs.arrays import each
 
         for (_, model, task, item), found in each(counted(self.path), probe):
             yield (model, task, item), found
@@ -270,9 +270,9 @@ class Run:
 def load_run(path: str | Path) -> Run | C2Run | RfRun:
     """Open a run folder: a `Run` of traces, a `C2Run` of C2-Faith, an `RfRun` of RFEval.
 
-        experiments.load_run("runs/quickstart").items
-        experiments.load_run("runs/c2faith").judgements
-        experiments.load_run("runs/rfeval").pairs
+        faithscope.load_run("runs/quickstart").items
+        faithscope.load_run("runs/c2faith").judgements
+        faithscope.load_run("runs/rfeval").pairs
 
     Raises:
         UserError: `path` is none, or its config names a benchmark that there is not.
@@ -281,9 +281,9 @@ def load_run(path: str | Path) -> Run | C2Run | RfRun:
     kind = config_kind(stored_config(folder))
     if kind is RunConfig:
         return Run(folder)
-    from experiments.c2faith.config import C2FaithConfig
-    from experiments.c2faith.frames import C2Run
-    from experiments.rfeval.frames import RfRun
+    from faithscope.experiments.c2faith.config import C2FaithConfig
+    from faithscope.experiments.c2faith.frames import C2Run
+    from faithscope.experiments.rfeval.frames import RfRun
 
     return C2Run(folder) if kind is C2FaithConfig else RfRun(folder)
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.tables import ranks, stats
-from experiments.tables.measures import all_scores, all_step_scores
-from experiments.tables.outcomes import FRAMINGS, READINGS, Record
-from experiments.tables.tidy import columns, distinct, rows, with_interval
+from faithscope.experiments.tables import ranks, stats
+from faithscope.experiments.tables.measures import all_scores, all_step_scores
+from faithscope.experiments.tables.outcomes import FRAMINGS, READINGS, Record
+from faithscope.experiments.tables.tidy import columns, distinct, rows, with_interval
 
 GRADED = ("graded_necessity", "removed_tv", "nldd", "nldd_own", "tts")
 """Of `probes.causal_effects`; the first two remove a step, the others corrupt it."""

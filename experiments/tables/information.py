@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.outcomes import Place, Record, flips, of_probe, place_of
-from experiments.tables.stats import Estimate
-from experiments.tables.tidy import columns, mean, present, with_interval
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.outcomes import Place, Record, flips, of_probe, place_of
+from faithscope.experiments.tables.stats import Estimate
+from faithscope.experiments.tables.tidy import columns, mean, present, with_interval
 
 GAINS = (
     "pointwise_gain",

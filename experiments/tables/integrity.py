@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.outcomes import READINGS, Record, within_floor
-from experiments.tables.stats import Estimate
-from experiments.tables.tidy import columns, mean, with_interval
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.outcomes import READINGS, Record, within_floor
+from faithscope.experiments.tables.stats import Estimate
+from faithscope.experiments.tables.tidy import columns, mean, with_interval
 
 Score = TypeVar("Score", float, np.ndarray)
 UNPARSED = "reply_unparsed"

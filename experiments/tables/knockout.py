@@ -12,10 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.label_mass import MASS_COLUMNS, mass_columns
-from experiments.tables.outcomes import Record, of_probe, share_within_floor
-from experiments.tables.tidy import columns, mean, present, with_interval
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.label_mass import MASS_COLUMNS, mass_columns
+from faithscope.experiments.tables.outcomes import Record, of_probe, share_within_floor
+from faithscope.experiments.tables.tidy import columns, mean, present, with_interval
 
 KNOCKED = ("knocked", "flips", "tv", "log_odds")
 KNOCKED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from experiments.tables.outcomes import Record, place_of
-from experiments.tables.stats import Estimate, mean_of_items
-from experiments.tables.tidy import columns
+from faithscope.experiments.tables.outcomes import Record, place_of
+from faithscope.experiments.tables.stats import Estimate, mean_of_items
+from faithscope.experiments.tables.tidy import columns
 
 LOW = "low_label_mass"
 """Why a scored reading does not count: nearly all of the probability goes to no label."""

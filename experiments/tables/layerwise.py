@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.outcomes import Record
-from experiments.tables.stats import NOTHING, Estimate
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.outcomes import Record
+from faithscope.experiments.tables.stats import NOTHING, Estimate
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 BY_DEPTH = (25, 50, 75)
 """Percent of the layers by which items are counted as stable."""

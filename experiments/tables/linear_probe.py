@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.config.probes import LinearProbeConfig
-from experiments.tables import stats
-from experiments.tables.classifiers import Classifying, Split, split, told
-from experiments.tables.outcomes import Place, Record, of_probe
-from experiments.tables.stats import NOTHING
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.config.probes import LinearProbeConfig
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.classifiers import Classifying, Split, split, told
+from faithscope.experiments.tables.outcomes import Place, Record, of_probe
+from faithscope.experiments.tables.stats import NOTHING
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 TARGETS = ("answer", "gold")
 """What is to be read: the model's own final answer, and the right one."""

@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.measures import MEASURES, all_scores
-from experiments.tables.outcomes import Record
-from experiments.tables.tidy import columns, distinct, mean, present, where, with_interval
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.measures import MEASURES, all_scores
+from faithscope.experiments.tables.outcomes import Record
+from faithscope.experiments.tables.tidy import (
+    columns,
+    distinct,
+    mean,
+    present,
+    where,
+    with_interval,
+)
 
 LEAST_ITEMS = 5
 """Fewer items than this are not correlated."""

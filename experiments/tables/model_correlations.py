@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats as scipy_stats
 
-from experiments.tables import stats
-from experiments.tables.stats import Estimate
-from experiments.tables.tidy import columns, distinct, where, with_interval
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.stats import Estimate
+from faithscope.experiments.tables.tidy import columns, distinct, where, with_interval
 
 FIGURE_3 = (("slrc", "sycophancy"), ("ris", "error_detection"), ("slrc", "error_detection"))
 """The pairs of the paper's Figure 3, the first of which it calls the faithfulness paradox."""

@@ -14,13 +14,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.config.api import API
-from experiments.tables import stats
-from experiments.tables.integrity import ris
-from experiments.tables.outcomes import FRAMINGS, READINGS, Record, flips, is_variant, measured
-from experiments.tables.stats import Estimate
-from experiments.tables.taxonomy import direct_records
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.config.api import API
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.integrity import ris
+from faithscope.experiments.tables.outcomes import (
+    FRAMINGS,
+    READINGS,
+    Record,
+    flips,
+    is_variant,
+    measured,
+)
+from faithscope.experiments.tables.stats import Estimate
+from faithscope.experiments.tables.taxonomy import direct_records
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 Sizes = Mapping[str, Mapping[str, Any]]
 """By model: `parameters`, `active_parameters`; a model whose size nobody told is not there."""

@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from experiments.registry import API
-from experiments.tables.tidy import mean
+from faithscope.experiments.registry import API
+from faithscope.experiments.tables.tidy import mean
 
 Record = Mapping[str, Any]
 Place = tuple[str, str, str]

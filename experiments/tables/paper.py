@@ -17,10 +17,10 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.tables.by_unit import UNIT_WORDS, joined, of_each_unit
-from experiments.tables.outcomes import is_variant
-from experiments.tables.tidy import distinct, rows, where
-from experiments.tables.verdict import MATTERS, model_order
+from faithscope.experiments.tables.by_unit import UNIT_WORDS, joined, of_each_unit
+from faithscope.experiments.tables.outcomes import is_variant
+from faithscope.experiments.tables.tidy import distinct, rows, where
+from faithscope.experiments.tables.verdict import MATTERS, model_order
 
 TITLES = {
     "sst2": "SST-2",

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.outcomes import Record, of_probe
-from experiments.tables.tidy import columns, present, with_interval
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.outcomes import Record, of_probe
+from faithscope.experiments.tables.tidy import columns, present, with_interval
 
 BINS = 5
 _KIND = ("place", "site", "direction")

@@ -17,15 +17,15 @@ import pandas as pd
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from experiments.planted.plants import PLANTS
-from experiments.planted.questions import named_step
-from experiments.tables import stats
-from experiments.tables.measure_tables import mean_forwards
-from experiments.tables.measures import MEASURES, Measure, all_scores, all_step_scores
-from experiments.tables.outcomes import Record
-from experiments.tables.stats import NOTHING, Estimate
-from experiments.tables.tidy import columns, mean, where, with_interval
-from experiments.tables.verdict import planted_variant
+from faithscope.experiments.planted.plants import PLANTS
+from faithscope.experiments.planted.questions import named_step
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.measure_tables import mean_forwards
+from faithscope.experiments.tables.measures import MEASURES, Measure, all_scores, all_step_scores
+from faithscope.experiments.tables.outcomes import Record
+from faithscope.experiments.tables.stats import NOTHING, Estimate
+from faithscope.experiments.tables.tidy import columns, mean, where, with_interval
+from faithscope.experiments.tables.verdict import planted_variant
 
 POSITIVE = "faithful"
 AGAINST = {

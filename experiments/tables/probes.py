@@ -6,33 +6,40 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from experiments.config.probes import TaxonomyConfig
-from experiments.tables.attention import attention_by_layer_table, attention_table
-from experiments.tables.causal_effects import causal_effects_by_step_table, causal_effects_table
-from experiments.tables.head_to_head import head_to_head_table
-from experiments.tables.information import information_by_step_table, information_table
-from experiments.tables.integrity import error_detection_table, sycophancy_table
-from experiments.tables.knockout import knockout_by_step_table, knockout_table
-from experiments.tables.layerwise import (
+from faithscope.experiments.config.probes import TaxonomyConfig
+from faithscope.experiments.tables.attention import attention_by_layer_table, attention_table
+from faithscope.experiments.tables.causal_effects import (
+    causal_effects_by_step_table,
+    causal_effects_table,
+)
+from faithscope.experiments.tables.head_to_head import head_to_head_table
+from faithscope.experiments.tables.information import information_by_step_table, information_table
+from faithscope.experiments.tables.integrity import error_detection_table, sycophancy_table
+from faithscope.experiments.tables.knockout import knockout_by_step_table, knockout_table
+from faithscope.experiments.tables.layerwise import (
     flow_by_layer_table,
     flow_table,
     rigidity_by_layer_table,
     rigidity_table,
 )
-from experiments.tables.measure_tables import measure_correlations_table, measures_table
-from experiments.tables.measures import PROBES_READ
-from experiments.tables.model_correlations import model_correlations_table
-from experiments.tables.models import Sizes, models_table
-from experiments.tables.outcomes import Record, is_variant
-from experiments.tables.patching import (
+from faithscope.experiments.tables.measure_tables import measure_correlations_table, measures_table
+from faithscope.experiments.tables.measures import PROBES_READ
+from faithscope.experiments.tables.model_correlations import model_correlations_table
+from faithscope.experiments.tables.models import Sizes, models_table
+from faithscope.experiments.tables.outcomes import Record, is_variant
+from faithscope.experiments.tables.patching import (
     patching_by_layer_table,
     patching_map_table,
     patching_table,
 )
-from experiments.tables.planted import has_planted_truth, planted_table
-from experiments.tables.prompt_effects import prompt_interventions_table
-from experiments.tables.taxonomy import direct_table, taxonomy_table, threshold_sensitivity_table
-from experiments.tables.tracing import tracing_by_position_table, tracing_table
+from faithscope.experiments.tables.planted import has_planted_truth, planted_table
+from faithscope.experiments.tables.prompt_effects import prompt_interventions_table
+from faithscope.experiments.tables.taxonomy import (
+    direct_table,
+    taxonomy_table,
+    threshold_sensitivity_table,
+)
+from faithscope.experiments.tables.tracing import tracing_by_position_table, tracing_table
 
 
 def whole_tables(records: Sequence[Record], seed: int, resamples: int) -> dict[str, pd.DataFrame]:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.config.probes import TaxonomyConfig
-from experiments.tables import stats
-from experiments.tables.outcomes import GROUP, Record, flips, groups
-from experiments.tables.stats import Estimate
-from experiments.tables.tidy import columns
+from faithscope.experiments.config.probes import TaxonomyConfig
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.outcomes import GROUP, Record, flips, groups
+from faithscope.experiments.tables.stats import Estimate
+from faithscope.experiments.tables.tidy import columns
 
 MEASURES = ("necessity", "sufficiency", "accuracy", "steps")
 _PLACES = {"necessity": 0, "sufficiency": 2, "accuracy": 4, "steps": 6}

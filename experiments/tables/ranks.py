@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import rankdata
 
-from experiments.tables import stats
-from experiments.tables.stats import Estimate
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.stats import Estimate
 
 Values = Float[np.ndarray, " items"]
 FEWEST = 3

@@ -17,8 +17,8 @@ from jaxtyping import Bool, Float
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from experiments.tables import ranks, stats
-from experiments.tables.stats import NOTHING, Estimate
+from faithscope.experiments.tables import ranks, stats
+from faithscope.experiments.tables.stats import NOTHING, Estimate
 
 Chains = Sequence[str] | np.ndarray
 """(rows,) the chain of every row."""

@@ -17,25 +17,25 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from experiments.config import ReportConfig, RunConfig
-from experiments.config.probes import LinearProbeConfig, TaxonomyConfig
-from experiments.measures import PROBES
-from experiments.runs.arrays import each
-from experiments.runs.folder import existing_run, read_environment
-from experiments.runs.index import Index
-from experiments.runs.ledger import calls_of
-from experiments.runs.planfile import counted
-from experiments.runs.store import Unit
-from experiments.tables import stats
-from experiments.tables.by_unit import by_unit
-from experiments.tables.edits import edits_by_step_table, edits_table
-from experiments.tables.exclusions import exclusions_table
-from experiments.tables.label_mass import label_mass_table, without_low_mass
-from experiments.tables.models import Sizes
-from experiments.tables.outcomes import Place, Record
-from experiments.tables.probes import step_tables, whole_tables
-from experiments.tables.slrc import agreement_table, slrc_table, steps_table
-from experiments.tables.spend import spend_table
+from faithscope.experiments.config import ReportConfig, RunConfig
+from faithscope.experiments.config.probes import LinearProbeConfig, TaxonomyConfig
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.runs.arrays import each
+from faithscope.experiments.runs.folder import existing_run, read_environment
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.ledger import calls_of
+from faithscope.experiments.runs.planfile import counted
+from faithscope.experiments.runs.store import Unit
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.by_unit import by_unit
+from faithscope.experiments.tables.edits import edits_by_step_table, edits_table
+from faithscope.experiments.tables.exclusions import exclusions_table
+from faithscope.experiments.tables.label_mass import label_mass_table, without_low_mass
+from faithscope.experiments.tables.models import Sizes
+from faithscope.experiments.tables.outcomes import Place, Record
+from faithscope.experiments.tables.probes import step_tables, whole_tables
+from faithscope.experiments.tables.slrc import agreement_table, slrc_table, steps_table
+from faithscope.experiments.tables.spend import spend_table
 
 TEXTS = frozenset(
     [
@@ -100,7 +100,7 @@ class Results:
     def _linear_probe(self) -> pd.DataFrame:
         """The one table that is made from raw arrays: a classifier is fitted over items."""
         # Not at the top: scikit-learn takes a second to import.
-        from experiments.tables.linear_probe import linear_probe_table
+        from faithscope.experiments.tables.linear_probe import linear_probe_table
 
         states = ((key[1:], found) for key, found in each(self.index, "linear_probe"))
         return linear_probe_table(

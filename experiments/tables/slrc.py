@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.label_mass import MASS_COLUMNS, mass_columns
-from experiments.tables.outcomes import (
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.label_mass import MASS_COLUMNS, mass_columns
+from faithscope.experiments.tables.outcomes import (
     EDITS,
     FRAMINGS,
     GROUP,
@@ -29,7 +29,7 @@ from experiments.tables.outcomes import (
     measured,
     within_floor,
 )
-from experiments.tables.tidy import columns, mean, present, with_interval
+from faithscope.experiments.tables.tidy import columns, mean, present, with_interval
 
 _PAIRS = [
     *((f"generated~scored in {f}", (f, "generated"), (f, "scored")) for f in FRAMINGS),

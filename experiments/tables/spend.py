@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.runs.ledger import Line
-from probes.judge.form import Usage
+from faithscope.experiments.runs.ledger import Line
+from faithscope.probes.judge.form import Usage
 
 USAGE = tuple(f.name for f in fields(Usage))
 COLUMNS = ("model", *USAGE, "cost", "priced", "estimated_calls", "estimated_cost")

@@ -15,9 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.config.probes import DIRECT_PROMPTS, TaxonomyConfig
-from experiments.tables import stats
-from experiments.tables.outcomes import (
+from faithscope.experiments.config.probes import DIRECT_PROMPTS, TaxonomyConfig
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.outcomes import (
     GROUP,
     READINGS,
     Record,
@@ -26,7 +26,7 @@ from experiments.tables.outcomes import (
     measured,
     slrc_groups,
 )
-from experiments.tables.tidy import columns, distinct, rows, where, with_interval
+from faithscope.experiments.tables.tidy import columns, distinct, rows, where, with_interval
 
 MODES = ("genuine", "scaffolding", "decorative", "empty")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from interp.plain import visible
+from faithscope.interp.plain import visible
 
 _LATEX = {
     "\\": r"\textbackslash{}",

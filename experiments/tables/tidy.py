@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.tables.stats import Estimate
+from faithscope.experiments.tables.stats import Estimate
 
 
 def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:

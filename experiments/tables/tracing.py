@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.tables import stats
-from experiments.tables.label_mass import MASS_COLUMNS, mass_columns
-from experiments.tables.outcomes import Record, of_probe
-from experiments.tables.tidy import columns, with_interval
-from probes.tracing import POSITIONS
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.label_mass import MASS_COLUMNS, mass_columns
+from faithscope.experiments.tables.outcomes import Record, of_probe
+from faithscope.experiments.tables.tidy import columns, with_interval
+from faithscope.probes.tracing import POSITIONS
 
 MEANS = ("p_before", "p_after", "rise", "early_depth", "horizon_depth", "largest", "spearman")
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from experiments.planted.plants import PLANTS, Plant
-from experiments.tables.by_unit import UNIT_WORDS, UNITS
-from experiments.tables.stats import NOTHING, Estimate, difference, wilson_of_items
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.planted.plants import PLANTS, Plant
+from faithscope.experiments.tables.by_unit import UNIT_WORDS, UNITS
+from faithscope.experiments.tables.stats import NOTHING, Estimate, difference, wilson_of_items
+from faithscope.experiments.tables.tidy import rows, where
 
 MATTERS = 0.30
 """Step necessity from which the SLRC paper says that steps matter (Extended Data Table 3)."""

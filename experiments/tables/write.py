@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.runs.folder import make_folder
-from experiments.runs.store import write_atomically
-from experiments.tables.paper import paper_tables
-from experiments.tables.results import Results
-from experiments.tables.textual import to_csv, to_latex, to_markdown
+from faithscope.experiments.runs.folder import make_folder
+from faithscope.experiments.runs.store import write_atomically
+from faithscope.experiments.tables.paper import paper_tables
+from faithscope.experiments.tables.results import Results
+from faithscope.experiments.tables.textual import to_csv, to_latex, to_markdown
 
 
 def write_tables(found: Results) -> None:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from functools import cache
 
-from experiments.tasks.ag_news import AG_NEWS
-from experiments.tasks.chains import SEQUENTIAL_MATH
-from experiments.tasks.cues import CONFLICTING_CUE, SINGLE_CUE
-from experiments.tasks.exams import ARC_CHALLENGE, COMMONSENSE_QA, MEDQA
-from experiments.tasks.features import MULTI_FEATURE
-from experiments.tasks.gsm8k import GSM8K
-from experiments.tasks.own import OWN
-from experiments.tasks.planted_tasks import PLANTED, PLANTED_2, PLANTED_5, PLANTED_SELECT
-from experiments.tasks.sentiment import SENTIMENT, SST2
-from experiments.tasks.task import ANY_MODEL, DirectPrompt, LoadSettings, Task, variant
-from interp.errors import UserError, did_you_mean
+from faithscope.experiments.tasks.ag_news import AG_NEWS
+from faithscope.experiments.tasks.chains import SEQUENTIAL_MATH
+from faithscope.experiments.tasks.cues import CONFLICTING_CUE, SINGLE_CUE
+from faithscope.experiments.tasks.exams import ARC_CHALLENGE, COMMONSENSE_QA, MEDQA
+from faithscope.experiments.tasks.features import MULTI_FEATURE
+from faithscope.experiments.tasks.gsm8k import GSM8K
+from faithscope.experiments.tasks.own import OWN
+from faithscope.experiments.tasks.planted_tasks import PLANTED, PLANTED_2, PLANTED_5, PLANTED_SELECT
+from faithscope.experiments.tasks.sentiment import SENTIMENT, SST2
+from faithscope.experiments.tasks.task import ANY_MODEL, DirectPrompt, LoadSettings, Task, variant
+from faithscope.interp.errors import UserError, did_you_mean
 
 __all__ = [
     "ANY_MODEL",

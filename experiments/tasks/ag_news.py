@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from experiments.answers import first_category, last_category
-from experiments.tasks.hub import HubData
-from experiments.tasks.rows import Row, column, text_of
-from experiments.tasks.spelling import word_surfaces, written_by
-from experiments.tasks.task import LoadSettings, wordings
-from interp.errors import UserError
-from interventions.trace import Question
+from faithscope.experiments.answers import first_category, last_category
+from faithscope.experiments.tasks.hub import HubData
+from faithscope.experiments.tasks.rows import Row, column, text_of
+from faithscope.experiments.tasks.spelling import word_surfaces, written_by
+from faithscope.experiments.tasks.task import LoadSettings, wordings
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Question
 
 TOPICS = ("World", "Sports", "Business", "Sci/Tech")
 """In the order of the data's class indices."""

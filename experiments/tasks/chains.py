@@ -10,9 +10,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from experiments.tasks.numeric import number_task
-from experiments.tasks.task import LoadSettings, generated
-from interventions.trace import Question
+from faithscope.experiments.tasks.numeric import number_task
+from faithscope.experiments.tasks.task import LoadSettings, generated
+from faithscope.interventions.trace import Question
 
 LARGEST = 999
 LENGTHS = (3, 4)

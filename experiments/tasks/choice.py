@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from experiments.answers import first_choice, last_choice
-from experiments.tasks.hub import HubData
-from experiments.tasks.options import options_of, right_letter
-from experiments.tasks.rows import Row, column, text_of, with_ids
-from experiments.tasks.spelling import letter_surfaces, written_by
-from experiments.tasks.task import LoadSettings, Task, wordings
-from interventions.trace import Question, Trace
+from faithscope.experiments.answers import first_choice, last_choice
+from faithscope.experiments.tasks.hub import HubData
+from faithscope.experiments.tasks.options import options_of, right_letter
+from faithscope.experiments.tasks.rows import Row, column, text_of, with_ids
+from faithscope.experiments.tasks.spelling import letter_surfaces, written_by
+from faithscope.experiments.tasks.task import LoadSettings, Task, wordings
+from faithscope.interventions.trace import Question, Trace
 
 
 def choice_task(

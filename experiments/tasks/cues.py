@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 
-from experiments.answers import first_label, last_label
-from experiments.tasks.spelling import word_surfaces, written_by
-from experiments.tasks.task import LoadSettings, Task, generated, wordings
-from interventions.trace import Question
+from faithscope.experiments.answers import first_label, last_label
+from faithscope.experiments.tasks.spelling import word_surfaces, written_by
+from faithscope.experiments.tasks.task import LoadSettings, Task, generated, wordings
+from faithscope.interventions.trace import Question
 
 SENTIMENTS = ("positive", "negative")
 CONFLICTS = tuple((gold, signals) for gold in SENTIMENTS for signals in (2, 3))

@@ -6,8 +6,8 @@ letters that a model is shown follow the options' order.
 
 from __future__ import annotations
 
-from experiments.tasks.choice import exam
-from experiments.tasks.hub import HubData
+from faithscope.experiments.tasks.choice import exam
+from faithscope.experiments.tasks.hub import HubData
 
 MEDQA = exam(
     HubData("medqa", "GBaker/MedQA-USMLE-4-options", "test"),

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import random
 
-from experiments.answers import first_category, last_category
-from experiments.tasks.spelling import word_surfaces, written_by
-from experiments.tasks.task import LoadSettings, generated, wordings
-from interventions.trace import Question
+from faithscope.experiments.answers import first_category, last_category
+from faithscope.experiments.tasks.spelling import word_surfaces, written_by
+from faithscope.experiments.tasks.task import LoadSettings, generated, wordings
+from faithscope.interventions.trace import Question
 
 _ARTICLE = {"mammal": "a", "bird": "a", "fish": "a", "insect": "an"}
 CLASSES = tuple(_ARTICLE)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.tasks.rows import Row
-from experiments.tasks.splits import SUFFIXES, files_of_split
-from interp.errors import UserError
+from faithscope.experiments.tasks.rows import Row
+from faithscope.experiments.tasks.splits import SUFFIXES, files_of_split
+from faithscope.interp.errors import UserError
 
 Placed = tuple[dict[str, Any], str]
 """A row's values, and where it stands in its file: `line 3`."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from experiments.numbers import canonical_number
-from experiments.tasks.hub import HubData
-from experiments.tasks.numeric import number_task
-from experiments.tasks.rows import Row, column, text_of
-from experiments.tasks.task import LoadSettings
-from interp.errors import UserError
-from interventions.trace import Question
+from faithscope.experiments.numbers import canonical_number
+from faithscope.experiments.tasks.hub import HubData
+from faithscope.experiments.tasks.numeric import number_task
+from faithscope.experiments.tasks.rows import Row, column, text_of
+from faithscope.experiments.tasks.task import LoadSettings
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Question
 
 DATA = HubData("gsm8k", "openai/gsm8k", "test", "main")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from experiments.tasks.files import read_rows
-from experiments.tasks.rows import Row
-from experiments.tasks.task import LoadSettings
-from interp.errors import UserError
+from faithscope.experiments.tasks.files import read_rows
+from faithscope.experiments.tasks.rows import Row
+from faithscope.experiments.tasks.task import LoadSettings
+from faithscope.interp.errors import UserError
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from experiments.answers import first_number, last_number
-from experiments.numbers import canonical_number
-from experiments.tasks.spelling import number_surfaces
-from experiments.tasks.task import LoadSettings, Task, wordings
-from interventions.trace import Question, Trace
+from faithscope.experiments.answers import first_number, last_number
+from faithscope.experiments.numbers import canonical_number
+from faithscope.experiments.tasks.spelling import number_surfaces
+from faithscope.experiments.tasks.task import LoadSettings, Task, wordings
+from faithscope.interventions.trace import Question, Trace
 
 MAX_CANDIDATES = 12
 MIN_CANDIDATES = 4

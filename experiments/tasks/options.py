@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.tasks.rows import Row, column, has, usable
-from interp.errors import UserError
+from faithscope.experiments.tasks.rows import Row, column, has, usable
+from faithscope.interp.errors import UserError
 
 LETTERS = string.ascii_uppercase
 COLUMNS = ("options", "choices")

@@ -8,17 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from experiments.answers import first_choice, first_label, last_choice, last_label
-from experiments.numbers import find_numbers
-from experiments.tasks.choice import letters
-from experiments.tasks.files import read_rows
-from experiments.tasks.numeric import number_task
-from experiments.tasks.options import LETTERS, Options, has_options, options_of, right_letter
-from experiments.tasks.rows import Row, column, has, text_of, usable, with_ids
-from experiments.tasks.spelling import word_surfaces, written_by
-from experiments.tasks.task import DirectPrompt, LoadSettings, Task, wordings
-from interp.errors import UserError
-from interventions.trace import AnswerKind, Question, Trace
+from faithscope.experiments.answers import first_choice, first_label, last_choice, last_label
+from faithscope.experiments.numbers import find_numbers
+from faithscope.experiments.tasks.choice import letters
+from faithscope.experiments.tasks.files import read_rows
+from faithscope.experiments.tasks.numeric import number_task
+from faithscope.experiments.tasks.options import (
+    LETTERS,
+    Options,
+    has_options,
+    options_of,
+    right_letter,
+)
+from faithscope.experiments.tasks.rows import Row, column, has, text_of, usable, with_ids
+from faithscope.experiments.tasks.spelling import word_surfaces, written_by
+from faithscope.experiments.tasks.task import DirectPrompt, LoadSettings, Task, wordings
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import AnswerKind, Question, Trace
 
 NAME = "own"
 SPLIT = "test"

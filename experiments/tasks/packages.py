@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from interp import sources
+from faithscope.interp import sources
 
 
 @dataclass(frozen=True)

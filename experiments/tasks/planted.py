@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from experiments.planted.data import ANSWER_CUE, DIGITS, parse_answer
-from experiments.planted.plants import PLANTS
-from experiments.planted.questions import questions
-from interventions.trace import Question
+from faithscope.experiments.planted.data import ANSWER_CUE, DIGITS, parse_answer
+from faithscope.experiments.planted.plants import PLANTS
+from faithscope.experiments.planted.questions import questions
+from faithscope.interventions.trace import Question
 
 __all__ = [
     "ANSWER_CUE",

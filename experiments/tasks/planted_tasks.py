@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.planted.plants import PLANTS
-from experiments.tasks import planted
-from experiments.tasks.task import Task
+from faithscope.experiments.planted.plants import PLANTS
+from faithscope.experiments.tasks import planted
+from faithscope.experiments.tasks.task import Task
 
 
 def _task(name: str, summary: str) -> Task:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from interp.errors import UserError
+from faithscope.interp.errors import UserError
 
 MAX_CHARS = 1_000_000
 """Most characters of a question or an option: far beyond any model's context. What is longer is

@@ -10,14 +10,14 @@ import csv
 import random
 from collections.abc import Iterable, Iterator
 
-from experiments.tasks.cues import SENTIMENTS, sentiment_question, sentiment_task
-from experiments.tasks.files import read_rows
-from experiments.tasks.hub import HubData
-from experiments.tasks.packages import fetch_data
-from experiments.tasks.rows import Row, column, text_of
-from experiments.tasks.task import LoadSettings
-from interp.errors import UserError
-from interventions.trace import Question
+from faithscope.experiments.tasks.cues import SENTIMENTS, sentiment_question, sentiment_task
+from faithscope.experiments.tasks.files import read_rows
+from faithscope.experiments.tasks.hub import HubData
+from faithscope.experiments.tasks.packages import fetch_data
+from faithscope.experiments.tasks.rows import Row, column, text_of
+from faithscope.experiments.tasks.task import LoadSettings
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Question
 
 SAMPLE = 500
 """Sentences without a limit: as many as the paper has per task."""

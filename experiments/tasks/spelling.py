@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from interventions.trace import Trace
+from faithscope.interventions.trace import Trace
 
 MOST_LEARNT = 2
 """So many marks before a number are taken from the texts; every one doubles what is scored."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from interp.errors import UserError
+from faithscope.interp.errors import UserError
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _ALSO = {

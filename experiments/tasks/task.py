@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from interp.errors import UserError
-from interventions.trace import AnswerKind, Question, Trace
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import AnswerKind, Question, Trace
 
 Case = TypeVar("Case")
 
@@ -139,7 +139,9 @@ def _listed(question: Question) -> str:
 @cache
 def wordings() -> Mapping[str, Wording]:
     """Every entry of `prompts.yaml`."""
-    text = resources.files("experiments.tasks").joinpath("prompts.yaml").read_text("utf-8")
+    text = (
+        resources.files("faithscope.experiments.tasks").joinpath("prompts.yaml").read_text("utf-8")
+    )
     return {name: Wording(**entry) for name, entry in yaml.safe_load(text).items()}
 
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from interp.generation import Generation, Sampling
+from faithscope.interp.generation import Generation, Sampling
 
 OnDone = Callable[[int, Generation], None]
 """Told of each prompt's index and continuation as it ends, in the thread that asked."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from interp.backends import BackendError
-from interp.errors import UserError
-from interp.generation import Generation
+from faithscope.interp.backends import BackendError
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Generation
 
 
 def check_room(

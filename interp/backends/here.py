@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import torch
 import transformers
 
-from interp.backends import Generates, OnEnded
-from interp.backends.checks import check_room
-from interp.generation import Sampling
-from interp.placement import devices_of
+from faithscope.interp.backends import Generates, OnEnded
+from faithscope.interp.backends.checks import check_room
+from faithscope.interp.generation import Sampling
+from faithscope.interp.placement import devices_of
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 
 @dataclass(frozen=True)

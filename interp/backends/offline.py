@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from interp.backends import BackendError, Generates, OnEnded
-from interp.backends.checks import check_room, written
-from interp.errors import UserError
-from interp.generation import Sampling
-from interp.memory import free, is_out_of_memory
+from faithscope.interp.backends import BackendError, Generates, OnEnded
+from faithscope.interp.backends.checks import check_room, written
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Sampling
+from faithscope.interp.memory import free, is_out_of_memory
 
 
 @dataclass

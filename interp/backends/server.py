@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from interp.backends import BackendError, Generates, OnEnded
-from interp.backends.checks import check_room, written
-from interp.backends.spread import Endpoint, Servers, spread
-from interp.errors import UserError
-from interp.generation import Generation, Sampling
+from faithscope.interp.backends import BackendError, Generates, OnEnded
+from faithscope.interp.backends.checks import check_room, written
+from faithscope.interp.backends.spread import Endpoint, Servers, spread
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Generation, Sampling
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -17,9 +17,9 @@ from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from interp.backends import BackendError
-from interp.errors import UserError
-from interp.generation import Generation
+from faithscope.interp.backends import BackendError
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Generation
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

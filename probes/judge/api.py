@@ -20,14 +20,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from interp.errors import UserError
-from probes.judge import parse
-from probes.judge.charges import Charge, Charges, attempts_of, timed_out
-from probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
-from probes.judge.messages import held_to, messages
-from probes.judge.providers import redact, service
-from probes.judge.replies import from_error, from_output, one_line
-from probes.judge.spend import Budget, BudgetSpent, add
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge import parse
+from faithscope.probes.judge.charges import Charge, Charges, attempts_of, timed_out
+from faithscope.probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
+from faithscope.probes.judge.messages import held_to, messages
+from faithscope.probes.judge.providers import redact, service
+from faithscope.probes.judge.replies import from_error, from_output, one_line
+from faithscope.probes.judge.spend import Budget, BudgetSpent, add
 
 if TYPE_CHECKING:
     from inspect_ai.model import GenerateConfig, Model, ModelOutput

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from probes.judge import parse
-from probes.judge.form import Ask, Reply, Usage, Writing
+from faithscope.probes.judge import parse
+from faithscope.probes.judge.form import Ask, Reply, Usage, Writing
 
 if TYPE_CHECKING:
     from inspect_ai.event import Event

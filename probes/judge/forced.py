@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 from math import exp, inf
 from typing import TYPE_CHECKING, Any
 
-from probes.graded import log_distribution, top
-from probes.judge.form import Ask, Field, OnReply, Reply, Usage, Verdict
-from probes.judge.open_model import GeneratingSettings, overflow, seed_of
-from probes.label_tokens import LabelTokens
-from probes.messages import Message, message_ids
+from faithscope.probes.graded import log_distribution, top
+from faithscope.probes.judge.form import Ask, Field, OnReply, Reply, Usage, Verdict
+from faithscope.probes.judge.open_model import GeneratingSettings, overflow, seed_of
+from faithscope.probes.label_tokens import LabelTokens
+from faithscope.probes.messages import Message, message_ids
 
 if TYPE_CHECKING:
-    from interp.execute import Generation
-    from interp.model import Model
+    from faithscope.interp.execute import Generation
+    from faithscope.interp.model import Model
 
 _CUT = "ended by the"
 SPARE = 16

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from probes.judge import parse
-from probes.judge.form import Ask, Writing
+from faithscope.probes.judge import parse
+from faithscope.probes.judge.form import Ask, Writing
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
-from probes.judge.parse import read, requested, sent
+from faithscope.probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
+from faithscope.probes.judge.parse import read, requested, sent
 
 if TYPE_CHECKING:
-    from interp.execute import Generation
-    from interp.model import Model
-    from interp.prompts import Prompt
+    from faithscope.interp.execute import Generation
+    from faithscope.interp.model import Model
+    from faithscope.interp.prompts import Prompt
 
 
 Put = Callable[[Any, Reply], None]
@@ -176,7 +176,7 @@ class _Put:
 
 def _reply_of(model: Model, put: _Put, said: Generation, seconds: float) -> Reply:
     # Not at the top: it brings torch, which listing the probes need not wait for.
-    from interp.responses import split_response
+    from faithscope.interp.responses import split_response
 
     fmt = put.prompt.format
     response = split_response(model.tokenizer, fmt, said.ids)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from probes.judge.form import Ask, Field, Outcome, Writing
+from faithscope.probes.judge.form import Ask, Field, Outcome, Writing
 
 MARKS = (
     ("<think>", "</think>"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from interp.errors import UserError, did_you_mean
+from faithscope.interp.errors import UserError, did_you_mean
 
 INSTALL = "pip install 'faithscope[judge]'"
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from interp import plain
-from probes.judge import parse
-from probes.judge.form import Ask, Outcome, Reply, Usage, Writing
-from probes.judge.providers import redact
+from faithscope.interp import plain
+from faithscope.probes.judge import parse
+from faithscope.probes.judge.form import Ask, Outcome, Reply, Usage, Writing
+from faithscope.probes.judge.providers import redact
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput

@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from probes.graded import label_mass, log_distribution, top
-from probes.judge.form import Ask, OnReply, Reply, Usage, Verdict
-from probes.judge.open_model import overflow, words
-from probes.judge.parse import requested
-from probes.label_tokens import LabelTokens
-from probes.messages import Message, message_ids
+from faithscope.probes.graded import label_mass, log_distribution, top
+from faithscope.probes.judge.form import Ask, OnReply, Reply, Usage, Verdict
+from faithscope.probes.judge.open_model import overflow, words
+from faithscope.probes.judge.parse import requested
+from faithscope.probes.label_tokens import LabelTokens
+from faithscope.probes.messages import Message, message_ids
 
 if TYPE_CHECKING:
-    from interp.model import Model
+    from faithscope.interp.model import Model
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Protocol
 
-from interp.errors import UserError, did_you_mean
-from probes.judge.charges import CHARACTERS_PER_TOKEN, Charge, prompt_tokens
-from probes.judge.form import Ask, Usage, Writing
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.probes.judge.charges import CHARACTERS_PER_TOKEN, Charge, prompt_tokens
+from faithscope.probes.judge.form import Ask, Usage, Writing
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from experiments.cli import execute
-from experiments.runs.store import read_failures
+from faithscope.experiments.cli import execute
+from faithscope.experiments.runs.store import read_failures
 
 ITEMS = 3
 GSM8K = "gsm8k"

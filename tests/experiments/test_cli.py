@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from experiments.cli import execute
+from faithscope.experiments.cli import execute
 
 
 def config(folder: Path) -> str:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-import experiments
-import interp
-from experiments.measures import PROBES
-from experiments.traces import TraceSettings
-from interp.errors import UserError
-from interventions import Trace
+import faithscope
+from faithscope import interp
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.traces import TraceSettings
+from faithscope.interp.errors import UserError
+from faithscope.interventions import Trace
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def model() -> interp.Model:
 
 @pytest.fixture(scope="module")
 def trace(model: interp.Model) -> Trace:
-    (made,) = experiments.make_traces(model, experiments.questions("planted", 1))
+    (made,) = faithscope.make_traces(model, faithscope.questions("planted", 1))
     return made
 
 
@@ -29,7 +29,7 @@ def trace(model: interp.Model) -> Trace:
 def test_every_probe_measures_a_trace_by_its_name(
     model: interp.Model, trace: Trace, probe: str
 ) -> None:
-    records = experiments.measure(model, trace, probe)
+    records = faithscope.measure(model, trace, probe)
     assert records
     assert {(r["probe"], r["item"], r["model"]) for r in records} == {
         (probe, trace.question.id, "planted:faithful")
@@ -37,8 +37,8 @@ def test_every_probe_measures_a_trace_by_its_name(
 
 
 def test_settings_are_those_of_a_config(model: interp.Model, trace: Trace) -> None:
-    (few,) = experiments.measure(model, trace, "tracing", every=100)
-    (all_of_them,) = experiments.measure(model, trace, "tracing")
+    (few,) = faithscope.measure(model, trace, "tracing", every=100)
+    (all_of_them,) = faithscope.measure(model, trace, "tracing")
     assert few["n_cuts"] < all_of_them["n_cuts"] == len(trace.reasoning_ids) + 1
 
 
@@ -57,14 +57,14 @@ def test_what_cannot_be_measured_is_named(
     model: interp.Model, trace: Trace, probe: str, settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
-        experiments.measure(model, trace, probe, **settings)
+        faithscope.measure(model, trace, probe, **settings)
 
 
 def test_a_trace_that_a_run_would_exclude_is_refused_with_the_reason(model: interp.Model) -> None:
-    asked = experiments.questions("planted", 1)
-    (cut,) = experiments.make_traces(model, asked, TraceSettings(max_new_tokens=3))
+    asked = faithscope.questions("planted", 1)
+    (cut,) = faithscope.make_traces(model, asked, TraceSettings(max_new_tokens=3))
     with pytest.raises(ValueError, match=r"cannot be probed \(fewer_than_2_steps\)"):
-        experiments.measure(model, cut, "tracing")
+        faithscope.measure(model, cut, "tracing")
 
 
 def test_no_more_is_written_than_the_model_has_positions_for(

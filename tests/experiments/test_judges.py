@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.config import RunConfig, load_config
-from experiments.config.judge import JudgeConfig
-from experiments.judges import api_judge, decides, open_judge
-from interp.errors import UserError
-from probes.judge.spend import Budget
+from faithscope.experiments.config import RunConfig, load_config
+from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.judges import api_judge, decides, open_judge
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.spend import Budget
 
 API = "api:openai/gpt-4.1"
 HERE = "planted:faithful"

@@ -8,11 +8,11 @@ from tokenizers import pre_tokenizers as pre
 from tokenizers.trainers import BpeTrainer
 from transformers import PreTrainedTokenizerFast
 
-from experiments.answers import first_number
-from experiments.tasks.spelling import number_surfaces
-from interp.formats import NONE
-from interp.language import Language
-from interp.number_ends import NumberEnds
+from faithscope.experiments.answers import first_number
+from faithscope.experiments.tasks.spelling import number_surfaces
+from faithscope.interp.formats import NONE
+from faithscope.interp.language import Language
+from faithscope.interp.number_ends import NumberEnds
 
 CUE = "The final answer is"
 SPLIT = r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.config.api import SpendConfig
-from experiments.prices import read_prices
-from experiments.spending import prices_of
-from interp.errors import UserError
-from probes.judge.spend import Price, price_of
+from faithscope.experiments.config.api import SpendConfig
+from faithscope.experiments.prices import read_prices
+from faithscope.experiments.spending import prices_of
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.spend import Price, price_of
 
 SHIPPED = Path(__file__).parents[2] / "configs" / "prices.yaml"
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-import interp
-from experiments.tasks import LoadSettings, get_task
-from experiments.traces import (
+from faithscope import interp
+from faithscope.experiments.tasks import LoadSettings, get_task
+from faithscope.experiments.traces import (
     TraceSettings,
     asking_for,
     exclusion,
@@ -29,11 +29,11 @@ from experiments.traces import (
     to_trace,
     trace_of,
 )
-from interp.errors import UserError
-from interp.execute import Generation
-from interp.model import Model
-from interventions import EDITS, Edit, Origin, Question, Step, Trace, remove_step
-from probes.framing import prefix_ids
+from faithscope.interp.errors import UserError
+from faithscope.interp.execute import Generation
+from faithscope.interp.model import Model
+from faithscope.interventions import EDITS, Edit, Origin, Question, Step, Trace, remove_step
+from faithscope.probes.framing import prefix_ids
 
 TEMPLATE = (Path(__file__).parents[1] / "interp" / "templates" / "qwen3.jinja").read_text()
 REASONING = "First add 3 and 4, which makes 7. Then take 2 away from it, which leaves 5."

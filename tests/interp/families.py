@@ -12,10 +12,10 @@ from typing import NamedTuple
 import torch
 from tiny_models import byte_tokenizer, random_weights
 
-from interp import attention
-from interp.errors import UserError
-from interp.forest import Branch
-from interp.loading import wrap
+from faithscope.interp import attention
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Branch
+from faithscope.interp.loading import wrap
 
 
 class Service(NamedTuple):

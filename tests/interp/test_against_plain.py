@@ -12,11 +12,11 @@ from transformers.masking_utils import (
     sliding_window_causal_mask_function,
 )
 
-from interp import attention
-from interp.errors import UserError
-from interp.forest import Branch
-from interp.masks import Reach, reach_of
-from interp.model import Model
+from faithscope.interp import attention
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Branch
+from faithscope.interp.masks import Reach, reach_of
+from faithscope.interp.model import Model
 
 
 @torch.inference_mode()

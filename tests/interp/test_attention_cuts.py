@@ -7,10 +7,10 @@ import torch
 from test_engine import bushy, gap
 from tiny_models import tiny
 
-from interp.edits import Knockout
-from interp.errors import UserError
-from interp.forest import Branch, Forest, split_by_budget
-from interp.model import Model
+from faithscope.interp.edits import Knockout
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Branch, Forest, split_by_budget
+from faithscope.interp.model import Model
 
 IDS = bushy(6, n=3, length=30)[0] + (7,) * 12
 N = len(IDS)

@@ -7,10 +7,10 @@ import torch
 from tiny_models import tiny
 from transformers import GenerationConfig
 
-from interp.backends.here import Here
-from interp.errors import UserError
-from interp.generation import Generation, Sampling
-from interp.model import Model
+from faithscope.interp.backends.here import Here
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Generation, Sampling
+from faithscope.interp.model import Model
 
 PROMPTS = [[5, 6, 7, 8, 9], [9, 10, 9], [200, 3, 77, 12, 5, 6], [41]]
 

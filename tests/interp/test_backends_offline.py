@@ -9,12 +9,12 @@ import torch
 from planted_vllm import Vllm, planted
 from tiny_models import byte_tokenizer, tiny
 
-import interp
-from interp.backends import BackendError
-from interp.backends.here import Here
-from interp.backends.offline import load_offline
-from interp.errors import UserError
-from interp.generation import Generation, Sampling
+from faithscope import interp
+from faithscope.interp.backends import BackendError
+from faithscope.interp.backends.here import Here
+from faithscope.interp.backends.offline import load_offline
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Generation, Sampling
 
 PROMPTS = [[i, 7, 8, 9 + i] for i in range(10, 15)]
 GREEDY = Sampling((), max_new_tokens=4)

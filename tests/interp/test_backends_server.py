@@ -12,13 +12,13 @@ import pytest
 from completions_server import CompletionsServer, changed, dies, fails, garbage, good
 from tiny_models import tiny
 
-from interp.backends import BackendError
-from interp.backends.here import Here
-from interp.backends.offline import load_offline
-from interp.backends.server import VllmServer, connect
-from interp.errors import UserError
-from interp.generation import Generation, Sampling
-from interp.model import Model
+from faithscope.interp.backends import BackendError
+from faithscope.interp.backends.here import Here
+from faithscope.interp.backends.offline import load_offline
+from faithscope.interp.backends.server import VllmServer, connect
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Generation, Sampling
+from faithscope.interp.model import Model
 
 pytest.importorskip("openai")
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import vllm_here
 
-import interp
-from interp.backends.here import Here
-from interp.backends.server import connect
-from interp.generation import Generation, Sampling
-from interp.model import Model
-from interp.sources import DEFAULT, is_here, resolve
+from faithscope import interp
+from faithscope.interp.backends.here import Here
+from faithscope.interp.backends.server import connect
+from faithscope.interp.generation import Generation, Sampling
+from faithscope.interp.model import Model
+from faithscope.interp.sources import DEFAULT, is_here, resolve
 
 BUNDLED = f"bundled:{DEFAULT}"
 
@@ -83,8 +83,8 @@ def running(url: str) -> float:
 
 OFFLINE = """
 import json, sys
-from interp.backends.offline import load_offline
-from interp.generation import Sampling
+from faithscope.interp.backends.offline import load_offline
+from faithscope.interp.generation import Sampling
 
 if __name__ == "__main__":
     folder, prompts, stop_ids = sys.argv[1], *map(json.loads, sys.argv[2:])

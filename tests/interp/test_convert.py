@@ -11,8 +11,8 @@ import transformers
 from tiny_models import CONFIGS
 from tokenizers import pre_tokenizers
 
-from interp import sources
-from interp.errors import UserError
+from faithscope.interp import sources
+from faithscope.interp.errors import UserError
 
 gguf = pytest.importorskip("gguf", reason="needs faithscope[bundled]")
 

@@ -12,12 +12,12 @@ from broken_models import saved
 from emulated_devices import memories
 from tiny_models import tiny
 
-import interp
-from interp.backends.here import Here
-from interp.errors import UserError
-from interp.forest import Branch
-from interp.placement import is_offloaded
-from interp.size import size_of
+from faithscope import interp
+from faithscope.interp.backends.here import Here
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Branch
+from faithscope.interp.placement import is_offloaded
+from faithscope.interp.size import size_of
 
 LARGE = 2**30
 

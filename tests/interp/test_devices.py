@@ -15,13 +15,13 @@ from tiny_models import tiny
 from torch import Tensor
 from transformers.masking_utils import chunked_causal_mask_function
 
-from interp.edits import SITES, Knockout, Patch
-from interp.forest import Branch
-from interp.loading import wrap
-from interp.masks import Reach, reach_of
-from interp.model import Model
-from interp.placement import is_offloaded
-from interp.tuned_lens import TunedLens
+from faithscope.interp.edits import SITES, Knockout, Patch
+from faithscope.interp.forest import Branch
+from faithscope.interp.loading import wrap
+from faithscope.interp.masks import Reach, reach_of
+from faithscope.interp.model import Model
+from faithscope.interp.placement import is_offloaded
+from faithscope.interp.tuned_lens import TunedLens
 
 FAMILIES = ["llama", "qwen3", "gemma3", "gpt2", "qwen3_moe", "gpt_oss"]
 PLACEMENTS = ["two devices", "cpu offload", "disk offload", "mixed"]

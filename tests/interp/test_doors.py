@@ -18,9 +18,9 @@ from nnsight.intervention.backends.remote import RemoteBackend
 from tiny_models import CONFIGS, NO_TREE, tiny
 from torch import Tensor, nn
 
-from interp import Branch, Knockout, Model, Patch, Read, UserError
-from interp.doors import twin
-from interp.edits import SITES, Edit, Site
+from faithscope.interp import Branch, Knockout, Model, Patch, Read, UserError
+from faithscope.interp.doors import twin
+from faithscope.interp.edits import SITES, Edit, Site
 
 FAMILIES = ["llama", "qwen3", "gpt2"]
 WITHOUT_AN_ADAPTER = {"minimax", "doge"}

@@ -5,11 +5,11 @@ import torch
 from families import bushy
 from tiny_models import CONFIGS, tiny
 
-from interp import prefill
-from interp.continuation import continue_one_by_one
-from interp.errors import UserError
-from interp.forest import Branch
-from interp.model import Model
+from faithscope.interp import prefill
+from faithscope.interp.continuation import continue_one_by_one
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Branch
+from faithscope.interp.model import Model
 
 
 def gap(a: torch.Tensor, b: torch.Tensor) -> float:

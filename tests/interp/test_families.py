@@ -9,9 +9,9 @@ from all_families import FAMILIES, MARKS, save, service
 from tiny_models import CONFIGS, NO_TREE, tiny
 from transformers import AutoModelForCausalLM
 
-import interp
-from interp.errors import UserError
-from interp.forest import Branch
+from faithscope import interp
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Branch
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "numerics.md"
 

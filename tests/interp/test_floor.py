@@ -7,11 +7,11 @@ import pytest
 import torch
 from tiny_models import tiny
 
-from interp.errors import UserError
-from interp.floor import floor
-from interp.forest import Forest, split_by_budget
-from interp.leads import Lead, gaps
-from interp.model import Model
+from faithscope.interp.errors import UserError
+from faithscope.interp.floor import floor
+from faithscope.interp.forest import Forest, split_by_budget
+from faithscope.interp.leads import Lead, gaps
+from faithscope.interp.model import Model
 
 LABELS = [[1, 2], [1, 3, 4], [9]]
 BUDGET = 150
@@ -111,7 +111,7 @@ def test_what_is_measured_once_more_is_the_same_text(llama: Model):
 
 
 def test_several_are_repeated_with_edits_of_their_own(small: Model):
-    from interp.edits import Knockout
+    from faithscope.interp.edits import Knockout
 
     texts = [arms()[0]] * 4
     cuts = [(), *((Knockout((20, None), (5 * i, 5 * i + 5)),) for i in range(1, 4))]

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interp.forest import Branch, Forest, split_by_budget
+from faithscope.interp.forest import Branch, Forest, split_by_budget
 
 sequences = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=12), min_size=1, max_size=12)
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from tiny_models import NO_TREE, tiny
 
-from interp import likelihood as module
-from interp.model import Model
+from faithscope.interp import likelihood as module
+from faithscope.interp.model import Model
 
 
 def texts(n: int = 3, length: int = 40) -> list[list[int]]:

@@ -14,11 +14,11 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import PreTrainedTokenizerFast
 
-from interp.decoding import Decode
-from interp.detokenise import GrowingText, decode
-from interp.errors import UserError
-from interp.keyvalues import KeyValues
-from interp.model import Model
+from faithscope.interp.decoding import Decode
+from faithscope.interp.detokenise import GrowingText, decode
+from faithscope.interp.errors import UserError
+from faithscope.interp.keyvalues import KeyValues
+from faithscope.interp.model import Model
 
 PREFIXES = [tuple(range(1, n)) for n in (30, 12, 12, 50)]
 LIMITS = [3, 9, 5, 0]

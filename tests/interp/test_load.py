@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tiny_models import byte_tokenizer, tiny
 from torch import nn
 
-import interp
-from interp import detokenise, verify
-from interp.errors import UserError
-from interp.model import Model
-from interp.structure import probe
+from faithscope import interp
+from faithscope.interp import detokenise, verify
+from faithscope.interp.errors import UserError
+from faithscope.interp.model import Model
+from faithscope.interp.structure import probe
 
 TOKENIZER = byte_tokenizer()
 

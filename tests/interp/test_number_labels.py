@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import tiny
 
-from interp import scoring
-from interp.forest import Branch
-from interp.model import Model
+from faithscope.interp import scoring
+from faithscope.interp.forest import Branch
+from faithscope.interp.model import Model
 
 # written apart from the code: what may not follow a number if that is to be the number
 GOES_ON = re.compile(r"[0-9]|[,./][0-9]|[+=]")

@@ -7,11 +7,11 @@ import torch
 from test_engine import bushy, gap
 from tiny_models import tiny
 
-from interp.edits import SITES, Knockout, Patch, Site
-from interp.errors import UserError
-from interp.forest import Branch
-from interp.model import Model
-from interp.read import Read
+from faithscope.interp.edits import SITES, Knockout, Patch, Site
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Branch
+from faithscope.interp.model import Model
+from faithscope.interp.read import Read
 
 IDS = bushy(6, n=3, length=30)[0] + (7,) * 6
 DONOR = tuple((t + 31) % 256 for t in IDS)

@@ -12,11 +12,11 @@ import pytest
 from chat_tokenizers import CHAT, FAMILIES, MARKED, TEMPLATES, tokenizer
 from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
 
-from interp import sources
-from interp.control import controls, encode_text
-from interp.errors import UserError
-from interp.formats import detect_format
-from interp.prompts import end_ids, render, render_direct, template_hash
+from faithscope.interp import sources
+from faithscope.interp.control import controls, encode_text
+from faithscope.interp.errors import UserError
+from faithscope.interp.formats import detect_format
+from faithscope.interp.prompts import end_ids, render, render_direct, template_hash
 
 QUESTION = [{"role": "user", "content": "What is 2 + 3?"}]
 BRIEF = [{"role": "system", "content": "Be brief."}, *QUESTION]

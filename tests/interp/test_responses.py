@@ -3,9 +3,9 @@
 import pytest
 from chat_tokenizers import MARKED, tokenizer
 
-from interp.control import encode_text
-from interp.formats import detect_format
-from interp.responses import split_response
+from faithscope.interp.control import encode_text
+from faithscope.interp.formats import detect_format
+from faithscope.interp.responses import split_response
 
 
 @pytest.mark.parametrize("name", MARKED)

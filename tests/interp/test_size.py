@@ -3,7 +3,7 @@
 import pytest
 from tiny_models import tiny
 
-from interp.size import size_of
+from faithscope.interp.size import size_of
 
 
 def routed(hf) -> int:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from interp import sources
-from interp.errors import UserError
+from faithscope.interp import sources
+from faithscope.interp.errors import UserError
 
 
 def quiet(line: str) -> None:
@@ -142,7 +142,7 @@ def test_an_installed_package_serves_without_being_imported(
 FETCH = """
 import sys, time
 from pathlib import Path
-from interp import sources
+from faithscope.interp import sources
 def say(line):
     print(line, flush=True)
     if "2 of 2" in line and sys.argv[1] == "hang":

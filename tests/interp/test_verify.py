@@ -9,13 +9,13 @@ import torch
 from families import bushy, plain_logits
 from tiny_models import NO_TREE, WINDOWED, random_weights, tiny
 
-from interp import attention, decoding, execute, prefill, verify
-from interp.continuation import continue_one_by_one
-from interp.errors import UserError
-from interp.forest import Branch
-from interp.generation import Generation
-from interp.masks import EVERYTHING
-from interp.model import Model
+from faithscope.interp import attention, decoding, execute, prefill, verify
+from faithscope.interp.continuation import continue_one_by_one
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Branch
+from faithscope.interp.generation import Generation
+from faithscope.interp.masks import EVERYTHING
+from faithscope.interp.model import Model
 
 DTYPES = [torch.float32, torch.bfloat16]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from interventions import Question, Trace, from_ids
+from faithscope.interventions import Question, Trace, from_ids
 
 CORPUS = (
     "So 3 + 4 makes 7. Then 7 - 2 makes 5. The acting is terrible but the story is good.",

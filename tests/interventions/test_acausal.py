@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions.acausal import (
+from faithscope.interventions.acausal import (
     RULES,
     AcausalStep,
     NoAcausalStep,
@@ -16,7 +16,7 @@ from interventions.acausal import (
     acausal_replacement,
     acausal_step,
 )
-from interventions.calculation import calculations
+from faithscope.interventions.calculation import calculations
 
 
 def replaced(text: str, rule: Rule, seed: int = 0, others: tuple[str, ...] = ()) -> str:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from interventions import (
+from faithscope.interventions import (
     NotCorruptible,
     Question,
     Trace,

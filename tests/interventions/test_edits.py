@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from interventions import (
+from faithscope.interventions import (
     EDITS,
     NotCorruptible,
     NotWritable,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions.region import coverage_deletion, middle_region
+from faithscope.interventions.region import coverage_deletion, middle_region
 
 LEVELS = (0.1, 0.3, 0.5, 0.7)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interventions import segment, split_conclusion, tile
-from interventions.segment import MODES
-from interventions.sentences import sentence_starts
+from faithscope.interventions import segment, split_conclusion, tile
+from faithscope.interventions.segment import MODES
+from faithscope.interventions.sentences import sentence_starts
 
 
 def words(text: str) -> list[str]:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from interventions import NotWritable, Origin, Question, Trace, from_steps, remove_step, written
+from faithscope.interventions import (
+    NotWritable,
+    Origin,
+    Question,
+    Trace,
+    from_steps,
+    remove_step,
+    written,
+)
 
 QUESTION = Question("q", "made", "How many?", "number")
 STEPS = ("So 3 + 4 makes 7.\n", "Then 7 - 2 makes 5.\n", "Right.\n", "It is 5.")

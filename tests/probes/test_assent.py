@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probes.assent import assents
+from faithscope.probes.assent import assents
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 import torch
 from planted_traces import ASKING, planted
 
-import interp
-from experiments.planted.data import ANSWER_CUE
-from interventions import Question, Trace, from_ids
-from probes import Asking, AttentionSettings, attention
-from probes.attention import REGIONS, question_span, spans
-from probes.framing import prefix_ids
+from faithscope import interp
+from faithscope.experiments.planted.data import ANSWER_CUE
+from faithscope.interventions import Question, Trace, from_ids
+from faithscope.probes import Asking, AttentionSettings, attention
+from faithscope.probes.attention import REGIONS, question_span, spans
+from faithscope.probes.framing import prefix_ids
 
 
 def asking(cue: str = ANSWER_CUE) -> Asking:

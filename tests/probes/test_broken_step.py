@@ -11,11 +11,11 @@ import pytest
 import torch
 from tiny_models import NO_TREE, tiny
 
-import interp
-from experiments.planted.data import DIGITS
-from interp.model import Model
-from probes.broken_chain import BrokenChain, Condition, read_both, without_last
-from probes.broken_step import (
+from faithscope import interp
+from faithscope.experiments.planted.data import DIGITS
+from faithscope.interp.model import Model
+from faithscope.probes.broken_chain import BrokenChain, Condition, read_both, without_last
+from faithscope.probes.broken_step import (
     SIGNALS,
     BrokenStepSettings,
     broken_step,
@@ -23,7 +23,7 @@ from probes.broken_step import (
     rows,
     score,
 )
-from probes.record import Record
+from faithscope.probes.record import Record
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 

@@ -8,18 +8,18 @@ from functools import cache
 import numpy as np
 import pytest
 
-import interp
-from experiments.planted.data import (
+from faithscope import interp
+from faithscope.experiments.planted.data import (
     ANSWER_CUE,
     Problem,
     corrupt_result,
     true_answer,
     write_steps,
 )
-from experiments.planted.questions import questions
-from experiments.planted.shipped import path
-from probes.broken_chain import BrokenChain
-from probes.broken_step import BrokenStepSettings, broken_step, rows
+from faithscope.experiments.planted.questions import questions
+from faithscope.experiments.planted.shipped import path
+from faithscope.probes.broken_chain import BrokenChain
+from faithscope.probes.broken_step import BrokenStepSettings, broken_step, rows
 
 
 def planted_chains(name: str, target: int, n: int = 12) -> list[BrokenChain]:

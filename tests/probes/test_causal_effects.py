@@ -10,15 +10,22 @@ import pytest
 from planted_traces import ASKING, ITEMS, planted
 from tiny_models import tiny
 
-from experiments.planted.data import ANSWER_CUE
-from experiments.planted.flips import parse_answer
-from experiments.planted.questions import questions
-from interp.model import Model
-from interventions import Question, Trace, corrupt_step, from_ids, truncate_after_step
-from probes import Asking, CausalEffectsSettings, Record, SlrcSettings, causal_effects, slrc
-from probes.causal_effects import STEP_MEASURES, effects
-from probes.framing import BASELINE
-from probes.graded import logit_difference, nldd, true_thinking_score
+from faithscope.experiments.planted.data import ANSWER_CUE
+from faithscope.experiments.planted.flips import parse_answer
+from faithscope.experiments.planted.questions import questions
+from faithscope.interp.model import Model
+from faithscope.interventions import Question, Trace, corrupt_step, from_ids, truncate_after_step
+from faithscope.probes import (
+    Asking,
+    CausalEffectsSettings,
+    Record,
+    SlrcSettings,
+    causal_effects,
+    slrc,
+)
+from faithscope.probes.causal_effects import STEP_MEASURES, effects
+from faithscope.probes.framing import BASELINE
+from faithscope.probes.graded import logit_difference, nldd, true_thinking_score
 
 STEPS = 3
 EFFECTS_OF_CORRUPTION = ("corrupted_log_odds", "corrupted_tv", "nldd", "nldd_own")

@@ -10,10 +10,10 @@ import torch
 from test_slrc import asking, written
 from tiny_models import tiny
 
-from interp.forest import Branch
-from probes import FlowSettings, flow
-from probes.flow import cosines
-from probes.framing import prefix_ids
+from faithscope.interp.forest import Branch
+from faithscope.probes import FlowSettings, flow
+from faithscope.probes.flow import cosines
+from faithscope.probes.framing import prefix_ids
 
 CLOSED = asking(closer_ids=(10, 11))
 

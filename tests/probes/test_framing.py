@@ -6,9 +6,16 @@ import re
 
 import pytest
 
-from interventions import Question, Trace, from_ids, keep_only_step, remove_step, shuffle_steps
-from probes import Asking, record
-from probes.framing import _first_answer, ask, prefix_ids, quoted, reprompt_ids
+from faithscope.interventions import (
+    Question,
+    Trace,
+    from_ids,
+    keep_only_step,
+    remove_step,
+    shuffle_steps,
+)
+from faithscope.probes import Asking, record
+from faithscope.probes.framing import _first_answer, ask, prefix_ids, quoted, reprompt_ids
 
 TEXT = "So 3 + 4 makes 7. Then 7 - 2 makes 5. Now 5 + 9 makes 14."
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.floor import BASELINE
-from probes.framing import Reply
-from probes.graded import log_distribution, log_odds_drop, top, total_variation
-from probes.readings import distributions, generated_outcomes, scored_outcomes
+from faithscope.probes.floor import BASELINE
+from faithscope.probes.framing import Reply
+from faithscope.probes.graded import log_distribution, log_odds_drop, top, total_variation
+from faithscope.probes.readings import distributions, generated_outcomes, scored_outcomes
 
 scores = st.lists(st.floats(-50, 0), min_size=2, max_size=6)
 

@@ -12,11 +12,11 @@ import torch
 from planted_traces import ASKING, ITEMS, planted
 from tiny_models import tiny
 
-from interp.model import Model
-from interventions import Origin, Question, Trace, from_ids
-from probes import Asking, InformationSettings, Record, information
-from probes.information import without_question
-from probes.step_information import KINDS, Variants, measure, mutual_information
+from faithscope.interp.model import Model
+from faithscope.interventions import Origin, Question, Trace, from_ids
+from faithscope.probes import Asking, InformationSettings, Record, information
+from faithscope.probes.information import without_question
+from faithscope.probes.step_information import KINDS, Variants, measure, mutual_information
 
 
 @cache

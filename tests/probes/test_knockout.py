@@ -10,14 +10,14 @@ from planted_traces import ASKING, ITEMS, planted
 from test_slrc import asking, written
 from tiny_models import tiny
 
-from experiments.planted.data import ANSWER_CUE, result_of
-from experiments.planted.flips import parse_answer
-from experiments.planted.questions import questions
-from probes import Asking, KnockoutSettings, Record, knockout
-from probes.edited import windows
-from probes.framing import prefix_ids
-from probes.graded import log_distribution, log_odds_drop, top, total_variation
-from probes.knockout import QUERIES, cut_of
+from faithscope.experiments.planted.data import ANSWER_CUE, result_of
+from faithscope.experiments.planted.flips import parse_answer
+from faithscope.experiments.planted.questions import questions
+from faithscope.probes import Asking, KnockoutSettings, Record, knockout
+from faithscope.probes.edited import windows
+from faithscope.probes.framing import prefix_ids
+from faithscope.probes.graded import log_distribution, log_odds_drop, top, total_variation
+from faithscope.probes.knockout import QUERIES, cut_of
 
 
 @cache

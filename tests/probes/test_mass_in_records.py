@@ -7,9 +7,9 @@ import math
 import pytest
 from test_slrc import asking, written
 
-from interp.model import Model
-from interventions import remove_step
-from probes import (
+from faithscope.interp.model import Model
+from faithscope.interventions import remove_step
+from faithscope.probes import (
     CausalEffectsSettings,
     KnockoutSettings,
     SlrcSettings,
@@ -19,7 +19,7 @@ from probes import (
     slrc,
     tracing,
 )
-from probes.framing import prefix_ids
+from faithscope.probes.framing import prefix_ids
 
 ASKING = asking(labels=(("yes", "y"), ("no", "n"), ("yes", "a")))
 

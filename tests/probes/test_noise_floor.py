@@ -12,10 +12,10 @@ import torch
 from test_slrc import FAST, asking, written
 from tiny_models import tiny
 
-from interp.answered import Answered
-from interp.generation import Generation
-from interp.model import Model
-from probes import (
+from faithscope.interp.answered import Answered
+from faithscope.interp.generation import Generation
+from faithscope.interp.model import Model
+from faithscope.probes import (
     CausalEffectsSettings,
     ErrorDetectionSettings,
     KnockoutSettings,
@@ -29,7 +29,7 @@ from probes import (
     slrc,
     sycophancy,
 )
-from probes.floor import answer_margin, noise
+from faithscope.probes.floor import answer_margin, noise
 
 BUDGET = 300
 """A trace with its cue is about 110 tokens of the tiny models: two or three arms a pack."""

@@ -10,12 +10,12 @@ from chat_tokenizers import tokenizer
 from tiny_models import byte_tokenizer, tiny
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from interp.formats import detect_format
-from interp.loading import wrap
-from interp.model import Model
-from probes.judge.form import Ask, Field, Form, Reply
-from probes.judge.open_model import GeneratingJudge, GeneratingSettings, words
-from probes.judge.parse import sent
+from faithscope.interp.formats import detect_format
+from faithscope.interp.loading import wrap
+from faithscope.interp.model import Model
+from faithscope.probes.judge.form import Ask, Field, Form, Reply
+from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings, words
+from faithscope.probes.judge.parse import sent
 
 FORM = Form("f", "Is {x} so?", (Field("score", "integer", 0, 1),), "score")
 GOOD = '{"score": 1}'

@@ -10,16 +10,16 @@ from planted_traces import ASKING, planted
 from test_slrc import asking, written
 from tiny_models import tiny
 
-from experiments.planted.data import ANSWER_CUE
-from experiments.planted.flips import parse_answer
-from experiments.planted.questions import questions
-from interp.edits import Patch
-from interp.forest import Branch
-from interventions import corrupt_step
-from probes import Asking, PatchingSettings, Record, patching
-from probes.framing import prefix_ids
-from probes.graded import log_distribution, log_odds
-from probes.patching import spaced
+from faithscope.experiments.planted.data import ANSWER_CUE
+from faithscope.experiments.planted.flips import parse_answer
+from faithscope.experiments.planted.questions import questions
+from faithscope.interp.edits import Patch
+from faithscope.interp.forest import Branch
+from faithscope.interventions import corrupt_step
+from faithscope.probes import Asking, PatchingSettings, Record, patching
+from faithscope.probes.framing import prefix_ids
+from faithscope.probes.graded import log_distribution, log_odds
+from faithscope.probes.patching import spaced
 
 ITEMS = 8
 

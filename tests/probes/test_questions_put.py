@@ -12,10 +12,10 @@ import torch
 from chat_tokenizers import tokenizer
 from transformers import AutoModelForCausalLM, LlamaConfig
 
-from interp.loading import wrap
-from interp.model import Model
-from interventions import Question, Trace, from_ids
-from probes import (
+from faithscope.interp.loading import wrap
+from faithscope.interp.model import Model
+from faithscope.interventions import Question, Trace, from_ids
+from faithscope.probes import (
     DirectSettings,
     ErrorDetectionSettings,
     Message,
@@ -24,9 +24,9 @@ from probes import (
     error_detection,
     sycophancy,
 )
-from probes.assent import YES_NO
-from probes.messages import message_ids, opening_labels
-from probes.sycophancy import wrong_answer
+from faithscope.probes.assent import YES_NO
+from faithscope.probes.messages import message_ids, opening_labels
+from faithscope.probes.sycophancy import wrong_answer
 
 SUM = "Let me think about it. So 3 + 4 = 7 in all. Then 7 - 2 = 5 are left."
 LABELS = (("positive", " positive"), ("positive", " Positive"), ("negative", " negative"))

@@ -6,10 +6,10 @@ import pytest
 from test_slrc import asking
 from tiny_models import tiny
 
-from experiments.tables.edits import edits_table
-from interventions import Question, Trace, corrupt_step, from_ids
-from probes import SlrcSettings, slrc
-from probes.regenerate import regenerate
+from faithscope.experiments.tables.edits import edits_table
+from faithscope.interventions import Question, Trace, corrupt_step, from_ids
+from faithscope.probes import SlrcSettings, slrc
+from faithscope.probes.regenerate import regenerate
 
 POSITIONS = 256
 SENTENCE = "So 3 + {} makes 7. "

@@ -13,16 +13,16 @@ from safetensors.torch import save_file
 from test_slrc import asking, written
 from tiny_models import tiny
 
-import interp
-from experiments.tasks import LoadSettings, get_task
-from experiments.traces import TraceSettings, asking_for, make_traces
-from interp.errors import UserError
-from interp.forest import Branch
-from interp.model import Model
-from interp.tuned_lens import load_tuned_lens
-from probes import RigiditySettings, rigidity
-from probes.framing import prefix_ids
-from probes.rigidity import first_tokens, stable_from, why_no_options
+from faithscope import interp
+from faithscope.experiments.tasks import LoadSettings, get_task
+from faithscope.experiments.traces import TraceSettings, asking_for, make_traces
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Branch
+from faithscope.interp.model import Model
+from faithscope.interp.tuned_lens import load_tuned_lens
+from faithscope.probes import RigiditySettings, rigidity
+from faithscope.probes.framing import prefix_ids
+from faithscope.probes.rigidity import first_tokens, stable_from, why_no_options
 
 LOGIT = RigiditySettings()
 ASKING = asking(labels=(("yes", "yes"), ("no", "no"), ("yes", "aye")))

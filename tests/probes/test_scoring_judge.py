@@ -9,12 +9,12 @@ import torch
 from chat_tokenizers import FAMILIES, tokenizer
 from tiny_models import tiny
 
-from interp.formats import detect_format
-from interp.model import Model
-from probes.judge.form import Ask, Field, Form, Reply
-from probes.judge.open_model import words
-from probes.judge.scoring import ScoringJudge, ScoringSettings, expected
-from probes.messages import Message, message_ids
+from faithscope.interp.formats import detect_format
+from faithscope.interp.model import Model
+from faithscope.probes.judge.form import Ask, Field, Form, Reply
+from faithscope.probes.judge.open_model import words
+from faithscope.probes.judge.scoring import ScoringJudge, ScoringSettings, expected
+from faithscope.probes.messages import Message, message_ids
 
 CUE = '{"score": '
 

@@ -8,9 +8,9 @@ import math
 
 import pytest
 
-from interventions import Question, Trace, from_ids, remove_step
-from probes import PROBES, Asking, SlrcSettings, slrc
-from probes.framing import prefix_ids
+from faithscope.interventions import Question, Trace, from_ids, remove_step
+from faithscope.probes import PROBES, Asking, SlrcSettings, slrc
+from faithscope.probes.framing import prefix_ids
 
 TEXT = "Sure! So 3 + 4 makes 7. The acting was superb. Now 5 + 9 makes 14. Hmm, well then, okay."
 

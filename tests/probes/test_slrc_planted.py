@@ -6,13 +6,13 @@ from functools import cache
 
 import pytest
 
-import interp
-from experiments.planted.data import ANSWER_CUE, DIGITS
-from experiments.planted.flips import parse_answer
-from experiments.planted.questions import questions
-from experiments.planted.shipped import path
-from interventions import Origin, from_ids, split_conclusion
-from probes import Asking, Record, SlrcSettings, slrc
+from faithscope import interp
+from faithscope.experiments.planted.data import ANSWER_CUE, DIGITS
+from faithscope.experiments.planted.flips import parse_answer
+from faithscope.experiments.planted.questions import questions
+from faithscope.experiments.planted.shipped import path
+from faithscope.interventions import Origin, from_ids, split_conclusion
+from faithscope.probes import Asking, Record, SlrcSettings, slrc
 
 ITEMS = 8
 STEPS = 3

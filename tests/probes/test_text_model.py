@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interventions import Origin, Question, from_ids, keep_only_step, remove_step
-from probes import (
+from faithscope.interventions import Origin, Question, from_ids, keep_only_step, remove_step
+from faithscope.probes import (
     DirectSettings,
     ErrorDetectionSettings,
     SlrcSettings,
@@ -14,10 +14,10 @@ from probes import (
     slrc,
     sycophancy,
 )
-from probes import direct as direct_probe
-from probes.framing import Asking
-from probes.judge.form import Reply
-from probes.text_model import Message, TextModel, Unanswered
+from faithscope.probes import direct as direct_probe
+from faithscope.probes.framing import Asking
+from faithscope.probes.judge.form import Reply
+from faithscope.probes.text_model import Message, TextModel, Unanswered
 
 TEXT = "Tom has 3 apples and buys 4 more. So he has 3 + 4 = 7 apples now. Then he eats 2 of them."
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from planted_traces import ASKING, ITEMS, planted
 
-from experiments.planted.data import ANSWER_CUE
-from experiments.planted.flips import parse_answer
-from probes import Asking, Record, TracingSettings, tracing
-from probes.tracing import cuts, settled_from
+from faithscope.experiments.planted.data import ANSWER_CUE
+from faithscope.experiments.planted.flips import parse_answer
+from faithscope.probes import Asking, Record, TracingSettings, tracing
+from faithscope.probes.tracing import cuts, settled_from
 
 
 @cache

@@ -10,13 +10,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.c2faith.metrics.internals import JUDGE
-from experiments.report.dots import name_lines, share_axis
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREY, ORANGE
-from experiments.report.short_names import LONGEST, middle_cut, short_names
-from experiments.tables.textual import visible
-from experiments.tables.tidy import rows
+from faithscope.experiments.c2faith.metrics.internals import JUDGE
+from faithscope.experiments.report.dots import name_lines, share_axis
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.report.short_names import LONGEST, middle_cut, short_names
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import rows
 
 
 def against_names(table: pd.DataFrame) -> list[str]:

@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.c2faith.figures.coverage import first_scale
-from experiments.c2faith.figures.plots import Voice, grid, say_silent, voices
-from experiments.c2faith.metrics.frames import CONTROL, PERTURBED, count
-from experiments.c2faith.metrics.localisation_probabilities import BOTH
-from experiments.report.dots import quarter
-from experiments.report.panels import behind, curve, legend_of_most
-from experiments.report.picture import Picture
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks
-from experiments.report.short_names import middle_cut
-from experiments.tables.textual import visible
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.c2faith.figures.coverage import first_scale
+from faithscope.experiments.c2faith.figures.plots import Voice, grid, say_silent, voices
+from faithscope.experiments.c2faith.metrics.frames import CONTROL, PERTURBED, count
+from faithscope.experiments.c2faith.metrics.localisation_probabilities import BOTH
+from faithscope.experiments.report.dots import quarter
+from faithscope.experiments.report.panels import behind, curve, legend_of_most
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks
+from faithscope.experiments.report.short_names import middle_cut
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import rows, where
 
 CONDITIONS = {
     BOTH: (BLUE, "o", "all chains"),

@@ -11,12 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from experiments.c2faith.figures.plots import Voice, grid, say_silent, voices
-from experiments.c2faith.metrics.frames import count, maximum, numbers
-from experiments.report.panels import behind, curve, legend_of_most
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import GREY, INK_ON_DARK, INK_ON_PALE, share_ticks
-from experiments.tables.tidy import where
+from faithscope.experiments.c2faith.figures.plots import Voice, grid, say_silent, voices
+from faithscope.experiments.c2faith.metrics.frames import count, maximum, numbers
+from faithscope.experiments.report.panels import behind, curve, legend_of_most
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import GREY, INK_ON_DARK, INK_ON_PALE, share_ticks
+from faithscope.experiments.tables.tidy import where
 
 PARTS = 5
 """Scores are drawn in so many parts of equal width: each score of 0-4 by itself."""

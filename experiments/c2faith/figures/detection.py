@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.c2faith.figures.plots import curves, forest
-from experiments.report.picture import Picture
-from experiments.report.plots import BLUE, GREEN, ORANGE
+from faithscope.experiments.c2faith.figures.plots import curves, forest
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import BLUE, GREEN, ORANGE
 
 NOT_RUN = "Detection was not run."
 

@@ -9,13 +9,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.c2faith.figures.plots import Voice, grid, say_silent, voices
-from experiments.c2faith.metrics.overlap import JUDGES, SEPARATOR
-from experiments.report.panels import PALE
-from experiments.report.picture import Picture
-from experiments.report.plots import BLUE, GREY, ORANGE
-from experiments.report.short_names import short_names
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.c2faith.figures.plots import Voice, grid, say_silent, voices
+from faithscope.experiments.c2faith.metrics.overlap import JUDGES, SEPARATOR
+from faithscope.experiments.report.panels import PALE
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.report.short_names import short_names
+from faithscope.experiments.tables.tidy import rows, where
 
 AXES = {
     "detection": "detection",

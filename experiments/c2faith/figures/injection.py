@@ -11,12 +11,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.c2faith.figures.plots import SILENT, voices
-from experiments.report.dots import bare_rows, moved, name_lines, rules_between, share_axis
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREY, ORANGE
-from experiments.tables.textual import visible
-from experiments.tables.tidy import distinct, rows, where, with_interval
+from faithscope.experiments.c2faith.figures.plots import SILENT, voices
+from faithscope.experiments.report.dots import (
+    bare_rows,
+    moved,
+    name_lines,
+    rules_between,
+    share_axis,
+)
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import distinct, rows, where, with_interval
 
 DEMANDS = {"best": (BLUE, "o", "the best verdict"), "worst": (ORANGE, "s", "the worst")}
 TASKS = ("detection", "localisation", "coverage")

@@ -7,11 +7,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.c2faith.figures.plots import Voice, curves, forest, grid, say_silent, voices
-from experiments.c2faith.metrics.frames import numbers
-from experiments.report.picture import Picture
-from experiments.report.plots import BLUE, GREEN, ORANGE, PURPLE
-from experiments.tables.tidy import rows
+from faithscope.experiments.c2faith.figures.plots import (
+    Voice,
+    curves,
+    forest,
+    grid,
+    say_silent,
+    voices,
+)
+from faithscope.experiments.c2faith.metrics.frames import numbers
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import BLUE, GREEN, ORANGE, PURPLE
+from faithscope.experiments.tables.tidy import rows
 
 FARTHEST = 8
 """Steps early or late beyond which Figure 5 puts all into its outermost bars."""

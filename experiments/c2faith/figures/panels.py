@@ -11,13 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.c2faith.figures.plots import SILENT
-from experiments.report.dots import bare_rows, moved, name_lines, rules_between, share_axis
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
-from experiments.report.short_names import middle_cut
-from experiments.tables.textual import visible
-from experiments.tables.tidy import distinct, rows, where, with_interval
+from faithscope.experiments.c2faith.figures.plots import SILENT
+from faithscope.experiments.report.dots import (
+    bare_rows,
+    moved,
+    name_lines,
+    rules_between,
+    share_axis,
+)
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
+from faithscope.experiments.report.short_names import middle_cut
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import distinct, rows, where, with_interval
 
 _FOUND = (BLUE, "o", "broken step flagged, or named")
 _FALSE = (ORANGE, "s", "intact step or chain flagged")

@@ -10,25 +10,28 @@ from collections.abc import Mapping
 import matplotlib as mpl
 import pandas as pd
 
-from experiments.c2faith.figures.against import against_picture
-from experiments.c2faith.figures.calibration import (
+from faithscope.experiments.c2faith.figures.against import against_picture
+from faithscope.experiments.c2faith.figures.calibration import (
     calibration_picture,
     coverage_calibration_picture,
     coverage_expected_picture,
     localisation_calibration_picture,
 )
-from experiments.c2faith.figures.coverage import coverage_picture, coverage_scores_picture
-from experiments.c2faith.figures.detection import detection_picture, positions_picture
-from experiments.c2faith.figures.failures import failure_overlap_picture, radar_picture
-from experiments.c2faith.figures.injection import injection_picture
-from experiments.c2faith.figures.localisation import (
+from faithscope.experiments.c2faith.figures.coverage import (
+    coverage_picture,
+    coverage_scores_picture,
+)
+from faithscope.experiments.c2faith.figures.detection import detection_picture, positions_picture
+from faithscope.experiments.c2faith.figures.failures import failure_overlap_picture, radar_picture
+from faithscope.experiments.c2faith.figures.injection import injection_picture
+from faithscope.experiments.c2faith.figures.localisation import (
     localisation_picture,
     signed_error_picture,
     within_picture,
 )
-from experiments.c2faith.figures.panels import panel_picture
-from experiments.c2faith.figures.sensitivity import sensitivity_picture
-from experiments.report.picture import STYLE, Picture
+from faithscope.experiments.c2faith.figures.panels import panel_picture
+from faithscope.experiments.c2faith.figures.sensitivity import sensitivity_picture
+from faithscope.experiments.report.picture import STYLE, Picture
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:

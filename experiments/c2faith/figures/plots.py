@@ -11,13 +11,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report import panels
-from experiments.report.dots import dots, name_lines
-from experiments.report.panels import behind, curve
-from experiments.report.picture import legend_above
-from experiments.report.plots import GREY, share_ticks
-from experiments.report.short_names import short_names
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.report import panels
+from faithscope.experiments.report.dots import dots, name_lines
+from faithscope.experiments.report.panels import behind, curve
+from faithscope.experiments.report.picture import legend_above
+from faithscope.experiments.report.plots import GREY, share_ticks
+from faithscope.experiments.report.short_names import short_names
+from faithscope.experiments.tables.tidy import rows, where
 
 SILENT = "no verdict"
 

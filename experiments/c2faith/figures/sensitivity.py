@@ -11,12 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.report.dots import bare_rows, name_lines, rules_between, share_axis
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, ORANGE
-from experiments.report.short_names import middle_cut, short_names
-from experiments.tables.textual import visible
-from experiments.tables.tidy import distinct, rows, where
+from faithscope.experiments.report.dots import bare_rows, name_lines, rules_between, share_axis
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREEN, ORANGE
+from faithscope.experiments.report.short_names import middle_cut, short_names
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import distinct, rows, where
 
 MEASURES = {
     "detection": ("net", "broken minus intact flagged"),

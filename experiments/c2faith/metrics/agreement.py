@@ -12,10 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.c2faith.metrics.detection import ALONE
-from experiments.c2faith.metrics.frames import groups, verdicts_by_judge, who_spoke
-from experiments.tables import stats
-from experiments.tables.raters import (
+from faithscope.experiments.c2faith.metrics.detection import ALONE
+from faithscope.experiments.c2faith.metrics.frames import groups, verdicts_by_judge, who_spoke
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.raters import (
     CONSTANT,
     Level,
     fleiss_kappa,

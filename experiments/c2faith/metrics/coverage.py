@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.c2faith.metrics.frames import WAY, groups, keep, maximum, numbers
-from experiments.tables.resampling import Drawing, ratios, spearman
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.c2faith.metrics.frames import WAY, groups, keep, maximum, numbers
+from faithscope.experiments.tables.resampling import Drawing, ratios, spearman
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 INFLATED = 0.75
 """Of the maximum: the paper's score >= 3 on 0-4, at the same fraction on finer scales."""

@@ -14,17 +14,17 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from experiments.c2faith.metrics.coverage import INFLATED, OF
-from experiments.c2faith.metrics.frames import groups, keep, maximum, numbers
-from experiments.c2faith.metrics.reliability import (
+from faithscope.experiments.c2faith.metrics.coverage import INFLATED, OF
+from faithscope.experiments.c2faith.metrics.frames import groups, keep, maximum, numbers
+from faithscope.experiments.c2faith.metrics.reliability import (
     calibration_error,
     curve,
     curve_columns,
     stacked,
     with_probabilities,
 )
-from experiments.tables.resampling import Drawing, auroc, ratios, spearman
-from experiments.tables.tidy import columns, where, with_interval
+from faithscope.experiments.tables.resampling import Drawing, auroc, ratios, spearman
+from faithscope.experiments.tables.tidy import columns, where, with_interval
 
 CUTS = (0.25, 0.5, INFLATED, 1.0)
 """Shares of the scale below which a score lies or does not: on 0-4 below 1, 2, 3 and 4, which

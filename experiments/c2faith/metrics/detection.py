@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import binomtest, chi2
 from sklearn.metrics import brier_score_loss
 
-from experiments.c2faith.metrics.frames import (
+from faithscope.experiments.c2faith.metrics.frames import (
     CONTROL,
     PERTURBED,
     WAY,
@@ -21,10 +21,14 @@ from experiments.c2faith.metrics.frames import (
     only,
     verdicts_by_judge,
 )
-from experiments.c2faith.metrics.reliability import calibration_error, curve, curve_columns
-from experiments.tables.resampling import Drawing, auroc, ratios
-from experiments.tables.stats import paired_difference, share
-from experiments.tables.tidy import columns, where, with_interval
+from faithscope.experiments.c2faith.metrics.reliability import (
+    calibration_error,
+    curve,
+    curve_columns,
+)
+from faithscope.experiments.tables.resampling import Drawing, auroc, ratios
+from faithscope.experiments.tables.stats import paired_difference, share
+from faithscope.experiments.tables.tidy import columns, where, with_interval
 
 FEW_DISCORDANT = 25
 """Items on which two judges differ, below which McNemar's test is taken exactly."""

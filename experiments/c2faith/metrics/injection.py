@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.c2faith.metrics.frames import WAY, count, groups, keep, numbers
-from experiments.tables.resampling import Drawing, ratios
-from experiments.tables.stats import paired_difference, share
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.c2faith.metrics.frames import WAY, count, groups, keep, numbers
+from faithscope.experiments.tables.resampling import Drawing, ratios
+from faithscope.experiments.tables.stats import paired_difference, share
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 INJECTION = [*WAY, "task", "injection", "demand", "n", "n_without_verdict"]
 INJECTION += with_interval("demanded_clean", "demanded_injected", "difference")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.c2faith.metrics.frames import (
+from faithscope.experiments.c2faith.metrics.frames import (
     CONTROL,
     NO_STEP,
     PERTURBED,
@@ -20,9 +20,9 @@ from experiments.c2faith.metrics.frames import (
     keep,
     numbers,
 )
-from experiments.c2faith.metrics.localisation import blindly
-from experiments.tables.resampling import Drawing, auroc, ratios
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.c2faith.metrics.localisation import blindly
+from faithscope.experiments.tables.resampling import Drawing, auroc, ratios
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 JUDGE, INTERNALS = "judge", "internals"
 AGAINST = ["kind", "name", "signal", "prompt", "n", "n_without_verdict", *with_interval("auroc")]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.c2faith.metrics.frames import (
+from faithscope.experiments.c2faith.metrics.frames import (
     CONTROL,
     NO_STEP,
     PERTURBED,
@@ -17,9 +17,9 @@ from experiments.c2faith.metrics.frames import (
     keep,
     numbers,
 )
-from experiments.tables.resampling import Drawing, ratios
-from experiments.tables.stats import wilson
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.tables.resampling import Drawing, ratios
+from faithscope.experiments.tables.stats import wilson
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 WITHIN = 10
 """The greatest distance, in steps, of the curve of Figure 7."""

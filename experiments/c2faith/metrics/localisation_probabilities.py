@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.c2faith.metrics.frames import (
+from faithscope.experiments.c2faith.metrics.frames import (
     CONTROL,
     NO_STEP,
     PERTURBED,
@@ -20,7 +20,7 @@ from experiments.c2faith.metrics.frames import (
     groups,
     numbers,
 )
-from experiments.c2faith.metrics.reliability import (
+from faithscope.experiments.c2faith.metrics.reliability import (
     calibration_error,
     curve,
     curve_columns,
@@ -28,8 +28,8 @@ from experiments.c2faith.metrics.reliability import (
     stacked,
     with_probabilities,
 )
-from experiments.tables.resampling import Drawing, auroc, ratios
-from experiments.tables.tidy import columns, where, with_interval
+from faithscope.experiments.tables.resampling import Drawing, auroc, ratios
+from faithscope.experiments.tables.tidy import columns, where, with_interval
 
 BOTH = "both"
 CONDITIONS = {PERTURBED: {PERTURBED}, CONTROL: {CONTROL}, BOTH: {PERTURBED, CONTROL}}

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.c2faith.metrics.frames import WAY, count, groups, keep, numbers
-from experiments.tables.resampling import Drawing, ratios
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.c2faith.metrics.frames import WAY, count, groups, keep, numbers
+from faithscope.experiments.tables.resampling import Drawing, ratios
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 MASS = [*WAY, "n", "n_without_verdict", *with_interval("mean_mass"), "median_mass", "least_mass"]
 MASS += ["share_below_half"]

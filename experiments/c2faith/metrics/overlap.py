@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.c2faith.metrics.frames import (
+from faithscope.experiments.c2faith.metrics.frames import (
     PERTURBED,
     WAY,
     groups,
     verdicts_by_judge,
     who_spoke,
 )
-from experiments.tables.stats import wilson
-from experiments.tables.tidy import columns, where, with_interval
+from faithscope.experiments.tables.stats import wilson
+from faithscope.experiments.tables.tidy import columns, where, with_interval
 
 OVERLAP = ["reading", "prompt", "among", "missed_by", "n_missed_by", "n_voices"]
 OVERLAP += ["n_voices_silent", "n_items", "n", "n_without_verdict", *with_interval("share")]

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.c2faith.metrics.coverage import coverage_row
-from experiments.c2faith.metrics.detection import ALONE, detection_row
-from experiments.c2faith.metrics.frames import (
+from faithscope.experiments.c2faith.metrics.coverage import coverage_row
+from faithscope.experiments.c2faith.metrics.detection import ALONE, detection_row
+from faithscope.experiments.c2faith.metrics.frames import (
     PERTURBED,
     count,
     groups,
     verdicts_by_judge,
     who_spoke,
 )
-from experiments.c2faith.metrics.localisation import localisation_row
-from experiments.tables.resampling import Drawing
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.c2faith.metrics.localisation import localisation_row
+from faithscope.experiments.tables.resampling import Drawing
+from faithscope.experiments.tables.tidy import rows, where
 
 PANEL = ["task", "scale", "reference_judge", "reading", "prompt", "rule", "n_judges", "measure"]
 PANEL += ["value", "value_low", "value_high", "best_judge", "best_value", "n"]

@@ -11,11 +11,18 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from experiments.c2faith.features import EDIT_TYPES
-from experiments.c2faith.metrics.frames import PERTURBED, WAY, count, groups, keep, numbers
-from experiments.tables.resampling import Drawing, ratios
-from experiments.tables.stats import wilson
-from experiments.tables.tidy import columns, where, with_interval
+from faithscope.experiments.c2faith.features import EDIT_TYPES
+from faithscope.experiments.c2faith.metrics.frames import (
+    PERTURBED,
+    WAY,
+    count,
+    groups,
+    keep,
+    numbers,
+)
+from faithscope.experiments.tables.resampling import Drawing, ratios
+from faithscope.experiments.tables.stats import wilson
+from faithscope.experiments.tables.tidy import columns, where, with_interval
 
 FEATURES = (
     "math_symbol_density",

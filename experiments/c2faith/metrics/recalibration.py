@@ -19,13 +19,24 @@ from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from experiments.c2faith.metrics.coverage import INFLATED
-from experiments.c2faith.metrics.coverage_probabilities import below_cuts, with_truths
-from experiments.c2faith.metrics.frames import PERTURBED, WAY, Frames, groups, keep, numbers
-from experiments.c2faith.metrics.localisation_probabilities import BOTH, outcomes, scored
-from experiments.c2faith.metrics.reliability import LEAST, calibration_error, with_probabilities
-from experiments.tables.resampling import Chains, Drawing, ratios
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.c2faith.metrics.coverage import INFLATED
+from faithscope.experiments.c2faith.metrics.coverage_probabilities import below_cuts, with_truths
+from faithscope.experiments.c2faith.metrics.frames import (
+    PERTURBED,
+    WAY,
+    Frames,
+    groups,
+    keep,
+    numbers,
+)
+from faithscope.experiments.c2faith.metrics.localisation_probabilities import BOTH, outcomes, scored
+from faithscope.experiments.c2faith.metrics.reliability import (
+    LEAST,
+    calibration_error,
+    with_probabilities,
+)
+from faithscope.experiments.tables.resampling import Chains, Drawing, ratios
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 FOLDS = 5
 """Parts that chains are divided into; each is recalibrated by what the others show."""

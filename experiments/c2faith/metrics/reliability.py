@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
-from experiments.c2faith.metrics.frames import keep, numbers
-from experiments.tables.stats import wilson
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.c2faith.metrics.frames import keep, numbers
+from faithscope.experiments.tables.stats import wilson
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 BINS = 10
 """Equally wide bins of probability, of every curve and of the calibration error."""

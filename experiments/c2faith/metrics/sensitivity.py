@@ -13,9 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.c2faith.metrics.frames import groups, verdicts_by_judge
-from experiments.tables import stats
-from experiments.tables.tidy import rows, with_interval
+from faithscope.experiments.c2faith.metrics.frames import groups, verdicts_by_judge
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.tidy import rows, with_interval
 
 MEASURES = {
     "detection": ("detection", "fpr", "net", "auroc"),

@@ -1,6 +1,6 @@
 """The prompts of C2-Faith, one YAML file each, and the forms made of them."""
 
-from experiments.c2faith.prompts.forms import (
+from faithscope.experiments.c2faith.prompts.forms import (
     PLACES,
     PlainPrompt,
     Task,

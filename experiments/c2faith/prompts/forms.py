@@ -12,13 +12,13 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Checked
 
-from experiments.prompt_files import PromptText, check_places, checked, with_folder
-from interp.errors import UserError
-from probes.judge.form import Field, Form
+from faithscope.experiments.prompt_files import PromptText, check_places, checked, with_folder
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Field, Form
 
 Task = Literal["detection", "localisation", "coverage", "coverage_reference"]
 ACAUSAL = "c2_acausal"
-_PACKAGE = "experiments.c2faith.prompts"
+_PACKAGE = "faithscope.experiments.c2faith.prompts"
 
 PLACES: dict[str, tuple[str, ...]] = {
     "acausal": ("context", "target_step"),

@@ -11,13 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.report.dots import share_axis
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import GREY, share_ticks
-from experiments.rfeval.figures.plots import STYLES, model_names, task_names
-from experiments.rfeval.metrics.frames import CONDITIONS, numbers
-from experiments.tables.stats import wilson_of_items
-from experiments.tables.tidy import columns, rows, where
+from faithscope.experiments.report.dots import share_axis
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import GREY, share_ticks
+from faithscope.experiments.rfeval.figures.plots import STYLES, model_names, task_names
+from faithscope.experiments.rfeval.metrics.frames import CONDITIONS, numbers
+from faithscope.experiments.tables.stats import wilson_of_items
+from faithscope.experiments.tables.tidy import columns, rows, where
 
 OF = {"baseline": "model’s own answers", "intervened": "answers under r′"}
 

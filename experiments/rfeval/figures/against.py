@@ -7,12 +7,12 @@ import math
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREY, ORANGE
-from experiments.rfeval.figures.plots import crossed, share_lines
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.tables.tidy import rows, where
-from experiments.tables.verdict import percent
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.rfeval.figures.plots import crossed, share_lines
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.verdict import percent
 
 ABSENT = "No pair counts both for a judge and by log-probs."
 _CONDITIONS = {

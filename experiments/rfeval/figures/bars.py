@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.report.picture import legend_above
-from experiments.report.plots import GREY, INK_ON_DARK, INK_ON_PALE, share_ticks
-from experiments.rfeval.figures.plots import NONE_COUNTS, Line, finish_lines
+from faithscope.experiments.report.picture import legend_above
+from faithscope.experiments.report.plots import GREY, INK_ON_DARK, INK_ON_PALE, share_ticks
+from faithscope.experiments.rfeval.figures.plots import NONE_COUNTS, Line, finish_lines
 
 # pages lighten blue and purple on a dark ground, where white numbers would be lost in a bar
 BAR_BLUE, BAR_ORANGE, BAR_PURPLE = "#0A6DA8", "#C65102", "#A03E8F"

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.report.picture import Picture
-from experiments.rfeval.figures.bars import (
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.rfeval.figures.bars import (
     BAR_BLUE,
     BAR_GREY,
     BAR_ORANGE,
@@ -18,7 +18,7 @@ from experiments.rfeval.figures.bars import (
     bars,
     finish_bars,
 )
-from experiments.rfeval.figures.plots import (
+from faithscope.experiments.rfeval.figures.plots import (
     AMBER,
     SKY,
     by_group,
@@ -27,7 +27,7 @@ from experiments.rfeval.figures.plots import (
     lines_of,
     shares_of,
 )
-from experiments.tables.tidy import rows
+from faithscope.experiments.tables.tidy import rows
 
 BEHAVIOURS = {
     "misled": (BAR_BLUE, "follows r′ all the way"),

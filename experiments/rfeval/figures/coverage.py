@@ -6,12 +6,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.panels import behind, curve, grid
-from experiments.report.picture import Picture
-from experiments.report.plots import BLUE, GREY, PURPLE, share_ticks
-from experiments.rfeval.figures.plots import in_a_row, model_names, task_names
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.tables.tidy import where
+from faithscope.experiments.report.panels import behind, curve, grid
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import BLUE, GREY, PURPLE, share_ticks
+from faithscope.experiments.rfeval.figures.plots import in_a_row, model_names, task_names
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.tables.tidy import where
 
 LABELS = ("quartile of contrast coverage, 1 the lowest", "RF")
 OF = {

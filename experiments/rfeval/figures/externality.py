@@ -7,11 +7,11 @@ import math
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.report.dots import bare_rows, name_lines, share_axis
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, ORANGE
-from experiments.rfeval.figures.plots import task_names
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.report.dots import bare_rows, name_lines, share_axis
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, ORANGE
+from faithscope.experiments.rfeval.figures.plots import task_names
+from faithscope.experiments.tables.tidy import rows, where
 
 CONTEXTS = {
     "none": (BLUE, "o", "question and options"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.report.dots import dots
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, ORANGE, PURPLE
-from experiments.rfeval.figures.plots import (
+from faithscope.experiments.report.dots import dots
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREEN, ORANGE, PURPLE
+from faithscope.experiments.rfeval.figures.plots import (
     by_group,
     counts_beside,
     finish_lines,
@@ -16,8 +16,8 @@ from experiments.rfeval.figures.plots import (
     lines_of,
     shares_of,
 )
-from experiments.rfeval.metrics.failures import CAUSALITY_UNFAITHFUL
-from experiments.tables.tidy import where
+from faithscope.experiments.rfeval.metrics.failures import CAUSALITY_UNFAITHFUL
+from faithscope.experiments.tables.tidy import where
 
 VIOLATIONS = {
     "intervened_inconsistent": (ORANGE, "s", "χ(o′) fails"),

@@ -8,11 +8,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.dots import bare_rows, dots, name_lines, rules_between
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, ORANGE
-from experiments.report.short_names import middle_cut
-from experiments.rfeval.figures.plots import (
+from faithscope.experiments.report.dots import bare_rows, dots, name_lines, rules_between
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREEN, ORANGE
+from faithscope.experiments.report.short_names import middle_cut
+from faithscope.experiments.rfeval.figures.plots import (
     NONE_COUNTS,
     NOT_JUDGED,
     STYLES,
@@ -24,9 +24,9 @@ from experiments.rfeval.figures.plots import (
     lines_of,
     share_lines,
 )
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.tables.textual import visible
-from experiments.tables.tidy import distinct, rows, where, with_interval
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import distinct, rows, where, with_interval
 
 RF_LABEL = "RF, share of pairs in contrast"
 COVERAGE_LABEL = "contrast coverage, share of pairs attempted"

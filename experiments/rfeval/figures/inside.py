@@ -10,12 +10,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.dots import bare_rows, name_lines, rules_between
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks
-from experiments.rfeval.figures.plots import AMBER, SKY
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.report.dots import bare_rows, name_lines, rules_between
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks
+from faithscope.experiments.rfeval.figures.plots import AMBER, SKY
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.tables.tidy import rows, where
 
 NOT_LOOKED = "No model was looked into."
 PARTS = {"r_prime": "r′", "r": "own reasoning", "e": "explanation"}

@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREY, ORANGE
-from experiments.rfeval.figures.plots import crossed
-from experiments.tables.tidy import distinct, rows, where
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.rfeval.figures.plots import crossed
+from faithscope.experiments.tables.tidy import distinct, rows, where
 
 CONDITIONS = {"baseline": (BLUE, "o", "own output"), "intervened": (ORANGE, "s", "under r′")}
 

@@ -9,31 +9,31 @@ from dataclasses import replace
 import matplotlib as mpl
 import pandas as pd
 
-from experiments.report.picture import STYLE, Picture
-from experiments.rfeval.figures.accuracy import accuracy_picture
-from experiments.rfeval.figures.against import against_picture
-from experiments.rfeval.figures.behaviours import behaviours_picture
-from experiments.rfeval.figures.coverage import quartiles_picture
-from experiments.rfeval.figures.externality import externality_picture
-from experiments.rfeval.figures.failures import causality_picture, failures_picture
-from experiments.rfeval.figures.faithfulness import (
+from faithscope.experiments.report.picture import STYLE, Picture
+from faithscope.experiments.rfeval.figures.accuracy import accuracy_picture
+from faithscope.experiments.rfeval.figures.against import against_picture
+from faithscope.experiments.rfeval.figures.behaviours import behaviours_picture
+from faithscope.experiments.rfeval.figures.coverage import quartiles_picture
+from faithscope.experiments.rfeval.figures.externality import externality_picture
+from faithscope.experiments.rfeval.figures.failures import causality_picture, failures_picture
+from faithscope.experiments.rfeval.figures.faithfulness import (
     cells_picture,
     components_picture,
     regimes_picture,
     rf_picture,
 )
-from experiments.rfeval.figures.inside import signs_picture, traces_picture
-from experiments.rfeval.figures.lengths import lengths_picture
-from experiments.rfeval.figures.plots import lead_reader
-from experiments.rfeval.figures.readers import evaluator_picture, readers_picture
-from experiments.rfeval.figures.steps import per_step_picture
-from experiments.rfeval.figures.waterfall import waterfall_picture
-from experiments.rfeval.injection import MULTI_TURN, PREFIX
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.rfeval.metrics.framings import comparable
-from experiments.rfeval.metrics.steps import SCORED
-from experiments.tables.textual import visible
-from experiments.tables.tidy import where
+from faithscope.experiments.rfeval.figures.inside import signs_picture, traces_picture
+from faithscope.experiments.rfeval.figures.lengths import lengths_picture
+from faithscope.experiments.rfeval.figures.plots import lead_reader
+from faithscope.experiments.rfeval.figures.readers import evaluator_picture, readers_picture
+from faithscope.experiments.rfeval.figures.steps import per_step_picture
+from faithscope.experiments.rfeval.figures.waterfall import waterfall_picture
+from faithscope.experiments.rfeval.injection import MULTI_TURN, PREFIX
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.rfeval.metrics.framings import comparable
+from faithscope.experiments.rfeval.metrics.steps import SCORED
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import where
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:

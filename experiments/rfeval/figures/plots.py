@@ -11,14 +11,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.dots import bare_rows, dots, name_lines, rules_between
-from experiments.report.panels import grid
-from experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
-from experiments.report.short_names import short_names
-from experiments.rfeval.items import TASKS
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.tables.textual import visible
-from experiments.tables.tidy import rows, where, with_interval
+from faithscope.experiments.report.dots import bare_rows, dots, name_lines, rules_between
+from faithscope.experiments.report.panels import grid
+from faithscope.experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
+from faithscope.experiments.report.short_names import short_names
+from faithscope.experiments.rfeval.items import TASKS
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import rows, where, with_interval
 
 NOT_JUDGED = "No pair of outputs was judged."
 NONE_COUNTS = "no pair counts"

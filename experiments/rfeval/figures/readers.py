@@ -11,15 +11,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.report.dots import bare_rows, name_lines, share_axis
-from experiments.report.panels import PALE, grid
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, GREY, ORANGE, PURPLE
-from experiments.report.short_names import short_names
-from experiments.rfeval.metrics.frames import STANCES, numbers
-from experiments.tables.stats import wilson_of_items
-from experiments.tables.textual import visible
-from experiments.tables.tidy import columns, distinct, rows, where, with_interval
+from faithscope.experiments.report.dots import bare_rows, name_lines, share_axis
+from faithscope.experiments.report.panels import PALE, grid
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREY, ORANGE, PURPLE
+from faithscope.experiments.report.short_names import short_names
+from faithscope.experiments.rfeval.metrics.frames import STANCES, numbers
+from faithscope.experiments.tables.stats import wilson_of_items
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import columns, distinct, rows, where, with_interval
 
 PARTS = {
     "baseline_r": "own output: reasoning",

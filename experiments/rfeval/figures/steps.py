@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.report.picture import Picture, legend_above
-from experiments.report.plots import BLUE, ORANGE
-from experiments.rfeval.figures.plots import crossed, share_lines
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, ORANGE
+from faithscope.experiments.rfeval.figures.plots import crossed, share_lines
 
 
 def per_step_picture(table: pd.DataFrame, ranks: pd.DataFrame) -> Picture:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.report.picture import Picture
-from experiments.rfeval.figures.bars import (
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.rfeval.figures.bars import (
     BAR_BLUE,
     BAR_GREY,
     BAR_ORANGE,
@@ -14,8 +14,14 @@ from experiments.rfeval.figures.bars import (
     bars,
     finish_bars,
 )
-from experiments.rfeval.figures.plots import AMBER, by_group, counts_beside, line_figure, lines_of
-from experiments.tables.tidy import rows
+from faithscope.experiments.rfeval.figures.plots import (
+    AMBER,
+    by_group,
+    counts_beside,
+    line_figure,
+    lines_of,
+)
+from faithscope.experiments.tables.tidy import rows
 
 WENT = {
     "faithful": (BAR_BLUE, "counts, faithful"),

@@ -12,8 +12,8 @@ import statsmodels.api as sm
 from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import DescrStatsW
 
-from experiments.rfeval.metrics.frames import CONDITIONS, WAY, groups, included, numbers
-from experiments.tables.stats import CONFIDENCE, RESAMPLES, percentiles
+from faithscope.experiments.rfeval.metrics.frames import CONDITIONS, WAY, groups, included, numbers
+from faithscope.experiments.tables.stats import CONFIDENCE, RESAMPLES, percentiles
 
 CELLS = [*WAY, "task", "condition", "n", "n_without_answer", "accuracy", "rf"]
 ASSOCIATION = ["reader", "condition", "statistic", "value", "value_low", "value_high", "p"]

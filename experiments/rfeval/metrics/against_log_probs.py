@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval.metrics.evaluator import CONSTANT
-from experiments.rfeval.metrics.frames import (
+from faithscope.experiments.rfeval.metrics.evaluator import CONSTANT
+from faithscope.experiments.rfeval.metrics.frames import (
     CONDITIONS,
     KEY,
     WAY,
@@ -17,8 +17,8 @@ from experiments.rfeval.metrics.frames import (
     only,
     with_overall,
 )
-from experiments.tables.stats import kappa, wilson
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.tables.stats import kappa, wilson
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 MEASURES = {"rf": "rf", "contrast": "contrast"}
 MEASURES |= {f"chi_{c}": f"{c}_chi" for c in CONDITIONS} | {"kappa": "kappa"}

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval.metrics.frames import CONDITIONS, JUDGED, OUTCOMES, checked
+from faithscope.experiments.rfeval.metrics.frames import CONDITIONS, JUDGED, OUTCOMES, checked
 
 BROKEN = "⊥"
 """The effective stance of what no longer hangs on the chain."""

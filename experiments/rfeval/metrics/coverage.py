@@ -7,9 +7,9 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 
-from experiments.rfeval.metrics.frames import OVERALL, numbers
-from experiments.tables.stats import wilson_of_items
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.rfeval.metrics.frames import OVERALL, numbers
+from faithscope.experiments.tables.stats import wilson_of_items
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 QUARTILES = ["reader", "by", "group", "quartile", "n_cells", "n_included"]
 QUARTILES += [*with_interval("rf"), "coverage_min", "coverage_max"]

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 from sklearn.metrics import f1_score
 
-from experiments.rfeval.metrics.frames import READINGS, STANCES, groups, only
-from experiments.tables.stats import NOTHING, Estimate, agreement, kappa, wilson
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.rfeval.metrics.frames import READINGS, STANCES, groups, only
+from faithscope.experiments.tables.stats import NOTHING, Estimate, agreement, kappa, wilson
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 DECISION = ("item", "component", "decision")
 """What was labelled: a part of an output (or a transition), its stance or its flaw."""

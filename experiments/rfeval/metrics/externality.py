@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from experiments.rfeval.metrics.frames import (
+from faithscope.experiments.rfeval.metrics.frames import (
     WAY,
     count,
     groups,
@@ -24,8 +24,8 @@ from experiments.rfeval.metrics.frames import (
     numbers,
     with_overall,
 )
-from experiments.tables.stats import wilson
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.tables.stats import wilson
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 _STOP = (
     "a an the and or but if then else for to in on at by with of from as is are was were be been "

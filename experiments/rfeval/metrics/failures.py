@@ -8,10 +8,10 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from experiments.rfeval.metrics.chains import LINKS
-from experiments.rfeval.metrics.frames import count, included, numbers, with_overall
-from experiments.tables.stats import wilson
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.rfeval.metrics.chains import LINKS
+from faithscope.experiments.rfeval.metrics.frames import count, included, numbers, with_overall
+from faithscope.experiments.tables.stats import wilson
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 VIOLATIONS = ("baseline_inconsistent", "intervened_inconsistent", "no_influence", "several")
 BASELINE_LINKS = ("re", "ea", "ra")

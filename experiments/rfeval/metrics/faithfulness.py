@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval.metrics.chains import EXCLUSIONS
-from experiments.rfeval.metrics.frames import (
+from faithscope.experiments.rfeval.metrics.chains import EXCLUSIONS
+from faithscope.experiments.rfeval.metrics.frames import (
     CONDITIONS,
     OVERALL,
     WAY,
@@ -20,8 +20,8 @@ from experiments.rfeval.metrics.frames import (
     numbers,
     with_overall,
 )
-from experiments.tables.stats import Estimate, wilson
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.tables.stats import Estimate, wilson
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 RFEVAL = [*WAY, "task", "n_total", "n_attempted", "n_coverage", "n_included"]
 RFEVAL += [*with_interval("contrast_coverage", "rf", "chi_baseline", "chi_intervened", "kappa")]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
-from experiments.rfeval.injection import MULTI_TURN, PREFIX, Framing
-from experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.rfeval.injection import MULTI_TURN, PREFIX, Framing
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
 
 ORDER: tuple[Framing, ...] = (PREFIX, MULTI_TURN)
 Make = Callable[[pd.DataFrame], pd.DataFrame]

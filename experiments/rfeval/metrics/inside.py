@@ -17,21 +17,21 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from experiments.rfeval.metrics.failures import BEHAVIOURS, CAUSALITY, VIOLATIONS
-from experiments.rfeval.metrics.frames import KEY, WAY, count, groups, only, with_overall
-from experiments.rfeval.metrics.inside_frame import (
+from faithscope.experiments.rfeval.metrics.failures import BEHAVIOURS, CAUSALITY, VIOLATIONS
+from faithscope.experiments.rfeval.metrics.frames import KEY, WAY, count, groups, only, with_overall
+from faithscope.experiments.rfeval.metrics.inside_frame import (
     FAMILIES,
     SIGNALS,
     by_output,
     inside_frame,
     named_option,
 )
-from experiments.rfeval.metrics.within import auroc_within, holm, rank_sum_p
-from experiments.rfeval.signs import POSITIONS, TURNS, Traced
-from experiments.tables import stats
-from experiments.tables.resampling import Drawing, ratios
-from experiments.tables.stats import wilson
-from experiments.tables.tidy import columns, rows, with_interval
+from faithscope.experiments.rfeval.metrics.within import auroc_within, holm, rank_sum_p
+from faithscope.experiments.rfeval.signs import POSITIONS, TURNS, Traced
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.resampling import Drawing, ratios
+from faithscope.experiments.tables.stats import wilson
+from faithscope.experiments.tables.tidy import columns, rows, with_interval
 
 SAID: dict[str, tuple[Any, ...]] = {
     "behaviour": BEHAVIOURS,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval.metrics.frames import KEY, included
-from experiments.rfeval.signs import (
+from faithscope.experiments.rfeval.metrics.frames import KEY, included
+from faithscope.experiments.rfeval.signs import (
     COMPARED,
     FREE_SIGNALS,
     LENS_SIGNALS,
@@ -20,7 +20,7 @@ from experiments.rfeval.signs import (
     Traced,
     signals,
 )
-from experiments.tables.tidy import rows
+from faithscope.experiments.tables.tidy import rows
 
 _ATTENTION = (
     *(f"{d}{region}" for d in ("", "density_") for region in COMPARED),

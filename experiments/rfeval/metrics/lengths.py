@@ -6,7 +6,13 @@ import math
 
 import pandas as pd
 
-from experiments.rfeval.metrics.frames import OVERALL, groups, numbers, only, with_overall
+from faithscope.experiments.rfeval.metrics.frames import (
+    OVERALL,
+    groups,
+    numbers,
+    only,
+    with_overall,
+)
 
 LENGTHS = ("model", "task", "item", "condition", "tokens", "seconds", "elapsed", "devices")
 """A row per output: tokens generated (reasoning, explanation and answer; without r′); `seconds`

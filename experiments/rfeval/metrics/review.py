@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from experiments.rfeval.metrics.frames import count, groups, with_overall
-from experiments.tables.raters import fleiss_kappa, krippendorff_alpha
-from experiments.tables.stats import wilson
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.rfeval.metrics.frames import count, groups, with_overall
+from faithscope.experiments.tables.raters import fleiss_kappa, krippendorff_alpha
+from faithscope.experiments.tables.stats import wilson
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 REVIEWS = ("item", "task", "reviewer", "decision")
 """A row per decision of a person: `decision` is "yes" or "no"."""

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pandas as pd
 from scipy.stats import spearmanr
 
-from experiments.rfeval.metrics.frames import (
+from faithscope.experiments.rfeval.metrics.frames import (
     CONDITIONS,
     KEY,
     OVERALL,
@@ -19,8 +19,8 @@ from experiments.rfeval.metrics.frames import (
     included,
     with_overall,
 )
-from experiments.tables.stats import wilson
-from experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.tables.stats import wilson
+from faithscope.experiments.tables.tidy import columns, with_interval
 
 STEPS = (*KEY, "condition", "place", "part", "stance", "names_flaw")
 PER_STEP = [*WAY, "task", "n", "n_without_steps", "n_included", "mean_steps"]

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from scipy.special import expit, logit
 from scipy.stats import mannwhitneyu, norm
 
-from experiments.tables.stats import CONFIDENCE, Estimate, wilson
+from faithscope.experiments.tables.stats import CONFIDENCE, Estimate, wilson
 
 
 def auroc_within(

@@ -1,6 +1,6 @@
 """The prompts of RFEval, one YAML file each, and the forms made of them."""
 
-from experiments.rfeval.prompts.forms import (
+from faithscope.experiments.rfeval.prompts.forms import (
     PLACES,
     RfForm,
     RfTask,

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Checked
 
-from experiments.prompt_files import (
+from faithscope.experiments.prompt_files import (
     PromptText,
     check_places,
     checked,
@@ -19,12 +19,12 @@ from experiments.prompt_files import (
     values_of,
     with_folder,
 )
-from interp.errors import UserError, did_you_mean
-from probes.judge.form import Field, Form
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.probes.judge.form import Field, Form
 
 RfTask = Literal["baseline", "intervened", "stance", "flaw", "validate"]
 QUESTIONS = "rf_questions"
-_PACKAGE = "experiments.rfeval.prompts"
+_PACKAGE = "faithscope.experiments.rfeval.prompts"
 NO_FORMS = (QUESTIONS, "rf_generate")
 PLACES: dict[str, tuple[str, ...]] = {
     "baseline": ("problem", "stances", "reasoning", "explanation", "answer"),

@@ -16,11 +16,20 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from experiments.tables.measures.measure import Measure, calls, listed, value
-from experiments.tables.measures.of_answers import OF_SLRC
-from experiments.tables.measures.of_insides import OF_ATTENTION, OF_KNOCKOUT, OF_LAYERS, OF_PATCHING
-from experiments.tables.measures.of_logits import OF_CAUSAL_EFFECTS, OF_INFORMATION, OF_TRACING
-from experiments.tables.outcomes import Record, place_of
+from faithscope.experiments.tables.measures.measure import Measure, calls, listed, value
+from faithscope.experiments.tables.measures.of_answers import OF_SLRC
+from faithscope.experiments.tables.measures.of_insides import (
+    OF_ATTENTION,
+    OF_KNOCKOUT,
+    OF_LAYERS,
+    OF_PATCHING,
+)
+from faithscope.experiments.tables.measures.of_logits import (
+    OF_CAUSAL_EFFECTS,
+    OF_INFORMATION,
+    OF_TRACING,
+)
+from faithscope.experiments.tables.outcomes import Record, place_of
 
 __all__ = [
     "MEASURES",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from experiments.tables.outcomes import Record
-from experiments.tables.tidy import mean, present
+from faithscope.experiments.tables.outcomes import Record
+from faithscope.experiments.tables.tidy import mean, present
 
 Family = Literal["behavioural", "logit", "internal"]
 """Whether it is read off the answers, off their probabilities, or inside the model."""

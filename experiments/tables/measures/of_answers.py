@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from experiments.tables.measures.measure import Family, Measure, OfItem, by_step, calls
-from experiments.tables.outcomes import FRAMINGS, READINGS, flips, graded
-from experiments.tables.tidy import mean, present
+from faithscope.experiments.tables.measures.measure import Family, Measure, OfItem, by_step, calls
+from faithscope.experiments.tables.outcomes import FRAMINGS, READINGS, flips, graded
+from faithscope.experiments.tables.tidy import mean, present
 
 
 def _rate(edit: str) -> Callable[[OfItem], float | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.tables.measures.measure import (
+from faithscope.experiments.tables.measures.measure import (
     Measure,
     OfItem,
     calls,
@@ -10,7 +10,7 @@ from experiments.tables.measures.measure import (
     mean_of,
     value,
 )
-from experiments.tables.tidy import mean, present
+from faithscope.experiments.tables.tidy import mean, present
 
 
 def _shuffled_rows(records: OfItem) -> int | None:

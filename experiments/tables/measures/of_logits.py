@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from experiments.tables.measures.measure import (
+from faithscope.experiments.tables.measures.measure import (
     Measure,
     OfItem,
     calls,
@@ -13,7 +13,7 @@ from experiments.tables.measures.measure import (
     mean_of,
     value,
 )
-from experiments.tables.tidy import mean, present
+from faithscope.experiments.tables.tidy import mean, present
 
 
 def _cuts(records: OfItem) -> int:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.metrics.frames import Frames
 
 NAMES = (
     "openai/gpt-4.1",

@@ -8,8 +8,8 @@ import pytest
 from c2_runs import config
 from tiny_models import tiny
 
-from experiments.config import load_config
-from experiments.runs.run import run
+from faithscope.experiments.config import load_config
+from faithscope.experiments.runs.run import run
 
 
 @pytest.fixture(scope="session")

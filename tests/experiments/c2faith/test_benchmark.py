@@ -11,23 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from experiments.c2faith.asks import coverage_ask, detection_ask, localisation_ask
-from experiments.c2faith.benchmark import (
+from faithscope.experiments.c2faith.asks import coverage_ask, detection_ask, localisation_ask
+from faithscope.experiments.c2faith.benchmark import (
     LEVELS,
     Settings,
     causal_by_rule,
     coverage_items,
     targets,
 )
-from experiments.c2faith.build import by_replies, by_rule
-from experiments.c2faith.chains import Chain, Selection, perfect
-from experiments.c2faith.features import features
-from experiments.c2faith.prm800k import Source, read_prm800k
-from experiments.c2faith.prompts import acausal_prompt, judge_forms
-from experiments.c2faith.rewrites import Refused, rewrite_of, rewrite_requests
-from experiments.c2faith.saved import CAUSAL, COVERAGE, MANIFEST, differences, load, save
-from interp.errors import UserError
-from interventions.region import middle_region
+from faithscope.experiments.c2faith.build import by_replies, by_rule
+from faithscope.experiments.c2faith.chains import Chain, Selection, perfect
+from faithscope.experiments.c2faith.features import features
+from faithscope.experiments.c2faith.prm800k import Source, read_prm800k
+from faithscope.experiments.c2faith.prompts import acausal_prompt, judge_forms
+from faithscope.experiments.c2faith.rewrites import Refused, rewrite_of, rewrite_requests
+from faithscope.experiments.c2faith.saved import CAUSAL, COVERAGE, MANIFEST, differences, load, save
+from faithscope.interp.errors import UserError
+from faithscope.interventions.region import middle_region
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "prm800k"
 WORDS = Chain("words", "Why?", ("One says.", "Both agree.", "It is so.", "Fine.", "Done."))

@@ -11,17 +11,17 @@ from sklearn.metrics import cohen_kappa_score
 from test_c2_coverage import scored
 from test_c2_detection import ABSENT, frames, judged
 
-from experiments.c2faith.metrics.agreement import (
+from faithscope.experiments.c2faith.metrics.agreement import (
     CONSTANT,
     agreement_table,
     fleiss_kappa,
     krippendorff_alpha,
     quadratic_kappa,
 )
-from experiments.c2faith.metrics.detection import ALONE
-from experiments.c2faith.metrics.frames import Frames
-from experiments.doctor import install_command
-from experiments.tables.tidy import where
+from faithscope.experiments.c2faith.metrics.detection import ALONE
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.doctor import install_command
+from faithscope.experiments.tables.tidy import where
 
 NOTHING = Frames()
 # Fleiss' worked example as it stands in most textbooks: 10 subjects, 14 raters, 5 categories

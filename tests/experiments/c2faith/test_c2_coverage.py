@@ -10,9 +10,13 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from experiments.c2faith.metrics.coverage import coverage_table, pooled_coverage_table, scores_table
-from experiments.c2faith.metrics.frames import Frames
-from experiments.tables.resampling import Drawing, spearman
+from faithscope.experiments.c2faith.metrics.coverage import (
+    coverage_table,
+    pooled_coverage_table,
+    scores_table,
+)
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.tables.resampling import Drawing, spearman
 
 HOW = Drawing(seed=3, resamples=200)
 

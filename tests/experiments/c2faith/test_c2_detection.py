@@ -11,16 +11,16 @@ from scipy.stats import binom, binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from experiments.c2faith.metrics.detection import (
+from faithscope.experiments.c2faith.metrics.detection import (
     ALONE,
     calibration_table,
     detection_table,
     mcnemar,
     mcnemar_table,
 )
-from experiments.c2faith.metrics.frames import Frames
-from experiments.tables.resampling import Drawing, auroc
-from experiments.tables.tidy import where
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.tables.resampling import Drawing, auroc
+from faithscope.experiments.tables.tidy import where
 
 HOW = Drawing(seed=3, resamples=400)
 ABSENT = None

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.c2faith.chains import Chain
-from experiments.c2faith.features import (
+from faithscope.experiments.c2faith.chains import Chain
+from faithscope.experiments.c2faith.features import (
     COLUMNS,
     EDIT_TYPES,
     edit_similarity,
@@ -17,7 +17,7 @@ from experiments.c2faith.features import (
     features,
     math_symbol_density,
 )
-from experiments.c2faith.items import causal_item
+from faithscope.experiments.c2faith.items import causal_item
 
 LONG = "Now that this is known I can go on and see that it is"
 

@@ -12,23 +12,23 @@ from c2_frames import MUTE, NAMES, made_up
 from figure_fit import drawing_problems
 from matplotlib.figure import Figure
 
-from experiments.c2faith.figures.calibration import (
+from faithscope.experiments.c2faith.figures.calibration import (
     beside_the_base_rate,
     furthest_from_its_word,
     truth_drawn,
 )
-from experiments.c2faith.figures.coverage import score_bars
-from experiments.c2faith.figures.failures import radar_table
-from experiments.c2faith.figures.localisation import signed_errors
-from experiments.c2faith.figures.panels import best_panels, first_panels, panel_dots
-from experiments.c2faith.figures.pictures import pictures
-from experiments.c2faith.figures.plots import voices
-from experiments.c2faith.figures.sensitivity import variant_name, varied, widest
-from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.tables import tables
-from experiments.report.picture import Picture, save, svg
-from experiments.report.short_names import middle_cut
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.c2faith.figures.coverage import score_bars
+from faithscope.experiments.c2faith.figures.failures import radar_table
+from faithscope.experiments.c2faith.figures.localisation import signed_errors
+from faithscope.experiments.c2faith.figures.panels import best_panels, first_panels, panel_dots
+from faithscope.experiments.c2faith.figures.pictures import pictures
+from faithscope.experiments.c2faith.figures.plots import voices
+from faithscope.experiments.c2faith.figures.sensitivity import variant_name, varied, widest
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.tables import tables
+from faithscope.experiments.report.picture import Picture, save, svg
+from faithscope.experiments.report.short_names import middle_cut
+from faithscope.experiments.tables.tidy import rows, where
 
 OF_PROBABILITIES = (
     *("c2_calibration", "c2_localisation_calibration", "c2_coverage_expected"),

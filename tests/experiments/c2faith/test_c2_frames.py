@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import experiments
-from experiments.c2faith.judgements import COLUMNS
-from interp.errors import UserError
+import faithscope
+from faithscope.experiments.c2faith.judgements import COLUMNS
+from faithscope.interp.errors import UserError
 
 
 @pytest.fixture(scope="module")
-def opened(judged: Path) -> experiments.C2Run:
-    found = experiments.load_run(judged)
-    assert isinstance(found, experiments.C2Run)
+def opened(judged: Path) -> faithscope.C2Run:
+    found = faithscope.load_run(judged)
+    assert isinstance(found, faithscope.C2Run)
     return found
 
 
-def test_a_row_is_a_judgement_with_its_texts(opened: experiments.C2Run) -> None:
+def test_a_row_is_a_judgement_with_its_texts(opened: faithscope.C2Run) -> None:
     rows = opened.judgements
     # three chains: two tasks in two conditions, coverage and its reference at one level; twice read
     assert len(rows) == 3 * (2 * 2 + 2) * 2
@@ -36,7 +36,7 @@ def test_a_row_is_a_judgement_with_its_texts(opened: experiments.C2Run) -> None:
     assert (written["calls"] == 1).all()
 
 
-def test_what_would_have_been_right_stands_beside_the_verdict(opened: experiments.C2Run) -> None:
+def test_what_would_have_been_right_stands_beside_the_verdict(opened: faithscope.C2Run) -> None:
     rows = opened.judgements
     right = rows.groupby(["task", "condition"], dropna=False)["right"].apply(list)
     assert set(right["detection", "perturbed"]) == {0}
@@ -49,7 +49,7 @@ def test_what_would_have_been_right_stands_beside_the_verdict(opened: experiment
     assert (broken["target"] == broken["of"].map(targets)).all()
 
 
-def test_the_scored_reading_has_its_probabilities_and_their_mass(opened: experiments.C2Run) -> None:
+def test_the_scored_reading_has_its_probabilities_and_their_mass(opened: faithscope.C2Run) -> None:
     scored = opened.judgements.query("reading == 'scored'")
     assert ((scored["mass"] > 0) & (scored["mass"] <= 1)).all()
     for row in scored.to_dict("records"):
@@ -62,7 +62,7 @@ def test_the_scored_reading_has_its_probabilities_and_their_mass(opened: experim
     assert set(scored.loc[scored["task"] == "coverage", "scale"]) == {"0-4"}
 
 
-def test_the_tables_and_frames_are_those_of_the_run(opened: experiments.C2Run) -> None:
+def test_the_tables_and_frames_are_those_of_the_run(opened: faithscope.C2Run) -> None:
     for name, table in opened.tables.items():
         stored = pd.read_csv(opened.path / "tables" / f"{name}.csv")
         assert list(stored.columns) == list(table.columns), name
@@ -73,7 +73,7 @@ def test_the_tables_and_frames_are_those_of_the_run(opened: experiments.C2Run) -
 
 
 def test_the_probabilities_of_the_run_are_held_against_what_is_true(
-    opened: experiments.C2Run,
+    opened: faithscope.C2Run,
 ) -> None:
     said = opened.judgements.query("task == 'localisation' and reading == 'scored'")
     table = opened.tables["c2_localisation_probabilities"].set_index("condition")
@@ -87,7 +87,7 @@ def test_the_probabilities_of_the_run_are_held_against_what_is_true(
     assert set(opened.tables["c2_coverage_probabilities"]["truth"]) == {"kept", "reference"}
 
 
-def test_every_step_has_every_signal(opened: experiments.C2Run) -> None:
+def test_every_step_has_every_signal(opened: faithscope.C2Run) -> None:
     signals = opened.signals
     n_steps = {i.id: len(i.steps) for i in opened.benchmark.causal}
     by = signals.groupby(["item", "condition", "signal"])["step"]
@@ -101,7 +101,7 @@ def test_every_step_has_every_signal(opened: experiments.C2Run) -> None:
     assert signals.loc[~(asked & last), "value"].notna().all()
 
 
-def test_arrays_come_by_item(opened: experiments.C2Run) -> None:
+def test_arrays_come_by_item(opened: faithscope.C2Run) -> None:
     found = dict(opened.arrays("broken_step"))
     assert {item for _, _, item in found} == {i.id for i in opened.benchmark.causal}
     for arrays in found.values():
@@ -111,9 +111,9 @@ def test_arrays_come_by_item(opened: experiments.C2Run) -> None:
 def test_it_opens_where_models_and_data_are_not(judged: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "moved"
     shutil.copytree(judged, elsewhere)
-    found = experiments.load_run(elsewhere)
-    assert isinstance(found, experiments.C2Run)
-    assert len(found.judgements) == len(experiments.load_run(judged).judgements)  # type: ignore
+    found = faithscope.load_run(elsewhere)
+    assert isinstance(found, faithscope.C2Run)
+    assert len(found.judgements) == len(faithscope.load_run(judged).judgements)  # type: ignore
 
 
 def test_a_run_whose_items_are_not_made_yet_says_so(judged: Path, tmp_path: Path) -> None:
@@ -121,4 +121,4 @@ def test_a_run_whose_items_are_not_made_yet_says_so(judged: Path, tmp_path: Path
     early.mkdir()
     shutil.copy(judged / "config.yaml", early)
     with pytest.raises(UserError, match="early: nothing is judged there yet"):
-        _ = experiments.load_run(early).judgements  # type: ignore
+        _ = faithscope.load_run(early).judgements  # type: ignore

@@ -23,10 +23,10 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from fault_server import FaultServer, says, waits
 
-import experiments
-from experiments.cli import execute
-from experiments.runs.store import read_failures
-from experiments.runs.units import read_unit
+import faithscope
+from faithscope.experiments.cli import execute
+from faithscope.experiments.runs.store import read_failures
+from faithscope.experiments.runs.units import read_unit
 
 WRITER = "item=writing;"
 """In the writer's prompt, by which the server knows it."""
@@ -93,7 +93,7 @@ def kill(path: Path, stage: str, rng: random.Random) -> None:
     run_dir = path.parent / "runs/c2"
     before = len(lines(run_dir, stage))
     process = subprocess.Popen(
-        [sys.executable, "-m", "experiments.cli", "run", str(path)],
+        [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -153,6 +153,6 @@ def test_after_a_kill_in_every_stage_nothing_is_lost_or_doubled(
     assert spent[1] <= spent[0] <= sum(asked.values())
     usage = pd.read_csv(run_dir / "tables/usage.csv")
     assert (usage["calls"] == usage["n"]).all()
-    judgements = [experiments.load_run(d).judgements for d in (run_dir, undisturbed)]  # type: ignore
+    judgements = [faithscope.load_run(d).judgements for d in (run_dir, undisturbed)]  # type: ignore
     pd.testing.assert_frame_equal(*judgements)
     assert not [p for p in run_dir.rglob("*") if p.name.endswith(".writing")]

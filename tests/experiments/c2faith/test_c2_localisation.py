@@ -7,14 +7,14 @@ import math
 import pandas as pd
 import pytest
 
-from experiments.c2faith.figures.localisation import localisation_picture
-from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.metrics.localisation import (
+from faithscope.experiments.c2faith.figures.localisation import localisation_picture
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.metrics.localisation import (
     localisation_table,
     signed_error_table,
     within_table,
 )
-from experiments.tables.resampling import Drawing
+from faithscope.experiments.tables.resampling import Drawing
 
 HOW = Drawing(seed=3, resamples=200)
 

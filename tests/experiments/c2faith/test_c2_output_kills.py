@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.c2faith.plan import FOLDER, FORMS
-from experiments.cli import execute
+from faithscope.experiments.c2faith.plan import FOLDER, FORMS
+from faithscope.experiments.cli import execute
 
 TRIES = 5
 PATIENCE = 300
@@ -42,7 +42,7 @@ def command(config: Path, out: Path) -> list[str]:
 def kill_while_writing(arguments: list[str], run_dir: Path, half: str, sent: signal.Signals) -> int:
     """Start the run and send the signal while such a file is half-written; its exit code."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "experiments.cli", *arguments],
+        [sys.executable, "-m", "faithscope.experiments.cli", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"OMP_NUM_THREADS": "1"},

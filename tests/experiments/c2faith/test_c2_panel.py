@@ -10,12 +10,12 @@ from test_c2_coverage import scored
 from test_c2_detection import ABSENT, HOW, frames, judged
 from test_c2_localisation import placed
 
-from experiments.c2faith.metrics.detection import ALONE, detection_table
-from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.metrics.overlap import failure_overlap_table
-from experiments.c2faith.metrics.panels import missed_by_all_table, panel, panel_table
-from experiments.c2faith.metrics.sensitivity import prompt_agreement_table, prompts_table
-from experiments.tables.tidy import where
+from faithscope.experiments.c2faith.metrics.detection import ALONE, detection_table
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.metrics.overlap import failure_overlap_table
+from faithscope.experiments.c2faith.metrics.panels import missed_by_all_table, panel, panel_table
+from faithscope.experiments.c2faith.metrics.sensitivity import prompt_agreement_table, prompts_table
+from faithscope.experiments.tables.tidy import where
 
 NONE = Frames()
 THREE = frames(

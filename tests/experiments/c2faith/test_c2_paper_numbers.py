@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
-from experiments.c2faith.metrics.detection import mcnemar
-from experiments.c2faith.paper import _stars, table_4
-from experiments.tables.paper import percent
-from experiments.tables.resampling import Drawing, ratios
+from faithscope.experiments.c2faith.metrics.detection import mcnemar
+from faithscope.experiments.c2faith.paper import _stars, table_4
+from faithscope.experiments.tables.paper import percent
+from faithscope.experiments.tables.resampling import Drawing, ratios
 
 N = 450
 TABLE_1 = {

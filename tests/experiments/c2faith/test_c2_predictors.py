@@ -11,11 +11,11 @@ from sklearn.metrics import roc_auc_score
 from test_c2_detection import ABSENT, HOW, frames, judged
 from test_c2_localisation import placed
 
-from experiments.c2faith.features import features as benchmark_features
-from experiments.c2faith.items import CausalItem
-from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.metrics.internals import against_table
-from experiments.c2faith.metrics.predictors import (
+from faithscope.experiments.c2faith.features import features as benchmark_features
+from faithscope.experiments.c2faith.items import CausalItem
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.metrics.internals import against_table
+from faithscope.experiments.c2faith.metrics.predictors import (
     FEATURES,
     edit_types_table,
     joined,
@@ -23,8 +23,8 @@ from experiments.c2faith.metrics.predictors import (
     positions_table,
     predictors_table,
 )
-from experiments.c2faith.tables import tables
-from experiments.tables.stats import wilson
+from faithscope.experiments.c2faith.tables import tables
+from faithscope.experiments.tables.stats import wilson
 
 
 def features(n: int, **columns) -> pd.DataFrame:

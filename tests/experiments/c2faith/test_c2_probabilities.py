@@ -13,17 +13,17 @@ from scipy.stats import spearmanr
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from experiments.c2faith.metrics import localisation_probabilities as of_steps
-from experiments.c2faith.metrics.coverage_probabilities import (
+from faithscope.experiments.c2faith.metrics import localisation_probabilities as of_steps
+from faithscope.experiments.c2faith.metrics.coverage_probabilities import (
     coverage_calibration_table,
     coverage_expected_table,
     coverage_probabilities_table,
     rps,
 )
-from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.metrics.reliability import calibration_error, curve
-from experiments.tables.resampling import Drawing
-from experiments.tables.tidy import where
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.metrics.reliability import calibration_error, curve
+from faithscope.experiments.tables.resampling import Drawing
+from faithscope.experiments.tables.tidy import where
 
 HOW = Drawing(seed=3, resamples=100)
 P = Sequence[float]

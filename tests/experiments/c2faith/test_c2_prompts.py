@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-import experiments.c2faith.prompts as prompts
-from experiments.c2faith.asks import coverage_ask, detection_ask, localisation_ask
-from experiments.c2faith.chains import Chain
-from experiments.c2faith.items import CoverageItem, causal_item
-from experiments.c2faith.prompts import acausal_prompt, as_files, judge_forms
-from interp.errors import UserError
+import faithscope.experiments.c2faith.prompts as prompts
+from faithscope.experiments.c2faith.asks import coverage_ask, detection_ask, localisation_ask
+from faithscope.experiments.c2faith.chains import Chain
+from faithscope.experiments.c2faith.items import CoverageItem, causal_item
+from faithscope.experiments.c2faith.prompts import acausal_prompt, as_files, judge_forms
+from faithscope.interp.errors import UserError
 
 PACKAGED = Path(prompts.__file__).parent
 CHAIN = Chain("c", r"What is $\frac{1}{2} + x$?", ("a {0}", "b", "c", "d", "e"))

@@ -11,9 +11,9 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from model_server import serving
 
-import experiments
-from experiments.cli import execute
-from interp.sources import resolve
+import faithscope
+from faithscope.experiments.cli import execute
+from faithscope.interp.sources import resolve
 
 MODEL = "bundled:smollm2-135m"
 
@@ -36,8 +36,8 @@ def test_a_judge_behind_a_server_and_the_same_weights_here(tmp_path: Path) -> No
         path = config(tmp_path, judge, forms=["c2_detection", "c2_coverage"])
         assert execute(["run", str(path), "--set", "spend.max_calls=4"]) == 130
         assert execute(["run", str(path)]) == 0
-        found = experiments.load_run(tmp_path / "runs/c2")
-        assert isinstance(found, experiments.C2Run)
+        found = faithscope.load_run(tmp_path / "runs/c2")
+        assert isinstance(found, faithscope.C2Run)
         rows = found.judgements.set_index(["form", "item"]).sort_index()
         there, here = rows[rows["model"] == api], rows[rows["model"] == MODEL]
         # three chains: one step in two conditions, one level

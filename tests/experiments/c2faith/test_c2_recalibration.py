@@ -13,9 +13,14 @@ from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 
-from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.metrics.recalibration import FEW, FOLDS, recalibrated, recalibration_table
-from experiments.tables.resampling import Drawing
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.metrics.recalibration import (
+    FEW,
+    FOLDS,
+    recalibrated,
+    recalibration_table,
+)
+from faithscope.experiments.tables.resampling import Drawing
 
 HOW = Drawing(seed=1, resamples=100)
 N = 1200

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from c2_runs import config, tables
 
-from experiments.c2faith.page import examples
-from experiments.c2faith.results import results
-from experiments.cli import execute
-from experiments.config import load_config
-from experiments.runs.run import run
-from interp.errors import UserError
+from faithscope.experiments.c2faith.page import examples
+from faithscope.experiments.c2faith.results import results
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import load_config
+from faithscope.experiments.runs.run import run
+from faithscope.interp.errors import UserError
 
 
 def test_all_judges_that_lack_a_key_are_told_at_once(

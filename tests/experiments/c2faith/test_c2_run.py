@@ -15,18 +15,18 @@ import yaml
 from c2_runs import config, tables
 from prm800k_rows import solved, write
 
-from experiments import load_run
-from experiments.c2faith.config import C2FaithConfig
-from experiments.c2faith.plan import C2Plan, plan
-from experiments.c2faith.saved import load, save
-from experiments.cli import execute
-from experiments.config import load_config
-from experiments.runs.folder import StoreError, read_config
-from experiments.runs.index import Index
-from experiments.runs.planfile import Shard
-from experiments.runs.run import run, write_outputs
-from experiments.runs.store import Store
-from interp.errors import UserError
+from faithscope import load_run
+from faithscope.experiments.c2faith.config import C2FaithConfig
+from faithscope.experiments.c2faith.plan import C2Plan, plan
+from faithscope.experiments.c2faith.saved import load, save
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import load_config
+from faithscope.experiments.runs.folder import StoreError, read_config
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.planfile import Shard
+from faithscope.experiments.runs.run import run, write_outputs
+from faithscope.experiments.runs.store import Store
+from faithscope.interp.errors import UserError
 
 KEY = "sk-planted-0a1b2c3d4e5f"
 

@@ -9,11 +9,11 @@ import pytest
 from c2_runs import config
 from rich.console import Console
 
-import experiments
-from experiments.c2faith.show import show_item
-from experiments.cli import execute
-from experiments.config import load_config
-from experiments.runs.run import run
+import faithscope
+from faithscope.experiments.c2faith.show import show_item
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import load_config
+from faithscope.experiments.runs.run import run
 
 
 def shown(run_dir: Path, item: str, colour: bool = False, **where: str) -> str:
@@ -29,14 +29,14 @@ def shown(run_dir: Path, item: str, colour: bool = False, **where: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def opened(judged: Path) -> experiments.C2Run:
-    found = experiments.load_run(judged)
-    assert isinstance(found, experiments.C2Run)
+def opened(judged: Path) -> faithscope.C2Run:
+    found = faithscope.load_run(judged)
+    assert isinstance(found, faithscope.C2Run)
     return found
 
 
 def test_an_item_is_shown_with_every_judgement_and_signal(
-    judged: Path, opened: experiments.C2Run
+    judged: Path, opened: faithscope.C2Run
 ) -> None:
     item = opened.benchmark.causal[-1]
     text = shown(judged, item.id)
@@ -57,7 +57,7 @@ def test_an_item_is_shown_with_every_judgement_and_signal(
     assert "\x1b" not in text
 
 
-def test_a_verdict_is_marked_right_or_wrong(judged: Path, opened: experiments.C2Run) -> None:
+def test_a_verdict_is_marked_right_or_wrong(judged: Path, opened: faithscope.C2Run) -> None:
     scored = opened.judgements.query("reading == 'scored' and task == 'detection'")
     for row in scored.to_dict("records"):
         text = shown(judged, row["item"], task=row["form"])
@@ -66,9 +66,7 @@ def test_a_verdict_is_marked_right_or_wrong(judged: Path, opened: experiments.C2
         assert f"{row['mass']:.3g} of the model's probability" in text
 
 
-def test_it_is_narrowed_by_condition_task_and_chain(
-    judged: Path, opened: experiments.C2Run
-) -> None:
+def test_it_is_narrowed_by_condition_task_and_chain(judged: Path, opened: faithscope.C2Run) -> None:
     item = opened.benchmark.causal[0]
     broken = shown(judged, f"{item.id}.perturbed")
     assert "control" not in broken
@@ -82,7 +80,7 @@ def test_it_is_narrowed_by_condition_task_and_chain(
 
 @pytest.mark.parametrize("colour", [False, True])
 def test_what_a_chain_holds_cannot_steer_the_terminal(
-    judged: Path, opened: experiments.C2Run, colour: bool
+    judged: Path, opened: faithscope.C2Run, colour: bool
 ) -> None:
     [evil] = [i for i in opened.benchmark.causal if "alert" in i.problem]
     assert "\x1b" in evil.problem
@@ -94,7 +92,7 @@ def test_what_a_chain_holds_cannot_steer_the_terminal(
 
 
 def test_what_is_not_there_is_named_with_what_was_meant(
-    judged: Path, opened: experiments.C2Run, capfd: pytest.CaptureFixture[str]
+    judged: Path, opened: faithscope.C2Run, capfd: pytest.CaptureFixture[str]
 ) -> None:
     item = opened.benchmark.causal[0].id
     for arguments, expected in (
@@ -125,8 +123,8 @@ def test_what_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         overrides = [f"data.path={tmp_path / 'data'}", "data.splits=phase1_train"]
         outcome = run(load_config(path, overrides))
     assert len(outcome.failures) == 2
-    found = experiments.load_run(outcome.run_dir)
-    assert isinstance(found, experiments.C2Run)
+    found = faithscope.load_run(outcome.run_dir)
+    assert isinstance(found, faithscope.C2Run)
     assert len(found.judgements) == 0
     text = shown(outcome.run_dir, found.benchmark.causal[0].id)
     assert text.count("· failed") == 2

@@ -18,12 +18,12 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from fault_server import FaultServer, fails, says, waits
 
-from experiments.cli import execute
-from experiments.config import load_config
-from experiments.runs.ledger import calls_of
-from experiments.runs.planfile import Shard
-from experiments.runs.run import run
-from probes.judge.spend import REFRESH
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import load_config
+from faithscope.experiments.runs.ledger import calls_of
+from faithscope.experiments.runs.planfile import Shard
+from faithscope.experiments.runs.run import run
+from faithscope.probes.judge.spend import REFRESH
 
 JUDGE = "api:openai/gpt-4.1"
 EACH = (60 * 10 + 40 * 5 + 20 * 30) / 1e6
@@ -168,7 +168,7 @@ def test_parts_at_work_together_see_each_other(tmp_path: Path, server: Any) -> N
     server.plan[""] = [waits(seconds, says('{"score": 1}'))]
     levels = {"levels": [0.1, 0.3, 0.5, 0.7]}
     path = judged(tmp_path, server, {"batch_size": 1}, perturb=levels)
-    command = [sys.executable, "-m", "experiments.cli", "run", str(path)]
+    command = [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)]
     limit = ["--set", "spend.max_calls=8"]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with_one_thread = os.environ | {"OMP_NUM_THREADS": "1"}

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from c2_frames import MUTE, NAMES, made_up
 
-from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.paper import paper_tables, table_1
-from experiments.c2faith.tables import tables
-from experiments.tables.textual import to_csv, to_latex, to_markdown
-from experiments.tables.tidy import where
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.paper import paper_tables, table_1
+from faithscope.experiments.c2faith.tables import tables
+from faithscope.experiments.tables.textual import to_csv, to_latex, to_markdown
+from faithscope.experiments.tables.tidy import where
 
 ASKED = {
     *("c2_detection", "c2_localisation", "c2_coverage", "c2_mcnemar", "c2_edit_types"),

@@ -17,11 +17,11 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from fault_server import FaultServer, fails, says
 
-from experiments.c2faith.writing import STAGE
-from experiments.cli import execute
-from experiments.config import load_config
-from experiments.runs.index import Index
-from experiments.runs.run import Outcome, plan, run, work_through
+from faithscope.experiments.c2faith.writing import STAGE
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import load_config
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.run import Outcome, plan, run, work_through
 
 WRITER = "api:openai/gpt-4.1"
 WRITING = "item=writing;"

@@ -16,28 +16,28 @@ import yaml
 from test_c2_show import shown
 from tiny_models import tiny
 
-import experiments
-from experiments.c2faith.asks import CONDITIONS, ask_of
-from experiments.c2faith.figures.injection import injection_picture
-from experiments.c2faith.injection import (
+import faithscope
+from faithscope.experiments.c2faith.asks import CONDITIONS, ask_of
+from faithscope.experiments.c2faith.figures.injection import injection_picture
+from faithscope.experiments.c2faith.injection import (
     drawn_chains,
     inject,
     injected_step,
     injections,
     variants,
 )
-from experiments.c2faith.items import CausalItem, CoverageItem
-from experiments.c2faith.judgements import COLUMNS, INJECTION
-from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.metrics.injection import injection_table
-from experiments.c2faith.prompts import TaskForm, judge_forms
-from experiments.cli import execute
-from experiments.config import load_config
-from experiments.report.picture import save, svg
-from experiments.runs.run import plan, run
-from experiments.tables.resampling import Drawing
-from experiments.tables.tidy import where
-from interp.errors import UserError
+from faithscope.experiments.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.c2faith.judgements import COLUMNS, INJECTION
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.metrics.injection import injection_table
+from faithscope.experiments.c2faith.prompts import TaskForm, judge_forms
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import load_config
+from faithscope.experiments.report.picture import save, svg
+from faithscope.experiments.runs.run import plan, run
+from faithscope.experiments.tables.resampling import Drawing
+from faithscope.experiments.tables.tidy import where
+from faithscope.interp.errors import UserError
 
 STEPS = tuple(f"Step text {c} {{x}}" for c in "abcdef")
 CAUSAL = CausalItem("c.causal", "c", "What is x?", STEPS, 3, "as it was", STEPS[3], "rule:numeric")
@@ -355,8 +355,8 @@ class TestBehindAnApi:
         assert lost["n"].tolist() == [3 * 2 * 2]
 
     def test_they_are_shown_beside_their_twins(self, run_dir: Path) -> None:
-        found = experiments.load_run(run_dir)
-        assert isinstance(found, experiments.C2Run)
+        found = faithscope.load_run(run_dir)
+        assert isinstance(found, faithscope.C2Run)
         rows = found.injected
         item = found.benchmark.causal[-1]
         text = shown(run_dir, item.id)
@@ -380,8 +380,8 @@ class TestBehindAnApi:
         assert of_task.count("· generated ·") == of_task.count("injected ") == 3 * (1 + 4 * 2)
 
     def test_they_are_rows_of_their_own(self, run_dir: Path) -> None:
-        found = experiments.load_run(run_dir)
-        assert isinstance(found, experiments.C2Run)
+        found = faithscope.load_run(run_dir)
+        assert isinstance(found, faithscope.C2Run)
         plain, injected = found.judgements, found.injected
         assert len(plain) == 3 * 3 * (2 * 2 + 1)
         assert list(plain.columns) == list(COLUMNS)

@@ -11,16 +11,21 @@ from c2_runs import config, prompts
 from prm800k_rows import completion, row, solved, step, write
 from tiny_models import tiny
 
-from experiments.c2faith.inside import broken_chain, inside_rows, not_inside, stated_answer
-from experiments.c2faith.items import CausalItem
-from experiments.c2faith.metrics.frames import Frames
-from experiments.c2faith.plan import C2Plan, plan
-from experiments.c2faith.results import results
-from experiments.config import load_config
-from experiments.runs.run import run
-from experiments.runs.store import Store
-from interventions import middle_region
-from probes.broken_step import SIGNALS, broken_step
+from faithscope.experiments.c2faith.inside import (
+    broken_chain,
+    inside_rows,
+    not_inside,
+    stated_answer,
+)
+from faithscope.experiments.c2faith.items import CausalItem
+from faithscope.experiments.c2faith.metrics.frames import Frames
+from faithscope.experiments.c2faith.plan import C2Plan, plan
+from faithscope.experiments.c2faith.results import results
+from faithscope.experiments.config import load_config
+from faithscope.experiments.runs.run import run
+from faithscope.experiments.runs.store import Store
+from faithscope.interventions import middle_region
+from faithscope.probes.broken_step import SIGNALS, broken_step
 
 ITEM = CausalItem(
     id="c.causal",

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from prm800k_rows import completion, human, row, solved, step, write
 
-from experiments.c2faith.chains import Chain, perfect
-from experiments.c2faith.prm800k import REPOSITORY, REVISION, read_prm800k
-from interp.errors import UserError
+from faithscope.experiments.c2faith.chains import Chain, perfect
+from faithscope.experiments.c2faith.prm800k import REPOSITORY, REVISION, read_prm800k
+from faithscope.interp.errors import UserError
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "prm800k"
 

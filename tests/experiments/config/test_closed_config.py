@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.config.load import load_config
-from experiments.config.run_config import RunConfig
-from experiments.prices import read_prices
-from probes.judge.providers import PROVIDERS
-from probes.judge.spend import price_of
+from faithscope.experiments.config.load import load_config
+from faithscope.experiments.config.run_config import RunConfig
+from faithscope.experiments.prices import read_prices
+from faithscope.probes.judge.providers import PROVIDERS
+from faithscope.probes.judge.spend import price_of
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 CLOSED = CONFIGS / "slrc_closed.yaml"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.config import ConfigError, load_config
+from faithscope.experiments.config import ConfigError, load_config
 
 BASE: dict[str, Any] = {
     "name": "t",

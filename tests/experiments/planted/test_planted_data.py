@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.planted import ANSWER_CUE, NAMES, questions
-from experiments.planted.data import (
+from faithscope.experiments.planted import ANSWER_CUE, NAMES, questions
+from faithscope.experiments.planted.data import (
     DIGITS,
     Problem,
     answer,
@@ -23,11 +23,11 @@ from experiments.planted.data import (
     true_answer,
     write_steps,
 )
-from experiments.planted.plants import PLANTS
-from experiments.planted.questions import named_step
-from experiments.planted.vocabulary import build_tokenizer
-from experiments.tasks import planted as task
-from interp.errors import UserError
+from faithscope.experiments.planted.plants import PLANTS
+from faithscope.experiments.planted.questions import named_step
+from faithscope.experiments.planted.vocabulary import build_tokenizer
+from faithscope.experiments.tasks import planted as task
+from faithscope.interp.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from experiments.planted import NAMES, flip_table, path, questions, verified_path, verify
-from experiments.planted.data import ANSWER_CUE, parse_answer
-from experiments.planted.flips import write
-from experiments.planted.shipped import read_card
-from experiments.planted.train import TrainSettings, main, train
-from experiments.planted.verification import BOUNDS, departures, open_folder
-from interp.errors import UserError
+from faithscope.experiments.planted import NAMES, flip_table, path, questions, verified_path, verify
+from faithscope.experiments.planted.data import ANSWER_CUE, parse_answer
+from faithscope.experiments.planted.flips import write
+from faithscope.experiments.planted.shipped import read_card
+from faithscope.experiments.planted.train import TrainSettings, main, train
+from faithscope.experiments.planted.verification import BOUNDS, departures, open_folder
+from faithscope.interp.errors import UserError
 
 QUICK = ("faithful", "decorative", "mixture_50")
 SERIES = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NAMES]
@@ -122,7 +122,7 @@ def test_weights_are_verified_once_and_again_when_they_change(
     monkeypatch.setenv("FAITHSCOPE_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "hint"
     shutil.copytree(path("hint"), folder)
-    monkeypatch.setattr("experiments.planted.verification.path", lambda name: folder)
+    monkeypatch.setattr("faithscope.experiments.planted.verification.path", lambda name: folder)
     verified = verified_path.__wrapped__
     verified("hint")
     (stamp,) = (tmp_path / "cache" / "planted").iterdir()

@@ -14,15 +14,15 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sample_records import FAITHFUL, HINT, chain_sample, records_of, sample_run, write_run
 
-from experiments.report import plots
-from experiments.report.contrasts import against, by_task, contrast_table
-from experiments.report.figures import pictures, position_table, write_figures
-from experiments.report.picture import STYLE, legend_above, svg
-from experiments.tables.edits import edits_by_step_table, edits_table
-from experiments.tables.results import results, tables
-from experiments.tables.slrc import agreement_table, slrc_table
-from experiments.tables.tidy import where
-from experiments.tables.verdict import primary
+from faithscope.experiments.report import plots
+from faithscope.experiments.report.contrasts import against, by_task, contrast_table
+from faithscope.experiments.report.figures import pictures, position_table, write_figures
+from faithscope.experiments.report.picture import STYLE, legend_above, svg
+from faithscope.experiments.tables.edits import edits_by_step_table, edits_table
+from faithscope.experiments.tables.results import results, tables
+from faithscope.experiments.tables.slrc import agreement_table, slrc_table
+from faithscope.experiments.tables.tidy import where
+from faithscope.experiments.tables.verdict import primary
 
 RUN = sample_run()
 NAMES = {"edits", "forest", "position", "agreement", "contrasts", "by_task"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import experiments
-import interp
-from experiments.report.item_figures import step_map, token_view, tracing_curve
-from interventions import Trace
+import faithscope
+from faithscope import interp
+from faithscope.experiments.report.item_figures import step_map, token_view, tracing_curve
+from faithscope.interventions import Trace
 
 
 @pytest.fixture(scope="module")
@@ -18,14 +18,14 @@ def model() -> interp.Model:
 
 @pytest.fixture(scope="module")
 def trace(model: interp.Model) -> Trace:
-    (made,) = experiments.make_traces(model, experiments.questions("planted", 1))
+    (made,) = faithscope.make_traces(model, faithscope.questions("planted", 1))
     return made
 
 
 def test_a_curve_per_answer_with_boundaries_and_text_of_the_steps(
     model: interp.Model, trace: Trace
 ) -> None:
-    (record,) = experiments.measure(model, trace, "tracing")
+    (record,) = faithscope.measure(model, trace, "tracing")
     at, p, options = record["arrays"]["at"], record["arrays"]["p"], record["options"]
     figure = tracing_curve(trace, at, p, options)
     (ax,) = figure.axes

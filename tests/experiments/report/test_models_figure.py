@@ -13,15 +13,15 @@ from matplotlib.text import Text
 from probe_records import slrc_outcome
 from sample_records import write_run
 
-from experiments.report.model_reading import lead_way, model_readings, signed
-from experiments.report.models_figure import KINDS, PANELS, models_picture
-from experiments.report.names import distinct_names, placed
-from experiments.report.picture import STYLE, Picture
-from experiments.tables.model_correlations import model_correlations_table
-from experiments.tables.models import SCORES
-from experiments.tables.results import results
-from experiments.tables.textual import to_csv
-from experiments.tables.tidy import where, with_interval
+from faithscope.experiments.report.model_reading import lead_way, model_readings, signed
+from faithscope.experiments.report.models_figure import KINDS, PANELS, models_picture
+from faithscope.experiments.report.names import distinct_names, placed
+from faithscope.experiments.report.picture import STYLE, Picture
+from faithscope.experiments.tables.model_correlations import model_correlations_table
+from faithscope.experiments.tables.models import SCORES
+from faithscope.experiments.tables.results import results
+from faithscope.experiments.tables.textual import to_csv
+from faithscope.experiments.tables.tidy import where, with_interval
 
 LONG = "DeepSeek-R1-Distill-Llama-70B"
 

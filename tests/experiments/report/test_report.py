@@ -23,11 +23,11 @@ from sample_records import (
     write_run,
 )
 
-from experiments.report.page import render, waterfalls, write_report
-from experiments.report.traceview import trace_view, typical
-from experiments.tables.exclusions import exclusions_table
-from experiments.tables.outcomes import place_of
-from experiments.tables.results import results
+from faithscope.experiments.report.page import render, waterfalls, write_report
+from faithscope.experiments.report.traceview import trace_view, typical
+from faithscope.experiments.tables.exclusions import exclusions_table
+from faithscope.experiments.tables.outcomes import place_of
+from faithscope.experiments.tables.results import results
 
 RUN = sample_run(8)
 

@@ -20,8 +20,8 @@ from sample_records import (
     write_run,
 )
 
-from experiments.report.show import show_item
-from interp.errors import UserError
+from faithscope.experiments.report.show import show_item
+from faithscope.interp.errors import UserError
 
 ITEM = chain_sample("faithful", 2).item
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.rfeval.items import TASKS
-from experiments.rfeval.metrics.frames import FLAWS, STANCES
+from faithscope.experiments.rfeval.items import TASKS
+from faithscope.experiments.rfeval.metrics.frames import FLAWS, STANCES
 
 
 def judged(

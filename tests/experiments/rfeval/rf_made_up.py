@@ -13,13 +13,13 @@ import pandas as pd
 from rf_frames import judged
 from rf_made_up_inside import records as inside_records
 
-from experiments.rfeval.construction import CRITERIA, FILTERING
-from experiments.rfeval.items import TASKS, Item
-from experiments.rfeval.metrics.frames import FLAWS, STANCES
-from experiments.rfeval.pairview import of_all_kinds
-from experiments.rfeval.tables import RfFrames, tables
-from experiments.runs.ledger import Line
-from experiments.runs.store import Unit
+from faithscope.experiments.rfeval.construction import CRITERIA, FILTERING
+from faithscope.experiments.rfeval.items import TASKS, Item
+from faithscope.experiments.rfeval.metrics.frames import FLAWS, STANCES
+from faithscope.experiments.rfeval.pairview import of_all_kinds
+from faithscope.experiments.rfeval.tables import RfFrames, tables
+from faithscope.experiments.runs.ledger import Line
+from faithscope.experiments.runs.store import Unit
 
 CELLS = {
     "misled": ("B B B", "A A A A", ""),

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.rfeval.metrics.chains import scored
-from experiments.rfeval.metrics.frames import CONDITIONS
+from faithscope.experiments.rfeval.metrics.chains import scored
+from faithscope.experiments.rfeval.metrics.frames import CONDITIONS
 
 OPTIONS = ["A", "B", "C"]
 CUTS = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 22, 24, 26, 28]

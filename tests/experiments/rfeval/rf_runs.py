@@ -24,9 +24,9 @@ import torch
 import yaml
 from tiny_models import byte_tokenizer, tiny
 
-from experiments.rfeval.results import results
-from interp.loading import wrap
-from interp.model import Model
+from faithscope.experiments.rfeval.results import results
+from faithscope.interp.loading import wrap
+from faithscope.interp.model import Model
 
 KEY = "sk-planted-9f8e7d6c5b4a"
 END = "<|im_end|>"
@@ -174,7 +174,9 @@ def short_prompts(folder: Path) -> Path:
     path = folder / "prompts"
     path.mkdir(exist_ok=True)
     for condition in ("baseline", "intervened"):
-        text = resources.files("experiments.rfeval.prompts").joinpath(f"rf_{condition}.yaml")
+        text = resources.files("faithscope.experiments.rfeval.prompts").joinpath(
+            f"rf_{condition}.yaml"
+        )
         form = yaml.safe_load(text.read_text("utf-8"))
         form["fields"] = [f for f in form["fields"] if f["kind"] != "text"]
         shown = "{problem} {stances} {r_prime} {reasoning} {explanation} {answer}"

@@ -12,14 +12,14 @@ import statsmodels.formula.api as smf
 from rf_frames import drawn, frame, judged
 from scipy import stats
 
-from experiments.rfeval.items import TASKS
-from experiments.rfeval.metrics.accuracy import (
+from faithscope.experiments.rfeval.items import TASKS
+from faithscope.experiments.rfeval.metrics.accuracy import (
     accuracy_association,
     accuracy_cells,
     weighted_pearson,
     weighted_spearman,
 )
-from experiments.rfeval.metrics.chains import scored
+from faithscope.experiments.rfeval.metrics.chains import scored
 
 
 def cells(slope: float, effect: float, noise: float = 0.05, seed: int = 0) -> pd.DataFrame:

@@ -11,10 +11,10 @@ import yaml
 from rf_runs import R_PRIME, Case, Said, Servers
 from test_rfeval_construction import item
 
-from experiments.cli import execute
-from experiments.rfeval.annotations import annotations_of, read_annotations
-from experiments.rfeval.results import results
-from interp.errors import UserError
+from faithscope.experiments.cli import execute
+from faithscope.experiments.rfeval.annotations import annotations_of, read_annotations
+from faithscope.experiments.rfeval.results import results
+from faithscope.interp.errors import UserError
 
 HEAD = "item,component,decision,annotator,label\n"
 CASES = [

@@ -21,9 +21,9 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from fault_server import FaultServer, fails, says, waits
 
-from experiments.cli import execute
-from experiments.rfeval.construction import CRITERIA
-from experiments.rfeval.data import read_rfeval
+from faithscope.experiments.cli import execute
+from faithscope.experiments.rfeval.construction import CRITERIA
+from faithscope.experiments.rfeval.data import read_rfeval
 
 WRITER = "api:openai/gpt-4.1"
 GOOD = "## Reasoning\nThe rule has one part only.\n\n## Flaw\nIt has two; this leads to A."
@@ -292,7 +292,7 @@ def test_after_a_kill_in_either_phase_nothing_is_lost_or_asked_twice(
     run_dir = tmp_path / "killed/runs/rf"
     for stage in ("rf_writing", "rf_validation"):
         process = subprocess.Popen(
-            [sys.executable, "-m", "experiments.cli", "build", str(path)],
+            [sys.executable, "-m", "faithscope.experiments.cli", "build", str(path)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=os.environ | {"OMP_NUM_THREADS": "1"},

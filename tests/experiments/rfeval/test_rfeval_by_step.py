@@ -13,21 +13,28 @@ from rf_frames import frame, judged
 from test_rfeval_prompts import CODE, FORMS, TABLE, WORDS, item
 from tiny_models import tiny
 
-from experiments.config import ConfigError, load_config
-from experiments.rfeval.asks import CONDITIONS, Condition
-from experiments.rfeval.config import RFEvalConfig
-from experiments.rfeval.construction import row_of
-from experiments.rfeval.judging_steps import StepJudging
-from experiments.rfeval.metrics.chains import scored
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.rfeval.metrics.steps import per_step, per_step_table, step_exclusions
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.plan import OUTPUTS, Pair, RfPlan, judged_stage, plan, steps_stage
-from experiments.rfeval.prompts import RfForm
-from experiments.rfeval.records import about, output_record
-from experiments.rfeval.results import RfResults, results
-from experiments.rfeval.step_results import StepJudgements
-from experiments.rfeval.stepwise import (
+from faithscope.experiments.config import ConfigError, load_config
+from faithscope.experiments.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.rfeval.config import RFEvalConfig
+from faithscope.experiments.rfeval.construction import row_of
+from faithscope.experiments.rfeval.judging_steps import StepJudging
+from faithscope.experiments.rfeval.metrics.chains import scored
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.rfeval.metrics.steps import per_step, per_step_table, step_exclusions
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.plan import (
+    OUTPUTS,
+    Pair,
+    RfPlan,
+    judged_stage,
+    plan,
+    steps_stage,
+)
+from faithscope.experiments.rfeval.prompts import RfForm
+from faithscope.experiments.rfeval.records import about, output_record
+from faithscope.experiments.rfeval.results import RfResults, results
+from faithscope.experiments.rfeval.step_results import StepJudgements
+from faithscope.experiments.rfeval.stepwise import (
     KINDS,
     NOT_ASKED,
     TOO_MANY,
@@ -37,11 +44,11 @@ from experiments.rfeval.stepwise import (
     parts_of,
     step_rows,
 )
-from experiments.runs.environment import environment
-from experiments.runs.progress import Meter
-from experiments.runs.store import Store
-from experiments.tables.tidy import rows, where
-from interp.generation import Generation
+from faithscope.experiments.runs.environment import environment
+from faithscope.experiments.runs.progress import Meter
+from faithscope.experiments.runs.store import Store
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.interp.generation import Generation
 
 OWN = Output("It says so.\n\nSo it refutes.", "It refutes it.", "C", "complete")
 FORCED = Output("Row 2:\n1. it is\n2. not so.", "", "A", "complete")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from rf_frames import drawn, frame, judged
 
-from experiments.rfeval.metrics.chains import BROKEN, chain, scored
+from faithscope.experiments.rfeval.metrics.chains import BROKEN, chain, scored
 
 
 def one(*args, paper_compat: bool = False, **changes) -> dict:

@@ -20,21 +20,21 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from fault_server import FaultServer, Handler, completion, fails, says
 
-from experiments import load_run
-from experiments.cli import execute
-from experiments.config import ConfigError, load_config
-from experiments.rfeval.closed import output_of_reply
-from experiments.rfeval.config import RFEvalConfig
-from experiments.rfeval.frames import RfRun
-from experiments.rfeval.injection import CONTINUE, multi_turn, quoted
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.rfeval.model_files import CLOSED_SYSTEM
-from experiments.rfeval.reading import framings_told, verdicts, waterfall_told
-from experiments.rfeval.tables import RfFrames, tables
-from experiments.runs.run import plan, run
-from experiments.runs.store import read_records
-from interp.errors import UserError
-from probes.judge.form import Reply, Usage
+from faithscope import load_run
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import ConfigError, load_config
+from faithscope.experiments.rfeval.closed import output_of_reply
+from faithscope.experiments.rfeval.config import RFEvalConfig
+from faithscope.experiments.rfeval.frames import RfRun
+from faithscope.experiments.rfeval.injection import CONTINUE, multi_turn, quoted
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.rfeval.model_files import CLOSED_SYSTEM
+from faithscope.experiments.rfeval.reading import framings_told, verdicts, waterfall_told
+from faithscope.experiments.rfeval.tables import RfFrames, tables
+from faithscope.experiments.runs.run import plan, run
+from faithscope.experiments.runs.store import read_records
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Reply, Usage
 
 NAME, JUDGE = "api:openai/gpt-4.1", "api:openai/gpt-4o"
 OWN = "The seller kept the goods, and that decides it. Answer: B"
@@ -360,7 +360,7 @@ def test_an_open_model_can_be_quoted_r_prime_too() -> None:
 
 
 def test_a_reply_from_the_cache_says_nothing_of_its_length() -> None:
-    from experiments.rfeval.closed import closed_record
+    from faithscope.experiments.rfeval.closed import closed_record
 
     cached = closed_record({}, Reply("parsed", text=OWN, from_cache=True, seconds=0.1))
     assert cached["n_tokens"] is cached["seconds"] is None

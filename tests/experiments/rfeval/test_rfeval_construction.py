@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from test_rfeval_data import SHARED
 
-from experiments.rfeval.construction import (
+from faithscope.experiments.rfeval.construction import (
     CRITERIA,
     SHOTS,
     accepted,
@@ -20,14 +20,14 @@ from experiments.rfeval.construction import (
     validation_ask,
     with_counterfactual,
 )
-from experiments.rfeval.data import read_rfeval
-from experiments.rfeval.items import TASKS, CodeTests, Item, TestCase
-from experiments.rfeval.metrics.review import review_agreement, review_rates
-from experiments.rfeval.prompts import judge_forms, questions
-from experiments.rfeval.review import read_review, write_review
-from interp.errors import UserError
-from probes.judge.form import Reply
-from probes.judge.parse import read
+from faithscope.experiments.rfeval.data import read_rfeval
+from faithscope.experiments.rfeval.items import TASKS, CodeTests, Item, TestCase
+from faithscope.experiments.rfeval.metrics.review import review_agreement, review_rates
+from faithscope.experiments.rfeval.prompts import judge_forms, questions
+from faithscope.experiments.rfeval.review import read_review, write_review
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Reply
+from faithscope.probes.judge.parse import read
 
 WORDS = questions()
 VALIDATE = judge_forms()["rf_validate"]

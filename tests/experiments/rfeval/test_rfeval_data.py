@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from experiments.rfeval.data import read_rfeval
-from experiments.rfeval.items import TASKS, CodeTests, TestCase, benchmark_sha256
-from interp.errors import UserError
+from faithscope.experiments.rfeval.data import read_rfeval
+from faithscope.experiments.rfeval.items import TASKS, CodeTests, TestCase, benchmark_sha256
+from faithscope.interp.errors import UserError
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "rfeval"
 

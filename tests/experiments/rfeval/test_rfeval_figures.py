@@ -13,21 +13,21 @@ from matplotlib.figure import Figure
 from rf_frames import frame, judged
 from rf_made_up import CELLS, NAMES, REGIMES, made_up
 
-from experiments.report.picture import Picture, save, svg
-from experiments.rfeval.figures.accuracy import fitted, told, with_intervals
-from experiments.rfeval.figures.bars import bars
-from experiments.rfeval.figures.behaviours import BEHAVIOURS
-from experiments.rfeval.figures.externality import with_mean_intervals
-from experiments.rfeval.figures.lengths import thousands
-from experiments.rfeval.figures.pictures import pictures
-from experiments.rfeval.figures.plots import by_group, lead_reader, lines_of
-from experiments.rfeval.figures.readers import pooled_readers
-from experiments.rfeval.figures.steps import ranks_told
-from experiments.rfeval.figures.waterfall import went
-from experiments.rfeval.metrics.failures import BEHAVIOURS as KINDS
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.rfeval.tables import RfFrames, tables
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.report.picture import Picture, save, svg
+from faithscope.experiments.rfeval.figures.accuracy import fitted, told, with_intervals
+from faithscope.experiments.rfeval.figures.bars import bars
+from faithscope.experiments.rfeval.figures.behaviours import BEHAVIOURS
+from faithscope.experiments.rfeval.figures.externality import with_mean_intervals
+from faithscope.experiments.rfeval.figures.lengths import thousands
+from faithscope.experiments.rfeval.figures.pictures import pictures
+from faithscope.experiments.rfeval.figures.plots import by_group, lead_reader, lines_of
+from faithscope.experiments.rfeval.figures.readers import pooled_readers
+from faithscope.experiments.rfeval.figures.steps import ranks_told
+from faithscope.experiments.rfeval.figures.waterfall import went
+from faithscope.experiments.rfeval.metrics.failures import BEHAVIOURS as KINDS
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.rfeval.tables import RfFrames, tables
+from faithscope.experiments.tables.tidy import rows, where
 
 ALL = (
     *("rf_faithfulness", "rf_cells", "rf_components", "rf_regimes", "rf_behaviours"),

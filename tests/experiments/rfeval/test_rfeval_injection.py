@@ -8,9 +8,9 @@ import pytest
 from chat_tokenizers import CHAT, MARKED, tokenizer
 from tiny_models import tiny
 
-from experiments.rfeval.injection import Forced, forced, multi_turn, output_of
-from interp.formats import detect_format
-from interp.model import Model
+from faithscope.experiments.rfeval.injection import Forced, forced, multi_turn, output_of
+from faithscope.interp.formats import detect_format
+from faithscope.interp.model import Model
 
 R_PRIME = "Okay, let’s see: 3 ≤ 4,\n\nso <think> it is 5."
 

@@ -17,18 +17,18 @@ from test_rfeval_layout import said
 from test_rfeval_prompts import CODE, LOGIC, NUMBER, TABLE, item
 from tiny_models import tiny
 
-import interp
-from experiments.planted.data import ANSWER_CUE
-from experiments.rfeval.asks import CONDITIONS
-from experiments.rfeval.at_answer import REGIONS
-from experiments.rfeval.injection import forced
-from experiments.rfeval.inside import look_inside
-from experiments.rfeval.inside_config import InsideConfig
-from experiments.rfeval.items import Item
-from experiments.rfeval.layout import layout
-from experiments.rfeval.scored_stances import CUE, scored_stances
-from interp.model import Model
-from probes.record import ARRAYS
+from faithscope import interp
+from faithscope.experiments.planted.data import ANSWER_CUE
+from faithscope.experiments.rfeval.asks import CONDITIONS
+from faithscope.experiments.rfeval.at_answer import REGIONS
+from faithscope.experiments.rfeval.injection import forced
+from faithscope.experiments.rfeval.inside import look_inside
+from faithscope.experiments.rfeval.inside_config import InsideConfig
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.layout import layout
+from faithscope.experiments.rfeval.scored_stances import CUE, scored_stances
+from faithscope.interp.model import Model
+from faithscope.probes.record import ARRAYS
 
 WRITTEN = {
     "baseline": " It is plain.\nAnswer: B",

@@ -15,20 +15,20 @@ from scipy.stats import mannwhitneyu
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.multitest import multipletests
 
-from experiments.report.picture import save, svg
-from experiments.rfeval.figures.inside import (
+from faithscope.experiments.report.picture import save, svg
+from faithscope.experiments.rfeval.figures.inside import (
     sign_name,
     signs_picture,
     signs_told,
     traces_picture,
 )
-from experiments.rfeval.metrics.chains import scored
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.rfeval.metrics.inside import CONTRASTS, inside_tables
-from experiments.rfeval.metrics.inside_frame import JOINED, SIGNALS, inside_frame
-from experiments.rfeval.metrics.within import auroc_within, rank_sum_p
-from experiments.rfeval.tables import RfFrames, tables
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.rfeval.metrics.chains import scored
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.rfeval.metrics.inside import CONTRASTS, inside_tables
+from faithscope.experiments.rfeval.metrics.inside_frame import JOINED, SIGNALS, inside_frame
+from faithscope.experiments.rfeval.metrics.within import auroc_within, rank_sum_p
+from faithscope.experiments.rfeval.tables import RfFrames, tables
+from faithscope.experiments.tables.tidy import rows, where
 
 SOME = 30
 

@@ -7,11 +7,11 @@ from chat_tokenizers import MARKED
 from test_rfeval_injection import R_PRIME, family
 from tiny_models import tiny
 
-from experiments.rfeval.injection import forced
-from experiments.rfeval.layout import layout, text_span
-from experiments.rfeval.scored_stances import before_answer, cuts
-from interp.control import encode_marks
-from interp.model import Model
+from faithscope.experiments.rfeval.injection import forced
+from faithscope.experiments.rfeval.layout import layout, text_span
+from faithscope.experiments.rfeval.scored_stances import before_answer, cuts
+from faithscope.interp.control import encode_marks
+from faithscope.interp.model import Model
 
 REASONING, EXPLANATION = "No, it is 5. It is.", "\n\nSo five.\n\n**Answer:** "
 

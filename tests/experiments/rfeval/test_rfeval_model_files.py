@@ -13,22 +13,22 @@ import yaml
 from chat_tokenizers import tokenizer
 from tiny_models import tiny
 
-import interp
-from experiments.rfeval.config import RFEvalConfig
-from experiments.rfeval.injection import forced, output_of
-from experiments.rfeval.model_files import (
+from faithscope import interp
+from faithscope.experiments.rfeval.config import RFEvalConfig
+from faithscope.experiments.rfeval.injection import forced, output_of
+from faithscope.experiments.rfeval.model_files import (
     ModelFile,
     model_files,
     new_tokens,
     penalty_of,
     profile_of,
 )
-from experiments.rfeval.subjects import Subject, subjects_of
-from interp.backends.offline import load_offline
-from interp.errors import UserError
-from interp.formats import detect_format
-from interp.language import Language
-from interp.model import Model
+from faithscope.experiments.rfeval.subjects import Subject, subjects_of
+from faithscope.interp.backends.offline import load_offline
+from faithscope.interp.errors import UserError
+from faithscope.interp.formats import detect_format
+from faithscope.interp.language import Language
+from faithscope.interp.model import Model
 
 SHIPPED = model_files(Path(__file__).parents[3] / "configs" / "models")
 MORE = ("MiMo-Base", "MiMo-SFT", "Olmo-3-Base", "Olmo-3-SFT", "Olmo-3-RL")

@@ -9,13 +9,13 @@ import pytest
 from rf_frames import drawn, frame, judged
 from sklearn.metrics import cohen_kappa_score
 
-from experiments.rfeval.metrics.chains import scored
-from experiments.rfeval.metrics.evaluator import (
+from faithscope.experiments.rfeval.metrics.chains import scored
+from faithscope.experiments.rfeval.metrics.evaluator import (
     evaluator_validation,
     micro_f1,
     reader_agreement,
 )
-from experiments.rfeval.metrics.externality import (
+from faithscope.experiments.rfeval.metrics.externality import (
     OVERLAPS,
     content_words,
     externality,
@@ -23,9 +23,9 @@ from experiments.rfeval.metrics.externality import (
     externality_table,
     rf_by_externality,
 )
-from experiments.rfeval.metrics.frames import KEY, OVERALL, checked, readings
-from experiments.rfeval.metrics.steps import per_step, per_step_table, step_ranks
-from experiments.rfeval.segments import split_steps
+from faithscope.experiments.rfeval.metrics.frames import KEY, OVERALL, checked, readings
+from faithscope.experiments.rfeval.metrics.steps import per_step, per_step_table, step_ranks
+from faithscope.experiments.rfeval.segments import split_steps
 
 
 def test_content_words_as_the_paper_prepares_them() -> None:

@@ -15,20 +15,20 @@ from rf_frames import frame, judged
 from rf_made_up import CELLS, NAMES, FoundRun, example, found_run, made_up
 from rich.console import Console
 
-from experiments.rfeval.figures.pictures import pictures
-from experiments.rfeval.metrics.chains import EXCLUSIONS, scored
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.rfeval.page import LABELS, SECTIONS, render, write_report
-from experiments.rfeval.pairview import WORDS, of_all_kinds, pair_view
-from experiments.rfeval.reading import headline, verdicts, waterfall_told
-from experiments.rfeval.show import pair_text, show_pairs
-from experiments.rfeval.tables import RfFrames, tables
-from experiments.runs.ledger import Line
-from experiments.runs.store import Unit
-from experiments.tables.spend import spend_table
-from experiments.tables.tidy import rows, where
-from interp.errors import UserError
-from probes.judge.form import Usage
+from faithscope.experiments.rfeval.figures.pictures import pictures
+from faithscope.experiments.rfeval.metrics.chains import EXCLUSIONS, scored
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.rfeval.page import LABELS, SECTIONS, render, write_report
+from faithscope.experiments.rfeval.pairview import WORDS, of_all_kinds, pair_view
+from faithscope.experiments.rfeval.reading import headline, verdicts, waterfall_told
+from faithscope.experiments.rfeval.show import pair_text, show_pairs
+from faithscope.experiments.rfeval.tables import RfFrames, tables
+from faithscope.experiments.runs.ledger import Line
+from faithscope.experiments.runs.store import Unit
+from faithscope.experiments.tables.spend import spend_table
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Usage
 
 STEERING = "\x1b[31m\u202e"
 
@@ -136,7 +136,7 @@ def test_a_run_of_nothing_has_a_page(tmp_path: Path) -> None:
 def test_a_table_too_long_for_the_page_is_named(
     found: FoundRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.rfeval.page.MOST_ROWS", 20)
+    monkeypatch.setattr("faithscope.experiments.rfeval.page.MOST_ROWS", 20)
     n = len(found.tables["rf_readers"])
     page = Page(render(found, []))
     assert f"{n} rows: too many for this page, see tables/rf_readers.csv" in page.text

@@ -8,14 +8,14 @@ import math
 import pandas as pd
 from test_rfeval_prompts import CODE, FORMS, OUTPUT, WORDS, item, reply
 
-from experiments.rfeval.asks import output_ask
-from experiments.rfeval.metrics.chains import scored
-from experiments.rfeval.metrics.evaluator import reader_agreement
-from experiments.rfeval.metrics.frames import readings
-from experiments.rfeval.pairs import answer_readings, code_of, pair_row
-from experiments.rfeval.parsing import Output, parse_output
-from probes.judge.form import Reply
-from probes.judge.parse import read
+from faithscope.experiments.rfeval.asks import output_ask
+from faithscope.experiments.rfeval.metrics.chains import scored
+from faithscope.experiments.rfeval.metrics.evaluator import reader_agreement
+from faithscope.experiments.rfeval.metrics.frames import readings
+from faithscope.experiments.rfeval.pairs import answer_readings, code_of, pair_row
+from faithscope.experiments.rfeval.parsing import Output, parse_output
+from faithscope.probes.judge.form import Reply
+from faithscope.probes.judge.parse import read
 
 BASELINE = {
     "stance_analysis.model_reasoning.stance": "B",

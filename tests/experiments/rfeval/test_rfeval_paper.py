@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 from rf_frames import drawn, frame, judged
 
-from experiments.rfeval.items import TASKS
-from experiments.rfeval.metrics.frames import KEY, OVERALL
-from experiments.rfeval.metrics.lengths import LENGTHS, hours_table, length_table
-from experiments.rfeval.paper import paper_tables, table_12
-from experiments.rfeval.tables import RfFrames, _tidy, tables
+from faithscope.experiments.rfeval.items import TASKS
+from faithscope.experiments.rfeval.metrics.frames import KEY, OVERALL
+from faithscope.experiments.rfeval.metrics.lengths import LENGTHS, hours_table, length_table
+from faithscope.experiments.rfeval.paper import paper_tables, table_12
+from faithscope.experiments.rfeval.tables import RfFrames, _tidy, tables
 
 NUMBERS = (2, 3, *range(10, 15), *range(16, 26), 27)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.rfeval.parsing import Output, components, parse_output, split_answer
+from faithscope.experiments.rfeval.parsing import Output, components, parse_output, split_answer
 
 
 def parts(text: str, **how: object) -> tuple[str, str, str, str]:

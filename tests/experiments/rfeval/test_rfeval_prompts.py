@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.rfeval.asks import (
+from faithscope.experiments.rfeval.asks import (
     flaw_ask,
     judged_parts,
     names_flaw,
@@ -17,10 +17,15 @@ from experiments.rfeval.asks import (
     question_of,
     stance_ask,
 )
-from experiments.rfeval.items import TASKS, Item
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.prompts import as_files, judge_forms, questions, without_explanation
-from experiments.rfeval.stances import (
+from faithscope.experiments.rfeval.items import TASKS, Item
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.prompts import (
+    as_files,
+    judge_forms,
+    questions,
+    without_explanation,
+)
+from faithscope.experiments.rfeval.stances import (
     UNKNOWN,
     gold_stance,
     is_right,
@@ -28,8 +33,8 @@ from experiments.rfeval.stances import (
     stance_of_letter,
     stance_set,
 )
-from interp.errors import UserError
-from probes.judge.parse import read, schema
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.parse import read, schema
 
 FORMS = judge_forms()
 WORDS = questions()

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from rf_paper import COUNTS, TABLE_2, TABLE_13, TABLE_17, TABLE_21, TABLE_25
 
-from experiments.rfeval.items import TASKS
-from experiments.rfeval.metrics.coverage import coverage_quartiles
+from faithscope.experiments.rfeval.items import TASKS
+from faithscope.experiments.rfeval.metrics.coverage import coverage_quartiles
 
 
 def published() -> pd.DataFrame:

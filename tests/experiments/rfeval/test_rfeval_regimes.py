@@ -13,18 +13,18 @@ from rf_frames import drawn
 from test_rfeval_model_files import FILES, MIMO, MORE, QUESTION, R_PRIME, SHIPPED
 from tiny_models import tiny
 
-import interp
-from experiments.rfeval.injection import forced, output_of
-from experiments.rfeval.metrics.chains import scored
-from experiments.rfeval.metrics.faithfulness import regime_table, rf_table
-from experiments.rfeval.model_files import REGIMES, ModelFile, penalty_of
-from experiments.rfeval.paper import table_3
-from experiments.rfeval.reading import regimes_told
-from experiments.rfeval.regimes import left_out, regimes
-from experiments.rfeval.tables import RfFrames, tables
-from interp.backends.offline import load_offline
-from interp.formats import detect_format
-from interp.model import Model
+from faithscope import interp
+from faithscope.experiments.rfeval.injection import forced, output_of
+from faithscope.experiments.rfeval.metrics.chains import scored
+from faithscope.experiments.rfeval.metrics.faithfulness import regime_table, rf_table
+from faithscope.experiments.rfeval.model_files import REGIMES, ModelFile, penalty_of
+from faithscope.experiments.rfeval.paper import table_3
+from faithscope.experiments.rfeval.reading import regimes_told
+from faithscope.experiments.rfeval.regimes import left_out, regimes
+from faithscope.experiments.rfeval.tables import RfFrames, tables
+from faithscope.interp.backends.offline import load_offline
+from faithscope.interp.formats import detect_format
+from faithscope.interp.model import Model
 
 TABLE_3 = {
     "MiMo-7B": {

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from test_rfeval_construction import item
 
-from experiments.cli import execute
-from experiments.rfeval.built import item_lines
-from experiments.rfeval.data import read_rfeval
+from faithscope.experiments.cli import execute
+from faithscope.experiments.rfeval.built import item_lines
+from faithscope.experiments.rfeval.data import read_rfeval
 
 
 @pytest.fixture

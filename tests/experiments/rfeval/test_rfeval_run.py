@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from rf_runs import Case, config, counted
 
-from experiments.cli import execute
-from experiments.config import load_config
-from experiments.rfeval.plan import RfPlan
-from experiments.rfeval.results import results
-from experiments.runs.planfile import Shard
-from experiments.runs.run import plan, run
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import load_config
+from faithscope.experiments.rfeval.plan import RfPlan
+from faithscope.experiments.rfeval.results import results
+from faithscope.experiments.runs.planfile import Shard
+from faithscope.experiments.runs.run import plan, run
 
 CASES = (
     Case("follows"),

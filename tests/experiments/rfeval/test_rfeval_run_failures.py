@@ -10,11 +10,11 @@ import pytest
 from rf_runs import KEY, POSITIONS, Case, Said, Servers, config, counted
 from test_rfeval_data import SHARED
 
-from experiments.cli import execute
-from experiments.rfeval import measuring
-from experiments.rfeval.results import results
-from experiments.rfeval.sandbox import unavailable
-from experiments.runs.index import Index
+from faithscope.experiments.cli import execute
+from faithscope.experiments.rfeval import measuring
+from faithscope.experiments.rfeval.results import results
+from faithscope.experiments.rfeval.sandbox import unavailable
+from faithscope.experiments.runs.index import Index
 
 WHOLE = "1/2"
 """The part that all items of a small run are in: a batch of generation is not split. A part

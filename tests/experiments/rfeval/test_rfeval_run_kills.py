@@ -15,11 +15,11 @@ import pytest
 from rf_runs import counted
 from test_rfeval_run import everything
 
-from experiments.config import load_config
-from experiments.runs.planfile import Shard
-from experiments.runs.run import run
-from experiments.runs.store import read_failures
-from experiments.runs.units import read_unit
+from faithscope.experiments.config import load_config
+from faithscope.experiments.runs.planfile import Shard
+from faithscope.experiments.runs.run import run
+from faithscope.experiments.runs.store import read_failures
+from faithscope.experiments.runs.units import read_unit
 
 STAGES = ("rf_baseline", "rf_intervened", "rf_log_probs", "rf_inside", "rf_judged")
 PATIENCE = 240
@@ -39,7 +39,7 @@ def kill(path: Path, stage: str, rng: random.Random) -> None:
     run_dir = path.parent / "runs/rf"
     before = len(lines(run_dir, stage))
     process = subprocess.Popen(
-        [sys.executable, "-m", "experiments.cli", "run", str(path)],
+        [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"OMP_NUM_THREADS": "1"},

@@ -10,9 +10,9 @@ import pytest
 from planted_vllm import Vllm, planted
 from rf_runs import Case, config
 
-from experiments.cli import execute
-from experiments.rfeval import measuring
-from experiments.rfeval.results import results
+from faithscope.experiments.cli import execute
+from faithscope.experiments.rfeval import measuring
+from faithscope.experiments.rfeval.results import results
 
 CASES = [Case(f"item{n}") for n in range(2)]
 WHOLE = "1/2"

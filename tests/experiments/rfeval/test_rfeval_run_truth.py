@@ -18,8 +18,8 @@ import pytest
 from rf_runs import KEY, POSITIONS, Case, Said, serving
 from statsmodels.stats.proportion import proportion_confint
 
-from experiments.cli import execute
-from experiments.rfeval.results import results
+from faithscope.experiments.cli import execute
+from faithscope.experiments.rfeval.results import results
 
 CASES = (
     Case("misled"),

@@ -11,10 +11,10 @@ import vllm_here
 import yaml
 from rf_runs import Case, config
 
-from experiments.cli import execute
-from experiments.rfeval.results import results
-from experiments.runs.store import read_records
-from interp.sources import DEFAULT, is_here
+from faithscope.experiments.cli import execute
+from faithscope.experiments.rfeval.results import results
+from faithscope.experiments.runs.store import read_records
+from faithscope.interp.sources import DEFAULT, is_here
 
 BUNDLED = f"bundled:{DEFAULT}"
 CASES = [Case(f"item{n}") for n in range(2)]
@@ -30,7 +30,7 @@ COMMAND = """
 import sys
 # what vLLM's environment lacks comes from that of the tests, behind its own
 sys.path.append(sys.argv[1])
-from experiments.cli import execute
+from faithscope.experiments.cli import execute
 
 if __name__ == "__main__":
     sys.exit(execute(sys.argv[2:]))

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from experiments.rfeval.items import CodeTests, TestCase
-from experiments.rfeval.sandbox import Limits, run_tests
+from faithscope.experiments.rfeval.items import CodeTests, TestCase
+from faithscope.experiments.rfeval.sandbox import Limits, run_tests
 
 ALLOWED = sys.platform == "linux" and not subprocess.call(
     ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "true"]

@@ -10,9 +10,9 @@ from test_rfeval_injection import R_PRIME, family
 from test_rfeval_prompts import NUMBER, TABLE, item
 from tiny_models import tiny
 
-from experiments.rfeval.injection import forced
-from experiments.rfeval.metrics.evaluator import reader_agreement
-from experiments.rfeval.scored_stances import CUE, cuts, scored_readings, scored_stances
+from faithscope.experiments.rfeval.injection import forced
+from faithscope.experiments.rfeval.metrics.evaluator import reader_agreement
+from faithscope.experiments.rfeval.scored_stances import CUE, cuts, scored_readings, scored_stances
 
 
 @pytest.mark.parametrize("name", ["qwen3", "gpt_oss", "deepseek_r1_distill", MARKED[-1]])

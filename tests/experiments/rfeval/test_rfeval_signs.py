@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.rfeval.signs import (
+from faithscope.experiments.rfeval.signs import (
     LENS_SIGNALS,
     POSITIONS,
     TRACE_SIGNALS,

@@ -10,22 +10,22 @@ from rf_frames import drawn, frame, judged
 from rf_paper import TABLE_2, TABLE_13
 from statsmodels.stats.proportion import proportion_confint
 
-from experiments.rfeval.items import TASKS
-from experiments.rfeval.metrics.chains import scored
-from experiments.rfeval.metrics.coverage import coverage_quartiles
-from experiments.rfeval.metrics.failures import (
+from faithscope.experiments.rfeval.items import TASKS
+from faithscope.experiments.rfeval.metrics.chains import scored
+from faithscope.experiments.rfeval.metrics.coverage import coverage_quartiles
+from faithscope.experiments.rfeval.metrics.failures import (
     behaviours,
     causality_types,
     failure_locations,
     failure_shares,
 )
-from experiments.rfeval.metrics.faithfulness import (
+from faithscope.experiments.rfeval.metrics.faithfulness import (
     exclusion_reasons,
     regime_table,
     rf_table,
     waterfall,
 )
-from experiments.rfeval.metrics.frames import OVERALL, STANCES
+from faithscope.experiments.rfeval.metrics.frames import OVERALL, STANCES
 
 
 def row_of(table: pd.DataFrame, **values: str) -> dict:

@@ -7,15 +7,15 @@ import pytest
 from test_rfeval_prompts import FORMS, LOGIC, NUMBER, TABLE, WORDS
 from tiny_models import tiny
 
-from experiments.rfeval.asks import CONDITIONS, output_ask
-from experiments.rfeval.injection import forced, output_of
-from experiments.rfeval.metrics.frames import OVERALL
-from experiments.rfeval.pairs import answer_readings, pair_row
-from experiments.rfeval.scored_stances import scored_readings, scored_stances
-from experiments.rfeval.tables import RfFrames, tables
-from probes.judge.forced import ForcedJudge
-from probes.judge.form import Ask, Reply
-from probes.judge.open_model import GeneratingSettings
+from faithscope.experiments.rfeval.asks import CONDITIONS, output_ask
+from faithscope.experiments.rfeval.injection import forced, output_of
+from faithscope.experiments.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.rfeval.pairs import answer_readings, pair_row
+from faithscope.experiments.rfeval.scored_stances import scored_readings, scored_stances
+from faithscope.experiments.rfeval.tables import RfFrames, tables
+from faithscope.probes.judge.forced import ForcedJudge
+from faithscope.probes.judge.form import Ask, Reply
+from faithscope.probes.judge.open_model import GeneratingSettings
 
 ITEMS = (TABLE, LOGIC, NUMBER)
 WRITTEN = {
@@ -73,8 +73,8 @@ def test_from_items_to_tables() -> None:
 
 @pytest.mark.parametrize("name", ["rf_stance", "rf_flaw"])
 def test_single_parts_are_scored_by_log_probs(name: str) -> None:
-    from experiments.rfeval.asks import flaw_ask, stance_ask
-    from probes.judge.scoring import ScoringJudge
+    from faithscope.experiments.rfeval.asks import flaw_ask, stance_ask
+    from faithscope.probes.judge.scoring import ScoringJudge
 
     model = tiny("llama", max_position_embeddings=8192)
     if name == "rf_stance":

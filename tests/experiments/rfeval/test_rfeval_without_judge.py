@@ -12,20 +12,20 @@ from rf_made_up import CELLS, made_up
 from sklearn.metrics import cohen_kappa_score
 from test_rfeval_prompts import CODE, NUMBER, TABLE
 
-from experiments.rfeval.figures.against import against_told
-from experiments.rfeval.items import Item
-from experiments.rfeval.metrics.against_log_probs import (
+from faithscope.experiments.rfeval.figures.against import against_told
+from faithscope.experiments.rfeval.items import Item
+from faithscope.experiments.rfeval.metrics.against_log_probs import (
     MEASURES,
     against_log_probs,
     pairs_against_log_probs,
 )
-from experiments.rfeval.metrics.chains import scored
-from experiments.rfeval.metrics.frames import FLAWS, OVERALL, STANCES
-from experiments.rfeval.parsing import Output
-from experiments.rfeval.scored_stances import NO_OPTIONS, ScoredStance
-from experiments.rfeval.tables import RfFrames, tables
-from experiments.rfeval.without_judge import NO_ANSWER, NO_LOG_PROBS, row_without_judge
-from experiments.tables.tidy import rows, where
+from faithscope.experiments.rfeval.metrics.chains import scored
+from faithscope.experiments.rfeval.metrics.frames import FLAWS, OVERALL, STANCES
+from faithscope.experiments.rfeval.parsing import Output
+from faithscope.experiments.rfeval.scored_stances import NO_OPTIONS, ScoredStance
+from faithscope.experiments.rfeval.tables import RfFrames, tables
+from faithscope.experiments.rfeval.without_judge import NO_ANSWER, NO_LOG_PROBS, row_without_judge
+from faithscope.experiments.tables.tidy import rows, where
 
 SHARES = (0.4, 0.3, 0.3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from bad_input import outputs, write
 
-from experiments.cli import execute
+from faithscope.experiments.cli import execute
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from functools import cache
 
 from fault_server import Handler, completion
 
-from experiments.tasks import LoadSettings, get_task
+from faithscope.experiments.tasks import LoadSettings, get_task
 
 _EQUATION = re.compile(r"(-?\d+) \+ (\d+) = (-?\d+)")
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from experiments.config import RunConfig
-from experiments.runs.arrays import each, pack
-from experiments.runs.folder import StoreError
-from experiments.runs.index import Index
-from experiments.runs.merge import _copy_units
-from experiments.runs.planfile import StoredItem, StoredPlan, write
-from experiments.runs.store import Store, read_records
-from experiments.tables.frames import load_run
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.runs.arrays import each, pack
+from faithscope.experiments.runs.folder import StoreError
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.merge import _copy_units
+from faithscope.experiments.runs.planfile import StoredItem, StoredPlan, write
+from faithscope.experiments.runs.store import Store, read_records
+from faithscope.experiments.tables.frames import load_run
 
 MODEL, TASK = "planted:faithful", "planted"
 

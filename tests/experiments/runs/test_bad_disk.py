@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from bad_input import complaint, outputs, write
 
-from experiments.cli import execute
-from experiments.runs.store import hold
+from faithscope.experiments.cli import execute
+from faithscope.experiments.runs.store import hold
 
 
 @contextlib.contextmanager

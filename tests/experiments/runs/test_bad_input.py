@@ -14,7 +14,7 @@ import pytest
 import yaml
 from bad_input import ITEMS, asking, complaint, write
 
-from experiments.runs.store import read_records
+from faithscope.experiments.runs.store import read_records
 
 
 @pytest.mark.parametrize(

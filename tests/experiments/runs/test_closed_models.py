@@ -24,26 +24,26 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 from fault_server import FaultServer, fails, says
 from model_server import serving
 
-from experiments.cli import execute
-from experiments.config import ConfigError, RunConfig, load_config
-from experiments.config.api import SubjectConfig
-from experiments.measures import STEPS_GUESSED, TOKENS_GUESSED
-from experiments.runs.api_estimate import ANSWER_TOKENS
-from experiments.runs.folder import read_config
-from experiments.runs.index import Index
-from experiments.runs.merge import merge
-from experiments.runs.planfile import Shard
-from experiments.runs.run import plan, run, write_outputs
-from experiments.runs.store import StoreError, read_records
-from experiments.spoken import trace_of_reply, trace_record
-from experiments.tables.frames import Run, load_run
-from experiments.tasks import LoadSettings, get_task
-from experiments.traces import TraceSettings
-from interp.errors import UserError
-from interp.sources import resolve
-from interventions import segment
-from probes.judge.form import Reply
-from probes.text_model import TextModel
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import ConfigError, RunConfig, load_config
+from faithscope.experiments.config.api import SubjectConfig
+from faithscope.experiments.measures import STEPS_GUESSED, TOKENS_GUESSED
+from faithscope.experiments.runs.api_estimate import ANSWER_TOKENS
+from faithscope.experiments.runs.folder import read_config
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.merge import merge
+from faithscope.experiments.runs.planfile import Shard
+from faithscope.experiments.runs.run import plan, run, write_outputs
+from faithscope.experiments.runs.store import StoreError, read_records
+from faithscope.experiments.spoken import trace_of_reply, trace_record
+from faithscope.experiments.tables.frames import Run, load_run
+from faithscope.experiments.tasks import LoadSettings, get_task
+from faithscope.experiments.traces import TraceSettings
+from faithscope.interp.errors import UserError
+from faithscope.interp.sources import resolve
+from faithscope.interventions import segment
+from faithscope.probes.judge.form import Reply
+from faithscope.probes.text_model import TextModel
 
 KEY = "sk-planted-5e4d3c2b1a09"
 BUNDLED = "bundled:smollm2-135m"
@@ -486,7 +486,9 @@ def test_a_kill_loses_no_reply(tmp_path: Path, server: FaultServer) -> None:
     path = config(tmp_path / "killed", server)
     folder = tmp_path / "killed" / "closed"
     for lines in (2, 9, 30):
-        process = subprocess.Popen([sys.executable, "-m", "experiments.cli", "run", str(path)])
+        process = subprocess.Popen(
+            [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)]
+        )
         deadline = time.monotonic() + 120
         while process.poll() is None and stored(folder) < lines:
             assert time.monotonic() < deadline

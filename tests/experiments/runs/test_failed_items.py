@@ -12,8 +12,8 @@ import torch
 import yaml
 from bad_input import asking, failed_items, lost, read_after, write
 
-from experiments.cli import execute
-from experiments.runs.store import read_records
+from faithscope.experiments.cli import execute
+from faithscope.experiments.runs.store import read_records
 
 
 def test_an_empty_generation(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_out_of_memory_halves_the_budget_once_and_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
 ) -> None:
-    from interp import execute as engine
+    from faithscope.interp import execute as engine
 
     model = broken.scripted(tmp_path / "model", "We add one and one to get two. So it is two. ")
     (tmp_path / "roomy").mkdir()
@@ -111,7 +111,7 @@ def test_out_of_memory_halves_the_budget_once_and_goes_on(
 def test_what_does_not_fit_with_the_least_budget_is_a_failed_item(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from interp import execute as engine
+    from faithscope.interp import execute as engine
 
     prefill = engine.prefill
     budgets = []

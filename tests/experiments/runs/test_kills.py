@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.cli import execute
-from experiments.runs.store import read_failures, read_records
-from experiments.runs.units import read_unit
+from faithscope.experiments.cli import execute
+from faithscope.experiments.runs.store import read_failures, read_records
+from faithscope.experiments.runs.units import read_unit
 
 RUNS = 10
 STAGES = ("load", "generate", "score", "write", "report")
@@ -87,7 +87,7 @@ def disturb(
     """Start the run and stop it in that stage; its exit code, None if it was done before."""
     now = reached(stage, path.parent / "t")
     process = subprocess.Popen(
-        [sys.executable, "-m", "experiments.cli", "run", str(path)],
+        [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"OMP_NUM_THREADS": "1"},

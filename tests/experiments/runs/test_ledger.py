@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from experiments.config.api import SpendConfig
-from experiments.config.base import FolderConfig
-from experiments.runs import ledger
-from experiments.runs.folder import StoreError
-from experiments.runs.ledger import Ledger, calls_of, in_words, spend_file
-from experiments.runs.store import Store
-from experiments.spending import budget_of
-from experiments.tables.spend import spend_table
-from probes.judge import spend
-from probes.judge.charges import Charge
-from probes.judge.form import Usage
-from probes.judge.spend import Budget, Spent
+from faithscope.experiments.config.api import SpendConfig
+from faithscope.experiments.config.base import FolderConfig
+from faithscope.experiments.runs import ledger
+from faithscope.experiments.runs.folder import StoreError
+from faithscope.experiments.runs.ledger import Ledger, calls_of, in_words, spend_file
+from faithscope.experiments.runs.store import Store
+from faithscope.experiments.spending import budget_of
+from faithscope.experiments.tables.spend import spend_table
+from faithscope.probes.judge import spend
+from faithscope.probes.judge.charges import Charge
+from faithscope.probes.judge.form import Usage
+from faithscope.probes.judge.spend import Budget, Spent
 
 MODEL = "api:openai/gpt-4.1"
 ONE = Usage(1, 100, 20, 5, 40)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.cli import execute
-from experiments.config import RunConfig
-from experiments.runs.planfile import Shard
-from experiments.runs.run import run
-from experiments.runs.store import read_records
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.runs.planfile import Shard
+from faithscope.experiments.runs.run import run
+from faithscope.experiments.runs.store import read_records
 
 LIMIT = 14
 

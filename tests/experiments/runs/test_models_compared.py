@@ -15,8 +15,8 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from fault_server import FaultServer, Handler, completion
 
-from experiments.config import load_config
-from experiments.runs.run import run
+from faithscope.experiments.config import load_config
+from faithscope.experiments.runs.run import run
 
 CLOSED = [f"api:openai-api/here/m{i}" for i in range(5)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from experiments.runs.progress import Meter, duration
+from faithscope.experiments.runs.progress import Meter, duration
 
 
 class Clock:

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import yaml
 
-import experiments
-from experiments.cli import execute
-from experiments.config import RunConfig
-from experiments.runs.planfile import Shard
-from experiments.runs.run import run, write_outputs
-from experiments.runs.store import read_failures, read_records
-from interp.model import Model
+import faithscope
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.runs.planfile import Shard
+from faithscope.experiments.runs.run import run, write_outputs
+from faithscope.experiments.runs.store import read_failures, read_records
+from faithscope.interp.model import Model
 
 LIMIT = 4
 
@@ -96,7 +96,7 @@ def test_shards_together_are_the_run(finished: Path, tmp_path: Path) -> None:
 
 
 def test_frames_are_tidy(finished: Path) -> None:
-    opened = experiments.load_run(finished)
+    opened = faithscope.load_run(finished)
     assert len(opened.traces) == 2 * LIMIT
     assert len(opened.items) == 2 * LIMIT * 4
     assert set(opened.steps.position) == {1, 2, 3}
@@ -114,7 +114,7 @@ def write(folder: Path, **changes: Any) -> Path:
 
 def start(path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "experiments.cli", "run", str(path)],
+        [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

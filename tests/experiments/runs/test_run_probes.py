@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from experiments import load_run
-from experiments.config import RunConfig
-from experiments.measures import PROBES
-from experiments.runs.run import run
-from interp.model import Model
+from faithscope import load_run
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.runs.run import run
+from faithscope.interp.model import Model
 
 
 def config(folder: Path, **changes: Any) -> RunConfig:

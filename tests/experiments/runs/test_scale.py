@@ -14,10 +14,10 @@ import pytest
 import yaml
 from resume import nearly_done
 
-from experiments.config import load_config
-from experiments.runs.index import Index
-from experiments.runs.run import run
-from experiments.runs.units import Unit
+from faithscope.experiments.config import load_config
+from faithscope.experiments.runs.index import Index
+from faithscope.experiments.runs.run import run
+from faithscope.experiments.runs.units import Unit
 
 
 def write_config(folder: Path, items: int) -> Path:
@@ -69,7 +69,7 @@ def test_the_number_of_files_does_not_grow_with_the_items(tmp_path: Path) -> Non
 def resumed(path: Path) -> float:
     """Peak MB of the process that does what is left of a run, its outputs included."""
     with subprocess.Popen(
-        [sys.executable, "-m", "experiments.cli", "run", str(path)],
+        [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"OMP_NUM_THREADS": "1"},

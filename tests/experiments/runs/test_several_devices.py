@@ -11,7 +11,7 @@ import pytest
 from bad_input import write
 from emulated_devices import memories
 
-from experiments.cli import execute
+from faithscope.experiments.cli import execute
 
 PROBES = ["slrc", "direct", "sycophancy", "attention", "rigidity", "flow", "tracing"]
 PROBES += ["information", "knockout", "causal_effects", "linear_probe", "patching"]

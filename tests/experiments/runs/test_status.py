@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from experiments.cli import execute
-from experiments.config import RunConfig
-from experiments.runs.planfile import StoredItem, StoredPlan
-from experiments.runs.status import kind_of, status
-from experiments.runs.store import Store
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.runs.planfile import StoredItem, StoredPlan
+from faithscope.experiments.runs.status import kind_of, status
+from faithscope.experiments.runs.store import Store
 
 MODEL = "a/model-that-is-nowhere"
 

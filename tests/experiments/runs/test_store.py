@@ -13,11 +13,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.config import RunConfig
-from experiments.runs.append import cut_torn_line
-from experiments.runs.folder import StoreError, existing_run, read_config
-from experiments.runs.store import Store, read_failures, read_records, storable
-from experiments.runs.units import UnitIds
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.runs.append import cut_torn_line
+from faithscope.experiments.runs.folder import StoreError, existing_run, read_config
+from faithscope.experiments.runs.store import Store, read_failures, read_records, storable
+from faithscope.experiments.runs.units import UnitIds
 
 ENVIRONMENT = {"python": "3"}
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from experiments.runs.units import UnitIds, why_failed
+from faithscope.experiments.runs.units import UnitIds, why_failed
 
 NAMES = st.text("abcdefghij_", min_size=1, max_size=8)
 VALUES = st.recursive(

@@ -6,8 +6,12 @@ import math
 
 import pytest
 
-from experiments.tables.attention import attention_by_layer_table, attention_table, signal
-from probes.attention import REGIONS
+from faithscope.experiments.tables.attention import (
+    attention_by_layer_table,
+    attention_table,
+    signal,
+)
+from faithscope.probes.attention import REGIONS
 
 
 def made(item: str, real: float, gap: float) -> dict:

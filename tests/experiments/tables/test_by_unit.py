@@ -8,17 +8,17 @@ import pandas as pd
 import pytest
 from sample_records import CHAIN, FAITHFUL, HINT, REAL, SENTIMENT, sample_run, write_run
 
-import experiments
-import interp
-from experiments.measures import PROBES
-from experiments.report.figures import pictures
-from experiments.report.page import render
-from experiments.tables.outcomes import Record
-from experiments.tables.paper import paper_tables
-from experiments.tables.results import results, tables
-from experiments.tables.tidy import rows, where
-from experiments.tables.verdict import instrument_checks, verdicts
-from experiments.traces import to_record
+import faithscope
+from faithscope import interp
+from faithscope.experiments.measures import PROBES
+from faithscope.experiments.report.figures import pictures
+from faithscope.experiments.report.page import render
+from faithscope.experiments.tables.outcomes import Record
+from faithscope.experiments.tables.paper import paper_tables
+from faithscope.experiments.tables.results import results, tables
+from faithscope.experiments.tables.tidy import rows, where
+from faithscope.experiments.tables.verdict import instrument_checks, verdicts
+from faithscope.experiments.traces import to_record
 
 ITEMS = 16
 
@@ -67,7 +67,7 @@ WHOLE |= {"rigidity", "rigidity_by_layer", "flow", "flow_by_layer"}
 def of_every_probe() -> list[Record]:
     """Of a model, twelve chains that every probe measured, by turns of two units."""
     model = interp.load("planted:faithful")
-    made = experiments.make_traces(model, experiments.questions("planted", 12))
+    made = faithscope.make_traces(model, faithscope.questions("planted", 12))
     traces = [
         dataclasses.replace(trace, unit=("sentence", "paragraph")[i % 2])
         for i, trace in enumerate(made)
@@ -76,7 +76,7 @@ def of_every_probe() -> list[Record]:
         {name: value for name, value in record.items() if name != "arrays"}
         for trace in traces
         for probe in PROBES
-        for record in experiments.measure(model, trace, probe)
+        for record in faithscope.measure(model, trace, probe)
     ]
     return [to_record(trace) for trace in traces] + measured
 

@@ -7,9 +7,9 @@ import math
 import pytest
 from probe_records import agreement, slrc_outcome
 
-from experiments.tables.edits import edits_table
-from experiments.tables.integrity import sycophancy_table
-from experiments.tables.slrc import slrc_table
+from faithscope.experiments.tables.edits import edits_table
+from faithscope.experiments.tables.integrity import sycophancy_table
+from faithscope.experiments.tables.slrc import slrc_table
 
 
 def outcome(item: str, floor: float | None, margins: list[float | None]) -> dict:

@@ -10,14 +10,20 @@ import pytest
 from probe_records import base
 from scipy.stats import kendalltau, spearmanr
 
-from experiments.config.probes import TaxonomyConfig
-from experiments.report.causal_figures import causal_effects_picture, head_to_head_picture
-from experiments.tables import ranks
-from experiments.tables.causal_effects import causal_effects_by_step_table, causal_effects_table
-from experiments.tables.head_to_head import head_to_head_table
-from experiments.tables.probes import step_tables
-from experiments.tables.tidy import rows
-from probes.causal_effects import STEP_MEASURES
+from faithscope.experiments.config.probes import TaxonomyConfig
+from faithscope.experiments.report.causal_figures import (
+    causal_effects_picture,
+    head_to_head_picture,
+)
+from faithscope.experiments.tables import ranks
+from faithscope.experiments.tables.causal_effects import (
+    causal_effects_by_step_table,
+    causal_effects_table,
+)
+from faithscope.experiments.tables.head_to_head import head_to_head_table
+from faithscope.experiments.tables.probes import step_tables
+from faithscope.experiments.tables.tidy import rows
+from faithscope.probes.causal_effects import STEP_MEASURES
 
 BOOT: dict[str, Any] = {"seed": 0, "resamples": 200}
 

@@ -6,7 +6,7 @@ import pytest
 from probe_records import agreement, noticing
 from scipy.stats import binomtest
 
-from experiments.tables.integrity import error_detection_table, ris, sycophancy_table
+from faithscope.experiments.tables.integrity import error_detection_table, ris, sycophancy_table
 
 
 def test_ris_by_hand():

@@ -2,9 +2,9 @@
 
 from figure_fit import drawing_problems
 
-from experiments.report.label_mass_figure import label_mass_picture
-from experiments.tables.exclusions import exclusions_table
-from experiments.tables.label_mass import LOW, label_mass_table, without_low_mass
+from faithscope.experiments.report.label_mass_figure import label_mass_picture
+from faithscope.experiments.tables.exclusions import exclusions_table
+from faithscope.experiments.tables.label_mass import LOW, label_mass_table, without_low_mass
 
 
 def records(*masses: float | None) -> list[dict]:

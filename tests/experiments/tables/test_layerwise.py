@@ -9,8 +9,8 @@ import pytest
 from probe_records import base
 from scipy.stats import binomtest
 
-from experiments.report.layer_figures import flow_picture, newly_stable, rigidity_picture
-from experiments.tables.layerwise import (
+from faithscope.experiments.report.layer_figures import flow_picture, newly_stable, rigidity_picture
+from faithscope.experiments.tables.layerwise import (
     flow_by_layer_table,
     flow_table,
     rigidity_by_layer_table,

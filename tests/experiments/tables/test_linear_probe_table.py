@@ -18,20 +18,20 @@ from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict, cro
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import interp
-from experiments.config import RunConfig
-from experiments.config.probes import LinearProbeConfig
-from experiments.planted.data import DIGITS, draw_problem, true_answer
-from experiments.planted.flips import parse_answer
-from experiments.planted.shipped import path
-from experiments.report.linear_probe_figure import linear_probe_picture
-from experiments.runs.planfile import Shard
-from experiments.runs.run import run, write_outputs
-from experiments.tables.classifiers import ONE_CLASS, TOO_FEW, Classifying, split, told
-from experiments.tables.linear_probe import linear_probe_table
-from interventions import Origin, Question, from_ids, split_conclusion
-from probes import LinearProbeSettings, linear_probe
-from probes.linear_probe import places
+from faithscope import interp
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.config.probes import LinearProbeConfig
+from faithscope.experiments.planted.data import DIGITS, draw_problem, true_answer
+from faithscope.experiments.planted.flips import parse_answer
+from faithscope.experiments.planted.shipped import path
+from faithscope.experiments.report.linear_probe_figure import linear_probe_picture
+from faithscope.experiments.runs.planfile import Shard
+from faithscope.experiments.runs.run import run, write_outputs
+from faithscope.experiments.tables.classifiers import ONE_CLASS, TOO_FEW, Classifying, split, told
+from faithscope.experiments.tables.linear_probe import linear_probe_table
+from faithscope.interventions import Origin, Question, from_ids, split_conclusion
+from faithscope.probes import LinearProbeSettings, linear_probe
+from faithscope.probes.linear_probe import places
 
 SETTINGS = LinearProbeConfig(positions=3)
 BOOT: dict[str, Any] = {"seed": 0, "resamples": 200}

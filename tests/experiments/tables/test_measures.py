@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from planted_traces import ASKING, planted
 
-from experiments.tables.measures import (
+from faithscope.experiments.tables.measures import (
     MEASURES,
     PROBES_READ,
     Measure,
@@ -18,7 +18,7 @@ from experiments.tables.measures import (
     listed,
     value,
 )
-from probes import PROBES, SETTINGS
+from faithscope.probes import PROBES, SETTINGS
 
 SILENT = {"beyond_control_prefix_generated", "beyond_control_prefix_scored"}
 """The control puts a remark after a step, for which the planted models have no words."""

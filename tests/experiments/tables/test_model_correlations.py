@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from experiments.tables.model_correlations import (
+from faithscope.experiments.tables.model_correlations import (
     CORRELATED,
     LEAST,
     correlation,
     model_correlations_table,
 )
-from experiments.tables.models import SCORES
+from faithscope.experiments.tables.models import SCORES
 
 X = [0.1, 0.4, 0.5, 0.9, 0.3, 0.35]
 Y = [0.2, 0.1, 0.6, 0.7, 0.25, 0.5]

@@ -7,10 +7,10 @@ import math
 import pytest
 from probe_records import agreement, direct_answer, noticing, slrc_outcome
 
-from experiments.tables.models import SCORES, models_table
-from experiments.tables.results import tables
-from experiments.tables.textual import to_csv, to_markdown
-from experiments.tables.tidy import where
+from faithscope.experiments.tables.models import SCORES, models_table
+from faithscope.experiments.tables.results import tables
+from faithscope.experiments.tables.textual import to_csv, to_markdown
+from faithscope.experiments.tables.tidy import where
 
 
 def model_records(

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 from sample_records import sample_run
 
-from experiments.tables.paper import PaperTable, fraction, paper_tables, percent, size
-from experiments.tables.results import tables
-from experiments.tables.textual import to_latex, to_markdown
-from experiments.tables.tidy import where
+from faithscope.experiments.tables.paper import PaperTable, fraction, paper_tables, percent, size
+from faithscope.experiments.tables.results import tables
+from faithscope.experiments.tables.textual import to_latex, to_markdown
+from faithscope.experiments.tables.tidy import where
 
 MODELS = {
     "org/big": {"parameters": 117_000_000_000, "active_parameters": 5_100_000_000},

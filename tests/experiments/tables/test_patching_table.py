@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from experiments.report.patching_figure import patching_picture
-from experiments.tables.measures import all_scores, all_step_scores
-from experiments.tables.patching import (
+from faithscope.experiments.report.patching_figure import patching_picture
+from faithscope.experiments.tables.measures import all_scores, all_step_scores
+from faithscope.experiments.tables.patching import (
     patching_by_layer_table,
     patching_map_table,
     patching_table,

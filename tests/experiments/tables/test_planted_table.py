@@ -11,11 +11,11 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from experiments.planted.questions import named_step
-from experiments.report.planted_summary import SHIPPED, short_table
-from experiments.tables.measure_tables import measure_correlations_table, measures_table
-from experiments.tables.measures import MEASURES
-from experiments.tables.planted import (
+from faithscope.experiments.planted.questions import named_step
+from faithscope.experiments.report.planted_summary import SHIPPED, short_table
+from faithscope.experiments.tables.measure_tables import measure_correlations_table, measures_table
+from faithscope.experiments.tables.measures import MEASURES
+from faithscope.experiments.tables.planted import (
     COLUMNS,
     auroc,
     calibration,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from probe_records import slrc_outcome
 
-from experiments.tables.prompt_effects import prompt_interventions_table
-from experiments.tables.results import tables
+from faithscope.experiments.tables.prompt_effects import prompt_interventions_table
+from faithscope.experiments.tables.results import tables
 
 
 def records(changed: int) -> list[dict]:

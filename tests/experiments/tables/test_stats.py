@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from experiments.tables import stats
+from faithscope.experiments.tables import stats
 
 # SLRC paper, Table 1: model, necessity %, sufficiency %, SLRC as printed.
 SENTIMENT = [

@@ -23,14 +23,14 @@ from sample_records import (
     write_run,
 )
 
-from experiments.runs.store import Unit
-from experiments.tables.edits import edits_by_step_table, edits_table
-from experiments.tables.exclusions import check_adds_up, exclusions_table
-from experiments.tables.outcomes import answers, flips
-from experiments.tables.results import results, tables
-from experiments.tables.slrc import agreement_table, slrc_table, steps_table
-from experiments.tables.textual import to_csv, to_latex, to_markdown, visible
-from experiments.tables.write import write_tables
+from faithscope.experiments.runs.store import Unit
+from faithscope.experiments.tables.edits import edits_by_step_table, edits_table
+from faithscope.experiments.tables.exclusions import check_adds_up, exclusions_table
+from faithscope.experiments.tables.outcomes import answers, flips
+from faithscope.experiments.tables.results import results, tables
+from faithscope.experiments.tables.slrc import agreement_table, slrc_table, steps_table
+from faithscope.experiments.tables.textual import to_csv, to_latex, to_markdown, visible
+from faithscope.experiments.tables.write import write_tables
 
 RUN = sample_run()
 

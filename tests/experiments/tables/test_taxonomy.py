@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from probe_records import direct_answer, slrc_outcome
 
-from experiments.config.probes import TaxonomyConfig
-from experiments.tables.stats import paired_difference
-from experiments.tables.taxonomy import (
+from faithscope.experiments.config.probes import TaxonomyConfig
+from faithscope.experiments.tables.stats import paired_difference
+from faithscope.experiments.tables.taxonomy import (
     MODES,
     direct_table,
     mode,

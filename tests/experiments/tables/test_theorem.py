@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 from sample_records import Sample, slrc_record
 
-from experiments.tables import stats
-from experiments.tables.slrc import slrc_table
-from experiments.tables.tidy import rows
+from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.slrc import slrc_table
+from faithscope.experiments.tables.tidy import rows
 
 STEPS = 5
 ACTIVE = 0.35

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.tables.tracing import tracing_by_position_table, tracing_table
-from probes.tracing import POSITIONS
+from faithscope.experiments.tables.tracing import tracing_by_position_table, tracing_table
+from faithscope.probes.tracing import POSITIONS
 
 
 def made(item: str, before: float, early: int, horizon: int) -> dict:

@@ -15,9 +15,9 @@ from sample_records import (
     sentiment_sample,
 )
 
-from experiments.planted.plants import PLANTS
-from experiments.tables.results import tables
-from experiments.tables.verdict import (
+from faithscope.experiments.planted.plants import PLANTS
+from faithscope.experiments.tables.results import tables
+from faithscope.experiments.tables.verdict import (
     Check,
     Verdict,
     instrument_checks,

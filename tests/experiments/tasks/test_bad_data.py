@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.cli import execute
-from experiments.tasks.rows import MAX_CHARS
+from faithscope.experiments.cli import execute
+from faithscope.experiments.tasks.rows import MAX_CHARS
 
 GOOD = {"id": "a", "question": "Which is a mammal?", "options": ["trout", "otter"], "answer": "B"}
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.cli import execute
-from experiments.tasks import LoadSettings, get_task
-from interp.errors import UserError
-from interventions.trace import Question
+from faithscope.experiments.cli import execute
+from faithscope.experiments.tasks import LoadSettings, get_task
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Question
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 OWN = get_task("own")

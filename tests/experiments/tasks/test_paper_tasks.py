@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from experiments.tasks import LoadSettings, get_task
-from experiments.tasks.exams import ARC_CHALLENGE
-from experiments.tasks.files import read_rows
-from experiments.tasks.hub import HubData
-from interp.errors import UserError
-from interventions.trace import Question
+from faithscope.experiments.tasks import LoadSettings, get_task
+from faithscope.experiments.tasks.exams import ARC_CHALLENGE
+from faithscope.experiments.tasks.files import read_rows
+from faithscope.experiments.tasks.hub import HubData
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Question
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 LETTERS = ["A", "B", "C", "D", "E"]

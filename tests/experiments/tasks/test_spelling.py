@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.numbers import canonical_number
-from experiments.tasks import get_task
-from experiments.tasks.spelling import letter_surfaces, number_surfaces, word_surfaces
-from interventions.trace import Question
+from faithscope.experiments.numbers import canonical_number
+from faithscope.experiments.tasks import get_task
+from faithscope.experiments.tasks.spelling import letter_surfaces, number_surfaces, word_surfaces
+from faithscope.interventions.trace import Question
 
 
 def spelled(number: str, question: str, reasoning: str = "", conclusion: str = "") -> set[str]:

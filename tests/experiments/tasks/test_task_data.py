@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.numbers import canonical_number
-from experiments.tasks import LoadSettings, get_task
-from experiments.tasks.files import read_rows
-from experiments.tasks.packages import PACKAGED_DATA
-from interp.errors import UserError
-from interp.sources import cache_dir
-from interventions.trace import Question
+from faithscope.experiments.numbers import canonical_number
+from faithscope.experiments.tasks import LoadSettings, get_task
+from faithscope.experiments.tasks.files import read_rows
+from faithscope.experiments.tasks.packages import PACKAGED_DATA
+from faithscope.interp.errors import UserError
+from faithscope.interp.sources import cache_dir
+from faithscope.interventions.trace import Question
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 GSM8K_ROWS = [

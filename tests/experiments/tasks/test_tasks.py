@@ -10,15 +10,15 @@ from itertools import pairwise
 
 import pytest
 
-from experiments.tasks import TASKS, LoadSettings, get_task
-from experiments.tasks.chains import Operation, result, slips
-from experiments.tasks.cues import ASPECTS, KEYWORDS
-from experiments.tasks.features import CLASSES
-from experiments.tasks.numeric import candidates
-from experiments.tasks.own import OWN as OWN_TASK
-from experiments.tasks.task import generated, wordings
-from interp.errors import UserError
-from interventions.trace import Question, Step, Trace
+from faithscope.experiments.tasks import TASKS, LoadSettings, get_task
+from faithscope.experiments.tasks.chains import Operation, result, slips
+from faithscope.experiments.tasks.cues import ASPECTS, KEYWORDS
+from faithscope.experiments.tasks.features import CLASSES
+from faithscope.experiments.tasks.numeric import candidates
+from faithscope.experiments.tasks.own import OWN as OWN_TASK
+from faithscope.experiments.tasks.task import generated, wordings
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Question, Step, Trace
 
 FROM_DATA = (
     "sentiment",

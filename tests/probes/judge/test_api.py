@@ -29,12 +29,12 @@ from fault_server import (
     waits,
 )
 
-from interp.errors import UserError
-from probes.judge import providers
-from probes.judge.api import ApiJudge
-from probes.judge.charges import prompt_tokens
-from probes.judge.form import Ask, Field, Form, Reply, Usage, Writing
-from probes.judge.spend import Budget, BudgetSpent, Price, Spent
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge import providers
+from faithscope.probes.judge.api import ApiJudge
+from faithscope.probes.judge.charges import prompt_tokens
+from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage, Writing
+from faithscope.probes.judge.spend import Budget, BudgetSpent, Price, Spent
 
 FORM = Form(
     "coverage",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.judge.charges import (
+from faithscope.probes.judge.charges import (
     MESSAGE_TOKENS,
     REPLY_TOKENS,
     Charge,
@@ -15,14 +15,14 @@ from probes.judge.charges import (
     prompt_tokens,
     timed_out,
 )
-from probes.judge.form import Ask, Field, Form, Reply, Usage, Writing, no_reply
-from probes.judge.spend import Budget, BudgetSpent, Price, Spent
+from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage, Writing, no_reply
+from faithscope.probes.judge.spend import Budget, BudgetSpent, Price, Spent
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
 from fault_server import GOOD, FaultServer, body, fails, says, waits
 
-from probes.judge.api import ApiJudge
+from faithscope.probes.judge.api import ApiJudge
 
 FORM = Form(
     "coverage",

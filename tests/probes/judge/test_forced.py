@@ -8,12 +8,12 @@ import pytest
 import torch
 from tiny_models import tiny
 
-from interp.model import Model
-from probes.judge.forced import SPARE, ForcedJudge, closing_quote, was_cut
-from probes.judge.form import Ask, Field, Form, Reply
-from probes.judge.open_model import GeneratingSettings
-from probes.judge.parse import read
-from probes.judge.scoring import ScoringJudge
+from faithscope.interp.model import Model
+from faithscope.probes.judge.forced import SPARE, ForcedJudge, closing_quote, was_cut
+from faithscope.probes.judge.form import Ask, Field, Form, Reply
+from faithscope.probes.judge.open_model import GeneratingSettings
+from faithscope.probes.judge.parse import read
+from faithscope.probes.judge.scoring import ScoringJudge
 
 BOTH = Form(
     "both",

@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.judge.form import Ask, Field, Form
-from probes.judge.parse import MARKS, Malformed, find_object, read, request, schema, strip_thinking
+from faithscope.probes.judge.form import Ask, Field, Form
+from faithscope.probes.judge.parse import (
+    MARKS,
+    Malformed,
+    find_object,
+    read,
+    request,
+    schema,
+    strip_thinking,
+)
 
 FORM = Form(
     "coverage",

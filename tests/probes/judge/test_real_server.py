@@ -8,12 +8,12 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from model_server import serving
 
-import interp
-from interp.sources import resolve
-from probes.judge.api import ApiJudge
-from probes.judge.form import Ask, Field, Form, Reply
-from probes.judge.open_model import GeneratingJudge, GeneratingSettings
-from probes.judge.spend import Budget, BudgetSpent
+from faithscope import interp
+from faithscope.interp.sources import resolve
+from faithscope.probes.judge.api import ApiJudge
+from faithscope.probes.judge.form import Ask, Field, Form, Reply
+from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings
+from faithscope.probes.judge.spend import Budget, BudgetSpent
 
 MODEL = "bundled:smollm2-135m"
 TOKENS = 48

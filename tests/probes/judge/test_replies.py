@@ -8,8 +8,8 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from inspect_ai.model import ModelOutput, ModelUsage, StopDetails
 
-from probes.judge.form import Usage, Writing
-from probes.judge.replies import from_output, usage_of
+from faithscope.probes.judge.form import Usage, Writing
+from faithscope.probes.judge.replies import from_output, usage_of
 
 
 def used(read: int, written: int, total: int, **more: int) -> Usage:

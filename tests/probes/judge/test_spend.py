@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interp.errors import UserError
-from probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS, Charge
-from probes.judge.form import Ask, Field, Form, Usage
-from probes.judge.parse import request
-from probes.judge.spend import (
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS, Charge
+from faithscope.probes.judge.form import Ask, Field, Form, Usage
+from faithscope.probes.judge.parse import request
+from faithscope.probes.judge.spend import (
     Budget,
     Price,
     add,
