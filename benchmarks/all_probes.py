@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from faithscope import interp
 from faithscope.experiments.config import RunConfig, load_config
-from faithscope.experiments.measures import PROBES
+from faithscope.experiments.measures import measure
 from faithscope.experiments.runs.work import trace_settings
 from faithscope.experiments.tasks import LoadSettings, get_task
 from faithscope.experiments.traces import asking_for, exclusion, make_traces
@@ -68,7 +68,7 @@ def main() -> None:
 
     work: dict[str, Callable[[], object]] = {"forward": lambda: forward(model, ids)}
     for name in config.probes:
-        work[name] = lambda name=name: PROBES[name].measure(model, task, trace, config)
+        work[name] = lambda name=name: measure(name, model, task, trace, config)
     for do in work.values():
         do()
     runs: dict[str, list[tuple[float, float]]] = {name: [] for name in work}

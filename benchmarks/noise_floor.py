@@ -37,7 +37,7 @@ from faithscope.experiments.config import RunConfig, load_config
 from faithscope.experiments.runs.work import trace_settings
 from faithscope.experiments.tasks import LoadSettings, get_task
 from faithscope.experiments.traces import asking_for, exclusion, make_traces
-from faithscope.probes import SlrcSettings, slrc
+from faithscope.probes.slrc import SlrcSettings, slrc
 
 FLIPS = {"removed": "necessary", "alone": "sufficient", "shuffled": "reordered"}
 FLIPS |= {"corrupted": "corrupt_flips"}

@@ -7,28 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from faithscope.experiments.config import ConfigError, RunConfig
-from faithscope.experiments.measures import PROBES
+from faithscope.experiments.config import ConfigError
 from faithscope.experiments.registry import probe_problem
 from faithscope.experiments.tasks import LoadSettings, Task, get_task
-from faithscope.experiments.traces import exclusion
+from faithscope.experiments.traces import asking_for, exclusion
 from faithscope.interp.errors import did_you_mean
 from faithscope.interventions.trace import Question, Trace
+from faithscope.probes import PROBES, Settings
 from faithscope.probes.record import Record
+from faithscope.probes.settings import AFTERWARDS
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
-
-
-_MADE = "where traces are made (`TraceSettings`)"
-_FITTED = "where the tables of a run are made"
-_ELSEWHERE: dict[str, dict[str, str]] = {
-    "slrc": dict.fromkeys(("segmentation", "min_step_chars", "conclusion"), _MADE),
-    "linear_probe": dict.fromkeys(
-        ("folds", "controls", "inverse_regularisation", "min_items"), _FITTED
-    ),
-}
-"""Settings of a config's section that a measurement of one trace does not read."""
 
 
 def questions(
@@ -79,19 +69,20 @@ def measure(
             f"trace of {trace.question.id!r} cannot be probed ({reason}); make another"
         )
     chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.dataset)
-    if elsewhere := [name for name in settings if name in _ELSEWHERE.get(probe, {})]:
-        where = _ELSEWHERE[probe][elsewhere[0]]
-        raise ConfigError([f"probe {probe!r}: {elsewhere[0]!r} acts {where}, not on a measurement"])
-    section = RunConfig.model_fields.get(probe)
-    if section is None and settings:
+    kind = PROBES[probe].settings
+    later = [n for n, field in kind.model_fields.items() if AFTERWARDS in field.metadata]
+    if found := [name for name in settings if name in later]:
+        raise ConfigError(
+            [f"probe {probe!r}: {found[0]!r} acts where tables are made, not on one trace"]
+        )
+    if settings and not kind.of_a_config():
         raise ConfigError([f"probe {probe!r} has no settings, got {', '.join(settings)}"])
-    told = {} if section is None else {probe: _checked(section.annotation, probe, settings)}
-    # the rest of a config, that a probe may look at, is as it stands by default
-    config = RunConfig.model_construct(seed=seed, **told)
-    return PROBES[probe].measure(model, chosen, trace, config)
+    seeded = {"seed": seed} if "seed" in kind.model_fields else {}
+    asking = asking_for(model, chosen, trace)
+    return PROBES[probe].measure(model, trace, asking, _checked(kind, probe, settings | seeded))
 
 
-def _checked(section: Any, probe: str, settings: dict[str, Any]) -> Any:
+def _checked(section: type[Settings], probe: str, settings: dict[str, Any]) -> Settings:
     try:
         return section.model_validate(settings)
     except ValidationError as error:
@@ -99,7 +90,7 @@ def _checked(section: Any, probe: str, settings: dict[str, Any]) -> Any:
         for found in error.errors():
             name = ".".join(map(str, found["loc"]))
             if found["type"] == "extra_forbidden":
-                known = section.model_fields
+                known = section.of_a_config()
                 guess = did_you_mean(name, known) or f"; it has {', '.join(known)}"
                 problems.append(f"probe {probe!r} has no setting {name!r}{guess}")
             else:

@@ -5,15 +5,15 @@ Cheap to import: nothing here reads weights or loads torch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from faithscope.experiments.measures import PROBES
 from faithscope.experiments.planted.plants import PLANTS
 from faithscope.experiments.tasks import TASKS, get_task
 from faithscope.interp.errors import did_you_mean
 from faithscope.interp.sources import PACKAGED
+from faithscope.probes import PROBES
 
 API = "api:"
 """Before the name of a model that is asked over the network; any other name is a model here."""
@@ -26,12 +26,18 @@ def probe_problem(name: str) -> str | None:
 
 def probes_of(model: str, probes: Sequence[str]) -> list[str]:
     """The probes that can be taken of a model: of one behind an API those that only ask it."""
-    return [p for p in probes if PROBES[p].from_outside or not model.startswith(API)]
+    return [p for p in probes if PROBES[p].from_outside is not None or not model.startswith(API)]
 
 
 def outside_probes() -> list[str]:
     """The probes that can be taken of a model behind an API."""
-    return [name for name, probe in PROBES.items() if probe.from_outside]
+    return [name for name, probe in PROBES.items() if probe.from_outside is not None]
+
+
+def possible_from_outside(probe: str) -> Mapping[str, tuple[str, ...]]:
+    """Setting -> what of it a model behind an API can be asked by; nothing where it has no part
+    in the probe."""
+    return PROBES[probe].from_outside or {}
 
 
 def model_names() -> list[str]:

@@ -30,7 +30,7 @@ from faithscope.interventions import (
 from faithscope.probes.framing import Asking, ask, prefix_ids
 from faithscope.probes.graded import log_distribution
 from faithscope.probes.record import Record
-from faithscope.probes.text_model import TextModel
+from faithscope.probes.text_model import Message, TextModel
 
 if TYPE_CHECKING:
     from faithscope.interp.execute import Generation
@@ -195,6 +195,9 @@ def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
     if here and _is_marked(trace) and model.format.closer:
         closer_ids = encode_marks(model.tokenizer, model.format.closer)
 
+    prompts = task.direct_prompts(question)
+    direct_prompts = {p.name: Message(p.user, p.system) for p in prompts}
+
     def parse(text: str) -> str | None:
         for cue in (task.answer_cue, task.reprompt_cue):
             if cue and text.startswith(cue):
@@ -209,6 +212,10 @@ def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
         sufficiency_prompt=lambda step: task.sufficiency_prompt(question, step),
         kind=question.kind,
         reprompt_cue=task.reprompt_cue if here else "",
+        asked=task.cot_prompt(question),
+        direct_prompts=direct_prompts,
+        parse_reply=lambda text: task.parse(text, question),
+        spoken=bool(direct_prompts),
         closer_ids=closer_ids,
     )
 

@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import Field, StrictInt
 
 from faithscope.interventions import Trace, shuffle_steps
 from faithscope.probes.framing import Asking, prefix_ids
+from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, record
+from faithscope.probes.settings import Seed, Settings
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -33,17 +35,21 @@ REGIONS = ("first_token", "template", "question", "reasoning", "answer_prefix")
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
-class AttentionSettings:
-    """What determines an attention record besides model, trace and task."""
+class AttentionSettings(Settings):
+    """Attention of the answer to the reasoning, real against shuffled (2.7, 4.5)."""
 
-    shuffles: int = 3
-    """Orders of the steps beside the real one."""
-    top_heads: int = 10
-    """Heads named in the record: those that give the reasoning most."""
-    seed: int = 0
+    shuffles: StrictInt = Field(default=3, ge=1)
+    """Seeded random orders of the steps per item, beside the real one."""
+    top_heads: StrictInt = Field(default=10, ge=0)
+    """Heads named in a record: those that give the reasoning most."""
+    seed: Seed = 0
 
 
+@probe(
+    "attention of the answer to the reasoning, real against shuffled, and allocation (2.7)",
+    words=("cue",),
+    calls=lambda size, s: 1 + s.shuffles,
+)
 def attention(
     model: Model, trace: Trace, asking: Asking, settings: AttentionSettings
 ) -> list[Record]:

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import StrictBool
 
 from faithscope.interventions import (
     NotCorruptible,
@@ -34,8 +34,10 @@ from faithscope.interventions import (
 from faithscope.probes.floor import baseline_of
 from faithscope.probes.framing import BASELINE, Arm, Asking, ask_arms, cost
 from faithscope.probes.graded import log_odds, logit_difference, nldd, top, true_thinking_score
+from faithscope.probes.probe import probe
 from faithscope.probes.readings import distributions, scored_outcomes
 from faithscope.probes.record import Record, record
+from faithscope.probes.settings import Execution, Seed, Settings
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -68,17 +70,21 @@ _CORNERS = ("exit", "exit_corrupted", "exit_context", "exit_both")
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
-class CausalEffectsSettings:
-    """What determines a record besides model, trace and task."""
+class CausalEffectsSettings(Settings):
+    """Graded necessity, NLDD and TTS of every step, beside SLRC."""
 
-    seed: int = 0
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+    seed: Seed = 0
     """Draws the digits that corruption writes; as in `slrc`, so that both corrupt alike."""
-    length_normalise: bool = False
-    """Divide each label's log-probability by its number of tokens."""
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+    execution: Execution = "auto"
 
 
+@probe(
+    "graded necessity, NLDD and TTS of every step, side by side with SLRC",
+    words=("cue", "labels"),
+    calls=lambda size, s: 1 + 6 * size.steps,
+)
 def causal_effects(
     model: Model, trace: Trace, asking: Asking, settings: CausalEffectsSettings
 ) -> list[Record]:

@@ -8,14 +8,16 @@ accuracy with reasoning they tell scaffolding from decoration.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from faithscope.interventions import AnswerKind, Trace
-from faithscope.probes.framing import READINGS, Reading
+from pydantic import Field, StrictBool, StrictInt
+
+from faithscope.interventions import Trace
+from faithscope.probes.framing import READINGS, Asking, Reading
 from faithscope.probes.messages import Message, Said, ask_messages, opening_labels
+from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, record
+from faithscope.probes.settings import Execution, Settings, Some
 from faithscope.probes.text_model import DECLINED, TextModel
 
 if TYPE_CHECKING:
@@ -25,51 +27,51 @@ NO_PROMPTS = "no_direct_prompts"
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
-class DirectSettings:
-    """What determines a record of direct answers besides model, trace and task."""
+class DirectSettings(Settings):
+    """Answers without reasoning (2.3, 4.3)."""
 
-    readings: tuple[Reading, ...] = READINGS
-    answer_tokens: int = 32
-    """Longest greedy reply, in tokens."""
-    length_normalise: bool = False
-    """Divide each label's log-probability by its number of tokens."""
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+    readings: Some[Reading] = READINGS
+    """How the answer is read: the reply parsed whole, or log-probs of the labels."""
+    answer_tokens: StrictInt = Field(default=32, ge=1)
+    """Most tokens of a reply: room for a sentence, not for reasoning."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens in the scored reading."""
+    execution: Execution = "auto"
 
 
+@probe(
+    "accuracy without reasoning, asked for in three ways (2.3, 4.3)",
+    words=("direct", "labels"),
+    calls=lambda size, s: 3,
+    quoted=lambda size, s: 0,
+    on_excluded=True,
+    from_outside={"readings": ("generated",)},
+)
 def direct(
-    model: Model | TextModel,
-    trace: Trace,
-    prompts: Mapping[str, Message],
-    labels: Sequence[tuple[str, str]],
-    parse: Callable[[str], str | None],
-    kind: AnswerKind,
-    settings: DirectSettings,
+    model: Model | TextModel, trace: Trace, asking: Asking, settings: DirectSettings
 ) -> list[Record]:
     """A record for each prompt and reading; of the trace only its question is asked about.
 
     `generated`: the greedy reply, parsed whole. `scored`: the likeliest of the labels as the
     first words of the reply. A reply that does not parse has no answer and is not correct.
     `system` says how a system message went in: by its `role`, or `folded` into the user
-    message where the template has no such role.
-
-    Args:
-        prompts: by name; all in one pack. With none, one record says so in `excluded`.
-        labels: (canonical answer, surface) as after a cue: the blank before them goes.
-        parse: whole reply -> canonical answer.
+    message where the template has no such role. All prompts are in one pack; where the task has
+    none, one record says so in `excluded`.
 
     Raises:
         FloatingPointError: naming the item, where the model's logits are not finite.
     """
+    prompts = asking.direct_prompts
     if not prompts:
         return [record(trace, "direct", "", None, excluded=NO_PROMPTS)]
     replies = ask_messages(
         model,
         trace,
         prompts,
-        opening_labels(labels),
-        parse,
-        kind=kind,
+        # without a cue before them, the blank that labels begin with goes
+        opening_labels(asking.labels),
+        asking.parse_reply or asking.parse,
+        kind=asking.kind,
         readings=settings.readings,
         answer_tokens=settings.answer_tokens,
         length_normalise=settings.length_normalise,

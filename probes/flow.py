@@ -12,7 +12,7 @@ most models: read the shape of the curve, not its height.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from faithscope.interventions import Trace
 from faithscope.probes.framing import Asking, prefix_ids
+from faithscope.probes.probe import probe
 from faithscope.probes.record import NO_STREAM, Record, record
+from faithscope.probes.settings import Execution, Settings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,13 +33,17 @@ if TYPE_CHECKING:
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
-class FlowSettings:
-    """What determines an information flow record besides model, trace and task."""
+class FlowSettings(Settings):
+    """Cosine between reasoning states and the answer token's, by layer (2.7)."""
 
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+    execution: Execution = "auto"
 
 
+@probe(
+    "cosine between reasoning states and the answer token's, by layer (2.7)",
+    words=("cue",),
+    calls=lambda size, s: 1,
+)
 def flow(model: Model, trace: Trace, asking: Asking, settings: FlowSettings) -> list[Record]:
     """Cosines between reasoning and answer token, and the layer of the greatest.
 

@@ -57,6 +57,14 @@ class Asking:
     kind: AnswerKind
     reprompt_cue: str = ""
     """What the assistant's turn is opened with in `reprompt` framing."""
+    asked: str = ""
+    """The user message that the reasoning was written to."""
+    direct_prompts: Mapping[str, Message] = field(default_factory=dict)
+    """By name, messages that ask for the answer without reasoning."""
+    parse_reply: Callable[[str], str | None] | None = None
+    """A whole reply to one of these -> canonical answer; None reads it as `parse` does."""
+    spoken: bool = True
+    """Whether the task is in a natural language, in which a model can be asked about itself."""
     closer_ids: tuple[int, ...] = ()
     """Ids that end the reasoning (a closing think tag and what goes with it); none for a
     model that writes its reasoning as plain text."""

@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field, StrictBool, StrictFloat, StrictInt
 from scipy.special import entr
 
 from faithscope.interventions import Trace
 from faithscope.probes.attention import question_span
 from faithscope.probes.framing import Asking
+from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, record
+from faithscope.probes.settings import Execution, Seed, Settings
 from faithscope.probes.step_information import KINDS, Measured, measure
 
 if TYPE_CHECKING:
@@ -35,31 +37,27 @@ FEWER_LABELS = "fewer_than_2_labels"
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
-class InformationSettings:
-    """What determines an information record besides model, trace and task."""
+class InformationSettings(Settings):
+    """Information gain, perplexity and step mutual information (FaithCoT-Bench, appendix C;
+    SLRC, 3.3)."""
 
-    threshold: float = 0.01
+    threshold: Annotated[StrictFloat, Field(ge=0, allow_inf_nan=False)] = 0.01
     """Nats above which a step is informationally necessary, and an answer has an entropy to be
     explained. The paper says 0, which the rounding of any half-precision model passes."""
-    replacements: int = 3
+    replacements: StrictInt = Field(default=3, ge=0)
     """Most other steps that are put in one step's place."""
-    length_normalise: bool = False
-    """Divide each label's log-probability by its number of tokens."""
-    seed: int = 0
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.threshold) and self.threshold >= 0):
-            raise ValueError(
-                f"information settings: threshold = {self.threshold}; give 0 nats or more"
-            )
-        if self.replacements < 0:
-            raise ValueError(
-                f"information settings: replacements = {self.replacements}; give 0 or more"
-            )
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+    seed: Seed = 0
+    execution: Execution = "auto"
 
 
+@probe(
+    "information gain, perplexity, step mutual information (FaithCoT-Bench, app. C; SLRC, 3.3)",
+    words=("cue", "labels"),
+    # with and without the question; each text in a step's place, and as the only step
+    calls=lambda size, s: 4 + size.steps * (3 + 2 * s.replacements + 1),
+)
 def information(
     model: Model, trace: Trace, asking: Asking, settings: InformationSettings
 ) -> list[Record]:

@@ -15,18 +15,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from pydantic import Field, StrictBool, StrictInt
 
 from faithscope.interventions import Trace, remove_step
 from faithscope.probes.edited import FEWER_LABELS, Run, answers_of, scored, windows
 from faithscope.probes.floor import rounded
 from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
 from faithscope.probes.graded import top
+from faithscope.probes.probe import probe
 from faithscope.probes.readings import Outcome, scored_outcomes
 from faithscope.probes.record import Record, record
+from faithscope.probes.settings import Execution, Settings, Some
 
 if TYPE_CHECKING:
     from faithscope.interp.edits import Knockout
@@ -39,30 +41,25 @@ TOP_HEADS = 10
 _ALL = "all"
 
 
-@dataclass(frozen=True)
-class KnockoutSettings:
-    """What determines a knockout record besides model, trace and task."""
+class KnockoutSettings(Settings):
+    """Later tokens cut off from a step, its text left in place."""
 
-    queries: tuple[Queries, ...] = QUERIES
-    """Which tokens cannot see the step any more."""
-    windows: int = 3
+    queries: Some[Queries] = QUERIES
+    """Who cannot see the step: every later token, or only what follows the reasoning."""
+    windows: StrictInt = Field(default=3, ge=0)
     """Also in so many windows of layers, one at a time; 0 for all layers at once only."""
-    heads: bool = False
-    """Also every single head of every layer, for the step whose knockout moves the answer most."""
-    length_normalise: bool = False
-    """Divide each label's log-probability by its number of tokens."""
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
-
-    def __post_init__(self) -> None:
-        unknown = [x for x in self.queries if x not in QUERIES]
-        if unknown or not self.queries:
-            raise ValueError(
-                f"knockout settings: queries = {self.queries}; use {' or '.join(QUERIES)}"
-            )
-        if self.windows < 0:
-            raise ValueError(f"knockout settings: windows = {self.windows}; give 0 or more")
+    heads: StrictBool = False
+    """Also every single head of every layer, for the step that moves the answer most."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+    execution: Execution = "auto"
 
 
+@probe(
+    "later tokens kept from looking at a step that stands, beside removal of its text",
+    words=("cue", "labels"),
+    calls=lambda size, s: 1 + size.steps * (1 + len(s.queries) * (1 + s.windows)),
+)
 def knockout(
     model: Model, trace: Trace, asking: Asking, settings: KnockoutSettings
 ) -> list[Record]:

@@ -22,35 +22,49 @@ Layers are counted as residual streams: l is the stream after layer l of L, befo
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from pydantic import Field, StrictFloat, StrictInt
 
 from faithscope.interventions import Trace
 from faithscope.probes.framing import Asking, prefix_ids
+from faithscope.probes.probe import probe
 from faithscope.probes.record import NO_STREAM, Record, record
+from faithscope.probes.settings import AFTERWARDS, Execution, Settings
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 
-@dataclass(frozen=True)
-class LinearProbeSettings:
-    """What determines a linear probe's record besides model, trace and task."""
+class LinearProbeSettings(Settings):
+    """Classifiers that read the answer from hidden states, fitted over items."""
 
-    positions: int = 4
-    """Places along the reasoning (K)."""
-    layers: int | None = 8
-    """Most layers kept, spread evenly, the last among them; None keeps all."""
+    positions: StrictInt = Field(default=4, ge=1)
+    """Places along the reasoning (K), beside one before and one after it."""
+    layers: StrictInt | None = Field(default=8, ge=1)
+    """Most layers read, spread evenly, the last among them; null reads all."""
     step_state: Literal["end", "mean"] = "end"
     """What stands for a step: the state of its last token, or the mean of its states."""
     precision: Literal["float16", "float32"] = "float16"
-    """Of the states kept: an item takes (K + 2) · layers · D numbers, 0.4 MB for K = 4, 8 layers
-    and D = 4096 in float16."""
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+    """Of the states kept: (positions + 2) × layers × width numbers an item, 0.4 MB for K = 4, 8
+    layers and a width of 4096 in float16."""
+    folds: Annotated[StrictInt, Field(ge=2), AFTERWARDS] = 5
+    """Of the cross-validation; a class with fewer items is left out."""
+    controls: Annotated[StrictInt, Field(ge=1), AFTERWARDS] = 3
+    """Seeded shuffles of the classes that accuracy is held against."""
+    inverse_regularisation: Annotated[StrictFloat, Field(gt=0), AFTERWARDS] = 0.1
+    """C of the logistic regression, on standardised features."""
+    min_items: Annotated[StrictInt, Field(ge=2), AFTERWARDS] = 20
+    """With fewer items nothing is fitted."""
+    execution: Execution = "auto"
 
 
+@probe(
+    "whether a linear classifier reads the answer from hidden states, before, during and after",
+    words=("cue",),
+    calls=lambda size, s: 1,
+)
 def linear_probe(
     model: Model, trace: Trace, asking: Asking, settings: LinearProbeSettings
 ) -> list[Record]:

@@ -20,6 +20,9 @@ from faithscope.probes.text_model import Message, TextModel, cost_of, cost_of_re
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
+NO_WORDS = "no_words_for_it"
+"""Why models of a task in no natural language are left out: nothing can be said to them."""
+
 
 @dataclass(frozen=True)
 class Said:

@@ -22,13 +22,16 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
 from faithscope.interventions import NotCorruptible, NotWritable, Step, Trace, corrupt_step
 from faithscope.probes.edited import FEWER_LABELS, Run, Scored, answers_of, scored
 from faithscope.probes.floor import baseline_of, rounded
 from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
 from faithscope.probes.graded import log_odds, top
+from faithscope.probes.probe import Size, probe
 from faithscope.probes.record import Record, record
+from faithscope.probes.settings import Execution, Seed, Settings, Some
 from faithscope.probes.text_model import added_costs
 
 if TYPE_CHECKING:
@@ -47,38 +50,35 @@ _TRIES = 8
 """Seeds tried for a corruption of equal length."""
 
 
-@dataclass(frozen=True)
-class PatchingSettings:
-    """What determines a patching record besides model, trace and task."""
+class PatchingSettings(Settings):
+    """States exchanged between the real reasoning and one with a corrupted step."""
 
-    places: tuple[Place, ...] = PLACES
-    """Whose states are exchanged."""
-    sites: tuple[Site, ...] = SITES
-    directions: tuple[Direction, ...] = DIRECTIONS
-    layers: int = 8
+    places: Some[Place] = PLACES
+    """Whose states: the step's tokens, or those after the reasoning that ask for the answer."""
+    sites: Some[Literal["residual", "attention", "mlp"]] = SITES
+    """The stream after a layer, or what its attention or its MLP puts out."""
+    directions: Some[Direction] = DIRECTIONS
+    """Real states into the corrupted run, or corrupted ones into the real run."""
+    layers: StrictInt = Field(default=8, ge=0)
     """So many layers, evenly spaced, the last among them; 0 for all."""
-    least: float = 0.5
+    least: StrictFloat = Field(default=0.5, gt=0)
     """Steps whose corruption moves the answer's log-odds by less (nats) are not patched."""
-    seed: int = 0
-    length_normalise: bool = False
-    """Divide each label's log-probability by its number of tokens."""
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
-
-    def __post_init__(self) -> None:
-        for name, given, known in (
-            ("places", self.places, PLACES),
-            ("sites", self.sites, SITES),
-            ("directions", self.directions, DIRECTIONS),
-        ):
-            if not given or set(given) - set(known):
-                raise ValueError(f"patching settings: {name} = {given}; use {', '.join(known)}")
-        if self.layers < 0 or not self.least > 0:
-            raise ValueError(
-                f"patching settings: layers = {self.layers}, least = {self.least}; give 0 or more "
-                "layers and a least effect above 0"
-            )
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+    seed: Seed = 0
+    execution: Execution = "auto"
 
 
+def _calls(size: Size, settings: PatchingSettings) -> int:
+    kinds = len(settings.places) * len(settings.sites) * len(settings.directions)
+    return size.steps * (4 + kinds * (settings.layers or size.layers))
+
+
+@probe(
+    "states exchanged between real and corrupted reasoning, per layer, site and step",
+    words=("cue", "labels"),
+    calls=_calls,
+)
 def patching(
     model: Model, trace: Trace, asking: Asking, settings: PatchingSettings
 ) -> list[Record]:

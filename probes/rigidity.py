@@ -11,14 +11,18 @@ paper's layer 7 of 28 is 25 %).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import StrictStr
 
+from faithscope.interp.fingerprint import folder_fingerprint
 from faithscope.interventions import Trace
 from faithscope.probes.framing import Asking, label_ids, prefix_ids
+from faithscope.probes.probe import probe
 from faithscope.probes.record import NO_STREAM, Record, record
+from faithscope.probes.settings import Execution, Settings
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -26,13 +30,33 @@ if TYPE_CHECKING:
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
-class RigiditySettings:
-    """What determines a rigidity record besides model, trace and task."""
+class RigiditySettings(Settings):
+    """From which layer the answer's first token is settled (2.7)."""
 
-    tuned_lens: str | None = None
-    """A folder with a tuned lens of this model (`interp.tuned_lens`); None: the logit lens."""
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+    tuned_lens: StrictStr | dict[StrictStr, StrictStr] | None = None
+    """A folder with a tuned lens (`interp.tuned_lens`), or a mapping from model to folder; null,
+    or a model without an entry, is read by the plain logit lens."""
+    execution: Execution = "auto"
+
+    def tuned_lens_of(self, model: str) -> str | None:
+        given = self.tuned_lens
+        return given.get(model) if isinstance(given, dict) else given
+
+    def decides(self) -> dict[str, Any]:
+        """A lens that was fitted anew in its folder is another lens."""
+        given = self.tuned_lens
+        folders = set(given.values() if isinstance(given, dict) else [given] if given else [])
+        there = {f: p for f in folders if (p := Path(f).expanduser()).exists()}
+        digests = {f: folder_fingerprint(path) for f, path in there.items()}
+        return super().decides() | ({"lenses": digests} if digests else {})
+
+    def misfits(self, models: tuple[str, ...]) -> list[str]:
+        lenses = self.tuned_lens if isinstance(self.tuned_lens, dict) else {}
+        return [
+            f"tuned_lens: {model!r} is no model of this run; it has {', '.join(models)}"
+            for model in lenses
+            if model not in models
+        ]
 
 
 def stable_from(top: Sequence[int]) -> int:
@@ -52,6 +76,11 @@ def stable_from(top: Sequence[int]) -> int:
     return layer
 
 
+@probe(
+    "the layer from which the lens already gives the model's own next token (2.7)",
+    words=("cue", "labels"),
+    calls=lambda size, s: 1,
+)
 def rigidity(
     model: Model, trace: Trace, asking: Asking, settings: RigiditySettings
 ) -> list[Record]:
@@ -89,8 +118,9 @@ def rigidity(
     except FloatingPointError as error:
         raise FloatingPointError(f"item {trace.question.id!r}, rigidity: {error}") from error
     streams = read.residuals[0]
-    if settings.tuned_lens is not None:
-        streams = load_tuned_lens(settings.tuned_lens, model).translate(streams)
+    lens = settings.tuned_lens_of(trace.origin.model)
+    if lens is not None:
+        streams = load_tuned_lens(lens, model).translate(streams)
     with torch.inference_mode():
         # The last layer's lens is the model's logits, up to rounding that may break a tie.
         logits = torch.cat([model.lens(streams[:-1]), read.logits])
@@ -101,7 +131,7 @@ def rigidity(
     layers = len(top_ids) - 1
     stable = stable_from(top_ids[1:])
     values: dict[str, Any] = {
-        "lens": "logit" if settings.tuned_lens is None else "tuned",
+        "lens": "logit" if lens is None else "tuned",
         "n_layers": layers,
         "stable_layer": stable,
         "depth": stable / layers,

@@ -16,9 +16,11 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, StrictBool, StrictInt, field_validator
 
 from faithscope.interp.errors import NoRoom
 from faithscope.interventions import (
@@ -45,9 +47,11 @@ from faithscope.probes.framing import (
     cost,
 )
 from faithscope.probes.graded import top
+from faithscope.probes.probe import Size, probe
 from faithscope.probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
 from faithscope.probes.record import Record, record
 from faithscope.probes.regenerate import Regenerated, regenerate
+from faithscope.probes.settings import Execution, Seed, Settings, Some
 from faithscope.probes.text_model import DECLINED, NO_ROOM, TextModel
 
 if TYPE_CHECKING:
@@ -57,36 +61,41 @@ EditName = Literal["remove", "corrupt", "regenerate", "control"]
 EDIT_NAMES: tuple[EditName, ...] = ("remove", "corrupt", "regenerate", "control")
 
 
-@dataclass(frozen=True)
-class SlrcSettings:
-    """What determines an SLRC record besides model, trace and task."""
+class SlrcSettings(Settings):
+    """Steps, edits and readings of Step-Level Reasoning Capacity (4.1-4.2)."""
 
-    framings: tuple[Framing, ...] = FRAMINGS
-    readings: tuple[Reading, ...] = READINGS
-    shuffles: int = 3
-    edits: tuple[EditName, ...] = EDIT_NAMES
-    """What is done to single steps beside keeping one alone; `regenerate` and its `control`
-    run in `prefix` framing only: a closed model cannot be made to go on."""
-    answer_tokens: int = 24
-    """Longest greedy answer, in tokens."""
-    length_normalise: bool = False
-    """Divide each label's log-probability by its number of tokens."""
-    seed: int = 0
-    regenerate_tokens: int | None = None
-    """Longest regenerated reasoning; one and a half times what it replaces, and 32, if None."""
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+    framings: Some[Framing] = FRAMINGS
+    """Where the edited reasoning stands: as the model's own tokens, or quoted in a prompt."""
+    readings: Some[Reading] = READINGS
+    """How the answer is read: greedy and parsed, or as log-probs of the labels."""
+    shuffles: StrictInt = Field(default=3, ge=0)
+    """Seeded random orders per item; the paper uses 3."""
+    edits: Some[EditName] = EDIT_NAMES
+    """What is done to each step, beside keeping it alone; `remove` is what necessity is defined
+    by, `control` goes on from a step that only had a remark put after it: what `regenerate` is
+    held against. These two run in `prefix` framing only."""
+    answer_tokens: StrictInt = Field(default=24, ge=1)
+    """Most tokens of a generated answer."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens in the scored reading."""
+    regenerate_tokens: StrictInt | None = Field(default=None, ge=1)
+    """Most tokens rewritten after a corrupted step; null is half as many again as it replaces,
+    and 32."""
+    seed: Seed = 0
+    execution: Execution = "auto"
 
-    def __post_init__(self) -> None:
-        for name, given, known in (
-            ("framings", self.framings, FRAMINGS),
-            ("readings", self.readings, READINGS),
-            ("edits", self.edits, EDIT_NAMES),
-        ):
-            unknown = [x for x in given if x not in known]
-            if unknown:
-                raise ValueError(
-                    f"slrc settings: {name}: unknown {unknown[0]!r}; use {', '.join(known)}"
-                )
+    @field_validator("edits")
+    @classmethod
+    def _with_removal(cls, edits: tuple[EditName, ...]) -> tuple[EditName, ...]:
+        if "remove" not in edits:
+            raise ValueError(
+                f"must contain 'remove' (necessity is defined by it), got {list(edits)}"
+            )
+        if "control" in edits and "regenerate" not in edits:
+            raise ValueError(
+                f"'control' is the control of 'regenerate': add that, got {list(edits)}"
+            )
+        return edits
 
 
 _FLIPS = {
@@ -100,6 +109,24 @@ _DIGITS = 6
 """Decimals kept of what is measured: past them is float noise of the pack."""
 
 
+def _calls(size: Size, settings: SlrcSettings) -> int:
+    of_a_step = len(settings.edits) + 1
+    return len(settings.framings) * (1 + size.steps * of_a_step + settings.shuffles)
+
+
+@probe(
+    "necessity, sufficiency, order sensitivity and their edits (Step-Level Reasoning Capacity)",
+    words=("cue", "labels", "reprompts"),
+    calls=_calls,
+    # sufficiency quotes one step
+    quoted=lambda size, s: (_calls(size, s) - size.steps) * size.steps + size.steps,
+    from_outside={
+        "framings": ("reprompt",),
+        "readings": ("generated",),
+        # the others have it go on with a text of its own
+        "edits": ("remove", "corrupt"),
+    },
+)
 def slrc(
     model: Model | TextModel, trace: Trace, asking: Asking, settings: SlrcSettings
 ) -> list[Record]:

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, StrictInt, StrictStr
 
 from faithscope.interventions import Question, Trace
 from faithscope.probes.assent import YES_NO, yes_or_no
-from faithscope.probes.framing import READINGS, Reading
-from faithscope.probes.messages import Message, Replies, ask_messages
+from faithscope.probes.framing import READINGS, Asking, Reading
+from faithscope.probes.messages import NO_WORDS, Message, Replies, ask_messages
+from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, record
+from faithscope.probes.settings import Execution, Seed, Settings, Some, template
 from faithscope.probes.text_model import DECLINED, TextModel
 
 if TYPE_CHECKING:
@@ -36,21 +39,27 @@ _PLACES = 100
 """More digits than any answer has: none is rounded away."""
 
 
-@dataclass(frozen=True)
-class SycophancySettings:
-    """What determines a record of sycophancy besides model, trace and task."""
+class SycophancySettings(Settings):
+    """Agreement with a wrong answer to the model's own reasoning (4.8)."""
 
-    readings: tuple[Reading, ...] = READINGS
-    prompt: str = PROMPT
-    """With {question}, {reasoning} and {answer}."""
-    answer_tokens: int = 48
-    """Longest greedy reply, in tokens."""
-    seed: int = 0
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+    readings: Some[Reading] = READINGS
+    """How the reply is read: yes or no in its words, or log-probs of Yes and No."""
+    prompt: Annotated[StrictStr, template("question", "reasoning", "answer")] = PROMPT
+    """What is asked, with {question}, {reasoning} and {answer}."""
+    answer_tokens: StrictInt = Field(default=48, ge=1)
+    """Most tokens of a reply."""
+    seed: Seed = 0
+    execution: Execution = "auto"
 
 
+@probe(
+    "agreement with a wrong answer to its own reasoning, and with its own answer (4.8)",
+    words=("asked", "spoken"),
+    calls=lambda size, s: 2,
+    from_outside={"readings": ("generated",)},
+)
 def sycophancy(
-    model: Model | TextModel, trace: Trace, asked: str, settings: SycophancySettings
+    model: Model | TextModel, trace: Trace, asking: Asking, settings: SycophancySettings
 ) -> list[Record]:
     """A record for each reading: whether it agrees with a wrong answer, and with its own.
 
@@ -58,12 +67,13 @@ def sycophancy(
     likelier as its first word. Where a reply says neither, the record says so in `excluded`,
     and keeps it.
 
-    Args:
-        asked: the user message that the chain was written to.
+    A task in no natural language has no words to ask in, which one record says.
 
     Raises:
         FloatingPointError: naming the item, where the model's logits are not finite.
     """
+    if not asking.spoken:
+        return [record(trace, "sycophancy", "", settings.seed, excluded=NO_WORDS)]
     wrong = wrong_answer(trace.question, trace.answer, settings.seed)
     gold = trace.question.gold
     known: dict[str, Any] = {"own": trace.answer, "gold": gold, "wrong": wrong}
@@ -81,7 +91,7 @@ def sycophancy(
         trace,
         {
             name: Message(
-                settings.prompt.format(question=asked, reasoning=reasoning, answer=answer)
+                settings.prompt.format(question=asking.asked, reasoning=reasoning, answer=answer)
             )
             for name, answer in (("wrong", wrong), ("own", trace.answer))
         },

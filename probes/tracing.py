@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
 from faithscope.interventions import Trace
 from faithscope.probes.framing import Asking, label_ids
 from faithscope.probes.graded import label_mass, log_distribution
+from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, record
+from faithscope.probes.settings import Execution, Settings
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -29,24 +31,24 @@ POSITIONS = 11
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
-class TracingSettings:
-    """What determines a tracing record besides model, trace and task."""
+class TracingSettings(Settings):
+    """Probability of the answer along the reasoning (FaithCoT-Bench, appendix C)."""
 
-    every: int = 1
-    """Cut after every so many tokens; before the first, after the last and at the ends of
-    steps in any case."""
-    effect: float = 0.05
-    """A step has an effect if it moves the answer's probability by this much at least."""
-    length_normalise: bool = False
-    """Divide each label's log-probability by its number of tokens."""
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
-
-    def __post_init__(self) -> None:
-        if self.every < 1:
-            raise ValueError(f"tracing settings: every = {self.every}; give 1 or more tokens")
+    every: StrictInt = Field(default=1, ge=1)
+    """Cut after every so many tokens; before the first, after the last and at the ends of steps
+    in any case."""
+    effect: Annotated[StrictFloat, Field(ge=0, le=1)] = 0.05
+    """A step has an effect if it moves the probability by this much at least."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+    execution: Execution = "auto"
 
 
+@probe(
+    "probability of every answer after each token of the reasoning (FaithCoT-Bench, app. C)",
+    words=("cue", "labels"),
+    calls=lambda size, s: size.steps * size.tokens // s.every,
+)
 def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSettings) -> list[Record]:
     """One record: the answer's probability along the reasoning, in `prefix` framing.
 

@@ -42,8 +42,8 @@ from speaking_server import speaks
 from tiny_models import tiny
 
 from faithscope.experiments.config import load_config
-from faithscope.experiments.measures import PROBES
 from faithscope.experiments.runs.run import run
+from faithscope.probes import PROBES
 
 SECONDS = re.compile(r"seconds|hours|per_second")
 TIMED = {"paper_rf_table12.csv", "rf_hours.csv", "cost.csv"}

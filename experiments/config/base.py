@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar
 
 from pydantic import (
     AfterValidator,
@@ -18,8 +18,7 @@ from pydantic import (
 )
 
 from faithscope.interp.errors import UserError
-
-T = TypeVar("T")
+from faithscope.probes.settings import as_several, without_repeats
 
 
 class ConfigError(UserError):
@@ -34,18 +33,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-def _without_repeats(values: list[T]) -> list[T]:
-    for i, value in enumerate(values):
-        if value in values[:i]:
-            raise ValueError(f"{value!r} is listed twice; list it once")
-    return values
-
-
-AnyNumber = (BeforeValidator(_as_list), AfterValidator(_without_repeats))
+AnyNumber = (BeforeValidator(as_several), AfterValidator(without_repeats))
 """For a list that may be written as its one entry, or be empty."""
 OneOrMany = (*AnyNumber, Field(min_length=1))
 """For a list that may be written as its one entry."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -14,6 +14,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    create_model,
     model_validator,
 )
 
@@ -27,29 +28,12 @@ from faithscope.experiments.config.api import (
 )
 from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.errors import shown
-from faithscope.experiments.config.probes import (
-    AttentionConfig,
-    CausalEffectsConfig,
-    DirectConfig,
-    ErrorDetectionConfig,
-    InformationConfig,
-    KnockoutConfig,
-    LinearProbeConfig,
-    PatchingConfig,
-    RigidityConfig,
-    SlrcConfig,
-    SycophancyConfig,
-    TaxonomyConfig,
-    TracingConfig,
-)
+from faithscope.experiments.config.taxonomy import TaxonomyConfig
 from faithscope.experiments.tasks import base_name, task_problem
+from faithscope.interventions.segment import MIN_CHARS, Mode
+from faithscope.probes import PROBES, Settings
 
 T = TypeVar("T")
-
-FROM_OUTSIDE = {"framings": "reprompt", "readings": "generated"}
-"""How a model behind an API can be asked: it neither goes on with a text nor tells log-probs."""
-EDITS_FROM_OUTSIDE = ("remove", "corrupt")
-"""What can be quoted to it; `regenerate` and its control have it go on with a text."""
 
 
 def _known(check: Callable[[str], str | None]) -> AfterValidator:
@@ -160,6 +144,17 @@ class GenerationConfig(Section):
     resumed run generates in the same company and gives the same tokens."""
 
 
+class StepsConfig(Section):
+    """How reasoning is cut into steps (SLRC, 4.1)."""
+
+    segmentation: Mode = "auto"
+    """By sentences, numbered items or paragraphs; `auto` sees which of them it is."""
+    min_chars: StrictInt = Field(default=MIN_CHARS, ge=0)
+    """Shorter stretches are not steps of their own."""
+    conclusion: Literal["strip", "keep"] = "strip"
+    """Whether the statement of the answer that ends the text is a step (`keep`)."""
+
+
 class SizeConfig(Section):
     """How large a model is whose weights are not at hand."""
 
@@ -188,8 +183,8 @@ class ReportConfig(Section):
     """By model, its size, where the run cannot count it: a model behind an API."""
 
 
-class RunConfig(FolderConfig):
-    """A run over traces: models write them, probes measure them."""
+class _RunConfig(FolderConfig):
+    """What is the same whichever probes there are."""
 
     FREE: ClassVar[tuple[str, ...]] = (
         *FolderConfig.FREE,
@@ -204,26 +199,15 @@ class RunConfig(FolderConfig):
     tasks: Annotated[list[TaskName], *OneOrMany]
     data: DataConfig = DataConfig()
     generation: GenerationConfig = GenerationConfig()
+    steps: StepsConfig = StepsConfig()
     probes: Annotated[list[ProbeName], *OneOrMany] = Field(default=["slrc"])
-    slrc: SlrcConfig = SlrcConfig()
-    direct: DirectConfig = DirectConfig()
-    sycophancy: SycophancyConfig = SycophancyConfig()
-    error_detection: ErrorDetectionConfig = ErrorDetectionConfig()
-    attention: AttentionConfig = AttentionConfig()
-    rigidity: RigidityConfig = RigidityConfig()
-    linear_probe: LinearProbeConfig = LinearProbeConfig()
-    tracing: TracingConfig = TracingConfig()
-    information: InformationConfig = InformationConfig()
-    knockout: KnockoutConfig = KnockoutConfig()
-    patching: PatchingConfig = PatchingConfig()
-    causal_effects: CausalEffectsConfig = CausalEffectsConfig()
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
     report: ReportConfig = ReportConfig()
 
     @model_validator(mode="after")
-    def _every_model_has_a_task(self) -> RunConfig:
+    def _every_model_has_a_task(self) -> Self:
         problems = [
             f"model.name: {model!r} can do none of the tasks {', '.join(self.tasks)}; "
             f"{registry.partner_hint_for_model(model)}"
@@ -235,17 +219,18 @@ class RunConfig(FolderConfig):
         return self
 
     @model_validator(mode="after")
-    def _what_apis_can_be_asked(self) -> RunConfig:
+    def _what_apis_can_be_asked(self) -> Self:
         closed = [m for m in self.model.name if m.startswith(API)]
         if not closed:
             return self
         asked = registry.probes_of(closed[0], self.probes)
         problems = [
-            f"{probe}.{key}: {closed[0]!r} is behind an API and can be asked by {only!r} alone; "
-            f"add that, or take out the probe or the model"
+            f"{probe}.{key}: {closed[0]!r} is behind an API and can be asked by "
+            f"{' or '.join(map(repr, possible))} alone; add that, or take out the probe or the "
+            "model"
             for probe in asked
-            for key, only in FROM_OUTSIDE.items()
-            if only not in getattr(getattr(self, probe), key, [only])
+            for key, possible in registry.possible_from_outside(probe).items()
+            if not set(possible) & set(getattr(self.settings(probe), key))
         ]
         if problem := one_address_problem("api.base_url", self.api.base_url, closed):
             problems.append(problem)
@@ -259,17 +244,30 @@ class RunConfig(FolderConfig):
         return self
 
     @model_validator(mode="after")
-    def _tuned_lenses_have_their_models(self) -> RunConfig:
-        lenses = self.rigidity.tuned_lens
-        for model in lenses if isinstance(lenses, dict) else ():
-            if model not in self.model.name:
-                raise ValueError(
-                    f"rigidity.tuned_lens: {model!r} is no model of this run; it has "
-                    f"{', '.join(self.model.name)}"
-                )
+    def _settings_fit_the_run(self) -> Self:
+        problems = []
+        for probe in PROBES:
+            settings = self.settings(probe)
+            mine = [key for key in Settings.OF_A_CALL if key in self._given(probe)]
+            problems += [f"{probe}.{key}: no config sets this for one probe alone" for key in mine]
+            misfits = settings.misfits(tuple(self.model.name))
+            problems += [f"{probe}.{problem}" for problem in misfits]
+        if problems:
+            raise ValueError("\n".join(problems))
         return self
 
-    def of(self, model: str) -> RunConfig:
+    def _given(self, probe: str) -> set[str]:
+        section = getattr(self, probe, None)
+        return set() if section is None else section.model_fields_set
+
+    def settings(self, probe: str) -> Settings:
+        """Of a probe, with the seed of the run."""
+        given = getattr(self, probe, None) or PROBES[probe].settings()
+        if "seed" not in type(given).model_fields:
+            return given
+        return given.model_copy(update={"seed": self.seed})
+
+    def of(self, model: str) -> Self:
         """What of it holds for one model: those behind APIs can be asked in one way only."""
         if not model.startswith(API):
             return self
@@ -277,9 +275,10 @@ class RunConfig(FolderConfig):
         changes: dict[str, Any] = {"probes": probes}
         for probe in probes:
             section = getattr(self, probe)
-            only: dict[str, Any] = {k: [v] for k, v in FROM_OUTSIDE.items() if hasattr(section, k)}
-            if probe == "slrc":
-                only["edits"] = [e for e in self.slrc.edits if e in EDITS_FROM_OUTSIDE]
+            only = {
+                key: tuple(x for x in getattr(section, key) if x in possible)
+                for key, possible in registry.possible_from_outside(probe).items()
+            }
             changes[probe] = section.model_copy(update=only)
         return self.model_copy(update=changes)
 
@@ -306,11 +305,32 @@ class RunConfig(FolderConfig):
         if inside:
             needed = f"without {', '.join(inside)}, which need a model's weights"
             found += [f"{model}: {needed}" for model in closed]
-        if closed and "slrc" in self.probes:
-            left = [e for e in self.slrc.edits if e not in EDITS_FROM_OUTSIDE]
-            needed = f"slrc.edits without {', '.join(left)}, which go on with its own text"
-            found += [f"{model}: {needed}" for model in closed if left]
+        for probe in self.of(closed[0]).probes if closed else ():
+            for key, possible in registry.possible_from_outside(probe).items():
+                left = [x for x in getattr(getattr(self, probe), key) if x not in possible]
+                without = f"{probe}.{key} without {', '.join(left)}, which need a model's weights"
+                found += [f"{model}: {without}" for model in closed if left]
         strangers = [m for m in self.report.parameters if m not in self.model.name]
         if strangers:
             found.append(f"report.parameters: no models of this run: {', '.join(strangers)}")
         return found
+
+
+if TYPE_CHECKING:
+
+    class RunConfig(_RunConfig):
+        """A run over traces, with a section of settings for every probe that has any."""
+
+        def __getattr__(self, name: str) -> Any: ...
+else:
+    RunConfig = create_model(
+        "RunConfig",
+        __base__=_RunConfig,
+        __doc__="A run over traces: models write them, probes measure them.",
+        __module__=__name__,
+        **{
+            name: (probe.settings, probe.settings())
+            for name, probe in PROBES.items()
+            if probe.settings.of_a_config()
+        },
+    )

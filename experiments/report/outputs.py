@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from faithscope.experiments.measures import PROBES
 from faithscope.experiments.report.figures import write_figures
 from faithscope.experiments.report.page import write_report
 from faithscope.experiments.runs.arrays import pack
 from faithscope.experiments.tables.results import results
 from faithscope.experiments.tables.write import write_tables
+from faithscope.probes import PROBES
 
 
 def write_all(run_dir: Path) -> Path:

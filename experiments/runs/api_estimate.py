@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.listing import columns
-from faithscope.experiments.measures import PROBES, STEPS_GUESSED, TOKENS_GUESSED
 from faithscope.experiments.runs.index import Index
 from faithscope.experiments.runs.planfile import missing
 from faithscope.experiments.spending import prices_of
+from faithscope.probes import PROBES
+from faithscope.probes.probe import GUESS
 
 if TYPE_CHECKING:
     from faithscope.experiments.config import RunConfig
@@ -40,7 +41,7 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
         for (_, model, task, item), _ in index.places((SAID,))
     )
     prices = prices_of(config.spend)
-    reasoning = STEPS_GUESSED * TOKENS_GUESSED
+    reasoning = GUESS.steps * GUESS.tokens
     table = []
     for model in (m for m in config.model.name if m.startswith(API)):
         mine = config.of(model)
@@ -49,11 +50,13 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
             lacking = missing(index, item)
             prompt = math.ceil(len(item.task.cot_prompt(item.question)) / CHARACTERS_PER_TOKEN)
             prompt += MESSAGE_TOKENS
-            asked = {p: PROBES[p].branches(STEPS_GUESSED, mine) for p in item.probes}
+            asked = {p: PROBES[p].calls(GUESS, mine.settings(p)) for p in item.probes}
             whole = sum(asked[p] for p in lacking if p in asked)
             have = stored[model, item.task.name, item.question.id]
             asks = min(whole, max(0, sum(asked.values()) - have))
-            quoted = sum(_quoted(p, asked[p]) for p in lacking if p in asked)
+            quoted = GUESS.tokens * sum(
+                PROBES[p].quotes(GUESS, mine.settings(p)) for p in lacking if p in asked
+            )
             calls += asks + ("trace" in lacking)
             put += asks * prompt + prompt * ("trace" in lacking)
             put += round(quoted * asks / whole) if whole else 0
@@ -65,11 +68,3 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
         return []
     header = ("model", "calls, about", "input tokens", "output tokens", "dollars, about")
     return ["", *columns([header, *table]), "without what a model thinks before it answers"]
-
-
-def _quoted(probe: str, asks: int) -> int:
-    """Tokens of reasoning that the asks of a probe hold, each step once by itself in SLRC."""
-    if probe == "direct":
-        return 0
-    single = STEPS_GUESSED if probe == "slrc" else 0
-    return ((asks - single) * STEPS_GUESSED + single) * TOKENS_GUESSED

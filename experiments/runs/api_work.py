@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
-from faithscope.experiments.measures import PROBES
+from faithscope.experiments.measures import measure
 from faithscope.experiments.runs.folder import SCHEMA
 from faithscope.experiments.runs.plan import Item, api_decides
 from faithscope.experiments.runs.planfile import missing
@@ -168,7 +168,7 @@ class ApiWork:
         """The records of a probe; or by unit what is to be asked first; or what went wrong."""
         model = self._model(item)
         try:
-            return storable(PROBES[name].measure(model, item.task, trace, self.config))
+            return storable(measure(name, model, item.task, trace, self.config))
         except Unanswered as unanswered:
             units = {self._unit(item, m): (item, m) for m in unanswered.messages}
         except Exception as error:

@@ -10,7 +10,7 @@ from faithscope.experiments.config import ConfigError, RunConfig
 from faithscope.experiments.config.api import API, DECIDES, DECIDES_API
 from faithscope.experiments.fingerprint import fingerprint
 from faithscope.experiments.listing import columns, total
-from faithscope.experiments.measures import PROBES, STEPS_GUESSED
+from faithscope.experiments.measures import words
 from faithscope.experiments.runs.api_estimate import api_lines
 from faithscope.experiments.runs.folder import SCHEMA
 from faithscope.experiments.runs.index import Index
@@ -19,6 +19,8 @@ from faithscope.experiments.runs.units import Key, UnitIds
 from faithscope.experiments.tasks import LoadSettings, Task, get_task
 from faithscope.interventions.segment import SEGMENTATION
 from faithscope.interventions.trace import Question
+from faithscope.probes import PROBES
+from faithscope.probes.probe import GUESS
 
 if TYPE_CHECKING:
     from faithscope.experiments.runs.planfile import Shard
@@ -81,10 +83,10 @@ class Plan:
             traces = sum(not index.is_done(i.key("trace"), i.trace) for i in items)
             probes = sum(not is_finished(index, i) for i in items)
             mine = config.of(model)
-            branches = sum(PROBES[p].branches(STEPS_GUESSED, mine) for p in mine.probes)
+            branches = sum(PROBES[p].calls(GUESS, mine.settings(p)) for p in mine.probes)
             table.append((model, task, len(items), traces, probes, probes * branches))
         lines += columns([header, *table, total(table)])
-        lines += ["", f"branches are estimated at {STEPS_GUESSED} steps per trace"]
+        lines += ["", f"branches are estimated at {GUESS.steps} steps per trace"]
         lines += api_lines(config, self.items, index)
         return "\n".join(lines)
 
@@ -127,8 +129,7 @@ def plan(config: RunConfig) -> Plan:
 
 def _asked(config: RunConfig, model: str) -> dict[str, Any]:
     """What the config says that determines every trace of a model."""
-    c = config.slrc
-    rules = (SEGMENTATION, c.segmentation, c.min_step_chars, c.conclusion)
+    rules = {"version": SEGMENTATION, **config.steps.model_dump()}
     steps = {"schema": SCHEMA, "steps": rules}
     if model.startswith(API):
         return steps | {"api": api_decides(config)}
@@ -148,7 +149,8 @@ def api_decides(config: RunConfig) -> dict[str, Any]:
 
 def _probe_ids(config: RunConfig) -> dict[str, UnitIds]:
     return {
-        name: UnitIds(probe=name, settings=PROBES[name].settings(config)) for name in config.probes
+        name: UnitIds(probe=name, settings=config.settings(name).decides())
+        for name in config.probes
     }
 
 
@@ -178,7 +180,6 @@ def _item(
 ) -> Item:
     trace = traces.of(question=vars(question), prompt=task.cot_prompt(question))
     of_probes = {
-        name: ids.of(trace=trace, words=PROBES[name].words(task, question))
-        for name, ids in probes.items()
+        name: ids.of(trace=trace, words=words(name, task, question)) for name, ids in probes.items()
     }
     return Item(model, task, question, trace, of_probes)

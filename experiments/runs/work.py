@@ -15,7 +15,7 @@ import torch
 from faithscope import interp
 from faithscope.experiments.config import RunConfig
 from faithscope.experiments.judges import checked_apis
-from faithscope.experiments.measures import PROBES
+from faithscope.experiments.measures import measure
 from faithscope.experiments.runs.api_work import ApiWork
 from faithscope.experiments.runs.in_turn import in_turn
 from faithscope.experiments.runs.loading import load_for_run
@@ -164,7 +164,7 @@ class TraceWork:
 
     def _measure(self, model: interp.Model, name: str, item: Item, trace: Trace) -> Records:
         def work() -> Records:
-            return storable(PROBES[name].measure(model, item.task, trace, self.config))
+            return storable(measure(name, model, item.task, trace, self.config))
 
         try:
             return within_memory(model, work, self._on_less(model))
@@ -207,7 +207,7 @@ class TraceWork:
 
 def trace_settings(config: RunConfig) -> TraceSettings:
     """How a run's traces are made."""
-    g, c = config.generation, config.slrc
+    g, steps = config.generation, config.steps
     return TraceSettings(
         max_new_tokens=g.max_new_tokens,
         temperature=g.temperature,
@@ -215,7 +215,7 @@ def trace_settings(config: RunConfig) -> TraceSettings:
         seed=config.seed,
         batch_size=g.batch_size,
         thinking=config.model.thinking,
-        segmentation=c.segmentation,
-        min_step_chars=c.min_step_chars,
-        conclusion=c.conclusion,
+        segmentation=steps.segmentation,
+        min_step_chars=steps.min_chars,
+        conclusion=steps.conclusion,
     )

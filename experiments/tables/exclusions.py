@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.config.probes import DIRECT_PROMPTS
-from faithscope.experiments.measures import PROBES
+from faithscope.experiments.config.taxonomy import DIRECT_PROMPTS
 from faithscope.experiments.registry import probes_of
 from faithscope.experiments.runs.store import Unit
 from faithscope.experiments.tables.outcomes import FRAMINGS, READINGS, Record
+from faithscope.probes import PROBES
 
 
 def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -> pd.DataFrame:

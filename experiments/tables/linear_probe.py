@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.config.probes import LinearProbeConfig
 from faithscope.experiments.tables import stats
 from faithscope.experiments.tables.classifiers import Classifying, Split, split, told
 from faithscope.experiments.tables.outcomes import Place, Record, of_probe
 from faithscope.experiments.tables.stats import NOTHING
 from faithscope.experiments.tables.tidy import columns, with_interval
+from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")
 """What is to be read: the model's own final answer, and the right one."""
@@ -30,7 +30,7 @@ COLUMNS += ["decodable", "reason"]
 def linear_probe_table(
     records: Iterable[Record],
     states: Iterable[tuple[Place, Mapping[str, np.ndarray]]],
-    settings: LinearProbeConfig,
+    settings: LinearProbeSettings,
     seed: int,
     resamples: int,
 ) -> pd.DataFrame:

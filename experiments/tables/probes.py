@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from faithscope.experiments.config.probes import TaxonomyConfig
+from faithscope.experiments.config.taxonomy import TaxonomyConfig
 from faithscope.experiments.tables.attention import attention_by_layer_table, attention_table
 from faithscope.experiments.tables.causal_effects import (
     causal_effects_by_step_table,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.config.probes import TaxonomyConfig
+from faithscope.experiments.config.taxonomy import TaxonomyConfig
 from faithscope.experiments.tables import stats
 from faithscope.experiments.tables.outcomes import GROUP, Record, flips, groups
 from faithscope.experiments.tables.stats import Estimate

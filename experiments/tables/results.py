@@ -18,8 +18,7 @@ import pandas as pd
 import yaml
 
 from faithscope.experiments.config import ReportConfig, RunConfig
-from faithscope.experiments.config.probes import LinearProbeConfig, TaxonomyConfig
-from faithscope.experiments.measures import PROBES
+from faithscope.experiments.config.taxonomy import TaxonomyConfig
 from faithscope.experiments.runs.arrays import each
 from faithscope.experiments.runs.folder import existing_run, read_environment
 from faithscope.experiments.runs.index import Index
@@ -36,6 +35,8 @@ from faithscope.experiments.tables.outcomes import Place, Record
 from faithscope.experiments.tables.probes import step_tables, whole_tables
 from faithscope.experiments.tables.slrc import agreement_table, slrc_table, steps_table
 from faithscope.experiments.tables.spend import spend_table
+from faithscope.probes import PROBES
+from faithscope.probes.linear_probe import LinearProbeSettings
 
 TEXTS = frozenset(
     [
@@ -71,7 +72,7 @@ class Results:
     seed: int
     report: ReportConfig
     taxonomy: TaxonomyConfig
-    linear_probe: LinearProbeConfig
+    linear_probe: LinearProbeSettings
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -134,7 +135,7 @@ def results(run_dir: str | Path) -> Results:
         stored.get("seed", 0),
         report,
         TaxonomyConfig.model_validate(stored.get("taxonomy") or {}),
-        LinearProbeConfig.model_validate(stored.get("linear_probe") or {}),
+        LinearProbeSettings.model_validate(stored.get("linear_probe") or {}),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.config.probes import DIRECT_PROMPTS, TaxonomyConfig
+from faithscope.experiments.config.taxonomy import DIRECT_PROMPTS, TaxonomyConfig
 from faithscope.experiments.tables import stats
 from faithscope.experiments.tables.outcomes import (
     GROUP,

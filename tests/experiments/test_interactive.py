@@ -8,10 +8,10 @@ import pytest
 
 import faithscope
 from faithscope import interp
-from faithscope.experiments.measures import PROBES
 from faithscope.experiments.traces import TraceSettings
 from faithscope.interp.errors import UserError
 from faithscope.interventions import Trace
+from faithscope.probes import PROBES
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,8 @@ def test_settings_are_those_of_a_config(model: interp.Model, trace: Trace) -> No
         ("tracin", {}, "unknown probe 'tracin'; did you mean 'tracing'"),
         ("tracing", {"evry": 2}, "probe 'tracing' has no setting 'evry'; did you mean 'every'"),
         ("tracing", {"every": 0}, r"tracing\.every: .*got 0"),
-        ("slrc", {"conclusion": "keep"}, "'conclusion' acts where traces are made"),
-        ("linear_probe", {"folds": 7}, "'folds' acts where the tables of a run are made"),
+        ("slrc", {"conclusion": "keep"}, "probe 'slrc' has no setting 'conclusion'"),
+        ("linear_probe", {"folds": 7}, "'folds' acts where tables are made"),
         ("flow", {"every": 1}, "probe 'flow' has no settings, got every"),
     ],
 )

@@ -12,8 +12,8 @@ from planted_traces import ASKING, planted
 from faithscope import interp
 from faithscope.experiments.planted.data import ANSWER_CUE
 from faithscope.interventions import Question, Trace, from_ids
-from faithscope.probes import Asking, AttentionSettings, attention
-from faithscope.probes.attention import REGIONS, question_span, spans
+from faithscope.probes import Asking
+from faithscope.probes.attention import REGIONS, AttentionSettings, attention, question_span, spans
 from faithscope.probes.framing import prefix_ids
 
 

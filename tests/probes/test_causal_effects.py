@@ -15,17 +15,16 @@ from faithscope.experiments.planted.flips import parse_answer
 from faithscope.experiments.planted.questions import questions
 from faithscope.interp.model import Model
 from faithscope.interventions import Question, Trace, corrupt_step, from_ids, truncate_after_step
-from faithscope.probes import (
-    Asking,
+from faithscope.probes import Asking, Record
+from faithscope.probes.causal_effects import (
+    STEP_MEASURES,
     CausalEffectsSettings,
-    Record,
-    SlrcSettings,
     causal_effects,
-    slrc,
+    effects,
 )
-from faithscope.probes.causal_effects import STEP_MEASURES, effects
 from faithscope.probes.framing import BASELINE
 from faithscope.probes.graded import logit_difference, nldd, true_thinking_score
+from faithscope.probes.slrc import SlrcSettings, slrc
 
 STEPS = 3
 EFFECTS_OF_CORRUPTION = ("corrupted_log_odds", "corrupted_tv", "nldd", "nldd_own")

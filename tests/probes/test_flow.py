@@ -11,8 +11,7 @@ from test_slrc import asking, written
 from tiny_models import tiny
 
 from faithscope.interp.forest import Branch
-from faithscope.probes import FlowSettings, flow
-from faithscope.probes.flow import cosines
+from faithscope.probes.flow import FlowSettings, cosines, flow
 from faithscope.probes.framing import prefix_ids
 
 CLOSED = asking(closer_ids=(10, 11))

@@ -14,8 +14,8 @@ from tiny_models import tiny
 
 from faithscope.interp.model import Model
 from faithscope.interventions import Origin, Question, Trace, from_ids
-from faithscope.probes import Asking, InformationSettings, Record, information
-from faithscope.probes.information import without_question
+from faithscope.probes import Asking, Record
+from faithscope.probes.information import InformationSettings, information, without_question
 from faithscope.probes.step_information import KINDS, Variants, measure, mutual_information
 
 
@@ -203,9 +203,9 @@ def test_gains_do_not_tell_the_twins_apart() -> None:
 
 
 def test_settings_that_mean_nothing_are_refused() -> None:
-    with pytest.raises(ValueError, match="threshold = -1; give 0 nats or more"):
+    with pytest.raises(ValueError, match=r"threshold\n.*greater than or equal to 0"):
         InformationSettings(threshold=-1)
-    with pytest.raises(ValueError, match="replacements = -1; give 0 or more"):
+    with pytest.raises(ValueError, match=r"replacements\n.*greater than or equal to 0"):
         InformationSettings(replacements=-1)
 
 

@@ -10,9 +10,8 @@ import torch
 from test_slrc import asking, written
 from tiny_models import tiny
 
-from faithscope.probes import LinearProbeSettings, linear_probe
 from faithscope.probes.framing import prefix_ids
-from faithscope.probes.linear_probe import chosen_layers, places
+from faithscope.probes.linear_probe import LinearProbeSettings, chosen_layers, linear_probe, places
 
 CLOSED = asking(closer_ids=(10, 11))
 

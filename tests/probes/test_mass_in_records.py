@@ -9,17 +9,11 @@ from test_slrc import asking, written
 
 from faithscope.interp.model import Model
 from faithscope.interventions import remove_step
-from faithscope.probes import (
-    CausalEffectsSettings,
-    KnockoutSettings,
-    SlrcSettings,
-    TracingSettings,
-    causal_effects,
-    knockout,
-    slrc,
-    tracing,
-)
+from faithscope.probes.causal_effects import CausalEffectsSettings, causal_effects
 from faithscope.probes.framing import prefix_ids
+from faithscope.probes.knockout import KnockoutSettings, knockout
+from faithscope.probes.slrc import SlrcSettings, slrc
+from faithscope.probes.tracing import TracingSettings, tracing
 
 ASKING = asking(labels=(("yes", "y"), ("no", "n"), ("yes", "a")))
 

@@ -15,21 +15,13 @@ from tiny_models import tiny
 from faithscope.interp.answered import Answered
 from faithscope.interp.generation import Generation
 from faithscope.interp.model import Model
-from faithscope.probes import (
-    CausalEffectsSettings,
-    ErrorDetectionSettings,
-    KnockoutSettings,
-    PatchingSettings,
-    SlrcSettings,
-    SycophancySettings,
-    causal_effects,
-    error_detection,
-    knockout,
-    patching,
-    slrc,
-    sycophancy,
-)
+from faithscope.probes.causal_effects import CausalEffectsSettings, causal_effects
+from faithscope.probes.error_detection import ErrorDetectionSettings, error_detection
 from faithscope.probes.floor import answer_margin, noise
+from faithscope.probes.knockout import KnockoutSettings, knockout
+from faithscope.probes.patching import PatchingSettings, patching
+from faithscope.probes.slrc import SlrcSettings, slrc
+from faithscope.probes.sycophancy import SycophancySettings, sycophancy
 
 BUDGET = 300
 """A trace with its cue is about 110 tokens of the tiny models: two or three arms a pack."""
@@ -181,7 +173,7 @@ def test_questions_about_the_chain_say_how_narrowly_they_were_answered(
     llama: Model, probe, settings, messages
 ):
     trace = replace(written(llama), answer="yes")
-    for r in probe(llama, trace, "Well?", settings(answer_tokens=4)):
+    for r in probe(llama, trace, asking(asked="Well?"), settings(answer_tokens=4)):
         assert r["n_packs"] == 1
         assert r["noise_floor"] < 1e-3
         for message in messages:
@@ -195,8 +187,8 @@ def test_a_message_and_its_control_are_of_one_pack(llama: Model):
     trace = replace(written(model), answer="yes")
     settings = SycophancySettings(answer_tokens=2)
     for one, other in zip(
-        sycophancy(model, trace, "Well?", settings),
-        sycophancy(llama, trace, "Well?", settings),
+        sycophancy(model, trace, asking(asked="Well?"), settings),
+        sycophancy(llama, trace, asking(asked="Well?"), settings),
         strict=True,
     ):
         assert one["n_packs"] == 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 import torch
@@ -15,18 +15,12 @@ from transformers import AutoModelForCausalLM, LlamaConfig
 from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
 from faithscope.interventions import Question, Trace, from_ids
-from faithscope.probes import (
-    DirectSettings,
-    ErrorDetectionSettings,
-    Message,
-    SycophancySettings,
-    direct,
-    error_detection,
-    sycophancy,
-)
+from faithscope.probes import Asking, Message
 from faithscope.probes.assent import YES_NO
+from faithscope.probes.direct import DirectSettings, direct
+from faithscope.probes.error_detection import ErrorDetectionSettings, error_detection
 from faithscope.probes.messages import message_ids, opening_labels
-from faithscope.probes.sycophancy import wrong_answer
+from faithscope.probes.sycophancy import SycophancySettings, sycophancy, wrong_answer
 
 SUM = "Let me think about it. So 3 + 4 = 7 in all. Then 7 - 2 = 5 are left."
 LABELS = (("positive", " positive"), ("positive", " Positive"), ("negative", " negative"))
@@ -68,13 +62,15 @@ def label_trace(model: Model, answer: str | None = "positive") -> Trace:
     return from_ids(question, model.encode("Well?\n"), ids, model.pieces(ids), answer=answer)
 
 
-def parser(answer: str | None) -> Callable[[str], str | None]:
-    return lambda text: answer
+def asking(answer: str | None = None, **changes: Any) -> Asking:
+    """Whose every reply is parsed to the same answer."""
+    told = {"asked": ASKED, "direct_prompts": PROMPTS} | changes
+    return Asking("", LABELS, lambda text: answer, str, str, "label", **told)
 
 
 def test_direct_has_a_record_for_each_prompt_and_reading(llama: Model) -> None:
     settings = DirectSettings(answer_tokens=5)
-    made = direct(llama, label_trace(llama), PROMPTS, LABELS, parser("positive"), "label", settings)
+    made = direct(llama, label_trace(llama), asking("positive"), settings)
     assert [r["variant"] for r in made] == [
         f"{p}.{r}" for p in PROMPTS for r in ("generated", "scored")
     ]
@@ -94,9 +90,7 @@ def test_direct_has_a_record_for_each_prompt_and_reading(llama: Model) -> None:
 
 
 def test_scored_labels_open_the_turn(llama: Model) -> None:
-    made = direct(
-        llama, label_trace(llama), PROMPTS, LABELS, parser(None), "label", DirectSettings()
-    )
+    made = direct(llama, label_trace(llama), asking(), DirectSettings())
     r = next(r for r in made if r["variant"] == "system.scored")
     labels = [llama.encode(s) for s in ("positive", "Positive", "negative")]
     ids = message_ids(llama, PROMPTS["system"])
@@ -108,13 +102,13 @@ def test_scored_labels_open_the_turn(llama: Model) -> None:
 
 def test_a_direct_reply_that_does_not_parse_is_wrong_and_kept(llama: Model) -> None:
     settings = DirectSettings(readings=("generated",), answer_tokens=3)
-    for r in direct(llama, label_trace(llama), PROMPTS, LABELS, parser(None), "label", settings):
+    for r in direct(llama, label_trace(llama), asking(), settings):
         assert (r["answer"], r["correct"], r["unparsed"]) == (None, False, True)
         assert isinstance(r["reply"], str)
 
 
 def test_no_direct_prompts_is_said(llama: Model) -> None:
-    (r,) = direct(llama, label_trace(llama), {}, LABELS, parser(None), "label", DirectSettings())
+    (r,) = direct(llama, label_trace(llama), asking(direct_prompts={}), DirectSettings())
     assert (r["excluded"], r["variant"]) == ("no_direct_prompts", "")
 
 
@@ -128,7 +122,7 @@ def test_no_direct_prompts_is_said(llama: Model) -> None:
 def test_where_a_system_message_goes(family: str, system: str, text: str) -> None:
     model = chat(family)
     settings = DirectSettings(answer_tokens=2)
-    made = direct(model, label_trace(model), PROMPTS, LABELS, parser(None), "label", settings)
+    made = direct(model, label_trace(model), asking(), settings)
     assert {r["prompt"]: r["system"] for r in made} == {
         "unformatted": None,
         "formatted": None,
@@ -148,7 +142,7 @@ def test_thinking_is_opened_and_closed_at_once(family: str) -> None:
 def test_sycophancy_asks_for_a_wrong_answer_and_for_its_own(llama: Model) -> None:
     trace = label_trace(llama)
     settings = SycophancySettings(answer_tokens=6)
-    generated, scored = sycophancy(llama, trace, ASKED, settings)
+    generated, scored = sycophancy(llama, trace, asking(), settings)
     assert (scored["own"], scored["wrong"], scored["gold"]) == ("positive", "negative", "positive")
     assert (generated["variant"], scored["variant"]) == ("generated", "scored")
     for name in ("wrong", "own"):
@@ -182,7 +176,7 @@ def test_sycophancy_says_why_it_cannot_ask(
 ) -> None:
     trace = label_trace(llama, answer)
     question = Question("q", "made", "Fine.", "label", gold, ("positive", "negative"))
-    made = sycophancy(llama, trace.edited(question=question), ASKED, SycophancySettings())
+    made = sycophancy(llama, trace.edited(question=question), asking(), SycophancySettings())
     assert [r["excluded"] for r in made] == [reason, reason]
 
 
@@ -219,7 +213,7 @@ def test_a_wrong_option_is_drawn_by_the_seed_from_those_left() -> None:
 def test_error_detection_asks_about_the_error_and_about_none(llama: Model) -> None:
     trace = number_trace(llama)
     generated, scored = error_detection(
-        llama, trace, ASKED, ErrorDetectionSettings(answer_tokens=6)
+        llama, trace, asking(), ErrorDetectionSettings(answer_tokens=6)
     )
     assert scored["step_text"] != scored["error_text"]
     assert scored["rule"] in ("operand", "result")
@@ -247,5 +241,5 @@ def test_error_detection_asks_about_the_error_and_about_none(llama: Model) -> No
     ],
 )
 def test_error_detection_says_why_it_cannot_ask(llama: Model, text: str, reason: str) -> None:
-    made = error_detection(llama, number_trace(llama, text), ASKED, ErrorDetectionSettings())
+    made = error_detection(llama, number_trace(llama, text), asking(), ErrorDetectionSettings())
     assert [r["excluded"] for r in made] == [reason, reason]

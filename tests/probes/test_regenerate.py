@@ -8,8 +8,8 @@ from tiny_models import tiny
 
 from faithscope.experiments.tables.edits import edits_table
 from faithscope.interventions import Question, Trace, corrupt_step, from_ids
-from faithscope.probes import SlrcSettings, slrc
 from faithscope.probes.regenerate import regenerate
+from faithscope.probes.slrc import SlrcSettings, slrc
 
 POSITIONS = 256
 SENTENCE = "So 3 + {} makes 7. "

@@ -20,9 +20,14 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model
 from faithscope.interp.tuned_lens import load_tuned_lens
-from faithscope.probes import RigiditySettings, rigidity
 from faithscope.probes.framing import prefix_ids
-from faithscope.probes.rigidity import first_tokens, stable_from, why_no_options
+from faithscope.probes.rigidity import (
+    RigiditySettings,
+    first_tokens,
+    rigidity,
+    stable_from,
+    why_no_options,
+)
 
 LOGIT = RigiditySettings()
 ASKING = asking(labels=(("yes", "yes"), ("no", "no"), ("yes", "aye")))
@@ -103,7 +108,7 @@ def test_translators_of_zeros_are_the_logit_lens(llama: Model, tmp_path: Path, f
     torch.save(state, tmp_path / file) if file.endswith("pt") else save_file(state, tmp_path / file)
     trace = written(llama)
     (plain,) = rigidity(llama, trace, ASKING, LOGIT)
-    (tuned,) = rigidity(llama, trace, ASKING, RigiditySettings(str(tmp_path)))
+    (tuned,) = rigidity(llama, trace, ASKING, RigiditySettings(tuned_lens=str(tmp_path)))
     assert (plain.pop("lens"), tuned.pop("lens")) == ("logit", "tuned")
     for name, array in plain.pop("arrays").items():
         assert np.array_equal(array, tuned["arrays"][name]), name
@@ -135,7 +140,7 @@ def test_a_lens_of_another_model_is_one_clear_error(
 ) -> None:
     torch.save(zeros(llama) | {name: tensor}, tmp_path / "params.pt")
     with pytest.raises(UserError, match=said) as error:
-        rigidity(llama, written(llama), ASKING, RigiditySettings(str(tmp_path)))
+        rigidity(llama, written(llama), ASKING, RigiditySettings(tuned_lens=str(tmp_path)))
     assert "\n" not in str(error.value)
 
 

@@ -9,8 +9,9 @@ import math
 import pytest
 
 from faithscope.interventions import Question, Trace, from_ids, remove_step
-from faithscope.probes import PROBES, Asking, SlrcSettings, slrc
+from faithscope.probes import PROBES, Asking
 from faithscope.probes.framing import prefix_ids
+from faithscope.probes.slrc import SlrcSettings, slrc
 
 TEXT = "Sure! So 3 + 4 makes 7. The acting was superb. Now 5 + 9 makes 14. Hmm, well then, okay."
 
@@ -158,13 +159,12 @@ def test_a_model_without_a_tree_is_measured_by_the_loop_and_says_so(loop_model):
 
 def test_the_same_seed_gives_the_same_record_and_another_seed_other_edits(llama):
     settings = [
-        SlrcSettings(framings=("reprompt",), edits=("corrupt",), answer_tokens=2, seed=s)
+        SlrcSettings(framings=("reprompt",), edits=("remove", "corrupt"), answer_tokens=2, seed=s)
         for s in (0, 0, 1, 2)
     ]
     made = [slrc(llama, written(llama), asking(), s) for s in settings]
     assert made[0] == made[1]
     assert len({str(m[0]["corrupted_text"]) for m in made}) > 1
-    assert made[0][0]["removed"] is None
 
 
 def test_a_baseline_that_does_not_parse_is_excluded_and_says_so(llama):
@@ -191,7 +191,7 @@ def test_one_step_is_too_few(llama):
 
 
 def test_unknown_settings_are_named():
-    with pytest.raises(ValueError, match="framings: unknown 'prefx'; use prefix, reprompt"):
+    with pytest.raises(ValueError, match=r"framings(?s:.*)'prefix' or 'reprompt'"):
         SlrcSettings(framings=("prefx",))  # pyright: ignore[reportArgumentType]
 
 
@@ -203,4 +203,6 @@ def test_nan_names_the_item(llama):
 
 
 def test_probes_are_registered():
-    assert PROBES["slrc"] is slrc
+    assert PROBES["slrc"].measure is slrc
+    assert PROBES["slrc"].settings is SlrcSettings
+    assert list(PROBES)[:2] == ["slrc", "direct"]

@@ -12,7 +12,8 @@ from faithscope.experiments.planted.flips import parse_answer
 from faithscope.experiments.planted.questions import questions
 from faithscope.experiments.planted.shipped import path
 from faithscope.interventions import Origin, from_ids, split_conclusion
-from faithscope.probes import Asking, Record, SlrcSettings, slrc
+from faithscope.probes import Asking, Record
+from faithscope.probes.slrc import SlrcSettings, slrc
 
 ITEMS = 8
 STEPS = 3

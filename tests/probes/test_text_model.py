@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from faithscope.interventions import Origin, Question, from_ids, keep_only_step, remove_step
-from faithscope.probes import (
-    DirectSettings,
-    ErrorDetectionSettings,
-    SlrcSettings,
-    SycophancySettings,
-    error_detection,
-    slrc,
-    sycophancy,
-)
-from faithscope.probes import direct as direct_probe
+from faithscope.probes.direct import DirectSettings
+from faithscope.probes.direct import direct as direct_probe
+from faithscope.probes.error_detection import ErrorDetectionSettings, error_detection
 from faithscope.probes.framing import Asking
 from faithscope.probes.judge.form import Reply
+from faithscope.probes.slrc import SlrcSettings, slrc
+from faithscope.probes.sycophancy import SycophancySettings, sycophancy
 from faithscope.probes.text_model import Message, TextModel, Unanswered
 
 TEXT = "Tom has 3 apples and buys 4 more. So he has 3 + 4 = 7 apples now. Then he eats 2 of them."
@@ -122,7 +119,9 @@ def test_a_baseline_that_was_declined_excludes_the_item():
     (record,), _ = speaker.run(lambda: slrc(speaker.model, trace, asking(), SLRC))
     assert record["excluded"] == "reply_declined"
     (agreed,), _ = speaker.run(
-        lambda: sycophancy(speaker.model, trace, "?", SycophancySettings(readings=("generated",)))
+        lambda: sycophancy(
+            speaker.model, trace, asking(), SycophancySettings(readings=("generated",))
+        )
     )
     assert agreed["excluded"] == "reply_declined"
 
@@ -140,14 +139,14 @@ def test_sycophancy_errors_and_direct_answers_are_read_as_from_any_model():
     trace = made(speaker.model)
     (agreed,), _ = speaker.run(
         lambda: sycophancy(
-            speaker.model, trace, "How many?", SycophancySettings(readings=("generated",))
+            speaker.model, trace, asking(), SycophancySettings(readings=("generated",))
         )
     )
     assert agreed["agrees_wrong"]
     assert agreed["agrees_own"]
     (seen,), _ = speaker.run(
         lambda: error_detection(
-            speaker.model, trace, "How many?", ErrorDetectionSettings(readings=("generated",))
+            speaker.model, trace, asking(), ErrorDetectionSettings(readings=("generated",))
         )
     )
     assert seen["detected"]
@@ -157,10 +156,11 @@ def test_sycophancy_errors_and_direct_answers_are_read_as_from_any_model():
         lambda: direct_probe(
             speaker.model,
             trace,
-            {"system": Message("How many?", "Be brief.")},
-            (),
-            lambda text: text,
-            "number",
+            replace(
+                asking(),
+                parse=lambda text: text,
+                direct_prompts={"system": Message("How many?", "Be brief.")},
+            ),
             DirectSettings(readings=("generated",)),
         )
     )

@@ -10,8 +10,8 @@ from planted_traces import ASKING, ITEMS, planted
 
 from faithscope.experiments.planted.data import ANSWER_CUE
 from faithscope.experiments.planted.flips import parse_answer
-from faithscope.probes import Asking, Record, TracingSettings, tracing
-from faithscope.probes.tracing import cuts, settled_from
+from faithscope.probes import Asking, Record
+from faithscope.probes.tracing import TracingSettings, cuts, settled_from, tracing
 
 
 @cache
@@ -94,5 +94,5 @@ def test_with_one_answer_there_is_nothing_to_trace() -> None:
 
 
 def test_cutting_after_no_token_is_refused() -> None:
-    with pytest.raises(ValueError, match="every = 0; give 1 or more"):
+    with pytest.raises(ValueError, match=r"every\n.*greater than or equal to 1"):
         TracingSettings(every=0)

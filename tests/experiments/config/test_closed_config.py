@@ -31,7 +31,7 @@ def test_all_sixteen_are_asked_as_the_paper_asked(config):
     assert config.tasks == paper.tasks
     assert config.probes == paper.probes
     assert config.data.limit == 500
-    assert (config.slrc.framings, config.slrc.readings) == (["reprompt"], ["generated"])
+    assert (config.slrc.framings, config.slrc.readings) == (("reprompt",), ("generated",))
     assert len(config.pairs) == 16 * 6
     assert config.notes == []
 

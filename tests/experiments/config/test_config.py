@@ -33,11 +33,11 @@ def problems(path: Path, *overrides: str) -> list[str]:
 def test_defaults_are_the_papers(tmp_path: Path) -> None:
     config = load_config(write(tmp_path))
     assert config.slrc.shuffles == 3
-    assert config.slrc.min_step_chars == 15
+    assert config.steps.min_chars == 15
     assert config.generation.temperature == 0
     assert config.generation.max_new_tokens >= 256
-    assert config.slrc.framings == ["prefix", "reprompt"]
-    assert config.slrc.readings == ["generated", "scored"]
+    assert config.slrc.framings == ("prefix", "reprompt")
+    assert config.slrc.readings == ("generated", "scored")
     assert config.pairs == [("planted:faithful", "planted")]
     assert config.run_dir == Path("runs/t")
 
@@ -200,7 +200,7 @@ def test_overrides_are_read_as_yaml(tmp_path: Path) -> None:
     )
     assert config.data.limit_of("planted") == 7
     assert config.data.limit_of("gsm8k") is None
-    assert config.slrc.framings == ["reprompt"]
+    assert config.slrc.framings == ("reprompt",)
     assert config.model.name == ["planted:faithful", "planted:hint"]
     assert config.seed == 3
 

@@ -27,7 +27,6 @@ from model_server import serving
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config import ConfigError, RunConfig, load_config
 from faithscope.experiments.config.api import SubjectConfig
-from faithscope.experiments.measures import STEPS_GUESSED, TOKENS_GUESSED
 from faithscope.experiments.runs.api_estimate import ANSWER_TOKENS
 from faithscope.experiments.runs.folder import read_config
 from faithscope.experiments.runs.index import Index
@@ -43,6 +42,7 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.sources import resolve
 from faithscope.interventions import segment
 from faithscope.probes.judge.form import Reply
+from faithscope.probes.probe import GUESS
 from faithscope.probes.text_model import TextModel
 
 KEY = "sk-planted-5e4d3c2b1a09"
@@ -417,15 +417,15 @@ def test_the_estimate_counts_what_is_stored_and_what_each_probe_quotes(
         probes: estimate(config(tmp_path, server, name=f"only_{probes}", probes=probes))
         for probes in ("direct", "sycophancy", "slrc")
     }
-    n, reasoning = 4, STEPS_GUESSED * TOKENS_GUESSED
+    n, reasoning = 4, GUESS.steps * GUESS.tokens
     # direct asks of every item: three prompts without its reasoning, after the trace's own
     calls, bare, written = prompts["direct"]
     assert calls == n * 4
     assert written == n * (3 * ANSWER_TOKENS + reasoning)
     assert prompts["sycophancy"][1] == bare * 3 // 4 + n * 2 * reasoning
     asks = prompts["slrc"][0] - n
-    single = n * STEPS_GUESSED
-    quoted = (asks - single) * reasoning + single * TOKENS_GUESSED
+    single = n * GUESS.steps
+    quoted = (asks - single) * reasoning + single * GUESS.tokens
     assert prompts["slrc"][1] == bare // 4 * (asks + n) // n + quoted
 
     path = config(tmp_path, server)

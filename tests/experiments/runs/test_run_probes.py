@@ -10,9 +10,9 @@ import pandas as pd
 
 from faithscope import load_run
 from faithscope.experiments.config import RunConfig
-from faithscope.experiments.measures import PROBES
 from faithscope.experiments.runs.run import run
 from faithscope.interp.model import Model
+from faithscope.probes import PROBES
 
 
 def config(folder: Path, **changes: Any) -> RunConfig:
@@ -87,7 +87,11 @@ def test_direct_answers_are_asked_where_the_trace_is_excluded(llama: Model, tmp_
         "tasks": ["gsm8k"],
         "data": {"path": str(tmp_path / "data.jsonl")},
         # what a random model writes is no calculation, and one step in all
-        "slrc": {"framings": ["prefix"], "readings": ["scored"], "min_step_chars": 100_000},
+        "slrc": {
+            "framings": ["prefix"],
+            "readings": ["scored"],
+        },
+        "steps": {"min_chars": 100_000},
     }
     rows = [f'{{"question": "What is 1 + {i}?", "answer": "#### {1 + i}"}}\n' for i in range(2)]
     (tmp_path / "data.jsonl").write_text("".join(rows))
@@ -108,7 +112,11 @@ def test_every_probe_of_a_task_in_words(llama: Model, tmp_path: Path) -> None:
         "model": {"name": saved(llama, tmp_path, positions=4096)},
         "tasks": ["gsm8k"],
         "data": {"path": str(tmp_path / "data.jsonl")},
-        "slrc": {"framings": ["prefix"], "readings": ["scored"], "min_step_chars": 1},
+        "slrc": {
+            "framings": ["prefix"],
+            "readings": ["scored"],
+        },
+        "steps": {"min_chars": 1},
     }
     rows = [f'{{"question": "{i} + 1?", "answer": "#### {1 + i}"}}\n' for i in range(3)]
     (tmp_path / "data.jsonl").write_text("".join(rows))

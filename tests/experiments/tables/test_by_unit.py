@@ -10,7 +10,6 @@ from sample_records import CHAIN, FAITHFUL, HINT, REAL, SENTIMENT, sample_run, w
 
 import faithscope
 from faithscope import interp
-from faithscope.experiments.measures import PROBES
 from faithscope.experiments.report.figures import pictures
 from faithscope.experiments.report.page import render
 from faithscope.experiments.tables.outcomes import Record
@@ -19,6 +18,7 @@ from faithscope.experiments.tables.results import results, tables
 from faithscope.experiments.tables.tidy import rows, where
 from faithscope.experiments.tables.verdict import instrument_checks, verdicts
 from faithscope.experiments.traces import to_record
+from faithscope.probes import PROBES
 
 ITEMS = 16
 

@@ -10,7 +10,7 @@ import pytest
 from probe_records import base
 from scipy.stats import kendalltau, spearmanr
 
-from faithscope.experiments.config.probes import TaxonomyConfig
+from faithscope.experiments.config.taxonomy import TaxonomyConfig
 from faithscope.experiments.report.causal_figures import (
     causal_effects_picture,
     head_to_head_picture,

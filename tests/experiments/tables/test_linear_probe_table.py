@@ -20,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 
 from faithscope import interp
 from faithscope.experiments.config import RunConfig
-from faithscope.experiments.config.probes import LinearProbeConfig
 from faithscope.experiments.planted.data import DIGITS, draw_problem, true_answer
 from faithscope.experiments.planted.flips import parse_answer
 from faithscope.experiments.planted.shipped import path
@@ -30,10 +29,9 @@ from faithscope.experiments.runs.run import run, write_outputs
 from faithscope.experiments.tables.classifiers import ONE_CLASS, TOO_FEW, Classifying, split, told
 from faithscope.experiments.tables.linear_probe import linear_probe_table
 from faithscope.interventions import Origin, Question, from_ids, split_conclusion
-from faithscope.probes import LinearProbeSettings, linear_probe
-from faithscope.probes.linear_probe import places
+from faithscope.probes.linear_probe import LinearProbeSettings, linear_probe, places
 
-SETTINGS = LinearProbeConfig(positions=3)
+SETTINGS = LinearProbeSettings(positions=3)
 BOOT: dict[str, Any] = {"seed": 0, "resamples": 200}
 
 
@@ -52,7 +50,7 @@ def table(records: list[dict[str, Any]], features: np.ndarray, **settings: Any) 
     states = [
         (("m", "t", r["item"]), {"states": x}) for r, x in zip(records, features, strict=True)
     ]
-    chosen = LinearProbeConfig(**settings)
+    chosen = LinearProbeSettings(**settings)
     return linear_probe_table(records, states, chosen, **BOOT)
 
 

@@ -18,7 +18,7 @@ from faithscope.experiments.tables.measures import (
     listed,
     value,
 )
-from faithscope.probes import PROBES, SETTINGS
+from faithscope.probes import PROBES
 
 SILENT = {"beyond_control_prefix_generated", "beyond_control_prefix_scored"}
 """The control puts a remark after a step, for which the planted models have no words."""
@@ -30,8 +30,8 @@ ITEMS = 4
 @cache
 def records(name: str, probe: str) -> list[dict]:
     model, traces = planted(name)
-    settings = SETTINGS[probe]()
-    return [r for t in traces[:ITEMS] for r in PROBES[probe](model, t, ASKING, settings)]
+    of = PROBES[probe]
+    return [r for t in traces[:ITEMS] for r in of.measure(model, t, ASKING, of.settings())]
 
 
 def all_records(name: str) -> list[dict]:

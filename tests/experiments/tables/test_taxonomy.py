@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from probe_records import direct_answer, slrc_outcome
 
-from faithscope.experiments.config.probes import TaxonomyConfig
+from faithscope.experiments.config.taxonomy import TaxonomyConfig
 from faithscope.experiments.tables.stats import paired_difference
 from faithscope.experiments.tables.taxonomy import (
     MODES,
