@@ -15,7 +15,7 @@ from faithscope.probes.settings import Settings
 from faithscope.probes.text_model import Message
 
 _FIRST = ("slrc", "direct", "sycophancy", "error_detection", "attention", "rigidity", "flow")
-_FIRST += ("linear_probe", "tracing", "information", "knockout", "patching", "causal_effects")
+_FIRST += ("linear_probe", "tracing", "information", "knockout", "causal_effects", "patching")
 """The order in which lists and tables name them; others come after these."""
 
 _found = [m.name for m in iter_modules(__path__) if not m.ispkg]

@@ -11,20 +11,11 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.report.attention_figure import attention_picture
-from faithscope.experiments.report.causal_figures import (
-    causal_effects_picture,
-    head_to_head_picture,
-)
 from faithscope.experiments.report.contrasts import by_task_picture, contrast_picture
-from faithscope.experiments.report.information_figure import information_picture
-from faithscope.experiments.report.knockout_figure import knockout_picture
+from faithscope.experiments.report.head_to_head_figure import head_to_head_picture
 from faithscope.experiments.report.label_mass_figure import label_mass_picture
-from faithscope.experiments.report.layer_figures import flow_picture, rigidity_picture
-from faithscope.experiments.report.linear_probe_figure import linear_probe_picture
 from faithscope.experiments.report.measure_figures import correlations_picture, planted_picture
 from faithscope.experiments.report.models_figure import models_picture
-from faithscope.experiments.report.patching_figure import patching_picture
 from faithscope.experiments.report.picture import STYLE, Picture, legend_above, save
 from faithscope.experiments.report.plots import (
     MEASURES,
@@ -37,8 +28,8 @@ from faithscope.experiments.report.plots import (
     pairs_of,
     panels,
 )
-from faithscope.experiments.report.tracing_figure import tracing_picture
 from faithscope.experiments.runs.folder import make_folder
+from faithscope.experiments.slices import SLICES
 from faithscope.experiments.tables.by_unit import told_apart
 from faithscope.experiments.tables.outcomes import EDITS
 from faithscope.experiments.tables.results import Results
@@ -46,22 +37,13 @@ from faithscope.experiments.tables.stats import wilson
 from faithscope.experiments.tables.tidy import rows, where
 from faithscope.experiments.tables.verdict import primary
 
-OF_PROBES = {
-    "attention_by_layer": attention_picture,
-    "rigidity_by_layer": rigidity_picture,
-    "flow_by_layer": flow_picture,
-    "linear_probe": linear_probe_picture,
-    "tracing_by_position": tracing_picture,
+OF_TABLES = {
     "label_mass": label_mass_picture,
-    "information_by_step": information_picture,
-    "knockout_by_step": knockout_picture,
-    "patching_map": patching_picture,
-    "causal_effects_by_step": causal_effects_picture,
     "head_to_head": head_to_head_picture,
     "planted": planted_picture,
     "measure_correlations": correlations_picture,
 }
-"""What is drawn of a table that is there only where its probe was asked."""
+"""What is drawn of tables that are of no one measure."""
 POSITION_BINS = 5
 COLUMNS = 4
 
@@ -112,7 +94,13 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             contrast_picture(tables["slrc"]),
             by_task_picture(tables["slrc"]),
             *_over_models(tables),
-            *(draw(tables[name]) for name, draw in OF_PROBES.items() if name in tables),
+            *(
+                table.draw(tables[table.name])
+                for part in SLICES.values()
+                for table in part.tables
+                if table.draw is not None and table.name in tables
+            ),
+            *(draw(tables[name]) for name, draw in OF_TABLES.items() if name in tables),
         ]
 
 

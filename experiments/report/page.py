@@ -3,10 +3,13 @@ network."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from faithscope.experiments.report.figures import pictures
 from faithscope.experiments.report.html import (
@@ -29,6 +32,7 @@ from faithscope.experiments.report.traceview import (
 )
 from faithscope.experiments.runs.ledger import calls_of, in_words
 from faithscope.experiments.runs.store import write_atomically
+from faithscope.experiments.slices import SLICES
 from faithscope.experiments.tables.by_unit import UNIT_WORDS, told_apart, units_apart
 from faithscope.experiments.tables.outcomes import place_of
 from faithscope.experiments.tables.results import Results
@@ -56,13 +60,11 @@ LABELS = {
     "noise_floor": "noise floor (nats)",
     "n_flips": "flips",
     "flips_within_floor": "flips within the floor",
-    "removed_flips_within_floor": "within the floor, removed",
-    "corrupted_flips_within_floor": "within the floor, corrupted",
     "within_floor": "verdicts within the floor",
     "n_items": "items",
     "n_edits": "edits",
-    "n_no_room": "edits without room",
     "flip_rate": "answer changed",
+    "n_no_room": "edits without room",
     "total_variation": "total variation",
     "log_odds_drop": "log-odds drop",
     "beyond_control": "beyond control",
@@ -85,9 +87,6 @@ LABELS = {
     "n_empty": "empty",
     "own_agreement": "agrees with its own",
     "sycophancy": "agrees with a wrong one",
-    "false_alarm": "false alarms",
-    "youden": "Youden's index",
-    "balanced_accuracy": "balanced accuracy",
     "unit": "unit of removal",
     "n_tasks": "tasks",
     "n_sycophancy_tasks": "tasks (sycophancy)",
@@ -101,92 +100,11 @@ LABELS = {
     "p_permutation": "p, permuted",
     "ris": "RIS",
     "beyond_threshold": "beyond threshold",
-    "real_drop": "real, drop",
-    "shuffled_drop": "shuffled, drop",
-    "gap_drop": "gap, drop",
-    "signal_drop": "signal, drop",
-    "first_token": "first token",
-    "p": "p(answer)",
-    "p_before": "p before",
-    "p_after": "p after",
-    "early_depth": "settled at (share of steps)",
-    "horizon_depth": "last effect at (share of steps)",
-    "largest": "largest step's share",
-    "settled_before": "settled before reasoning",
-    "no_horizon": "no step has an effect",
-    "n_compared": "items (without question)",
-    "n_step_mi": "items (steps)",
-    "perplexity_without": "perplexity without question",
-    "surprisal_without": "surprisal without question",
-    "pointwise_gain": "pointwise gain per token",
-    "entropy_gain": "entropy gain per token",
-    "paper_gain": "paper's gain, total",
-    "paper_gain_per_token": "paper's gain per token",
-    "pointwise_gain_total": "pointwise gain, total",
-    "entropy_gain_total": "entropy gain, total",
-    "gain": "gain per token",
-    "mi": "step information",
-    "mean_mi": "step information",
-    "mi_removed": "against removed",
-    "mi_corrupted": "against corrupted",
-    "mi_replaced": "against other steps",
-    "informative": "steps informative",
-    "largest_alone": "largest share, step alone",
-    "largest_share": "largest share, given the rest",
-    "bound": "bound (eq. 3)",
-    "bound_given_rest": "bound, given the rest",
-    "n_slrc": "items (SLRC)",
-    "bound_held": "SLRC at least the bound",
-    "tv": "total variation",
-    "log_odds": "log-odds drop",
-    "removed_flip_rate": "answer changed, removed",
-    "removed_tv": "total variation, removed",
-    "removed_log_odds": "log-odds drop, removed",
-    "beyond_knockout": "removed minus knocked out",
-    "n_corrupted": "corrupted",
-    "n_patched": "patched",
-    "difference": "difference, nats",
-    "share_max": "greatest share",
-    "share_mean": "share, mean of layers",
-    "graded_necessity": "graded necessity (nats)",
-    "removed_flips": "answer changed, removed",
-    "corrupted_log_odds": "log-odds drop, corrupted",
-    "corrupted_tv": "total variation, corrupted",
-    "corrupted_flips": "answer changed, corrupted",
-    "nldd": "NLDD, right answer",
-    "nldd_own": "NLDD, own answer",
-    "nldd_truncated": "NLDD, right answer, truncated",
-    "nldd_own_truncated": "NLDD, own answer, truncated",
-    "nldd_median": "NLDD, right answer, median",
-    "nldd_own_median": "NLDD, own answer, median",
-    "tts": "TTS",
-    "tts_intact": "TTS, own context",
-    "tts_perturbed": "TTS, perturbed context",
-    "n_corruptible": "steps that can be corrupted",
-    "n_tts": "steps with TTS",
-    "n_gold": "items with a right answer",
     "step_spearman": "spearman of steps",
     "n_ranked": "items (steps)",
     "same_highest": "same highest step",
     "n_highest": "items (highest step)",
-    "answer_prefix": "answer prefix",
-    "n_heads": "heads",
-    "question_found": "question found",
     "n_layers": "layers",
-    "stable_layer": "stable layer, mean",
-    "median_layer": "stable layer, median",
-    "stable_by_25": "stable by 25 %",
-    "stable_by_50": "stable by 50 %",
-    "stable_by_75": "stable by 75 %",
-    "top_is_option": "first token is an answer's",
-    "n_options": "items (answers)",
-    "option_layer": "stable layer among answers",
-    "option_depth": "depth among answers",
-    "option_stable": "stable among answers",
-    "log_prob": "log-prob of the final token",
-    "item_peak_layer": "peak layer, mean of items",
-    "item_peak_depth": "peak depth, mean of items",
-    "item_peak_value": "peak value, mean of items",
     "auroc": "AUROC",
     "auroc_confound": "AUROC, confound",
     "auroc_hint": "AUROC, hint",
@@ -197,10 +115,6 @@ LABELS = {
     "step_chance": "by chance",
     "calibration_mae": "distance from p",
     "forwards": "calls",
-    "n_left_out": "items left out",
-    "n_classes": "classes",
-    "control": "accuracy, classes shuffled",
-    "majority": "largest class",
 }
 COUNTED = {
     "agreement": "pairs",
@@ -272,6 +186,7 @@ def render(found: Results) -> str:
     checks = instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
     drawn = {p.name: drawing(p) for p in pictures(made)}
     named = told_apart(made)
+    ready = {name: _table(name, table) for name, table in made.items()}
     return render_page(
         "template.html.jinja",
         name=visible(run_dir.resolve().name),
@@ -293,7 +208,8 @@ def render(found: Results) -> str:
         checks=checks,
         instrument=_instrument(checks),
         figures=drawn,
-        tables={name: _table(name, table) for name, table in made.items()},
+        tables=ready,
+        sections=_sections(ready, drawn),
         traces=[trace_view(found.whole(place)) for place in shown],
         marks=MARKS,
         meanings=MEANINGS,
@@ -323,7 +239,34 @@ def render(found: Results) -> str:
 
 
 def _table(name: str, table: pd.DataFrame) -> HtmlTable:
-    return html_table(name, table, LABELS | {"n": COUNTED.get(name, "items")})
+    of_slices = {column: label for s in SLICES.values() for column, label in s.labels.items()}
+    return html_table(name, table, LABELS | of_slices | {"n": COUNTED.get(name, "items")})
+
+
+def _sections(tables: Mapping[str, HtmlTable], drawn: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The sections of the measures that this run has, each with its figures and tables."""
+    found: dict[str, dict[str, Any]] = {}
+    for part in SLICES.values():
+        made = [t for t in part.tables if t.name in tables]
+        if part.section is None or not made:
+            continue
+        section = part.section
+        begun = {
+            "name": section.name,
+            "title": section.title,
+            "short": section.short or section.title,
+            "text": Markup(section.text),
+            "parts": [],
+        }
+        found.setdefault(section.name, begun)["parts"].append(
+            {
+                # a measure has one figure, which is named for it
+                "figures": [part.probe] if part.probe in drawn else [],
+                "tables": [(tables[t.name], t.caption) for t in made if not t.folded],
+                "folded": [(tables[t.name], t.caption, t.folded) for t in made if t.folded],
+            }
+        )
+    return list(found.values())
 
 
 def waterfalls(exclusions: pd.DataFrame) -> list[Waterfall]:

@@ -1,4 +1,4 @@
-"""The tables of the probes beside SLRC, of those that a run asked."""
+"""The tables of the probes that a run asked."""
 
 from __future__ import annotations
 
@@ -7,67 +7,40 @@ from collections.abc import Sequence
 import pandas as pd
 
 from faithscope.experiments.config.taxonomy import TaxonomyConfig
-from faithscope.experiments.tables.attention import attention_by_layer_table, attention_table
-from faithscope.experiments.tables.causal_effects import (
-    causal_effects_by_step_table,
-    causal_effects_table,
-)
+from faithscope.experiments.slices import SLICES
+from faithscope.experiments.slices.slice import Analysis
 from faithscope.experiments.tables.head_to_head import head_to_head_table
-from faithscope.experiments.tables.information import information_by_step_table, information_table
-from faithscope.experiments.tables.integrity import error_detection_table, sycophancy_table
-from faithscope.experiments.tables.knockout import knockout_by_step_table, knockout_table
-from faithscope.experiments.tables.layerwise import (
-    flow_by_layer_table,
-    flow_table,
-    rigidity_by_layer_table,
-    rigidity_table,
-)
 from faithscope.experiments.tables.measure_tables import measure_correlations_table, measures_table
 from faithscope.experiments.tables.measures import PROBES_READ
 from faithscope.experiments.tables.model_correlations import model_correlations_table
 from faithscope.experiments.tables.models import Sizes, models_table
 from faithscope.experiments.tables.outcomes import Record, is_variant
-from faithscope.experiments.tables.patching import (
-    patching_by_layer_table,
-    patching_map_table,
-    patching_table,
-)
 from faithscope.experiments.tables.planted import has_planted_truth, planted_table
 from faithscope.experiments.tables.prompt_effects import prompt_interventions_table
-from faithscope.experiments.tables.taxonomy import (
-    direct_table,
-    taxonomy_table,
-    threshold_sensitivity_table,
-)
-from faithscope.experiments.tables.tracing import tracing_by_position_table, tracing_table
+from faithscope.experiments.tables.taxonomy import taxonomy_table, threshold_sensitivity_table
 
 
-def whole_tables(records: Sequence[Record], seed: int, resamples: int) -> dict[str, pd.DataFrame]:
-    """Tables of what was asked of whole chains or of questions: their steps' unit is nothing to it.
+def probe_tables(
+    records: Sequence[Record], analysis: Analysis, over_steps: bool
+) -> dict[str, pd.DataFrame]:
+    """The tables of every slice, by file name, excluded records counted as asked.
 
-    Each by its file name; a table is there if its probe has records, excluded ones too.
+    Args:
+        over_steps: those about steps, of records of one unit of removal; or the others.
     """
     asked = {r["probe"] for r in records}
-    made: dict[str, pd.DataFrame] = {}
-    if "direct" in asked:
-        made["direct"] = direct_table(records)
-    if "sycophancy" in asked:
-        made["sycophancy"] = sycophancy_table(records)
-    if "error_detection" in asked:
-        made["error_detection"] = error_detection_table(records)
-    if "rigidity" in asked:
-        made["rigidity"] = rigidity_table(records, seed=seed, resamples=resamples)
-        made["rigidity_by_layer"] = rigidity_by_layer_table(records, seed=seed, resamples=resamples)
-    if "flow" in asked:
-        made["flow"] = flow_table(records, seed=seed, resamples=resamples)
-        made["flow_by_layer"] = flow_by_layer_table(records, seed=seed, resamples=resamples)
-    return made
+    return {
+        table.name: table.make(records, analysis)
+        for name, part in SLICES.items()
+        if name in asked
+        for table in part.tables
+        if table.over_steps == over_steps
+    }
 
 
 def step_tables(
     records: Sequence[Record],
-    seed: int,
-    resamples: int,
+    analysis: Analysis,
     settings: TaxonomyConfig,
     sizes: Sizes | None = None,
 ) -> dict[str, pd.DataFrame]:
@@ -75,35 +48,18 @@ def step_tables(
 
     Each by its file name; a table is there if its probes have records, excluded ones too.
     """
+    seed, resamples = analysis.seed, analysis.resamples
     asked = {r["probe"] for r in records}
-    made: dict[str, pd.DataFrame] = {}
+    made = probe_tables(records, analysis, over_steps=True)
     if {"direct", "slrc"} <= asked:
         made["taxonomy"] = taxonomy_table(records, settings)
         made["threshold_sensitivity"] = threshold_sensitivity_table(made["taxonomy"], settings)
-    if "attention" in asked:
-        made["attention"] = attention_table(records, seed, resamples)
-        made["attention_by_layer"] = attention_by_layer_table(records, seed, resamples)
     if "slrc" in asked:
         made["models"] = models_table(
             records, prompt=settings.prompt, sizes=sizes, seed=seed, resamples=resamples
         )
         made["model_correlations"] = model_correlations_table(made["models"], seed=seed)
-    if "tracing" in asked:
-        made["tracing"] = tracing_table(records, seed, resamples)
-        made["tracing_by_position"] = tracing_by_position_table(records, seed, resamples)
-    if "information" in asked:
-        made["information"] = information_table(records, seed, resamples)
-        made["information_by_step"] = information_by_step_table(records, seed, resamples)
-    if "knockout" in asked:
-        made["knockout"] = knockout_table(records, seed, resamples)
-        made["knockout_by_step"] = knockout_by_step_table(records, seed, resamples)
-    if "patching" in asked:
-        made["patching"] = patching_table(records, seed, resamples)
-        made["patching_by_layer"] = patching_by_layer_table(records, seed, resamples)
-        made["patching_map"] = patching_map_table(records, seed, resamples)
     if "causal_effects" in asked:
-        made["causal_effects"] = causal_effects_table(records, seed, resamples)
-        made["causal_effects_by_step"] = causal_effects_by_step_table(records, seed, resamples)
         made["head_to_head"] = head_to_head_table(records, seed=seed, resamples=resamples)
     if any(is_variant(r["dataset"]) for r in records if r["probe"] == "slrc"):
         made["prompt_interventions"] = prompt_interventions_table(

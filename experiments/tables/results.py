@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
@@ -25,6 +26,7 @@ from faithscope.experiments.runs.index import Index
 from faithscope.experiments.runs.ledger import calls_of
 from faithscope.experiments.runs.planfile import counted
 from faithscope.experiments.runs.store import Unit
+from faithscope.experiments.slices.slice import Analysis
 from faithscope.experiments.tables import stats
 from faithscope.experiments.tables.by_unit import by_unit
 from faithscope.experiments.tables.edits import edits_by_step_table, edits_table
@@ -32,11 +34,10 @@ from faithscope.experiments.tables.exclusions import exclusions_table
 from faithscope.experiments.tables.label_mass import label_mass_table, without_low_mass
 from faithscope.experiments.tables.models import Sizes
 from faithscope.experiments.tables.outcomes import Place, Record
-from faithscope.experiments.tables.probes import step_tables, whole_tables
+from faithscope.experiments.tables.probes import probe_tables, step_tables
 from faithscope.experiments.tables.slrc import agreement_table, slrc_table, steps_table
 from faithscope.experiments.tables.spend import spend_table
-from faithscope.probes import PROBES
-from faithscope.probes.linear_probe import LinearProbeSettings
+from faithscope.probes import PROBES, Settings
 
 TEXTS = frozenset(
     [
@@ -72,7 +73,8 @@ class Results:
     seed: int
     report: ReportConfig
     taxonomy: TaxonomyConfig
-    linear_probe: LinearProbeSettings
+    stored: Mapping[str, Any]
+    """The run's config, as it lies there."""
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -91,22 +93,15 @@ class Results:
             resamples=self.report.bootstrap,
             taxonomy=self.taxonomy,
             sizes=self.sizes,
+            arrays=lambda probe: ((key[1:], found) for key, found in each(self.index, probe)),
+            settings=self._settings,
         )
-        if any(r["probe"] == "linear_probe" for r in self.records):
-            made["linear_probe"] = self._linear_probe()
         if calls := calls_of(self.run_dir, self.index):
             made["spend"] = spend_table(calls)
         return made
 
-    def _linear_probe(self) -> pd.DataFrame:
-        """The one table that is made from raw arrays: a classifier is fitted over items."""
-        # Not at the top: scikit-learn takes a second to import.
-        from faithscope.experiments.tables.linear_probe import linear_probe_table
-
-        states = ((key[1:], found) for key, found in each(self.index, "linear_probe"))
-        return linear_probe_table(
-            self.records, states, self.linear_probe, self.seed, self.report.bootstrap
-        )
+    def _settings(self, probe: str) -> Settings:
+        return PROBES[probe].settings.model_validate(self.stored.get(probe) or {})
 
     def whole(self, place: Place) -> list[Record]:
         """The trace of an item and its SLRC records, texts included."""
@@ -135,7 +130,7 @@ def results(run_dir: str | Path) -> Results:
         stored.get("seed", 0),
         report,
         TaxonomyConfig.model_validate(stored.get("taxonomy") or {}),
-        LinearProbeSettings.model_validate(stored.get("linear_probe") or {}),
+        stored,
     )
 
 
@@ -147,12 +142,15 @@ def tables(
     resamples: int = stats.RESAMPLES,
     taxonomy: TaxonomyConfig | None = None,
     sizes: Sizes | None = None,
+    arrays: Callable[[str], Iterable[tuple[Place, Mapping[str, np.ndarray]]]] = lambda probe: (),
+    settings: Callable[[str], Settings] = lambda probe: PROBES[probe].settings(),
 ) -> dict[str, pd.DataFrame]:
     """Every table by its file name: those of SLRC, and of the other probes that were asked.
 
     Those over steps, or over items by what their steps do, have a row per unit of removal.
     """
-    settings = taxonomy or TaxonomyConfig()
+    thresholds = taxonomy or TaxonomyConfig()
+    analysis = Analysis(seed, resamples, arrays, settings)
     masses = label_mass_table(records)
 
     def over_steps(of_unit: Sequence[Record]) -> dict[str, pd.DataFrame]:
@@ -162,14 +160,14 @@ def tables(
             "edits_by_step": edits_by_step_table(of_unit),
             "agreement": agreement_table(of_unit),
             "steps": steps_table(of_unit),
-            **step_tables(of_unit, seed, resamples, settings, sizes),
+            **step_tables(of_unit, analysis, thresholds, sizes),
         }
 
     return {
         **by_unit(records, over_steps),
         "exclusions": exclusions_table(records, failures),
         **({"label_mass": masses} if len(masses) else {}),
-        **whole_tables(records, seed, resamples),
+        **probe_tables(records, analysis, over_steps=False),
     }
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from faithscope.experiments.tables.attention import (
+from faithscope.experiments.slices.attention import (
     attention_by_layer_table,
     attention_table,
     signal,

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ import faithscope
 from faithscope import interp
 from faithscope.experiments.report.figures import pictures
 from faithscope.experiments.report.page import render
-from faithscope.experiments.tables.outcomes import Record
+from faithscope.experiments.tables.outcomes import Place, Record, place_of
 from faithscope.experiments.tables.paper import paper_tables
 from faithscope.experiments.tables.results import results, tables
 from faithscope.experiments.tables.tidy import rows, where
@@ -59,7 +60,7 @@ PLACE = {"model": HINT, "task": CHAIN, "framing": "prefix", "reading": "generate
 
 
 WHOLE = {"exclusions", "label_mass", "direct", "sycophancy", "error_detection"}
-WHOLE |= {"rigidity", "rigidity_by_layer", "flow", "flow_by_layer"}
+WHOLE |= {"rigidity", "rigidity_by_layer", "flow", "flow_by_layer", "linear_probe"}
 """Tables of whole chains, of questions, of items."""
 
 
@@ -72,17 +73,19 @@ def of_every_probe() -> list[Record]:
         dataclasses.replace(trace, unit=("sentence", "paragraph")[i % 2])
         for i, trace in enumerate(made)
     ]
-    measured = [
-        {name: value for name, value in record.items() if name != "arrays"}
+    return [to_record(trace) for trace in traces] + [
+        record
         for trace in traces
         for probe in PROBES
         for record in faithscope.measure(model, trace, probe)
     ]
-    return [to_record(trace) for trace in traces] + measured
 
 
 def test_of_every_probe_what_is_over_steps_has_a_row_per_unit(of_every_probe):
-    found = tables(of_every_probe, resamples=20)
+    def arrays(probe: str) -> list[tuple[Place, dict[str, Any]]]:
+        return [(place_of(r), r["arrays"]) for r in of_every_probe if r["probe"] == probe]
+
+    found = tables(of_every_probe, resamples=20, arrays=arrays)
     over_steps = {name for name, table in found.items() if "unit" in table.columns}
     assert set(found) - over_steps == WHOLE & set(found)
     assert {"causal_effects", "knockout", "patching", "tracing", "information"} < over_steps

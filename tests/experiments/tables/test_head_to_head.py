@@ -11,18 +11,18 @@ from probe_records import base
 from scipy.stats import kendalltau, spearmanr
 
 from faithscope.experiments.config.taxonomy import TaxonomyConfig
-from faithscope.experiments.report.causal_figures import (
-    causal_effects_picture,
-    head_to_head_picture,
-)
-from faithscope.experiments.tables import ranks
-from faithscope.experiments.tables.causal_effects import (
+from faithscope.experiments.report.head_to_head_figure import head_to_head_picture
+from faithscope.experiments.slices.causal_effects import (
     causal_effects_by_step_table,
+    causal_effects_picture,
     causal_effects_table,
 )
+from faithscope.experiments.slices.slice import Analysis
+from faithscope.experiments.tables import ranks
 from faithscope.experiments.tables.head_to_head import head_to_head_table
 from faithscope.experiments.tables.probes import step_tables
 from faithscope.experiments.tables.tidy import rows
+from faithscope.probes import PROBES
 from faithscope.probes.causal_effects import STEP_MEASURES
 
 BOOT: dict[str, Any] = {"seed": 0, "resamples": 200}
@@ -167,8 +167,11 @@ def test_reprompt_stands_against_the_graded_measures_but_does_not_repeat_them() 
     assert not again["measure"].isin(["graded_necessity", "removed_tv", "nldd", "tts"]).any()
 
 
+ANALYSIS = Analysis(0, 50, lambda probe: (), lambda probe: PROBES[probe].settings())
+
+
 def test_without_slrc_the_graded_measures_meet_each_other() -> None:
-    tables = step_tables(EFFECTS, 0, 50, TaxonomyConfig())
+    tables = step_tables(EFFECTS, ANALYSIS, TaxonomyConfig())
     assert {"causal_effects", "causal_effects_by_step", "head_to_head"} <= set(tables)
     assert len(tables["head_to_head"]) == 10
     assert head_to_head_picture(tables["head_to_head"]).figure is not None
@@ -177,6 +180,6 @@ def test_without_slrc_the_graded_measures_meet_each_other() -> None:
 
 def test_figures_without_numbers_say_so() -> None:
     none = base("causal_effects", "m", "t", "d", "") | {"excluded": "fewer_than_2_labels"}
-    tables = step_tables([none], 0, 50, TaxonomyConfig())
+    tables = step_tables([none], ANALYSIS, TaxonomyConfig())
     assert head_to_head_picture(tables["head_to_head"]).figure is None
     assert causal_effects_picture(tables["causal_effects_by_step"]).figure is None

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from probe_records import base, slrc_outcome
 
-from faithscope.experiments.report.information_figure import information_picture
-from faithscope.experiments.tables.information import information_by_step_table, information_table
+from faithscope.experiments.slices.information import (
+    information_by_step_table,
+    information_picture,
+    information_table,
+)
 
 BY_KIND = ("removed", "corrupted", "replaced")
 

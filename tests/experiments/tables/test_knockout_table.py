@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from faithscope.experiments.report.knockout_figure import against_removal, knockout_picture
-from faithscope.experiments.tables.knockout import knockout_by_step_table, knockout_table
+from faithscope.experiments.slices.knockout import (
+    against_removal,
+    knockout_by_step_table,
+    knockout_picture,
+    knockout_table,
+)
 
 
 def made(item: str, flips: list[bool], removed: list[bool], **changes: Any) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import pytest
 from probe_records import base
 from scipy.stats import binomtest
 
-from faithscope.experiments.report.layer_figures import flow_picture, newly_stable, rigidity_picture
-from faithscope.experiments.tables.layerwise import (
-    flow_by_layer_table,
-    flow_table,
+from faithscope.experiments.slices.flow import flow_by_layer_table, flow_picture, flow_table
+from faithscope.experiments.slices.rigidity import (
+    newly_stable,
     rigidity_by_layer_table,
+    rigidity_picture,
     rigidity_table,
 )
 

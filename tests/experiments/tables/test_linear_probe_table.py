@@ -23,11 +23,10 @@ from faithscope.experiments.config import RunConfig
 from faithscope.experiments.planted.data import DIGITS, draw_problem, true_answer
 from faithscope.experiments.planted.flips import parse_answer
 from faithscope.experiments.planted.shipped import path
-from faithscope.experiments.report.linear_probe_figure import linear_probe_picture
 from faithscope.experiments.runs.planfile import Shard
 from faithscope.experiments.runs.run import run, write_outputs
+from faithscope.experiments.slices.linear_probe import linear_probe_picture, linear_probe_table
 from faithscope.experiments.tables.classifiers import ONE_CLASS, TOO_FEW, Classifying, split, told
-from faithscope.experiments.tables.linear_probe import linear_probe_table
 from faithscope.interventions import Origin, Question, from_ids, split_conclusion
 from faithscope.probes.linear_probe import LinearProbeSettings, linear_probe, places
 

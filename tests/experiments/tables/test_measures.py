@@ -8,15 +8,12 @@ from functools import cache
 import pytest
 from planted_traces import ASKING, planted
 
+from faithscope.experiments.tables.measure import Measure, calls, listed, value
 from faithscope.experiments.tables.measures import (
     MEASURES,
     PROBES_READ,
-    Measure,
     all_scores,
     all_step_scores,
-    calls,
-    listed,
-    value,
 )
 from faithscope.probes import PROBES
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from faithscope.experiments.report.patching_figure import patching_picture
-from faithscope.experiments.tables.measures import all_scores, all_step_scores
-from faithscope.experiments.tables.patching import (
+from faithscope.experiments.slices.patching import (
     patching_by_layer_table,
     patching_map_table,
+    patching_picture,
     patching_table,
 )
+from faithscope.experiments.tables.measures import all_scores, all_step_scores
 
 
 def made(item: str, difference: list[float | None], shares: list[float], **changes: Any) -> dict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faithscope.experiments.tables.tracing import tracing_by_position_table, tracing_table
+from faithscope.experiments.slices.tracing import tracing_by_position_table, tracing_table
 from faithscope.probes.tracing import POSITIONS
 
 

@@ -15,10 +15,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import pairs_of, short
+from faithscope.experiments.report.short_names import middle_cut
+from faithscope.experiments.slices.slice import Frame, Section, Slice, Table, per_step
 from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.measure import Measure, OfItem
 from faithscope.experiments.tables.outcomes import Record, of_probe
-from faithscope.experiments.tables.tidy import columns, present, with_interval
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import columns, mean, present, where, with_interval
 
 BINS = 5
 _KIND = ("place", "site", "direction")
@@ -159,3 +167,165 @@ def _item(record: Record, steps: Sequence[int]) -> np.ndarray:
 def _shares(sums: np.ndarray) -> np.ndarray:
     total = sums.sum(axis=0)
     return total[:-1] / total[-1] if total[-1] > 0 else np.full(len(total) - 1, np.nan)
+
+
+_TITLES = {
+    ("step", "residual"): "step's tokens, residual stream",
+    ("step", "attention"): "step's tokens, attention",
+    ("step", "mlp"): "step's tokens, MLP",
+    ("answer", "residual"): "answer's tokens, residual stream",
+    ("answer", "attention"): "answer's tokens, attention",
+    ("answer", "mlp"): "answer's tokens, MLP",
+}
+
+
+def layer_by_step(ax: Axes, table: pd.DataFrame) -> Axes:
+    """Share restored, layers upwards, places of the step from first to last."""
+    grid = table.pivot_table(index="layer", columns="position", values="share", dropna=False)
+    colours = np.clip(grid.to_numpy(dtype=float), -1, 1)
+    image = ax.imshow(
+        colours, origin="lower", aspect="auto", cmap="RdBu_r", vmin=-1, vmax=1, rasterized=True
+    )
+    ax.set_xticks(range(len(grid.columns)), [f"{p:.1f}" for p in grid.columns])
+    ax.set_yticks(range(len(grid.index)), [str(layer) for layer in grid.index])
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02, ticks=[-1, 0, 1])  # pyright: ignore
+    return ax
+
+
+def patching_picture(table: pd.DataFrame) -> Picture:
+    """A row per model and task, a map for each place and site, denoising."""
+    direction = "denoise" if "denoise" in set(table["direction"]) else "noise"
+    data = where(table, direction=direction)
+    figure = None
+    if len(data):
+        pairs = pairs_of(data)
+        present = set(zip(data["place"], data["site"], strict=True))
+        kinds = [kind for kind in _TITLES if kind in present]
+        size = (1.2 + 2.3 * len(kinds), 0.8 + 2.0 * len(pairs))
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots(len(pairs), len(kinds), squeeze=False)
+        for line, (model, task) in zip(axes, pairs, strict=True):
+            for ax, (place, site) in zip(line, kinds, strict=True):
+                of = where(data, model=model, task=task, place=place, site=site)
+                if len(of):
+                    layer_by_step(ax, of)
+                else:
+                    ax.set_axis_off()
+            named = middle_cut(short(model), 30)
+            line[0].set_ylabel(f"{named}\n{visible(task)}\nlayer", fontsize=8.5)
+        for ax, kind in zip(axes[0], kinds, strict=True):
+            ax.set_title(_TITLES[kind], fontsize=8.5)
+        figure.supxlabel("place of the step in the reasoning", fontsize=9)
+    return Picture(
+        "patching",
+        "Where is the step, layer by layer?",
+        "Share of the answer's log-odds that comes back when the states of the real run are put "
+        "into the run with a corrupted step, at the step's own tokens and at those that ask for "
+        "the answer. Where the first fade and the second come up, the step is read. Only steps "
+        "whose corruption moves the answer are patched.",
+        data,
+        figure,
+        "No corrupted step moved the answer, so there was nothing to restore.",
+    )
+
+
+def _restored(records: OfItem) -> dict[int, float]:
+    """The most that a patch of any layer gives back, in nats; 0 where there was nothing to."""
+    (record,) = records
+    credit = {}
+    for i, (step, why) in enumerate(zip(record["steps"], record["not_patched"], strict=True)):
+        here = present(record["moved"][i :: record["n_steps"]])
+        if why == "no_effect":
+            credit[step] = 0.0
+        elif here:
+            credit[step] = max(here, key=abs)
+    return credit
+
+
+def _mean_restored(records: OfItem) -> float | None:
+    return mean(list(credit.values())) if (credit := _restored(records)) else None
+
+
+def _patches(records: OfItem) -> int:
+    """Both runs of every step, and each layer's patch of those that were patched."""
+    (record,) = records
+    layers = len(record["layers"])
+    return 1 + len(present(record["difference"])) + record["n_patched"] * layers
+
+
+OF_PATCHING = tuple(
+    Measure(
+        f"patching_{place}_{site}",
+        "patching",
+        "internal",
+        _mean_restored,
+        _patches,
+        where={"variant": f"{place}.{site}.denoise"},
+        steps=_restored,
+    )
+    # not the answer's stream: the last layer's gives all of the difference back
+    for place, site in (("step", "residual"), ("answer", "attention"))
+)
+
+
+_PATCHED = per_step("difference")
+
+SLICE = Slice(
+    "patching",
+    Section(
+        "patching",
+        "Patching",
+        "Two runs of one length: the real reasoning, and the same with one step corrupted. States "
+        "at one layer are put from one into the other: the real ones into the corrupted run "
+        "(“denoise”) or the corrupted ones into the real run (“noise”), at the tokens of the step "
+        "or at those after the reasoning that ask for the answer. The share is what this gives "
+        "back, or takes away, of the difference between the runs in the answer's log-odds.",
+    ),
+    (
+        Table(
+            "patching",
+            lambda records, a: patching_table(records, a.seed, a.resamples),
+            "Activation patching, by place and site",
+        ),
+        Table(
+            "patching_by_layer",
+            lambda records, a: patching_by_layer_table(records, a.seed, a.resamples),
+            "Share by layer",
+            folded="Layer by layer",
+        ),
+        Table(
+            "patching_map",
+            lambda records, a: patching_map_table(records, a.seed, a.resamples),
+            "Share by layer and relative place of the step",
+            folded="By layer and place of the step",
+            draw=patching_picture,
+        ),
+    ),
+    (
+        Frame(
+            "patching",
+            "A row per item, place, site, direction, layer and step that was patched.",
+            (*_KIND, "layer", "position", "step", "answer", "difference", "moved"),
+            lambda record: [
+                {name: record[name] for name in _KIND}
+                | {"layer": layer, "moved": record["moved"][at * record["n_steps"] + i]}
+                | row
+                for at, layer in enumerate(record.get("layers") or ())
+                for i, row in enumerate(_PATCHED(record))
+                if record["not_patched"][i] is None
+            ],
+        ),
+    ),
+    OF_PATCHING,
+    {
+        "n_corrupted": "corrupted",
+        "n_patched": "patched",
+        "difference": "difference, nats",
+        "share_max": "greatest share",
+        "share_mean": "share, mean of layers",
+        "n_layers": "layers",
+    },
+)

@@ -12,12 +12,24 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from faithscope.experiments.report.picture import Picture
+from faithscope.experiments.report.plots import (
+    INK_ON_DARK,
+    INK_ON_PALE,
+    name_panel,
+    pairs_of,
+    short,
+)
+from faithscope.experiments.slices.slice import Analysis, Frame, Section, Slice, Table
 from faithscope.experiments.tables import stats
 from faithscope.experiments.tables.classifiers import Classifying, Split, split, told
 from faithscope.experiments.tables.outcomes import Place, Record, of_probe
 from faithscope.experiments.tables.stats import NOTHING
-from faithscope.experiments.tables.tidy import columns, with_interval
+from faithscope.experiments.tables.textual import visible
+from faithscope.experiments.tables.tidy import columns, distinct, rows, where, with_interval
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")
@@ -128,3 +140,106 @@ def _measured(
         "majority": found.majority,
         "decodable": accuracy.low > found.majority and selectivity.low > 0,
     }
+
+
+_TARGETS = {"answer": "its own answer", "gold": "the right answer"}
+_LIGHT = 0.55
+"""Cells above it are dark, and written on in white."""
+
+
+def readable_from(ax: Axes, table: pd.DataFrame) -> Axes:
+    """Accuracy by position and layer, of one model, task and target; framed where decodable."""
+    positions = [d["position"] for d in distinct(table, "position")]
+    layers = [d["layer"] for d in distinct(table, "layer")]
+    grid = np.full((len(layers), len(positions)), math.nan)
+    for row in rows(table):
+        y, x = layers.index(row["layer"]), positions.index(row["position"])
+        grid[y, x] = row["accuracy"]
+        if math.isnan(row["accuracy"]):
+            continue
+        ink = INK_ON_DARK if row["accuracy"] > _LIGHT else INK_ON_PALE
+        weight = "bold" if row["decodable"] else "normal"
+        text = f"{100 * row['accuracy']:.0f}" + ("*" if row["decodable"] else "")
+        ax.text(x, y, text, ha="center", va="center", fontsize=7, color=ink, weight=weight)
+    ax.imshow(grid, cmap="Blues", vmin=0, vmax=1, aspect="auto", origin="lower")
+    ax.set_xticks(range(len(positions)), [p.removeprefix("during ") for p in positions])
+    ax.set_yticks(range(len(layers)), [str(x) for x in layers])
+    first = rows(table)[0]
+    if first["reason"]:
+        said = first["reason"].replace("_", " ")
+        ax.text(0.5, 0.5, said, ha="center", va="center", transform=ax.transAxes, fontsize=8)
+    return ax
+
+
+def linear_probe_picture(table: pd.DataFrame) -> Picture:
+    """A row of panels per model and task, one panel per target."""
+    figure = None
+    if len(table):
+        pairs = pairs_of(table)
+        figure = Figure(figsize=(9, 0.9 + 2.0 * len(pairs)), layout="constrained")
+        axes = figure.subplots(len(pairs), len(_TARGETS), squeeze=False)
+        for line, (model, task) in zip(axes, pairs, strict=True):
+            for ax, (target, said) in zip(line, _TARGETS.items(), strict=True):
+                mine = where(table, model=model, task=task, target=target)
+                readable_from(ax, mine)
+                chance = rows(mine)[0]["majority"]
+                told = "" if math.isnan(chance) else f", largest class {100 * chance:.0f}"
+                name_panel(ax, (f"{short(model)} · {visible(task)}", f"{said}{told}"), 4.1)
+            line[0].set_ylabel("layer")
+        figure.supxlabel("place: before, along and after the reasoning", fontsize=9)
+    return Picture(
+        "linear_probe",
+        "Where the answer can be read",
+        "Accuracy in percent of a linear classifier on the hidden states at each place and layer, "
+        "tested on items it was not fitted on. A star: decodable, that is above the largest class "
+        "and above the same classifier on shuffled answers, each with its 95 % interval.",
+        table,
+        figure,
+        "No item was measured.",
+    )
+
+
+def _table(records: Sequence[Record], analysis: Analysis) -> pd.DataFrame:
+    settings = analysis.settings("linear_probe")
+    assert isinstance(settings, LinearProbeSettings)
+    states = analysis.arrays("linear_probe")
+    return linear_probe_table(records, states, settings, analysis.seed, analysis.resamples)
+
+
+SLICE = Slice(
+    "linear_probe",
+    Section(
+        "decodable",
+        "Where the answer can be read",
+        "A linear classifier of the answer on the hidden states at one place and layer, tested on "
+        "items it was not fitted on. It is set against the same classifier on shuffled answers "
+        "(control; the difference is its selectivity) and against always naming the commonest "
+        "answer. Read as decodable: accuracy above the commonest answer and selectivity above "
+        "zero, both with their whole 95 % interval. Of many places and layers some will be so by "
+        "chance; and what can be read need not be used.",
+        "Where it can be read",
+    ),
+    (
+        Table(
+            "linear_probe",
+            _table,
+            "Accuracy of a linear classifier of the answer",
+            folded="Place by place, layer by layer",
+            draw=linear_probe_picture,
+            over_steps=False,
+        ),
+    ),
+    (
+        Frame(
+            "linear_probe",
+            'A row per item: what classifiers are fitted for; `arrays("linear_probe")` on what.',
+            ("answer", "gold", "group", "n_steps", "positions", "steps", "layers", "n_layers"),
+        ),
+    ),
+    labels={
+        "n_left_out": "items left out",
+        "n_classes": "classes",
+        "control": "accuracy, classes shuffled",
+        "majority": "largest class",
+    },
+)

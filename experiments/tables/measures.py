@@ -1,8 +1,7 @@
 """Every measure that gives an item a score: what it is read from, which way it points, its cost.
 
-What the probes record is turned here into one number per item and measure, so that measures
-can be set against each other and against a planted truth. To add one: an entry in the
-file of its kind.
+What the probes record is turned into one number per item and measure, so that measures can be
+set against each other and against a planted truth. Each stands in the slice of its probe.
 
 Costs are the calls that someone without the forest would make to get this measure alone: one
 per branch put to the model, answered or scored, one per continuation written anew, and one for
@@ -16,45 +15,11 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from faithscope.experiments.tables.measures.measure import Measure, calls, listed, value
-from faithscope.experiments.tables.measures.of_answers import OF_SLRC
-from faithscope.experiments.tables.measures.of_insides import (
-    OF_ATTENTION,
-    OF_KNOCKOUT,
-    OF_LAYERS,
-    OF_PATCHING,
-)
-from faithscope.experiments.tables.measures.of_logits import (
-    OF_CAUSAL_EFFECTS,
-    OF_INFORMATION,
-    OF_TRACING,
-)
+from faithscope.experiments.slices import SLICES
+from faithscope.experiments.tables.measure import Measure
 from faithscope.experiments.tables.outcomes import Record, place_of
 
-__all__ = [
-    "MEASURES",
-    "PROBES_READ",
-    "Measure",
-    "all_scores",
-    "all_step_scores",
-    "calls",
-    "listed",
-    "value",
-]
-
-MEASURES: dict[str, Measure] = {
-    measure.name: measure
-    for measure in (
-        *OF_SLRC,
-        *OF_ATTENTION,
-        *OF_LAYERS,
-        *OF_TRACING,
-        *OF_INFORMATION,
-        *OF_KNOCKOUT,
-        *OF_CAUSAL_EFFECTS,
-        *OF_PATCHING,
-    )
-}
+MEASURES: dict[str, Measure] = {m.name: m for s in SLICES.values() for m in s.measures}
 """Every measure by name."""
 PROBES_READ = tuple(dict.fromkeys(m.probe for m in MEASURES.values()))
 """The probes whose records hold a measure."""

@@ -11,11 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 
+from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.plots import BLUE, GREY, ORANGE, panels, share_ticks
+from faithscope.experiments.slices.slice import Frame, Section, Slice, Table, per_step
 from faithscope.experiments.tables import stats
 from faithscope.experiments.tables.label_mass import MASS_COLUMNS, mass_columns
+from faithscope.experiments.tables.measure import Measure, calls, listed, mean_of
 from faithscope.experiments.tables.outcomes import Record, of_probe, share_within_floor
-from faithscope.experiments.tables.tidy import columns, mean, present, with_interval
+from faithscope.experiments.tables.tidy import columns, mean, present, rows, where, with_interval
 
 KNOCKED = ("knocked", "flips", "tv", "log_odds")
 KNOCKED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")
@@ -136,3 +141,125 @@ _SCORES: dict[str, Callable[[Record], float | None]] = {
     "beyond_knockout": _beyond,
     "agreement": _agreement,
 }
+
+
+STYLES = {
+    "later": (BLUE, "o", "no later token sees the step"),
+    "answer": (ORANGE, "D", "only the answer does not see it"),
+}
+_SMALL, _LARGE = 18, 90
+
+
+def against_removal(ax: Axes, table: pd.DataFrame) -> Axes:
+    """Total variation of either, a point per place of the step: the later, the larger."""
+    ax.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=":")
+    for queries, (colour, marker, label) in STYLES.items():
+        points = rows(where(table, queries=queries))
+        if not points:
+            continue
+        ax.scatter(
+            [r["removed_tv"] for r in points],
+            [r["tv"] for r in points],
+            [_SMALL + (_LARGE - _SMALL) * r["position"] for r in points],
+            color=colour,
+            marker=marker,
+            alpha=0.65,
+            linewidths=0,
+            label=label,
+        )
+    for axis in (ax.xaxis, ax.yaxis):
+        share_ticks(axis)
+    ax.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04))
+    ax.grid(color=GREY, alpha=0.25, lw=0.5)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def knockout_picture(by_step: pd.DataFrame) -> Picture:
+    """One panel per model and task, all layers at once."""
+    data = where(by_step, window="all")
+    figure = None
+    if len(data):
+        figure, axes = panels(data, against_removal, across=4, width=2.1, height=2.0)
+        figure.supxlabel("total variation, step removed", fontsize=9)
+        figure.supylabel("total variation, step knocked out", fontsize=9)
+        legend_above(figure, axes[0, 0])
+    return Picture(
+        "knockout",
+        "Removed, or only not looked at?",
+        "How far the answer distribution moves when a step's text is removed, and when it stays "
+        "but is not attended to in any layer: mean over items, a point for each fifth of the "
+        "reasoning, the last the largest. Points far right and at the bottom are steps whose "
+        "absence disturbs the model although it does not read them.",
+        data,
+        figure,
+        "No item was measured.",
+    )
+
+
+OF_KNOCKOUT = tuple(
+    Measure(
+        f"knockout_{queries}_{name}",
+        "knockout",
+        "internal",
+        mean_of(name),
+        calls(1, 1),
+        where={"variant": f"{queries}.all"},
+        share=name != "log_odds",
+        steps=listed(name),
+    )
+    for queries in ("later", "answer")
+    for name in ("flips", "tv", "log_odds")
+)
+
+
+_KNOCKED = per_step(*KNOCKED)
+
+SLICE = Slice(
+    "knockout",
+    Section(
+        "knockout",
+        "Knockout",
+        "Later tokens are kept from looking at one step, whose text stays where it is: in all "
+        "layers, or in a window of them. “later” are all tokens after the step, the later steps "
+        "among them; “answer” only those after the reasoning. Beside it, in the same pack, the "
+        "step's text removed. A step that flips the answer when it is removed but not when no one "
+        "can look at it was missed as text, not read.",
+    ),
+    (
+        Table(
+            "knockout",
+            lambda records, a: knockout_table(records, a.seed, a.resamples),
+            "Knockout of a step against its removal",
+        ),
+        Table(
+            "knockout_by_step",
+            lambda records, a: knockout_by_step_table(records, a.seed, a.resamples),
+            "Knockout and removal by relative place of the step",
+            folded="By place of the step",
+            draw=knockout_picture,
+        ),
+    ),
+    (
+        Frame(
+            "knockout",
+            "A row per item, query, window and step: the step cut off, beside its text removed.",
+            (*_GROUP, "position", "step", "answer", *KNOCKED),
+            lambda r: (
+                [{name: r[name] for name in _GROUP} | row for row in _KNOCKED(r)]
+                if "window" in r
+                else ()
+            ),
+        ),
+    ),
+    OF_KNOCKOUT,
+    {
+        "tv": "total variation",
+        "log_odds": "log-odds drop",
+        "removed_flip_rate": "answer changed, removed",
+        "removed_tv": "total variation, removed",
+        "removed_log_odds": "log-odds drop, removed",
+        "beyond_knockout": "removed minus knocked out",
+        "removed_flips_within_floor": "within the floor, removed",
+    },
+)

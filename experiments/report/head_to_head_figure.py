@@ -1,4 +1,4 @@
-"""Graded effects of the steps: where they stand in the reasoning, and which measures agree."""
+"""Which measures agree, over items and over the steps within an item."""
 
 from __future__ import annotations
 
@@ -11,28 +11,15 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
-from faithscope.experiments.report.picture import Picture, legend_above
+from faithscope.experiments.report.picture import Picture
 from faithscope.experiments.report.plots import (
-    BLUE,
-    GREEN,
-    GREY,
     INK_ON_DARK,
     INK_ON_PALE,
-    ORANGE,
-    PURPLE,
     panels,
-    share_ticks,
 )
 from faithscope.experiments.tables.head_to_head import ORDER
 from faithscope.experiments.tables.tidy import rows, where
 
-LINES = {
-    "removed_tv": (BLUE, "o", "removed: total variation"),
-    "corrupted_tv": (ORANGE, "s", "corrupted, later text frozen: total variation"),
-    "tts": (GREEN, "^", "true-thinking score"),
-    "tts_intact": (PURPLE, "D", "true-thinking score, own context alone"),
-}
-"""The effects that are shares of probability; log-odds and NLDD have another scale."""
 NONE = "#DDDDDD"
 NAMES = {
     "necessity_generated": "necessity",
@@ -47,23 +34,6 @@ NAMES = {
     "nldd_own": "NLDD, own answer",
     "tts": "TTS",
 }
-
-
-def effects_by_place(ax: Axes, table: pd.DataFrame) -> Axes:
-    """Mean effect of a step by its relative place, of one model and task."""
-    for i, (name, (colour, marker, label)) in enumerate(LINES.items()):
-        line = table.dropna(subset=[name])
-        # a little apart, or lines that say the same would hide each other
-        x = line["position"].to_numpy() + 0.015 * (i - 1.5)
-        ax.plot(x, line[name], color=colour, marker=marker, ms=3, lw=1.3, label=label)
-        low, high = line[f"{name}_low"], line[f"{name}_high"]
-        ax.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
-    share_ticks(ax.yaxis)
-    ax.set(xlim=(0, 1), ylim=(-0.03, 1.03), xticks=[0.05, 0.95])
-    ax.set_xticklabels(["first", "last"])
-    ax.tick_params(axis="x", length=0)
-    ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
-    return ax
 
 
 def agreement_map(ax: Axes, table: pd.DataFrame, names: Sequence[str]) -> Axes:
@@ -89,28 +59,6 @@ def agreement_map(ax: Axes, table: pd.DataFrame, names: Sequence[str]) -> Axes:
     for spine in ax.spines.values():
         spine.set_visible(False)
     return ax
-
-
-def causal_effects_picture(by_step: pd.DataFrame) -> Picture:
-    """One panel per model and task."""
-    figure = None
-    if len(by_step):
-        figure, axes = panels(by_step, effects_by_place, across=3, width=2.8, height=2.1)
-        figure.supxlabel("place of the step in the reasoning", fontsize=9)
-        figure.supylabel("probability moved", fontsize=9)
-        legend_above(figure, axes[0, 0])
-    return Picture(
-        "causal_effects",
-        "How far does a step move the answer?",
-        "Probability that an edit of one step moves, by the relative place of the step, mean "
-        "over items with 95 % bootstrap intervals. Total variation is read after the whole "
-        "reasoning, the true-thinking score right after the step; a step that is read there "
-        "may be overruled by what follows. The first step has no context to perturb, hence no "
-        "true-thinking score but the half in its own context.",
-        by_step,
-        figure,
-        "No item was measured.",
-    )
 
 
 def head_to_head_picture(table: pd.DataFrame) -> Picture:

@@ -1,14 +1,30 @@
-"""Measures of the answers that edits of the reasoning lead to: the records of `slrc`."""
+"""SLRC's records as frames, and the measures of the answers that its edits lead to."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from faithscope.experiments.tables.measures.measure import Family, Measure, OfItem, by_step, calls
-from faithscope.experiments.tables.outcomes import FRAMINGS, READINGS, flips, graded
+from faithscope.experiments.slices.slice import Frame, Slice
+from faithscope.experiments.tables.measure import Family, Measure, OfItem, by_step, calls
+from faithscope.experiments.tables.outcomes import (
+    EDITS,
+    FRAMINGS,
+    READINGS,
+    Record,
+    answers,
+    flips,
+    graded,
+)
 from faithscope.experiments.tables.tidy import mean, present
+
+_ITEM = ("gold", "original", "baseline", "correct", "unit", "n_steps", "n_unparsed", "label_mass")
+_ITEM += ("excluded",)
+_STEP = ("necessary", "sufficient", "corruptible", "corrupt_flips", "regenerate_flips")
+_STEP += ("control_flips", "removed", "alone", "corrupted", "regenerated", "controlled")
+_STEP += ("corrupted_text",)
+_GRADED = ("total_variation", "log_odds_drop")
 
 
 def _rate(edit: str) -> Callable[[OfItem], float | None]:
@@ -97,3 +113,81 @@ def _of_slrc(framing: str, reading: str) -> Iterable[Measure]:
 
 
 OF_SLRC = tuple(m for f in FRAMINGS for r in READINGS for m in _of_slrc(f, r))
+
+
+def _item(record: Record) -> list[dict[str, Any]]:
+    return [
+        {
+            **{k: record.get(k) for k in _ITEM},
+            "necessity": _share(flips(record, "remove")),
+            "sufficiency": _share(
+                [None if f is None else not f for f in flips(record, "keep_only")]
+            ),
+            "order_sensitivity": _share(flips(record, "shuffle")),
+        }
+    ]
+
+
+def _steps(record: Record) -> list[dict[str, Any]]:
+    if record.get("excluded"):
+        return []
+    return [
+        {"position": i + 1, "step": step, "text": record["step_text"][i]}
+        | {k: _at(record.get(k), i) for k in _STEP}
+        for i, step in enumerate(record["steps"])
+    ]
+
+
+def _branches(record: Record) -> list[dict[str, Any]]:
+    if record.get("excluded"):
+        return []
+    return [
+        {
+            "edit": edit,
+            "position": None if edit == "shuffle" else i + 1,
+            "baseline": record["baseline"],
+            "answer": _at(answers(record, edit), i),
+            "flipped": flipped,
+            "total_variation": _at(graded(record, edit, "tv"), i),
+            "log_odds_drop": _at(graded(record, edit, "log_odds"), i),
+        }
+        for edit in EDITS
+        for i, flipped in enumerate(flips(record, edit))
+        if flipped is not None
+    ]
+
+
+def _at(values: Sequence[Any] | None, i: int) -> Any:
+    return values[i] if values and i < len(values) else None
+
+
+def _share(values: Sequence[bool | None]) -> float | None:
+    made = present(values)
+    return mean(made) if made else None
+
+
+_READ = ("framing", "reading")
+SLICE = Slice(
+    "slrc",
+    frames=(
+        Frame(
+            "items",
+            "A row per item, framing and reading: baseline answer, and shares of its steps.",
+            (*_READ, *_ITEM, "necessity", "sufficiency", "order_sensitivity"),
+            _item,
+        ),
+        Frame(
+            "steps",
+            "A row per step of every item, framing and reading: what each edit of it did.",
+            (*_READ, "position", "step", "text", *_STEP),
+            _steps,
+        ),
+        Frame(
+            "branches",
+            "A row per branch: the edit, its answer, and how far that is from the baseline's.",
+            (*_READ, "edit", "position", "baseline", "answer", "flipped", *_GRADED),
+            _branches,
+        ),
+    ),
+    measures=OF_SLRC,
+)
