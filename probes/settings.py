@@ -87,7 +87,7 @@ class Settings(BaseModel):
         """Everything that the numbers of a record depend on, as JSON has it."""
         fields = type(self).model_fields
         later = {name for name, field in fields.items() if AFTERWARDS in field.metadata}
-        seed = {"seed": self.seed} if "seed" in fields else {}
+        seed = {"seed": dict(self)["seed"]} if "seed" in fields else {}
         return self.model_dump(mode="json", exclude=later) | seed
 
     def misfits(self, models: tuple[str, ...]) -> list[str]:
