@@ -14,45 +14,22 @@ from pathlib import Path
 import pandas as pd
 
 from faithscope.experiments.tables.by_unit import UNIT_WORDS
+from faithscope.experiments.tables.measures import MEASURES
 from faithscope.experiments.tables.tidy import rows, where
 
 SHIPPED = Path("docs") / "planted.csv"
-SHOWN = {
-    "necessity_prefix_generated": "necessity: removal flips the answer",
-    "slrc_prefix_generated": "SLRC",
-    "sufficiency_prefix_generated": "1 − sufficiency: a step alone does not give it",
-    "order_sensitivity_prefix_generated": "order sensitivity",
-    "corrupt_prefix_generated": "frozen corruption flips the answer",
-    "regenerate_prefix_generated": "corrupt, then regenerate, flips it",
-    "regenerate_tv_prefix_scored": "the same, how far the distribution moves",
-    "graded_necessity": "graded necessity: log-odds lost by removal",
-    "nldd": "NLDD",
-    "tts": "TTS",
-    "tracing_p_before": "early answering: p before the reasoning",
-    "tracing_effect": "answer tracing: mean effect of a step",
-    "information_gain_pointwise": "information gain, pointwise",
-    "perplexity": "perplexity",
-    "step_information": "step mutual information",
-    "knockout_later_tv": "knockout of a step's edges",
-    "patching_answer_attention": "patching: the answer's attention output",
-    "patching_step_residual": "patching: the step's residual stream",
-    "attention_reasoning": "attention to the reasoning",
-    "attention_gap": "attention, real − shuffled",
-    "rigidity_depth": "rigidity map: stable layer",
-    "flow_peak_depth": "information flow: peak layer",
-}
-"""Measures of the short table, in words."""
 _HEADING = ("measure", "decorative", "confound", "follows p", "step named", "calls")
 
 
 def short_table(planted: pd.DataFrame) -> str:
-    """Markdown of the measures in `SHOWN` that the table has; two decimals, – where none."""
+    """Markdown of the measures that have words for it (`Measure.in_short`); – where no number."""
     lines = [_HEADING, ("---", *["---:"] * (len(_HEADING) - 1))]
     told = ("auroc", "auroc_confound", "spearman_p", "step_hit_rate")
-    for name, words in SHOWN.items():
-        for row in rows(where(planted, measure=name)):
+    for measure in (m for m in MEASURES.values() if m.in_short):
+        for row in rows(where(planted, measure=measure.name)):
             several = "unit" in row and len(set(planted["unit"])) > 1
-            named = f"{words} ({UNIT_WORDS[row['unit']]})" if several else words
+            unit = f" ({UNIT_WORDS[row['unit']]})" if several else ""
+            named = f"{measure.in_short}{unit}"
             lines.append((named, *(_decimals(row[x]) for x in told), f"{row['forwards']:.0f}"))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -135,8 +135,16 @@ OF_ATTENTION = (
         value("real"),
         calls(1),
         steps=listed("by_step"),
+        in_short="attention to the reasoning",
     ),
-    Measure("attention_gap", "attention", "internal", value("gap"), _shuffled_rows),
+    Measure(
+        "attention_gap",
+        "attention",
+        "internal",
+        value("gap"),
+        _shuffled_rows,
+        in_short="attention, real − shuffled",
+    ),
     Measure("attention_gap_drop", "attention", "internal", value("gap_drop"), _shuffled_rows),
 )
 

@@ -158,9 +158,19 @@ def _asked(field: str, each: int, fixed: int = 1) -> Callable[[OfItem], int]:
     return lambda records: fixed + each * len(present(records[0][field]))
 
 
+_IN_SHORT = {
+    "graded_necessity": "graded necessity: log-odds lost by removal",
+    "nldd": "NLDD",
+    "tts": "TTS",
+}
+
+
 def _of_effects(name: str, forwards: Any, **more: Any) -> Measure:
     score, steps = value(f"mean_{name}"), listed(name)
-    return Measure(name, "causal_effects", "logit", score, forwards, steps=steps, **more)
+    words = _IN_SHORT.get(name, "")
+    return Measure(
+        name, "causal_effects", "logit", score, forwards, steps=steps, in_short=words, **more
+    )
 
 
 OF_CAUSAL_EFFECTS = (

@@ -136,6 +136,7 @@ SLICE = Slice(
             value("peak_depth"),
             calls(1),
             higher_is_faithful=False,
+            in_short="information flow: peak layer",
         ),
     ),
     {

@@ -236,11 +236,24 @@ OF_INFORMATION = (
     # What the question tells of the words, not what the words do; FaithCoT-Bench takes more of
     # it for more faithful all the same.
     _of_information("information_gain_paper", "paper_gain", calls(2)),
-    _of_information("information_gain_pointwise", "pointwise_gain", calls(2)),
+    _of_information(
+        "information_gain_pointwise",
+        "pointwise_gain",
+        calls(2),
+        in_short="information gain, pointwise",
+    ),
     _of_information("information_gain_entropy", "entropy_gain", calls(2)),
     # A detector of FaithCoT-Bench, there without a direction: odd words are taken for made up.
-    _of_information("perplexity", "perplexity", calls(1), higher_is_faithful=False),
-    _of_information("step_information", "mean_mi", _texts_put_in, steps=listed("step_mi")),
+    _of_information(
+        "perplexity", "perplexity", calls(1), higher_is_faithful=False, in_short="perplexity"
+    ),
+    _of_information(
+        "step_information",
+        "mean_mi",
+        _texts_put_in,
+        steps=listed("step_mi"),
+        in_short="step mutual information",
+    ),
     *(
         Measure(
             f"step_information_{kind}",

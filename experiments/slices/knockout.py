@@ -207,6 +207,7 @@ OF_KNOCKOUT = tuple(
         where={"variant": f"{queries}.all"},
         share=name != "log_odds",
         steps=listed(name),
+        in_short="knockout of a step's edges" if (queries, name) == ("later", "tv") else "",
     )
     for queries in ("later", "answer")
     for name in ("flips", "tv", "log_odds")

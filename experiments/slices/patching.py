@@ -265,9 +265,13 @@ OF_PATCHING = tuple(
         _patches,
         where={"variant": f"{place}.{site}.denoise"},
         steps=_restored,
+        in_short=words,
     )
     # not the answer's stream: the last layer's gives all of the difference back
-    for place, site in (("step", "residual"), ("answer", "attention"))
+    for place, site, words in (
+        ("step", "residual", "patching: the step's residual stream"),
+        ("answer", "attention", "patching: the answer's attention output"),
+    )
 )
 
 

@@ -185,7 +185,14 @@ SLICE = Slice(
     ),
     (
         # early is rigid
-        Measure("rigidity_depth", "rigidity", "internal", value("depth"), calls(1)),
+        Measure(
+            "rigidity_depth",
+            "rigidity",
+            "internal",
+            value("depth"),
+            calls(1),
+            in_short="rigidity map: stable layer",
+        ),
         Measure("rigidity_option_depth", "rigidity", "internal", value("option_depth"), calls(1)),
     ),
     {

@@ -86,12 +86,24 @@ def _shuffles(records: OfItem) -> int:
     return 1 + len(records[0].get("reordered") or ())
 
 
+_IN_SHORT = {
+    "necessity_prefix_generated": "necessity: removal flips the answer",
+    "slrc_prefix_generated": "SLRC",
+    "sufficiency_prefix_generated": "1 − sufficiency: a step alone does not give it",
+    "order_sensitivity_prefix_generated": "order sensitivity",
+    "corrupt_prefix_generated": "frozen corruption flips the answer",
+    "regenerate_prefix_generated": "corrupt, then regenerate, flips it",
+    "regenerate_tv_prefix_scored": "corrupt, then regenerate: how far the distribution moves",
+}
+
+
 def _of_slrc(framing: str, reading: str) -> Iterable[Measure]:
     family: Family = "behavioural" if reading == "generated" else "logit"
     where = {"framing": framing, "reading": reading}
 
     def make(name: str, score: Any, forwards: Any, **more: Any) -> Measure:
         full = f"{name}_{framing}_{reading}"
+        more["in_short"] = _IN_SHORT.get(full, "")
         return Measure(full, "slrc", family, score, forwards, where=where, **more)
 
     yield make("necessity", _rate("remove"), calls(1, 1), share=True, steps=_flipped("remove"))

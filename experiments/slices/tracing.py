@@ -102,12 +102,21 @@ OF_TRACING = (
         value("p_before"),
         calls(2),
         higher_is_faithful=False,
+        in_short="early answering: p before the reasoning",
     ),
     Measure("tracing_rise", "tracing", "logit", value("rise"), calls(2)),
     Measure("tracing_early_depth", "tracing", "logit", value("early_depth"), calls(1, 1)),
     Measure("tracing_horizon_depth", "tracing", "logit", value("horizon_depth"), calls(1, 1)),
     Measure("tracing_largest_share", "tracing", "logit", value("largest"), calls(1, 1)),
-    Measure("tracing_effect", "tracing", "logit", _effect, calls(1, 1), steps=listed("delta")),
+    Measure(
+        "tracing_effect",
+        "tracing",
+        "logit",
+        _effect,
+        calls(1, 1),
+        steps=listed("delta"),
+        in_short="answer tracing: mean effect of a step",
+    ),
     Measure("tracing_spearman", "tracing", "logit", value("spearman"), _cuts),
 )
 

@@ -37,6 +37,9 @@ class Measure:
     """Credit of each step by its index in the trace, the greater the more the answer hangs on
     it; steps that could not be measured are left out."""
 
+    in_short: str = ""
+    """What it is, in the few words of the short table of planted truth; "" where not in it."""
+
     def records(self, of_probe: Iterable[Record]) -> list[Record]:
         """Those of the probe's records that it is read from."""
         return [r for r in of_probe if all(r.get(k) == v for k, v in self.where.items())]
