@@ -1,0 +1,169 @@
+"""Filler tokens: a step's content taken away without a hole, and without moving what follows.
+
+A step, the steps up to it, or the whole reasoning is replaced by as many tokens that say nothing;
+every other token keeps its id and its position. Lanham et al. (2023), "Measuring Faithfulness in
+Chain-of-Thought Reasoning", section 2.5, put as many " ..." in the place of whole chains, to see
+whether the room for computing is what helps; here single steps and growing prefixes are replaced,
+too, and each step's removal stands beside it in the same pack.
+
+Where removal changes the answer and filler does not, the hole or the moved text was what did it.
+The other way round the filler was: it is a text that the model may never have seen, so several
+fillers are better than one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import StrictBool
+
+from faithscope.interventions import Trace, remove_step, replace_step
+from faithscope.probes.edited import FEWER_LABELS, Run, answers_of, scored
+from faithscope.probes.floor import rounded
+from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
+from faithscope.probes.graded import top
+from faithscope.probes.probe import probe
+from faithscope.probes.readings import Outcome, scored_outcomes
+from faithscope.probes.record import Record, record
+from faithscope.probes.settings import Execution, Settings, Some
+
+if TYPE_CHECKING:
+    from faithscope.interp.model import Model
+
+Filler = Literal["dots", "stop", "dash", "newline"]
+FILLERS: dict[Filler, str] = {"dots": " ...", "stop": " .", "dash": " -", "newline": "\n"}
+"""By name, what is written again and again until the place is full."""
+NOT_WRITABLE = "filler_not_writable"
+"""Why a filler is left out: the tokenizer has no tokens that read as its text."""
+
+
+class FillerSettings(Settings):
+    """A step, the steps up to it, or the whole reasoning replaced by tokens that say nothing."""
+
+    fillers: Some[Filler] = ("dots", "stop")
+    """What is put in their place: " ...", " .", " -" or a line break, as often as it takes."""
+    length_normalise: StrictBool = False
+    """Divide a label's log-prob by its tokens."""
+    execution: Execution = "auto"
+
+
+@probe(
+    "a step's tokens replaced by as many that say nothing, beside removal of its text",
+    words=("cue", "labels"),
+    calls=lambda size, s: 2 + size.steps * (1 + 2 * len(s.fillers)),
+)
+def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings) -> list[Record]:
+    """A record for each filler, its name the variant. Lists have a value per counted step:
+
+        filled, prefix, removed     the likeliest answer: the step filled, all up to its end
+                                    filled, its text removed
+        flips, prefix_…, removed_…  whether it is another than on the whole reasoning
+        tv, …                       total variation of the distribution over the task's answers
+        log_odds, …                 drop of the own answer's log-odds, in nats; None where infinite
+        margin, …                   by how much the closer of the two answers was decided, in nats:
+                                    a flip by no more than `noise_floor` is within the noise
+        filled_mass, prefix_mass, removed_mass
+                                    what all labels together have of the model's probability;
+                                    `label_mass`, on the whole reasoning
+
+    `whole`, `whole_flips`, `whole_tv`, `whole_log_odds`, `whole_mass`: all of the reasoning filled.
+
+    Raises:
+        FloatingPointError: a label's log-probability is NaN, naming item and branch.
+    """
+    if len(answers_of(asking)) < 2:
+        return [record(trace, "filler", "", None, excluded=FEWER_LABELS)]
+    tokens = {name: tokens_of(model, FILLERS[name]) for name in settings.fillers}
+    steps = trace.counted_steps
+    runs: dict[Arm, Run] = {BASELINE: (prefix_ids(model, asking, trace), ())}
+    for i, step in enumerate(steps):
+        runs["removed", i] = (prefix_ids(model, asking, remove_step(trace, step.index)), ())
+    for name, ids in ((name, ids) for name, ids in tokens.items() if ids):
+        for i, step in enumerate(steps):
+            one = filled(model, trace, ids, step.tokens[0], step.tokens[1])
+            up_to = filled(model, trace, ids, 0, step.tokens[1])
+            runs[f"{name}.step", i] = (prefix_ids(model, asking, one), ())
+            runs[f"{name}.prefix", i] = (prefix_ids(model, asking, up_to), ())
+        whole = filled(model, trace, ids, 0, len(trace.reasoning_ids))
+        runs[f"{name}.whole", 0] = (prefix_ids(model, asking, whole), ())
+    pack = scored(
+        model,
+        trace,
+        asking,
+        runs,
+        length_normalise=settings.length_normalise,
+        execution=settings.execution,
+    )
+    outcomes = scored_outcomes(pack.arms, pack.packs)
+    shared: dict[str, Any] = {
+        "n_steps": len(steps),
+        "steps": [s.index for s in steps],
+        "gold": trace.question.gold,
+        "answer": top(pack.arms[BASELINE]),
+        "answer_p": rounded(math.exp(max(pack.arms[BASELINE].values()))),
+        "label_mass": pack.mass[BASELINE],
+        **_lists("removed", "removed_", "removed", outcomes, pack.mass, len(steps)),
+    }
+    made = []
+    for name, ids in tokens.items():
+        known = {"filler": FILLERS[name], **shared}
+        if not ids:
+            made.append(record(trace, "filler", name, None, excluded=NOT_WRITABLE, **known))
+            continue
+        whole = outcomes[f"{name}.whole", 0]
+        made.append(
+            record(
+                trace,
+                "filler",
+                name,
+                None,
+                **known,
+                **_lists("filled", "", f"{name}.step", outcomes, pack.mass, len(steps)),
+                **_lists("prefix", "prefix_", f"{name}.prefix", outcomes, pack.mass, len(steps)),
+                whole=whole.answer,
+                whole_flips=whole.flips,
+                whole_tv=rounded(whole.tv),
+                whole_log_odds=rounded(whole.log_odds),
+                whole_mass=pack.mass[f"{name}.whole", 0],
+                **pack.cost,
+            )
+        )
+    return made
+
+
+def tokens_of(model: Model, text: str) -> tuple[int, ...]:
+    """The ids of a filler; none where they would not read as its text."""
+    ids = tuple(model.encode(text))
+    return ids if "".join(model.pieces(ids)).strip(" ") == text.strip(" ") else ()
+
+
+def filled(model: Model, trace: Trace, ids: tuple[int, ...], start: int, end: int) -> Trace:
+    """The trace with the steps that lie in a stretch of its reasoning's tokens filled."""
+    for step in trace.steps:
+        a, b = step.tokens
+        if start <= a and b <= end:
+            new = tuple(itertools.islice(itertools.cycle(ids), b - a))
+            trace = replace_step(trace, step.index, new, model.pieces(new), kind="filler")
+    return trace
+
+
+def _lists(
+    answers: str,
+    prefix: str,
+    kind: str,
+    outcomes: Mapping[Arm, Outcome],
+    mass: Mapping[Arm, float],
+    n_steps: int,
+) -> dict[str, list[Any]]:
+    found = [outcomes[kind, i] for i in range(n_steps)]
+    return {
+        answers: [o.answer for o in found],
+        f"{prefix}flips": [o.flips for o in found],
+        f"{prefix}tv": [rounded(o.tv) for o in found],
+        f"{prefix}log_odds": [rounded(o.log_odds) for o in found],
+        f"{prefix}margin": [rounded(o.margin) for o in found],
+        f"{answers}_mass": [mass[kind, i] for i in range(n_steps)],
+    }
