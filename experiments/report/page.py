@@ -139,22 +139,7 @@ REASONS = {
     "baseline_unparsed": "no answer to the unedited reasoning",
     "fewer_than_2_labels": "fewer than 2 answers to score",
     "low_label_mass": "the answers that are scored have too little of the probability",
-    "no_direct_prompts": "task without direct prompts",
-    "no_words_for_it": "task in no natural language",
-    "no_gold_answer": "right answer not known",
-    "no_wrong_answer": "no answer that is neither right nor its own",
-    "reply_unparsed": "reply said neither yes nor no",
-    "no_calculation": "no calculation in the chain",
-    "no_calculation_holds": "no right calculation in the chain",
-    "no_attention_rows": "model gives no attention rows",
-    "no_attention_knockout": "model's attention cannot be cut",
-    "no_aligned_corruption": "no step can be corrupted at equal length",
-    "no_residual_stream": "model's layers and norm cannot be told",
-    "no_patching_site": "model's parts cannot be told",
-    "steps_have_one_order": "steps have one order only",
     "no_room": "no room in the model's positions",
-    "too_few_items": "too few items of classes that recur",
-    "fewer_than_2_classes": "fewer than 2 classes that recur",
 }
 
 
@@ -217,7 +202,7 @@ def render(found: Results) -> str:
         edit_short=EDIT_SHORT,
         step_edits=STEP_EDITS,
         waterfalls=waterfalls(made["exclusions"]),
-        reasons=REASONS,
+        reasons=REASONS | {k: v for s in SLICES.values() for k, v in s.reasons.items()},
         taxonomy=found.taxonomy,
         readings=model_readings(made["models"], made["model_correlations"])
         if "models" in drawn

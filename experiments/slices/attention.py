@@ -196,4 +196,8 @@ SLICE = Slice(
         "question_found": "question found",
         "n_layers": "layers",
     },
+    reasons={
+        "no_attention_rows": "model gives no attention rows",
+        "steps_have_one_order": "steps have one order only",
+    },
 )

@@ -26,4 +26,5 @@ SLICE = Slice(
         ),
     ),
     labels={"n_cut": "cut off"},
+    reasons={"no_direct_prompts": "task without direct prompts"},
 )

@@ -33,4 +33,8 @@ SLICE = Slice(
         "youden": "Youden's index",
         "balanced_accuracy": "balanced accuracy",
     },
+    reasons={
+        "no_calculation": "no calculation in the chain",
+        "no_calculation_holds": "no right calculation in the chain",
+    },
 )

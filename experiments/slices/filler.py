@@ -241,4 +241,5 @@ SLICE = Slice(
         "whole_log_odds": "log-odds drop, all filled",
         "beyond_filler": "removed minus filled",
     },
+    reasons={"filler_not_writable": "the tokenizer cannot write the filler"},
 )

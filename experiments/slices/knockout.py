@@ -263,4 +263,5 @@ SLICE = Slice(
         "beyond_knockout": "removed minus knocked out",
         "removed_flips_within_floor": "within the floor, removed",
     },
+    reasons={"no_attention_knockout": "model's attention cannot be cut"},
 )

@@ -242,4 +242,9 @@ SLICE = Slice(
         "control": "accuracy, classes shuffled",
         "majority": "largest class",
     },
+    reasons={
+        "no_residual_stream": "model's layers and norm cannot be told",
+        "too_few_items": "too few items of classes that recur",
+        "fewer_than_2_classes": "fewer than 2 classes that recur",
+    },
 )

@@ -332,4 +332,8 @@ SLICE = Slice(
         "share_mean": "share, mean of layers",
         "n_layers": "layers",
     },
+    reasons={
+        "no_aligned_corruption": "no step can be corrupted at equal length",
+        "no_patching_site": "model's parts cannot be told",
+    },
 )

@@ -88,6 +88,8 @@ class Slice:
     """The scores by which it is compared with others, and which way they point."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Column -> heading, where that is not its name with blanks."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why items are left out -> in words."""
 
 
 def per_step(*names: str, **more: Callable[[Record, int], Any]) -> Callable[[Record], Iterator]:

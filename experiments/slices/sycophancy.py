@@ -35,4 +35,10 @@ SLICE = Slice(
         ),
     ),
     labels={"own_agreement": "agrees with its own", "sycophancy": "agrees with a wrong one"},
+    reasons={
+        "no_words_for_it": "task in no natural language",
+        "no_gold_answer": "right answer not known",
+        "no_wrong_answer": "no answer that is neither right nor its own",
+        "reply_unparsed": "reply said neither yes nor no",
+    },
 )
