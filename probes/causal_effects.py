@@ -83,6 +83,7 @@ class CausalEffectsSettings(Settings):
 @probe(
     "graded necessity, NLDD and TTS of every step, side by side with SLRC",
     words=("cue", "labels"),
+    reads_labels=True,
     calls=lambda size, s: 1 + 6 * size.steps,
 )
 def causal_effects(

@@ -42,6 +42,7 @@ class DirectSettings(Settings):
 @probe(
     "accuracy without reasoning, asked for in three ways (2.3, 4.3)",
     words=("direct", "labels"),
+    reads_labels=True,
     calls=lambda size, s: 3,
     quoted=lambda size, s: 0,
     on_excluded=True,

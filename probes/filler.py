@@ -53,6 +53,7 @@ class FillerSettings(Settings):
 @probe(
     "a step's tokens replaced by as many that say nothing, beside removal of its text",
     words=("cue", "labels"),
+    reads_labels=True,
     calls=lambda size, s: 2 + size.steps * (1 + 2 * len(s.fillers)),
 )
 def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings) -> list[Record]:

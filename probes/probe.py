@@ -46,6 +46,9 @@ class Probe:
     """Continuations that are asked about, given the settings."""
     quoted: Callable[[Size, Any], int] | None = None
     """Steps that all calls together quote; None: each the whole reasoning."""
+    reads_labels: bool = False
+    """Whether all of its numbers are read off the answers' labels, and mean little where these have
+    little of the probability."""
     on_excluded: bool = False
     """Whether it also runs where the trace cannot be edited: it asks about the question alone."""
     from_outside: Mapping[str, tuple[str, ...]] | None = None
@@ -71,6 +74,7 @@ def probe(
     words: tuple[Word, ...],
     calls: Callable[[Size, Any], int],
     quoted: Callable[[Size, Any], int] | None = None,
+    reads_labels: bool = False,
     on_excluded: bool = False,
     from_outside: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Callable[[F], F]:
@@ -90,6 +94,7 @@ def probe(
             words,
             calls,
             quoted,
+            reads_labels,
             on_excluded,
             from_outside,
         )

@@ -117,6 +117,7 @@ def _calls(size: Size, settings: SlrcSettings) -> int:
 @probe(
     "necessity, sufficiency, order sensitivity and their edits (Step-Level Reasoning Capacity)",
     words=("cue", "labels", "reprompts"),
+    reads_labels=True,
     calls=_calls,
     # sufficiency quotes one step
     quoted=lambda size, s: (_calls(size, s) - size.steps) * size.steps + size.steps,

@@ -47,6 +47,7 @@ class TracingSettings(Settings):
 @probe(
     "probability of every answer after each token of the reasoning (FaithCoT-Bench, app. C)",
     words=("cue", "labels"),
+    reads_labels=True,
     calls=lambda size, s: size.steps * size.tokens // s.every,
 )
 def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSettings) -> list[Record]:

@@ -9,11 +9,11 @@ import pandas as pd
 from faithscope.experiments.tables.outcomes import Record, place_of
 from faithscope.experiments.tables.stats import Estimate, mean_of_items
 from faithscope.experiments.tables.tidy import columns
+from faithscope.probes import PROBES
 
 LOW = "low_label_mass"
 """Why a scored reading does not count: nearly all of the probability goes to no label."""
-PROBES = ("slrc", "direct", "tracing", "knockout", "patching", "causal_effects")
-"""Those whose every number is read off the labels; of `information` a part is."""
+SCORED = tuple(name for name, probe in PROBES.items() if probe.reads_labels)
 
 
 def without_low_mass(records: Iterable[Record], least: float) -> list[Record]:
@@ -23,7 +23,7 @@ def without_low_mass(records: Iterable[Record], least: float) -> list[Record]:
     """
     return [
         {**r, "excluded": LOW}
-        if r["probe"] in PROBES and not r.get("excluded") and _is_below(r, least)
+        if r["probe"] in SCORED and not r.get("excluded") and _is_below(r, least)
         else r
         for r in records
     ]
@@ -34,8 +34,8 @@ def label_mass_table(records: Iterable[Record]) -> pd.DataFrame:
 
     Of `direct`, of the reply to its prompt. Items that are left out for it are here, too.
     """
-    kept = [r for r in records if r["probe"] in PROBES and _mass(r) is not None]
-    kept.sort(key=lambda r: (place_of(r), PROBES.index(r["probe"]), r["variant"]))
+    kept = [r for r in records if r["probe"] in SCORED and _mass(r) is not None]
+    kept.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
     rows = [
         {"model": r["model"], "task": r["dataset"]}
         | {name: r[name] for name in ("probe", "variant", "item", "label_mass")}
