@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -93,6 +94,30 @@ def test_no_file_needs_itself_by_way_of_others() -> None:
         list(graphlib.TopologicalSorter(arrows).static_order())
     except graphlib.CycleError as circle:
         pytest.fail(" -> ".join(str(p.relative_to(ROOT)) for p in circle.args[1]))
+
+
+@pytest.mark.parametrize("probe", ["linear_probe", "filler", "causal_effects"])
+def test_a_measure_lives_in_two_files(probe: str) -> None:
+    word = re.compile(rf"\b{probe}\b")
+    naming = {
+        str(path.relative_to(ROOT))
+        for package in MAY_IMPORT
+        for suffix in ("py", "jinja")
+        for path in (ROOT / package).rglob(f"*.{suffix}")
+        if word.search(path.read_text(encoding="utf-8"))
+    }
+    own = {f"probes/{probe}.py", f"experiments/slices/{probe}.py"}
+    # the order in which lists name the oldest
+    assert own <= naming <= own | {"probes/__init__.py", *ALSO_NAMED.get(probe, ())}
+
+
+ALSO_NAMED = {
+    # held against SLRC step by step, which is of no one measure
+    "causal_effects": (
+        "experiments/tables/head_to_head.py",
+        "experiments/tables/probes.py",
+    )
+}
 
 
 def test_interventions_work_on_token_ids_alone() -> None:
