@@ -305,11 +305,15 @@ class _RunConfig(FolderConfig):
         if inside:
             needed = f"without {', '.join(inside)}, which need a model's weights"
             found += [f"{model}: {needed}" for model in closed]
-        for probe in self.of(closed[0]).probes if closed else ():
-            for key, possible in registry.possible_from_outside(probe).items():
-                left = [x for x in getattr(getattr(self, probe), key) if x not in possible]
-                without = f"{probe}.{key} without {', '.join(left)}, which need a model's weights"
-                found += [f"{model}: {without}" for model in closed if left]
+        left = [
+            f"{probe}.{key} without {', '.join(out)}"
+            for probe in (self.of(closed[0]).probes if closed else ())
+            for key, possible in registry.possible_from_outside(probe).items()
+            if (out := [x for x in getattr(getattr(self, probe), key) if x not in possible])
+        ]
+        if left:
+            needed = f"{'; '.join(left)}, which need a model's weights"
+            found += [f"{model}: {needed}" for model in closed]
         strangers = [m for m in self.report.parameters if m not in self.model.name]
         if strangers:
             found.append(f"report.parameters: no models of this run: {', '.join(strangers)}")

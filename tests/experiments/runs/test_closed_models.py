@@ -454,14 +454,16 @@ def test_the_report_of_a_paid_run_may_be_changed(tmp_path: Path, server: FaultSe
     assert yaml.safe_load((run_dir / "config.yaml").read_text()) == now
 
 
-def test_edits_that_an_api_cannot_be_asked_are_told(tmp_path: Path, server: FaultServer) -> None:
+def test_what_an_api_cannot_be_asked_is_told(tmp_path: Path, server: FaultServer) -> None:
     edits = ["remove", "regenerate", "control"]
-    notes = load_config(config(tmp_path, server, slrc={"edits": edits})).notes
-    assert [n for n in notes if "slrc.edits without regenerate, control" in n] == notes
-    assert notes[0].startswith(NAME)
-    assert load_config(config(tmp_path, server, slrc={"edits": edits[:1]})).notes == []
-    other = config(tmp_path, server, probes=["direct"], slrc={"edits": edits})
-    assert load_config(other).notes == []
+    only = {"framings": "reprompt", "readings": "generated"}
+    told = config(tmp_path, server, probes=["slrc"], slrc=only | {"edits": edits})
+    needed = "slrc.edits without regenerate, control, which need a model's weights"
+    assert load_config(told).notes == [f"{NAME}: {needed}"]
+    told = config(tmp_path, server, probes=["slrc"], slrc=only | {"edits": edits[:1]})
+    assert load_config(told).notes == []
+    (note,) = load_config(config(tmp_path, server, probes=["direct"])).notes
+    assert note == f"{NAME}: direct.readings without scored, which need a model's weights"
 
 
 def test_a_missing_key_is_said_before_any_model_is_asked(
