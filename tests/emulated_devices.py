@@ -8,6 +8,7 @@ has the rest. It is compiled once, in about 20 seconds, and kept where PyTorch k
 
 from __future__ import annotations
 
+import gc
 import shutil
 import types
 from collections.abc import Iterator
@@ -72,6 +73,8 @@ def memories(*sizes: int, cpu: int | None = None) -> Iterator[None]:
     is told of these in their place. The numbers that it gives them then, 0 and 1, mean a device
     of whatever kind PyTorch has here. Nothing else of accelerate is touched.
     """
+    # garbage of earlier tests would make room while this one runs
+    gc.collect()
     rooms = [torch.ops.emulated.room(i) for i in range(COUNT)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.cuda, "device_count", lambda: len(sizes))
