@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.interp.errors import UserError
-from faithscope.interp.sources import register_scheme
+from faithscope.interp.schemes import register_scheme
 
 if TYPE_CHECKING:
     from faithscope.experiments.c2faith.frames import C2Run

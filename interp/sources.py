@@ -30,6 +30,7 @@ from platformdirs import user_cache_dir
 
 from faithscope.interp.convert import RECIPE, convert
 from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.schemes import SCHEMES
 
 Say = Callable[[str], None]
 """Takes one line on what is going on."""
@@ -92,13 +93,6 @@ PACKAGED: dict[str, Packaged] = {
     ),
 }
 
-_SCHEMES: dict[str, Callable[[str], Path]] = {}
-
-
-def register_scheme(scheme: str, locate: Callable[[str], Path]) -> None:
-    """Let `scheme:REST` name the folder that `locate(REST)` gives."""
-    _SCHEMES[scheme] = locate
-
 
 def cache_dir() -> Path:
     """Where fetched and converted weights are kept; `FAITHSCOPE_CACHE` moves it."""
@@ -135,8 +129,8 @@ def _resolve(name: str, revision: str | None, say: Say) -> Source:
                 fetch(rest, say)
             folder = convert_gguf(fetched(rest), say)
         return Source(name, "bundled", folder, what.sha256, what.licence)
-    if scheme in _SCHEMES:
-        return Source(name, "scheme", _SCHEMES[scheme](rest))
+    if scheme in SCHEMES:
+        return Source(name, "scheme", SCHEMES[scheme](rest))
     path = Path(name).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():
@@ -153,7 +147,7 @@ def _resolve(name: str, revision: str | None, say: Say) -> Source:
     if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         raise UserError(f"model folder {name!r} does not exist; check the path")
     if name.count("/") != 1 or colon:
-        known = [f"bundled:{n}" for n in PACKAGED] + [f"{s}:…" for s in _SCHEMES]
+        known = [f"bundled:{n}" for n in PACKAGED] + [f"{s}:…" for s in SCHEMES]
         more = f"; use a hub id (org/name), a folder, a .gguf file, or one of {', '.join(known)}"
         raise UserError(f"unknown model {name!r}{did_you_mean(name, known) or more}")
     return Source(name, "hub", name, revision)
