@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
-from faithscope.interp.model import Model
+if TYPE_CHECKING:
+    # vLLM's own environment has not all that a model here needs
+    from faithscope.interp.model import Model
 
 FLOOR = 256
 """Least token budget, and least tokens in one forward."""
