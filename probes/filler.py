@@ -77,7 +77,9 @@ def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings)
     """
     if len(answers_of(asking)) < 2:
         return [record(trace, "filler", "", None, excluded=FEWER_LABELS)]
-    tokens = {name: tokens_of(model, FILLERS[name]) for name in settings.fillers}
+    tokens: dict[Filler, tuple[int, ...]] = {
+        name: tokens_of(model, FILLERS[name]) for name in settings.fillers
+    }
     steps = trace.counted_steps
     runs: dict[Arm, Run] = {BASELINE: (prefix_ids(model, asking, trace), ())}
     for i, step in enumerate(steps):

@@ -15,7 +15,7 @@ from faithscope.experiments.tables import stats
 from faithscope.experiments.tables.label_mass import MASS_COLUMNS, mass_columns
 from faithscope.experiments.tables.measure import Measure, OfItem, by_step
 from faithscope.experiments.tables.outcomes import Record, of_probe, share_within_floor
-from faithscope.experiments.tables.tidy import columns, mean, present, with_interval
+from faithscope.experiments.tables.tidy import columns, mean, present, where, with_interval
 
 BINS = 5
 KINDS = ("", "prefix_", "removed_")
@@ -115,9 +115,10 @@ _SCORES: dict[str, Callable[[Record], float | None]] = {
 
 def by_place(ax: Axes, table: pd.DataFrame) -> Axes:
     """Total variation by place of the step, of one model and task: mean of its fillers."""
+    places = sorted(set(table["position"]))
     for name, (colour, marker, label) in LINES.items():
-        line = table.groupby("position")[name].mean()
-        ax.plot(line.index, line, color=colour, marker=marker, ms=3, lw=1.3, label=label)
+        line = [mean(where(table, position=x)[name].tolist()) for x in places]
+        ax.plot(places, line, color=colour, marker=marker, ms=3, lw=1.3, label=label)
     share_ticks(ax.yaxis)
     ax.set(xlim=(0, 1), ylim=(-0.03, 1.03), xticks=[0.05, 0.95])
     ax.set_xticklabels(["first", "last"])
