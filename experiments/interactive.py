@@ -15,7 +15,6 @@ from faithscope.interp.errors import did_you_mean
 from faithscope.interventions.trace import Question, Trace
 from faithscope.probes import PROBES, Settings
 from faithscope.probes.record import Record
-from faithscope.probes.settings import AFTERWARDS
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -70,8 +69,7 @@ def measure(
         )
     chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.dataset)
     kind = PROBES[probe].settings
-    later = [n for n, field in kind.model_fields.items() if AFTERWARDS in field.metadata]
-    if found := [name for name in settings if name in later]:
+    if found := [name for name in settings if name in kind.afterwards()]:
         raise ConfigError(
             [f"probe {probe!r}: {found[0]!r} acts where tables are made, not on one trace"]
         )

@@ -6,15 +6,17 @@ done to the model stands in the branch, and the answer is read as scored labels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from faithscope.interventions import Trace
-from faithscope.probes.floor import BASELINE, Arm, noise
+from faithscope.probes.floor import BASELINE, Arm, noise, rounded
 from faithscope.probes.framing import Asking, Reply, label_ids
-from faithscope.probes.readings import distributions
+from faithscope.probes.graded import top
+from faithscope.probes.readings import Outcome, distributions
 from faithscope.probes.text_model import cost_of
 
 if TYPE_CHECKING:
@@ -99,3 +101,43 @@ def windows(n_layers: int, parts: int) -> list[tuple[int, int]]:
     """Half-open spans of layer indices: `parts` windows as equal as can be, none for 0."""
     bounds = [round(i * n_layers / parts) for i in range(parts + 1)] if parts else []
     return [(a, b) for a, b in pairwise(bounds) if a < b]
+
+
+def beside_removal(trace: Trace, pack: Scored, outcomes: Mapping[Arm, Outcome]) -> dict[str, Any]:
+    """What every record of a pack says that has the arms ("removed", i): the unedited answer, and
+    what removal of each counted step did."""
+    n = len(trace.counted_steps)
+    return {
+        "n_steps": n,
+        "steps": [s.index for s in trace.counted_steps],
+        "gold": trace.question.gold,
+        "answer": top(pack.arms[BASELINE]),
+        "answer_p": rounded(math.exp(max(pack.arms[BASELINE].values()))),
+        "label_mass": pack.mass[BASELINE],
+        **step_lists("removed", "removed_", "removed", outcomes, pack.mass, n),
+    }
+
+
+def step_lists(
+    answers: str,
+    prefix: str,
+    kind: str,
+    outcomes: Mapping[Arm, Outcome],
+    mass: Mapping[Arm, float],
+    n_steps: int,
+) -> dict[str, list[Any]]:
+    """A value per counted step of what the arms (`kind`, i) did.
+
+    Args:
+        answers: the field of the likeliest answers, and of the label mass with `_mass` behind.
+        prefix: before `flips`, `tv`, `log_odds` and `margin`.
+    """
+    found = [outcomes[kind, i] for i in range(n_steps)]
+    return {
+        answers: [o.answer for o in found],
+        f"{prefix}flips": [o.flips for o in found],
+        f"{prefix}tv": [rounded(o.tv) for o in found],
+        f"{prefix}log_odds": [rounded(o.log_odds) for o in found],
+        f"{prefix}margin": [rounded(o.margin) for o in found],
+        f"{answers}_mass": [mass[kind, i] for i in range(n_steps)],
+    }

@@ -14,19 +14,23 @@ fillers are better than one.
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import StrictBool
 
 from faithscope.interventions import Trace, remove_step, replace_step
-from faithscope.probes.edited import FEWER_LABELS, Run, answers_of, scored
+from faithscope.probes.edited import (
+    FEWER_LABELS,
+    Run,
+    answers_of,
+    beside_removal,
+    scored,
+    step_lists,
+)
 from faithscope.probes.floor import rounded
 from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
-from faithscope.probes.graded import top
 from faithscope.probes.probe import probe
-from faithscope.probes.readings import Outcome, scored_outcomes
+from faithscope.probes.readings import scored_outcomes
 from faithscope.probes.record import Record, record
 from faithscope.probes.settings import Execution, Settings, Some
 
@@ -54,7 +58,7 @@ class FillerSettings(Settings):
     "a step's tokens replaced by as many that say nothing, beside removal of its text",
     words=("cue", "labels"),
     reads_labels=True,
-    calls=lambda size, s: 2 + size.steps * (1 + 2 * len(s.fillers)),
+    calls=lambda size, s: 1 + len(s.fillers) + size.steps * (1 + 2 * len(s.fillers)),
 )
 def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings) -> list[Record]:
     """A record for each filler, its name the variant. Lists have a value per counted step:
@@ -101,15 +105,8 @@ def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings)
         execution=settings.execution,
     )
     outcomes = scored_outcomes(pack.arms, pack.packs)
-    shared: dict[str, Any] = {
-        "n_steps": len(steps),
-        "steps": [s.index for s in steps],
-        "gold": trace.question.gold,
-        "answer": top(pack.arms[BASELINE]),
-        "answer_p": rounded(math.exp(max(pack.arms[BASELINE].values()))),
-        "label_mass": pack.mass[BASELINE],
-        **_lists("removed", "removed_", "removed", outcomes, pack.mass, len(steps)),
-    }
+    n = len(steps)
+    shared = beside_removal(trace, pack, outcomes)
     made = []
     for name, ids in tokens.items():
         known = {"filler": FILLERS[name], **shared}
@@ -124,8 +121,8 @@ def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings)
                 name,
                 None,
                 **known,
-                **_lists("filled", "", f"{name}.step", outcomes, pack.mass, len(steps)),
-                **_lists("prefix", "prefix_", f"{name}.prefix", outcomes, pack.mass, len(steps)),
+                **step_lists("filled", "", f"{name}.step", outcomes, pack.mass, n),
+                **step_lists("prefix", "prefix_", f"{name}.prefix", outcomes, pack.mass, n),
                 whole=whole.answer,
                 whole_flips=whole.flips,
                 whole_tv=rounded(whole.tv),
@@ -151,22 +148,3 @@ def filled(model: Model, trace: Trace, ids: tuple[int, ...], start: int, end: in
             new = tuple(itertools.islice(itertools.cycle(ids), b - a))
             trace = replace_step(trace, step.index, new, model.pieces(new), kind="filler")
     return trace
-
-
-def _lists(
-    answers: str,
-    prefix: str,
-    kind: str,
-    outcomes: Mapping[Arm, Outcome],
-    mass: Mapping[Arm, float],
-    n_steps: int,
-) -> dict[str, list[Any]]:
-    found = [outcomes[kind, i] for i in range(n_steps)]
-    return {
-        answers: [o.answer for o in found],
-        f"{prefix}flips": [o.flips for o in found],
-        f"{prefix}tv": [rounded(o.tv) for o in found],
-        f"{prefix}log_odds": [rounded(o.log_odds) for o in found],
-        f"{prefix}margin": [rounded(o.margin) for o in found],
-        f"{answers}_mass": [mass[kind, i] for i in range(n_steps)],
-    }

@@ -13,18 +13,24 @@ cue, the answer): what later steps took from it stays.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field, StrictBool, StrictInt
 
 from faithscope.interventions import Trace, remove_step
-from faithscope.probes.edited import FEWER_LABELS, Run, answers_of, scored, windows
+from faithscope.probes.edited import (
+    FEWER_LABELS,
+    Run,
+    answers_of,
+    beside_removal,
+    scored,
+    step_lists,
+    windows,
+)
 from faithscope.probes.floor import rounded
 from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
-from faithscope.probes.graded import top
 from faithscope.probes.probe import probe
 from faithscope.probes.readings import Outcome, scored_outcomes
 from faithscope.probes.record import Record, record
@@ -113,22 +119,13 @@ def knockout(
         execution=settings.execution,
     )
     outcomes = scored_outcomes(pack.arms, pack.packs)
-    shared: dict[str, Any] = {
-        "n_layers": model.n_layers,
-        "n_steps": len(steps),
-        "steps": [s.index for s in steps],
-        "gold": trace.question.gold,
-        "answer": top(pack.arms[BASELINE]),
-        "answer_p": rounded(math.exp(max(pack.arms[BASELINE].values()))),
-        "label_mass": pack.mass[BASELINE],
-        "removed_mass": [pack.mass["removed", i] for i in range(len(steps))],
-        **_lists("removed_", "removed", outcomes, len(steps)),
-    }
+    shared = {"n_layers": model.n_layers, **beside_removal(trace, pack, outcomes)}
     records = []
     for queries in settings.queries:
         for name, window in layers.items():
             first, last = window or (0, model.n_layers)
-            made = _lists("", f"{queries}.{name}", outcomes, len(steps))
+            arm = f"{queries}.{name}"
+            made = step_lists("knocked", "", arm, outcomes, pack.mass, len(steps))
             records.append(
                 record(
                     trace,
@@ -144,7 +141,6 @@ def knockout(
                     last_layer=last,
                     **shared,
                     **made,
-                    knocked_mass=[pack.mass[f"{queries}.{name}", i] for i in range(len(steps))],
                     **pack.cost,
                 )
             )
@@ -168,19 +164,6 @@ def cut_of(
     first, last = (start + i for i in trace.counted_steps[position].tokens)
     since = last if queries == "later" else start + len(trace.reasoning_ids)
     return Knockout((since, None), (first, last), layers, heads)
-
-
-def _lists(
-    prefix: str, kind: str, outcomes: Mapping[Arm, Outcome], n_steps: int
-) -> dict[str, list[Any]]:
-    found = [outcomes[kind, i] for i in range(n_steps)]
-    return {
-        "removed" if prefix else "knocked": [o.answer for o in found],
-        f"{prefix}flips": [o.flips for o in found],
-        f"{prefix}tv": [rounded(o.tv) for o in found],
-        f"{prefix}log_odds": [rounded(o.log_odds) for o in found],
-        f"{prefix}margin": [rounded(o.margin) for o in found],
-    }
 
 
 def _by_window(

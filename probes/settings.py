@@ -83,12 +83,15 @@ class Settings(BaseModel):
         """The settings that a config's section has."""
         return tuple(name for name in cls.model_fields if name not in cls.OF_A_CALL)
 
+    @classmethod
+    def afterwards(cls) -> tuple[str, ...]:
+        """The settings that decide no record."""
+        return tuple(n for n, field in cls.model_fields.items() if AFTERWARDS in field.metadata)
+
     def decides(self) -> dict[str, Any]:
         """Everything that the numbers of a record depend on, as JSON has it."""
-        fields = type(self).model_fields
-        later = {name for name, field in fields.items() if AFTERWARDS in field.metadata}
-        seed = {"seed": dict(self)["seed"]} if "seed" in fields else {}
-        return self.model_dump(mode="json", exclude=later) | seed
+        seed = {"seed": dict(self)["seed"]} if "seed" in type(self).model_fields else {}
+        return self.model_dump(mode="json", exclude=set(self.afterwards())) | seed
 
     def misfits(self, models: tuple[str, ...]) -> list[str]:
         """What of it does not fit a run of these models: a setting, a colon, what is wrong."""

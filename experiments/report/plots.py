@@ -121,6 +121,20 @@ def forest_rows(slrc: pd.DataFrame) -> list[tuple[str, str, str]]:
     return sorted(found, key=lambda k: (model_order(k[0]), k[1], FRAMINGS.index(k[2])))
 
 
+LINES = [(c, m) for m in ("o", "s", "^", "D", "v") for c in (BLUE, ORANGE, GREEN, PURPLE)]
+"""Colours and markers of as many lines as a figure may have, a model and task each."""
+
+
+def along_reasoning(ax: Axes) -> Axes:
+    """The axis of a step's relative place, 0 to 1, with a light grid across."""
+    ax.set(xlim=(0, 1), xticks=[0.05, 0.95])
+    ax.set_xticklabels(["first", "last"])
+    ax.tick_params(axis="x", length=0)
+    ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
+    ax.set_axisbelow(True)
+    return ax
+
+
 def share_ticks(axis: Axis) -> None:
     """Quarters from 0 to 1."""
     axis.set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])

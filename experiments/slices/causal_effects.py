@@ -13,14 +13,15 @@ from faithscope.experiments.report.picture import Picture, legend_above
 from faithscope.experiments.report.plots import (
     BLUE,
     GREEN,
-    GREY,
     ORANGE,
     PURPLE,
+    along_reasoning,
     panels,
     share_ticks,
 )
 from faithscope.experiments.slices.slice import Frame, Section, Slice, Table, per_step
 from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.by_place import BINS, middle, steps_in
 from faithscope.experiments.tables.label_mass import MASS_COLUMNS, mass_columns
 from faithscope.experiments.tables.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.tables.outcomes import Record, of_probe, share_within_floor
@@ -28,7 +29,6 @@ from faithscope.experiments.tables.stats import Estimate
 from faithscope.experiments.tables.tidy import columns, mean, present, with_interval
 from faithscope.probes.causal_effects import STEP_MEASURES
 
-POSITION_BINS = 5
 _FLIPPED = ("removed", "corrupted")
 MEDIANS = ("nldd", "nldd_own")
 """A lead that was all but a tie is divided by: means of these follow a few items."""
@@ -78,12 +78,12 @@ def causal_effects_by_step_table(
     """
     found = []
     for (model, task), same in of_probe(records, "causal_effects"):
-        for at in range(POSITION_BINS):
-            here = [(r, places) for r in same if (places := _places(r["n_steps"], at))]
+        for at in range(BINS):
+            here = [(r, places) for r in same if (places := steps_in(r["n_steps"], at))]
             if not here:
                 continue
             row: dict[str, Any] = {"model": model, "task": task}
-            row |= {"position": (at + 0.5) / POSITION_BINS, "n": len(here)}
+            row |= {"position": middle(at), "n": len(here)}
             row["n_steps"] = sum(len(places) for _, places in here)
             for name in STEP_MEASURES:
                 values = [mean(present(r[name][i] for i in places)) for r, places in here]
@@ -91,10 +91,6 @@ def causal_effects_by_step_table(
             found.append(row)
     names = ["model", "task", "position", "n", "n_steps", *with_interval(*STEP_MEASURES)]
     return pd.DataFrame(found, columns=names)
-
-
-def _places(n_steps: int, at: int) -> list[int]:
-    return [i for i in range(n_steps) if int((i + 0.5) / n_steps * POSITION_BINS) == at]
 
 
 def _median(values: Sequence[float], seed: int, resamples: int) -> Estimate:
@@ -124,11 +120,8 @@ def effects_by_place(ax: Axes, table: pd.DataFrame) -> Axes:
         low, high = line[f"{name}_low"], line[f"{name}_high"]
         ax.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
     share_ticks(ax.yaxis)
-    ax.set(xlim=(0, 1), ylim=(-0.03, 1.03), xticks=[0.05, 0.95])
-    ax.set_xticklabels(["first", "last"])
-    ax.tick_params(axis="x", length=0)
-    ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
-    return ax
+    ax.set_ylim(-0.03, 1.03)
+    return along_reasoning(ax)
 
 
 def causal_effects_picture(by_step: pd.DataFrame) -> Picture:

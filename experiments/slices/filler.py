@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.report.picture import Picture, legend_above
-from faithscope.experiments.report.plots import BLUE, GREEN, GREY, ORANGE, panels, share_ticks
+from faithscope.experiments.report.plots import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    along_reasoning,
+    panels,
+    share_ticks,
+)
 from faithscope.experiments.slices.slice import Frame, Section, Slice, Table, per_step
 from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.by_place import BINS, middle, steps_in
 from faithscope.experiments.tables.label_mass import MASS_COLUMNS, mass_columns
 from faithscope.experiments.tables.measure import Measure, OfItem, by_step
 from faithscope.experiments.tables.outcomes import Record, of_probe, share_within_floor
-from faithscope.experiments.tables.tidy import columns, mean, present, where, with_interval
+from faithscope.experiments.tables.tidy import columns, mean, mean_present, where, with_interval
 
-BINS = 5
 KINDS = ("", "prefix_", "removed_")
 OF_STEPS = {
     f"{kind}{name}": f"{kind}{field}"
@@ -66,13 +73,13 @@ def filler_by_step_table(records: Iterable[Record], seed: int, resamples: int) -
     found = []
     for place, same in _groups(records):
         for b in range(BINS):
-            here = [(r, at) for r in same if (at := _places(r["n_steps"], b))]
+            here = [(r, at) for r in same if (at := steps_in(r["n_steps"], b))]
             if not here:
                 continue
-            row: dict[str, Any] = place | {"position": (b + 0.5) / BINS, "n": len(here)}
+            row: dict[str, Any] = place | {"position": middle(b), "n": len(here)}
             row["n_steps"] = sum(len(at) for _, at in here)
             for name, field in OF_STEPS.items():
-                values = [_mean([r[field][i] for i in at]) for r, at in here]
+                values = [mean_present([r[field][i] for i in at]) for r, at in here]
                 row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
             found.append(row)
     names = ["model", "task", "filler", "position", "n", "n_steps", *with_interval(*OF_STEPS)]
@@ -89,17 +96,8 @@ def _groups(records: Iterable[Record]) -> list[tuple[dict[str, Any], list[Record
     return found
 
 
-def _places(n_steps: int, b: int) -> list[int]:
-    return [i for i in range(n_steps) if int((i + 0.5) / n_steps * BINS) == b]
-
-
-def _mean(values: Sequence[Any]) -> float | None:
-    kept = [float(v) for v in present(values)]
-    return mean(kept) if kept else None
-
-
 def _of(field: str) -> Callable[[Record], float | None]:
-    return lambda r: _mean(r[field])
+    return lambda r: mean_present(r[field])
 
 
 def _whole(field: str) -> Callable[[Record], float | None]:
@@ -120,11 +118,8 @@ def by_place(ax: Axes, table: pd.DataFrame) -> Axes:
         line = [mean(where(table, position=x)[name].tolist()) for x in places]
         ax.plot(places, line, color=colour, marker=marker, ms=3, lw=1.3, label=label)
     share_ticks(ax.yaxis)
-    ax.set(xlim=(0, 1), ylim=(-0.03, 1.03), xticks=[0.05, 0.95])
-    ax.set_xticklabels(["first", "last"])
-    ax.tick_params(axis="x", length=0)
-    ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
-    return ax
+    ax.set_ylim(-0.03, 1.03)
+    return along_reasoning(ax)
 
 
 def filler_picture(by_step: pd.DataFrame) -> Picture:
@@ -148,14 +143,8 @@ def filler_picture(by_step: pd.DataFrame) -> Picture:
     )
 
 
-def _over_fillers(field: str) -> Callable[[OfItem], float | None]:
-    def read(records: OfItem) -> float | None:
-        of_each = [
-            _mean(r[field] if isinstance(r[field], list | tuple) else [r[field]]) for r in records
-        ]
-        return _mean(of_each)
-
-    return read
+def _over_fillers(score: Callable[[Record], float | None]) -> Callable[[OfItem], float | None]:
+    return lambda records: mean_present([score(r) for r in records])
 
 
 def _credit(field: str) -> Callable[[OfItem], dict[int, float]]:
@@ -216,7 +205,7 @@ SLICE = Slice(
                 f"filler_{name}",
                 "filler",
                 "logit",
-                _over_fillers(name),
+                _over_fillers(_of(name)),
                 _calls,
                 share=name != "log_odds",
                 steps=_credit(name),
@@ -228,7 +217,7 @@ SLICE = Slice(
             "filler_whole_tv",
             "filler",
             "logit",
-            _over_fillers("whole_tv"),
+            _over_fillers(_whole("whole_tv")),
             lambda records: 1 + len(records),
             share=True,
         ),

@@ -12,9 +12,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.report.picture import Picture, legend_above
-from faithscope.experiments.report.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, pairs_of, short
+from faithscope.experiments.report.plots import (
+    LINES,
+    along_reasoning,
+    pairs_of,
+    short,
+)
 from faithscope.experiments.slices.slice import Frame, Section, Slice, Table, per_step
 from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.by_place import BINS, middle, steps_in
 from faithscope.experiments.tables.measure import Measure, OfItem, calls, listed, mean_of, value
 from faithscope.experiments.tables.outcomes import Place, Record, flips, of_probe, place_of
 from faithscope.experiments.tables.stats import Estimate
@@ -32,8 +38,6 @@ GAINS = (
 PERPLEXITIES = {"perplexity": "surprisal", "perplexity_without": "surprisal_without"}
 OF_STEPS = ("mean_mi", "mi_removed", "mi_corrupted", "mi_replaced")
 BOUNDS = ("informative", "largest_alone", "largest_share", "bound", "bound_given_rest")
-BINS = 5
-"""Equal parts of the reasoning that steps are pooled in."""
 BY_STEP = ("surprisal", "surprisal_without", "gain", "mi", "mi_removed", "mi_corrupted")
 BY_STEP += ("mi_replaced",)
 _TIES = 1e-3
@@ -88,11 +92,11 @@ def information_by_step_table(records: Iterable[Record], seed: int, resamples: i
     found = []
     for (model, task), same in of_probe(records, "information"):
         for i in range(BINS):
-            inside = [(r, [t for t in range(r["n_steps"]) if _bin(t, r) == i]) for r in same]
+            inside = [(r, steps_in(r["n_steps"], i)) for r in same]
             inside = [(r, at) for r, at in inside if at]
             if not inside:
                 continue
-            row: dict[str, Any] = {"model": model, "task": task, "position": (i + 0.5) / BINS}
+            row: dict[str, Any] = {"model": model, "task": task, "position": middle(i)}
             row |= {"n": len(inside), "n_steps": sum(len(at) for _, at in inside)}
             for name in BY_STEP:
                 by_item = [_picked(_by_step(r, name), at) for r, at in inside]
@@ -156,10 +160,6 @@ def _picked(values: Sequence[float | None] | None, at: Sequence[int]) -> float |
     return mean(kept) if kept else None
 
 
-def _bin(step: int, record: Record) -> int:
-    return int((step + 0.5) / record["n_steps"] * BINS)
-
-
 def _mean(values: Sequence[float | None], seed: int, resamples: int) -> Estimate:
     return stats.mean_of_items(values, seed=seed, resamples=resamples)
 
@@ -169,9 +169,6 @@ def _exp(estimate: Estimate) -> Estimate:
     return Estimate(value, low, high, estimate.n)
 
 
-_LINES = [(c, m) for m in ("o", "s", "^", "D", "v") for c in (BLUE, ORANGE, GREEN, PURPLE)]
-
-
 def by_place(ax: Axes, table: pd.DataFrame, measure: str, dashed: str | None = None) -> Axes:
     """A line per model and task over the reasoning, with its 95 % interval as a band.
 
@@ -179,7 +176,7 @@ def by_place(ax: Axes, table: pd.DataFrame, measure: str, dashed: str | None = N
         dashed: a second measure, in the same colours, without bands.
     """
     for i, (model, task) in enumerate(pairs_of(table)):
-        colour, marker = _LINES[i % len(_LINES)]
+        colour, marker = LINES[i % len(LINES)]
         line = where(table, model=model, task=task)
         x = line["position"]
         label = f"{short(model)} · {visible(task)}"
@@ -188,13 +185,9 @@ def by_place(ax: Axes, table: pd.DataFrame, measure: str, dashed: str | None = N
         ax.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
         if dashed is not None:
             ax.plot(x, line[dashed], f"{marker}--", color=colour, lw=1, ms=3, mfc="none")
-    ax.set(xlim=(0, 1), xticks=[0.05, 0.95], xlabel="place of the step in the reasoning")
-    ax.set_xticklabels(["first", "last"])
-    ax.tick_params(axis="x", length=0)
+    ax.set_xlabel("place of the step in the reasoning")
     ax.set_ylim(bottom=0)
-    ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
-    ax.set_axisbelow(True)
-    return ax
+    return along_reasoning(ax)
 
 
 def information_picture(table: pd.DataFrame) -> Picture:

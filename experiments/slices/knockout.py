@@ -7,7 +7,7 @@ steps counts once; intervals are percentile bootstraps over items.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pandas as pd
@@ -17,15 +17,21 @@ from faithscope.experiments.report.picture import Picture, legend_above
 from faithscope.experiments.report.plots import BLUE, GREY, ORANGE, panels, share_ticks
 from faithscope.experiments.slices.slice import Frame, Section, Slice, Table, per_step
 from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.by_place import BINS, middle, steps_in
 from faithscope.experiments.tables.label_mass import MASS_COLUMNS, mass_columns
 from faithscope.experiments.tables.measure import Measure, calls, listed, mean_of
 from faithscope.experiments.tables.outcomes import Record, of_probe, share_within_floor
-from faithscope.experiments.tables.tidy import columns, mean, present, rows, where, with_interval
+from faithscope.experiments.tables.tidy import (
+    columns,
+    mean_present,
+    rows,
+    where,
+    with_interval,
+)
 
 KNOCKED = ("knocked", "flips", "tv", "log_odds")
 KNOCKED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")
 """What a record has a value of for every step."""
-BINS = 5
 MEASURES = {
     "flip_rate": "flips",
     "tv": "tv",
@@ -71,17 +77,13 @@ def knockout_by_step_table(records: Iterable[Record], seed: int, resamples: int)
     found = []
     for place, same in _groups(records):
         for b in range(BINS):
-            parts = [
-                (r, at)
-                for r in same
-                if (at := [i for i in range(r["n_steps"]) if _bin(i, r["n_steps"]) == b])
-            ]
+            parts = [(r, at) for r in same if (at := steps_in(r["n_steps"], b))]
             if not parts:
                 continue
-            row: dict[str, Any] = place | {"position": (b + 0.5) / BINS, "n": len(parts)}
+            row: dict[str, Any] = place | {"position": middle(b), "n": len(parts)}
             row["n_steps"] = sum(len(at) for _, at in parts)
             for name, field in MEASURES.items():
-                values = [_mean([r[field][i] for i in at]) for r, at in parts]
+                values = [mean_present([r[field][i] for i in at]) for r, at in parts]
                 row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
             found.append(row)
     names = ["model", "task", *_GROUP, "position", "n", "n_steps", *with_interval(*MEASURES)]
@@ -114,26 +116,17 @@ def _rank(record: Record) -> tuple[int, bool, int, str]:
     return _ORDER.index(record["queries"]), window != "all", record["first_layer"], window
 
 
-def _bin(i: int, n_steps: int) -> int:
-    return int((i + 0.5) / n_steps * BINS)
-
-
-def _mean(values: Sequence[Any]) -> float | None:
-    kept = [float(v) for v in present(values)]
-    return mean(kept) if kept else None
-
-
 def _of(field: str) -> Callable[[Record], float | None]:
-    return lambda r: _mean(r[field])
+    return lambda r: mean_present(r[field])
 
 
 def _agreement(r: Record) -> float | None:
-    return _mean([a == b for a, b in zip(r["flips"], r["removed_flips"], strict=True)])
+    return mean_present([a == b for a, b in zip(r["flips"], r["removed_flips"], strict=True)])
 
 
 def _beyond(r: Record) -> float | None:
     pairs = zip(r["removed_flips"], r["flips"], strict=True)
-    return _mean([float(a) - float(b) for a, b in pairs])
+    return mean_present([float(a) - float(b) for a, b in pairs])
 
 
 _SCORES: dict[str, Callable[[Record], float | None]] = {

@@ -10,11 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.report.plots import (
-    BLUE,
-    GREEN,
     GREY,
-    ORANGE,
-    PURPLE,
+    LINES,
     share_ticks,
     short,
 )
@@ -26,7 +23,6 @@ from faithscope.experiments.tables.tidy import distinct, rows, where
 from faithscope.experiments.tables.verdict import model_order
 
 PAIR = ["model", "task"]
-LINES = [(c, m) for m in ("o", "s", "^", "D", "v") for c in (BLUE, ORANGE, GREEN, PURPLE)]
 
 
 def by_model(

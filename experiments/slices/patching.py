@@ -23,12 +23,12 @@ from faithscope.experiments.report.plots import pairs_of, short
 from faithscope.experiments.report.short_names import middle_cut
 from faithscope.experiments.slices.slice import Frame, Section, Slice, Table, per_step
 from faithscope.experiments.tables import stats
+from faithscope.experiments.tables.by_place import BINS, middle, steps_in
 from faithscope.experiments.tables.measure import Measure, OfItem
 from faithscope.experiments.tables.outcomes import Record, of_probe
 from faithscope.experiments.tables.textual import visible
 from faithscope.experiments.tables.tidy import columns, mean, present, where, with_interval
 
-BINS = 5
 _KIND = ("place", "site", "direction")
 _PLACES, _SITES = ("step", "answer"), ("residual", "attention", "mlp")
 _DIRECTIONS = ("denoise", "noise")
@@ -99,7 +99,7 @@ def patching_map_table(records: Iterable[Record], seed: int, resamples: int) -> 
             n_patched = sum(len(s) for _, s in kept)
             for layer, share in zip(same[0]["layers"], shares, strict=True):
                 cell = _cell(place, [r for r, _ in kept], layer) | {"n_patched": n_patched}
-                found.append(cell | {"position": (b + 0.5) / BINS} | columns("share", share))
+                found.append(cell | {"position": middle(b)} | columns("share", share))
     names = ["model", "task", *_KIND, "layer", "depth", "position", "n", "n_patched"]
     return pd.DataFrame(found, columns=[*names, *with_interval("share")])
 
@@ -142,9 +142,7 @@ def _cell(place: dict[str, Any], same: Sequence[Record], layer: int) -> dict[str
 
 def _in_bin(record: Record, b: int) -> list[int]:
     """The patched steps of a record that stand in a bin."""
-    n = record["n_steps"]
-    why = record["not_patched"]
-    return [i for i in range(n) if why[i] is None and int((i + 0.5) / n * BINS) == b]
+    return [i for i in steps_in(record["n_steps"], b) if record["not_patched"][i] is None]
 
 
 def _sums(records: Sequence[Record]) -> np.ndarray:

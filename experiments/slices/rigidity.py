@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.report.picture import Picture, legend_above
 from faithscope.experiments.report.plots import (
+    LINES,
     share_ticks,
 )
 from faithscope.experiments.slices.over_layers import (
     LAYERS,
-    LINES,
     PAIR,
     as_depth,
     by_depth,

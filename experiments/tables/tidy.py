@@ -49,6 +49,12 @@ def present(values: Iterable[Any]) -> list[Any]:
     return [v for v in values if v is not None]
 
 
+def mean_present(values: Iterable[Any]) -> float | None:
+    """The mean of those that are not None; None of nothing."""
+    kept = [float(v) for v in values if v is not None]
+    return mean(kept) if kept else None
+
+
 def mean(values: Sequence[float]) -> float:
     """NaN of nothing."""
     return math.fsum(values) / len(values) if values else math.nan
