@@ -20,7 +20,6 @@ Columns, per task and reading, in `prefix` framing:
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import math
 import platform
 import sys
@@ -92,7 +91,7 @@ def main() -> None:
         usable = [t for t in traces if exclusion(t) is None][: args.items]
         for trace in tqdm(usable, desc=name, disable=None):
             asking = asking_for(model, task, trace)
-            loop = dataclasses.replace(settings, execution="loop")
+            loop = settings.model_copy(update={"execution": "loop"})
             for packed, single in zip(
                 slrc(model, trace, asking, settings), slrc(model, trace, asking, loop), strict=True
             ):
