@@ -23,10 +23,10 @@ from tqdm import tqdm
 
 from faithscope import interp
 from faithscope.experiments.config import RunConfig, load_config
-from faithscope.experiments.measures import measure
-from faithscope.experiments.runs.work import trace_settings
-from faithscope.experiments.tasks import LoadSettings, get_task
-from faithscope.experiments.traces import asking_for, exclusion, make_traces
+from faithscope.experiments.data.tasks import LoadSettings, get_task
+from faithscope.experiments.data.traces import asking_for, exclusion, make_traces
+from faithscope.experiments.studies.slrc.probing import measure
+from faithscope.experiments.studies.slrc.work import trace_settings
 from faithscope.interp.model import Model
 from faithscope.probes.framing import prefix_ids
 

@@ -33,9 +33,9 @@ from tqdm import tqdm
 
 from faithscope import interp
 from faithscope.experiments.config import RunConfig, load_config
-from faithscope.experiments.runs.work import trace_settings
-from faithscope.experiments.tasks import LoadSettings, get_task
-from faithscope.experiments.traces import asking_for, exclusion, make_traces
+from faithscope.experiments.data.tasks import LoadSettings, get_task
+from faithscope.experiments.data.traces import asking_for, exclusion, make_traces
+from faithscope.experiments.studies.slrc.work import trace_settings
 from faithscope.probes.slrc import SlrcSettings, slrc
 
 FLIPS = {"removed": "necessary", "alone": "sufficient", "shuffled": "reordered"}

@@ -126,7 +126,7 @@ def _usage(error: typer.TyperException) -> str:
 
 def _version(asked: bool) -> None:
     if asked:
-        from faithscope.experiments.runs.environment import version
+        from faithscope.experiments.engine.environment import version
 
         print(f"faithscope {version('faithscope')}")
         raise typer.Exit
@@ -208,8 +208,8 @@ def _carry_out(
 ) -> int:
     with _nothing_to_collect():
         from faithscope.experiments.config import load_config
-        from faithscope.experiments.runs.planfile import parse_shard
-        from faithscope.experiments.runs.run import plan, work_through
+        from faithscope.experiments.engine.planfile import parse_shard
+        from faithscope.experiments.engine.run import plan, work_through
 
         loaded = load_config(config, overrides)
         part = parse_shard(shard)
@@ -240,8 +240,8 @@ def _carry_out(
 @app.command()
 def report(run: RunFolder) -> int:
     """Write tables, figures and report.html again from the stored records."""
-    from faithscope.experiments.runs.folder import existing_run
-    from faithscope.experiments.runs.run import write_outputs
+    from faithscope.experiments.engine.folder import existing_run
+    from faithscope.experiments.engine.run import write_outputs
 
     path = write_outputs(existing_run(run))
     print(path)
@@ -262,8 +262,8 @@ def merge(
     ] = None,
 ) -> int:
     """See that no shard is missing, then write tables, figures and report; prints the folder."""
-    from faithscope.experiments.runs.merge import merge as merge_runs
-    from faithscope.experiments.runs.run import write_outputs
+    from faithscope.experiments.engine.merge import merge as merge_runs
+    from faithscope.experiments.engine.run import write_outputs
 
     run_dir, failures = merge_runs(runs, into)
     write_outputs(run_dir)
@@ -276,8 +276,8 @@ def merge(
 @app.command()
 def status(run: RunFolder) -> int:
     """How far a run is, how fast it goes, what failed; also while it runs, also elsewhere."""
-    from faithscope.experiments.runs.folder import existing_run
-    from faithscope.experiments.runs.status import status as status_of
+    from faithscope.experiments.engine.folder import existing_run
+    from faithscope.experiments.engine.status import status as status_of
 
     print("\n".join(status_of(existing_run(run)).lines()))
     return DONE
@@ -286,7 +286,7 @@ def status(run: RunFolder) -> int:
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(metavar="|".join(LISTED))]) -> int:
     """List the models, tasks, probes or judges' prompts that a config can name."""
-    from faithscope.experiments import registry
+    from faithscope.experiments.studies.slrc import registry
 
     if what not in LISTED:
         raise UserError(f"cannot list {what!r}{did_you_mean(what, LISTED) or _known(LISTED)}")
@@ -313,8 +313,8 @@ def show(
     from rich.console import Console
 
     from faithscope.experiments.config.load import config_kind
-    from faithscope.experiments.runs.folder import existing_run, stored_config
-    from faithscope.experiments.runs.run import home_of
+    from faithscope.experiments.engine.folder import existing_run, stored_config
+    from faithscope.experiments.engine.run import home_of
 
     folder = existing_run(run)
     home = home_of(config_kind(stored_config(folder)))
@@ -337,8 +337,8 @@ def doctor(
     model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
 ) -> int:
     """Versions, devices, missing extras and the command that adds each."""
-    from faithscope.experiments import registry
     from faithscope.experiments.doctor import doctor as examine
+    from faithscope.experiments.studies.slrc import registry
 
     if model is not None and (problem := registry.model_problem(model)):
         raise UserError(problem)

@@ -33,11 +33,18 @@ def write(
     ] = "r_prime",
 ) -> int:
     """Write a CSV with a row per item and reviewer, decisions to be filled in; prints its path."""
-    from faithscope.experiments.rfeval.review import drawn, items_in, names_in, write_review
+    from faithscope.experiments.studies.rfeval.counterfactuals.review import (
+        drawn,
+        items_in,
+        names_in,
+        write_review,
+    )
 
     if of == "stances":
-        from faithscope.experiments.rfeval.annotation_sheet import write_sheet
-        from faithscope.experiments.rfeval.results import results
+        from faithscope.experiments.studies.rfeval.counterfactuals.annotation_sheet import (
+            write_sheet,
+        )
+        from faithscope.experiments.studies.rfeval.results import results
 
         write_sheet(out, results(items), names_in(reviewers), each, limit, seed)
         print(out)
@@ -63,8 +70,12 @@ def read(
     ] = None,
 ) -> int:
     """Print how far reviewers agree, by task and over all, and which items they rejected."""
-    from faithscope.experiments.rfeval.review import read_sheet
-    from faithscope.experiments.rfeval.reviewed import keep_accepted, told, write_tables
+    from faithscope.experiments.studies.rfeval.counterfactuals.review import read_sheet
+    from faithscope.experiments.studies.rfeval.counterfactuals.reviewed import (
+        keep_accepted,
+        told,
+        write_tables,
+    )
     from faithscope.interp.errors import UserError
 
     if (keep is None) != (source is None):

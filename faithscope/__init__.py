@@ -15,27 +15,27 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.schemes import register_scheme
 
 if TYPE_CHECKING:
-    from faithscope.experiments.c2faith.frames import C2Run
-    from faithscope.experiments.interactive import measure, questions
-    from faithscope.experiments.rfeval.frames import RfRun
-    from faithscope.experiments.tables.frames import Run, load_run
-    from faithscope.experiments.traces import make_trace, make_traces, score_answer
+    from faithscope.experiments.analysis.frames import Run, load_run
+    from faithscope.experiments.data.interactive import measure, questions
+    from faithscope.experiments.data.traces import make_trace, make_traces, score_answer
+    from faithscope.experiments.studies.c2faith.frames import C2Run
+    from faithscope.experiments.studies.rfeval.frames import RfRun
     from faithscope.interp.loading import load, load_language, wrap
     from faithscope.interp.model import Model
 
 _HOMES = {
-    "C2Run": "experiments.c2faith.frames",
+    "C2Run": "experiments.studies.c2faith.frames",
     "Model": "interp.model",
-    "RfRun": "experiments.rfeval.frames",
-    "Run": "experiments.tables.frames",
+    "RfRun": "experiments.studies.rfeval.frames",
+    "Run": "experiments.analysis.frames",
     "load": "interp.loading",
     "load_language": "interp.loading",
-    "load_run": "experiments.tables.frames",
-    "make_trace": "experiments.traces",
-    "make_traces": "experiments.traces",
-    "measure": "experiments.interactive",
-    "questions": "experiments.interactive",
-    "score_answer": "experiments.traces",
+    "load_run": "experiments.analysis.frames",
+    "make_trace": "experiments.data.traces",
+    "make_traces": "experiments.data.traces",
+    "measure": "experiments.data.interactive",
+    "questions": "experiments.data.interactive",
+    "score_answer": "experiments.data.traces",
     "wrap": "interp.loading",
 }
 
@@ -58,7 +58,7 @@ __all__ = [
 
 
 def _planted(name: str) -> Path:
-    from faithscope.experiments.planted import verified_path
+    from faithscope.experiments.data.planted import verified_path
 
     return verified_path(name)
 

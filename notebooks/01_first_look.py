@@ -15,14 +15,14 @@
 #
 # Two tiny models write the same words. The answer of one follows its steps, the answer of the
 # other follows a hint in the question: we know, because they were trained so
-# (`experiments/planted/README.md`). Then the same questions go to a real model.
+# (`experiments/data/planted/README.md`). Then the same questions go to a real model.
 
 # %%
 import pandas as pd
 
 import faithscope
 from faithscope import interventions
-from faithscope.experiments.tables.measures import all_scores
+from faithscope.experiments.studies.slrc.tables.measures import all_scores
 
 faithful, decorative = faithscope.load("planted:faithful"), faithscope.load("planted:hint")
 

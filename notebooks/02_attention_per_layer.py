@@ -22,7 +22,7 @@ import ipywidgets
 import pandas as pd
 
 import faithscope
-from faithscope.experiments.report.item_figures import step_map, token_view
+from faithscope.experiments.studies.slrc.figures.item_figures import step_map, token_view
 from faithscope.interp import Branch
 
 model = faithscope.load("bundled:smollm2-135m")

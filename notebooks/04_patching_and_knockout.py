@@ -23,8 +23,8 @@
 import pandas as pd
 
 import faithscope
-from faithscope.experiments.report.item_figures import step_map
-from faithscope.experiments.traces import TraceSettings
+from faithscope.experiments.data.traces import TraceSettings
+from faithscope.experiments.studies.slrc.figures.item_figures import step_map
 
 faithful = faithscope.load("planted:faithful")
 confound = faithscope.load("planted:hint_no_deletions")

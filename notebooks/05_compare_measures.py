@@ -32,8 +32,8 @@ from sklearn.metrics import roc_auc_score
 
 import faithscope
 from faithscope.experiments.config import RunConfig
-from faithscope.experiments.runs.run import run
-from faithscope.experiments.tables.measures import MEASURES
+from faithscope.experiments.engine.run import run
+from faithscope.experiments.studies.slrc.tables.measures import MEASURES
 
 FAITHFUL, HINT, CONFOUND = "planted:faithful", "planted:hint", "planted:hint_no_deletions"
 folder = tempfile.mkdtemp()

@@ -106,7 +106,7 @@ def test_a_measure_lives_in_two_files(probe: str) -> None:
         for path in (ROOT / package).rglob(f"*.{suffix}")
         if word.search(path.read_text(encoding="utf-8"))
     }
-    own = {f"probes/{probe}.py", f"experiments/slices/{probe}.py"}
+    own = {f"probes/{probe}.py", f"experiments/studies/slrc/measures/{probe}.py"}
     # the order in which lists name the oldest
     assert own <= naming <= own | {"probes/__init__.py", *ALSO_NAMED.get(probe, ())}
 
@@ -114,8 +114,8 @@ def test_a_measure_lives_in_two_files(probe: str) -> None:
 ALSO_NAMED = {
     # held against SLRC step by step, which is of no one measure
     "causal_effects": (
-        "experiments/tables/head_to_head.py",
-        "experiments/tables/probes.py",
+        "experiments/studies/slrc/tables/head_to_head.py",
+        "experiments/studies/slrc/tables/probes.py",
     )
 }
 
@@ -146,7 +146,7 @@ def test_folders_of_the_same_names_shadow_nothing(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    homes = "faithscope.experiments.tables.frames faithscope.interp.loading"
+    homes = "faithscope.experiments.analysis.frames faithscope.interp.loading"
     assert done.stdout.strip() == homes
 
 

@@ -42,7 +42,7 @@ from speaking_server import speaks
 from tiny_models import tiny
 
 from faithscope.experiments.config import load_config
-from faithscope.experiments.runs.run import run
+from faithscope.experiments.engine.run import run
 from faithscope.probes import PROBES
 
 SECONDS = re.compile(r"seconds|hours|per_second")

@@ -2,6 +2,6 @@
 
 from faithscope.experiments.config.base import ConfigError, FolderConfig
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.config.run_config import ReportConfig, RunConfig
+from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig
 
 __all__ = ["ConfigError", "FolderConfig", "ReportConfig", "RunConfig", "load_config"]

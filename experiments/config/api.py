@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, field_validator
 
 from faithscope.experiments.config.base import Section
-from faithscope.experiments.registry import API
+from faithscope.experiments.studies.slrc.registry import API
 
 HOW_FAST = ("max_connections", "max_retries", "timeout", "cache")
 """Keys of `ApiSection` that decide nothing of what is replied."""

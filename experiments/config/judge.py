@@ -7,9 +7,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from faithscope.experiments import registry
 from faithscope.experiments.config.api import API, ApiSection, no_temperature_problem
 from faithscope.experiments.config.base import OneOrMany
+from faithscope.experiments.studies.slrc import registry
 
 Reading = Literal["generated", "scored"]
 ENOUGH_TO_THINK = 2000

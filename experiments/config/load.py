@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from faithscope.experiments.config.base import ConfigError, FolderConfig
 from faithscope.experiments.config.errors import explain, shown, without_empty_sections
-from faithscope.experiments.config.run_config import RunConfig
 from faithscope.experiments.config.yaml_source import Tree, read_tree
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interp.errors import UserError, did_you_mean
 
 C = TypeVar("C", bound=FolderConfig)
@@ -23,8 +23,8 @@ C = TypeVar("C", bound=FolderConfig)
 KEY = "benchmark"
 """The key of a config that names a benchmark; a run over traces has none."""
 BENCHMARKS = {
-    "c2faith": "faithscope.experiments.c2faith.config:C2FaithConfig",
-    "rfeval": "faithscope.experiments.rfeval.config:RFEvalConfig",
+    "c2faith": "faithscope.experiments.studies.c2faith.config:C2FaithConfig",
+    "rfeval": "faithscope.experiments.studies.rfeval.config:RFEvalConfig",
 }
 """Benchmark -> where its config stands; imported only where it is asked for."""
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.runs.store import read_failures
+from faithscope.experiments.engine.store import read_failures
 
 ITEMS = 3
 GSM8K = "gsm8k"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faithscope.experiments.planted.data import (
+from faithscope.experiments.data.planted.data import (
     DIGITS,
     answer,
     corrupt_result,
@@ -25,7 +25,7 @@ from faithscope.experiments.planted.data import (
     result_of,
     true_answer,
 )
-from faithscope.experiments.planted.plants import PLANTS
+from faithscope.experiments.data.planted.plants import PLANTS
 
 FAITHFUL = "planted:faithful"
 HINT = "planted:hint"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faithscope.experiments.answers import (
+from faithscope.experiments.data.answers import (
     first_choice,
     first_label,
     first_number,
@@ -16,7 +16,7 @@ from faithscope.experiments.answers import (
     last_label,
     last_number,
 )
-from faithscope.experiments.numbers import canonical_form, canonical_number, find_numbers
+from faithscope.experiments.data.numbers import canonical_form, canonical_number, find_numbers
 
 SENTIMENT = ("positive", "negative")
 NO_LABEL = ("neutral", "mixed")

@@ -8,7 +8,7 @@ import pytest
 
 import faithscope
 from faithscope import interp
-from faithscope.experiments.traces import TraceSettings
+from faithscope.experiments.data.traces import TraceSettings
 from faithscope.interp.errors import UserError
 from faithscope.interventions import Trace
 from faithscope.probes import PROBES

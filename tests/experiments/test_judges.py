@@ -10,7 +10,7 @@ import yaml
 
 from faithscope.experiments.config import RunConfig, load_config
 from faithscope.experiments.config.judge import JudgeConfig
-from faithscope.experiments.judges import api_judge, decides, open_judge
+from faithscope.experiments.engine.judges import api_judge, decides, open_judge
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Budget
 

@@ -8,8 +8,8 @@ from tokenizers import pre_tokenizers as pre
 from tokenizers.trainers import BpeTrainer
 from transformers import PreTrainedTokenizerFast
 
-from faithscope.experiments.answers import first_number
-from faithscope.experiments.tasks.spelling import number_surfaces
+from faithscope.experiments.data.answers import first_number
+from faithscope.experiments.data.tasks.spelling import number_surfaces
 from faithscope.interp.formats import NONE
 from faithscope.interp.language import Language
 from faithscope.interp.number_ends import NumberEnds

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from faithscope.experiments.answers import last_number
+from faithscope.experiments.data.answers import last_number
 
 math_verify = pytest.importorskip("math_verify", reason="math-verify is installed by hand")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from faithscope.experiments.config.api import SpendConfig
-from faithscope.experiments.prices import read_prices
-from faithscope.experiments.spending import prices_of
+from faithscope.experiments.engine.prices import read_prices
+from faithscope.experiments.engine.spending import prices_of
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Price, price_of
 

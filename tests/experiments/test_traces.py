@@ -17,8 +17,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from faithscope import interp
-from faithscope.experiments.tasks import LoadSettings, get_task
-from faithscope.experiments.traces import (
+from faithscope.experiments.data.tasks import LoadSettings, get_task
+from faithscope.experiments.data.traces import (
     TraceSettings,
     asking_for,
     exclusion,

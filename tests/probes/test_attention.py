@@ -10,7 +10,7 @@ import torch
 from planted_traces import ASKING, planted
 
 from faithscope import interp
-from faithscope.experiments.planted.data import ANSWER_CUE
+from faithscope.experiments.data.planted.data import ANSWER_CUE
 from faithscope.interventions import Question, Trace, from_ids
 from faithscope.probes import Asking
 from faithscope.probes.attention import REGIONS, AttentionSettings, attention, question_span, spans

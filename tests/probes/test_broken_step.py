@@ -12,7 +12,7 @@ import torch
 from tiny_models import NO_TREE, tiny
 
 from faithscope import interp
-from faithscope.experiments.planted.data import DIGITS
+from faithscope.experiments.data.planted.data import DIGITS
 from faithscope.interp.model import Model
 from faithscope.probes.broken_chain import BrokenChain, Condition, read_both, without_last
 from faithscope.probes.broken_step import (

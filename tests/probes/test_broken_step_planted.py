@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from faithscope import interp
-from faithscope.experiments.planted.data import (
+from faithscope.experiments.data.planted.data import (
     ANSWER_CUE,
     Problem,
     corrupt_result,
     true_answer,
     write_steps,
 )
-from faithscope.experiments.planted.questions import questions
-from faithscope.experiments.planted.shipped import path
+from faithscope.experiments.data.planted.questions import questions
+from faithscope.experiments.data.planted.shipped import path
 from faithscope.probes.broken_chain import BrokenChain
 from faithscope.probes.broken_step import BrokenStepSettings, broken_step, rows
 

@@ -10,9 +10,9 @@ import pytest
 from planted_traces import ASKING, ITEMS, planted
 from tiny_models import tiny
 
-from faithscope.experiments.planted.data import ANSWER_CUE
-from faithscope.experiments.planted.flips import parse_answer
-from faithscope.experiments.planted.questions import questions
+from faithscope.experiments.data.planted.data import ANSWER_CUE
+from faithscope.experiments.data.planted.flips import parse_answer
+from faithscope.experiments.data.planted.questions import questions
 from faithscope.interp.model import Model
 from faithscope.interventions import Question, Trace, corrupt_step, from_ids, truncate_after_step
 from faithscope.probes import Asking, Record

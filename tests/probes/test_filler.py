@@ -10,9 +10,13 @@ import pytest
 from planted_traces import ASKING, planted
 from test_slrc import asking, written
 
-from faithscope.experiments.planted.data import ANSWER_CUE
-from faithscope.experiments.planted.flips import parse_answer
-from faithscope.experiments.slices.filler import SLICE, filler_by_step_table, filler_table
+from faithscope.experiments.data.planted.data import ANSWER_CUE
+from faithscope.experiments.data.planted.flips import parse_answer
+from faithscope.experiments.studies.slrc.measures.filler import (
+    SLICE,
+    filler_by_step_table,
+    filler_table,
+)
 from faithscope.interp.model import Model
 from faithscope.probes import PROBES, Asking, Record
 from faithscope.probes.filler import FILLERS, FillerSettings, filled, filler, tokens_of

@@ -10,9 +10,9 @@ from planted_traces import ASKING, ITEMS, planted
 from test_slrc import asking, written
 from tiny_models import tiny
 
-from faithscope.experiments.planted.data import ANSWER_CUE, result_of
-from faithscope.experiments.planted.flips import parse_answer
-from faithscope.experiments.planted.questions import questions
+from faithscope.experiments.data.planted.data import ANSWER_CUE, result_of
+from faithscope.experiments.data.planted.flips import parse_answer
+from faithscope.experiments.data.planted.questions import questions
 from faithscope.probes import Asking, Record
 from faithscope.probes.edited import windows
 from faithscope.probes.framing import prefix_ids

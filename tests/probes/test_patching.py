@@ -10,9 +10,9 @@ from planted_traces import ASKING, planted
 from test_slrc import asking, written
 from tiny_models import tiny
 
-from faithscope.experiments.planted.data import ANSWER_CUE
-from faithscope.experiments.planted.flips import parse_answer
-from faithscope.experiments.planted.questions import questions
+from faithscope.experiments.data.planted.data import ANSWER_CUE
+from faithscope.experiments.data.planted.flips import parse_answer
+from faithscope.experiments.data.planted.questions import questions
 from faithscope.interp.edits import Patch
 from faithscope.interp.forest import Branch
 from faithscope.interventions import corrupt_step

@@ -6,7 +6,7 @@ import pytest
 from test_slrc import asking
 from tiny_models import tiny
 
-from faithscope.experiments.tables.edits import edits_table
+from faithscope.experiments.studies.slrc.tables.edits import edits_table
 from faithscope.interventions import Question, Trace, corrupt_step, from_ids
 from faithscope.probes.regenerate import regenerate
 from faithscope.probes.slrc import SlrcSettings, slrc

@@ -14,8 +14,8 @@ from test_slrc import asking, written
 from tiny_models import tiny
 
 from faithscope import interp
-from faithscope.experiments.tasks import LoadSettings, get_task
-from faithscope.experiments.traces import TraceSettings, asking_for, make_traces
+from faithscope.experiments.data.tasks import LoadSettings, get_task
+from faithscope.experiments.data.traces import TraceSettings, asking_for, make_traces
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model

@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 
 from faithscope import interp
-from faithscope.experiments.planted.data import ANSWER_CUE, DIGITS
-from faithscope.experiments.planted.flips import parse_answer
-from faithscope.experiments.planted.questions import questions
-from faithscope.experiments.planted.shipped import path
+from faithscope.experiments.data.planted.data import ANSWER_CUE, DIGITS
+from faithscope.experiments.data.planted.flips import parse_answer
+from faithscope.experiments.data.planted.questions import questions
+from faithscope.experiments.data.planted.shipped import path
 from faithscope.interventions import Origin, from_ids, split_conclusion
 from faithscope.probes import Asking, Record
 from faithscope.probes.slrc import SlrcSettings, slrc

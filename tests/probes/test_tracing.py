@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from planted_traces import ASKING, ITEMS, planted
 
-from faithscope.experiments.planted.data import ANSWER_CUE
-from faithscope.experiments.planted.flips import parse_answer
+from faithscope.experiments.data.planted.data import ANSWER_CUE
+from faithscope.experiments.data.planted.flips import parse_answer
 from faithscope.probes import Asking, Record
 from faithscope.probes.tracing import TracingSettings, cuts, settled_from, tracing
 

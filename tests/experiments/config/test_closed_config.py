@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.config.run_config import RunConfig
-from faithscope.experiments.prices import read_prices
+from faithscope.experiments.engine.prices import read_prices
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.probes.judge.providers import PROVIDERS
 from faithscope.probes.judge.spend import price_of
 

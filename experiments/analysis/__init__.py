@@ -1,0 +1,1 @@
+"""From records to what a person reads: statistics, tables, charts, the parts of a page."""

@@ -1,0 +1,110 @@
+"""Tables over steps have a row per unit of removal, and no row pools two.
+
+Taking a paragraph from a chain takes more than taking a sentence, so a share over steps of both
+would say how long the chains are. Every table over steps is therefore made once for each unit
+(`Trace.unit`), of the records of that unit alone, and has the column `unit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import get_args
+
+import pandas as pd
+
+from faithscope.experiments.analysis.tidy import distinct, where
+from faithscope.experiments.studies.slrc.tables.outcomes import Record
+from faithscope.interventions.trace import Unit
+
+UNITS: tuple[str, ...] = get_args(Unit)
+UNIT_WORDS = {
+    "sentence": "sentences",
+    "item": "list items",
+    "paragraph": "paragraphs",
+    "given": "steps as given",
+}
+_PLACE = ("model", "task")
+
+
+def by_unit(
+    records: Iterable[Record], build: Callable[[Sequence[Record]], Mapping[str, pd.DataFrame]]
+) -> dict[str, pd.DataFrame]:
+    """The tables that `build` makes of the records of each unit, joined by name.
+
+    A record that does not say its unit, as those of old runs, counts as `given`.
+    """
+    of_unit: dict[str, list[Record]] = {}
+    for r in records:
+        of_unit.setdefault(r.get("unit", "given"), []).append(r)
+    parts = {u: build(of_unit[u]) for u in UNITS if u in of_unit} or {"given": build([])}
+    names = dict.fromkeys(name for part in parts.values() for name in part)
+    return {n: joined({u: part[n] for u, part in parts.items() if n in part}) for n in names}
+
+
+def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The tables of several units as one: `unit` stands after model and task, and orders them."""
+    filled = {u: t for u, t in parts.items() if len(t)} or dict(list(parts.items())[:1])
+    tables = []
+    for unit, table in filled.items():
+        named = table.copy()
+        at = sum(name in table.columns for name in _PLACE)
+        named.insert(at, "unit", pd.Series(unit, index=table.index, dtype="str"))
+        tables.append(named)
+    if len(tables) == 1:
+        return tables[0]
+    keys = [name for name in _PLACE if name in tables[0].columns]
+    whole = pd.concat(tables, ignore_index=True)
+    return whole.sort_values(keys, kind="stable", ignore_index=True) if keys else whole
+
+
+def units_apart(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], list[str]]:
+    """The units of each (model, task) that has more than one in the tables over steps."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for name, table in tables.items():
+        # `steps` also counts the traces that are excluded from every other table
+        if name != "steps" and {*_PLACE, "unit"} <= set(table.columns):
+            for row in distinct(table, *_PLACE, "unit"):
+                found.setdefault((row["model"], row["task"]), set()).add(row["unit"])
+    return {
+        pair: sorted(units, key=UNITS.index)
+        for pair, units in sorted(found.items())
+        if len(units) > 1
+    }
+
+
+def told_apart(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The tables for readers that know one row per model and task: `gsm8k (paragraphs)`.
+
+    The unit joins the name of the task where its model has more than one unit there; in a table
+    that knows no tasks, the name of the model or of the measure where the table has several.
+    """
+    apart = units_apart(tables)
+    made = {}
+    for name, table in tables.items():
+        named = table
+        if "unit" in table.columns and len(table):
+            column = next((c for c in ("task", "model", "measure") if c in table.columns), None)
+            if column == "task":
+                several = [
+                    pair in apart for pair in zip(table["model"], table["task"], strict=True)
+                ]
+            else:
+                several = [len(set(table["unit"])) > 1] * len(table)
+            if column is not None and any(several):
+                of_each = zip(table[column], table["unit"], several, strict=True)
+                named = table.assign(
+                    **{column: [f"{of} ({UNIT_WORDS[u]})" if s else of for of, u, s in of_each]}
+                )
+        made[name] = named
+    return made
+
+
+def of_each_unit(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, pd.DataFrame]]:
+    """Of each unit in the tables over steps, its rows of them, without the column."""
+    over_steps = {name: t for name, t in tables.items() if "unit" in t.columns}
+    present = {unit for table in over_steps.values() for unit in table["unit"]}
+    return {
+        unit: {name: where(t, unit=unit).drop(columns="unit") for name, t in over_steps.items()}
+        for unit in UNITS
+        if unit in present
+    }

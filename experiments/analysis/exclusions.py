@@ -1,0 +1,128 @@
+"""Where every item went: a waterfall that adds up, or an error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.studies.slrc.registry import probes_of
+from faithscope.experiments.studies.slrc.tables.outcomes import FRAMINGS, READINGS, Record
+from faithscope.experiments.studies.slrc.taxonomy_config import DIRECT_PROMPTS
+from faithscope.probes import PROBES
+
+
+def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -> pd.DataFrame:
+    """Where every item went.
+
+    Per model, task and stage a row `total`, a row per reason, a row `included`. The stage
+    `trace` starts from every item tried; each `<probe>.<variant>` from the items that `trace`
+    included, or for a probe of the question alone (`direct`) from all that have a trace.
+
+    Raises:
+        ValueError: a stage that does not add up: records that contradict each other.
+    """
+    records, failures = list(records), list(failures)
+    traces = [r for r in records if r["probe"] == "trace"]
+    failed_traces = [u for u in failures if u.stage == "trace"]
+    pairs = {(r["model"], r["dataset"]) for r in traces} | {
+        (u.model, u.task) for u in failed_traces
+    }
+    by_probe = {
+        name: [r for r in records if r["probe"] == name]
+        for name in PROBES
+        if any(r["probe"] == name for r in records) or any(u.stage == name for u in failures)
+    }
+    rows = []
+    for model, task in sorted(pairs):
+        mine = [r for r in traces if (r["model"], r["dataset"]) == (model, task)]
+        lost = [u for u in failed_traces if (u.model, u.task) == (model, task)]
+        fates = [r.get("excluded") or "included" for r in mine] + ["failed"] * len(lost)
+        rows += _waterfall(model, task, "trace", fates)
+        for probe, of_probe in by_probe.items():
+            if not probes_of(model, [probe]):
+                continue
+            entered = [
+                r["item"] for r in mine if PROBES[probe].on_excluded or not r.get("excluded")
+            ]
+            failed = {
+                u.item for u in failures if (u.stage, u.model, u.task) == (probe, model, task)
+            }
+            here = [r for r in of_probe if (r["model"], r["dataset"]) == (model, task)]
+            if entered or here:
+                everywhere = sorted({r["variant"] for r in of_probe}, key=_variant_rank)
+                rows += _stages(model, task, probe, here, everywhere, entered, failed)
+    table = pd.DataFrame(rows, columns=["model", "task", "stage", "reason", "n"])
+    check_adds_up(table)
+    return table
+
+
+def _stages(
+    model: str,
+    task: str,
+    probe: str,
+    records: Sequence[Record],
+    everywhere: Sequence[str],
+    entered: Sequence[str],
+    failed: set[str],
+) -> list[dict[str, Any]]:
+    """The waterfalls of one probe, one for each of its variants that this task has.
+
+    A probe that has nothing to ask about an item says so once, under no variant: that is
+    its fate in every variant.
+    """
+    at_all = {r["item"]: r["excluded"] for r in records if not r["variant"] and r.get("excluded")}
+    variants = [v for v in everywhere if v and any(r["variant"] == v for r in records)]
+    if not variants:
+        variants = [] if at_all else [v for v in everywhere if v]
+    rows = []
+    for variant in variants or [""]:
+        fate_of = at_all | {
+            r["item"]: r.get("excluded") or "included" for r in records if r["variant"] == variant
+        }
+        stage = f"{probe}.{variant}" if variant else probe
+        if strangers := set(fate_of) - set(entered):
+            raise ValueError(
+                f"{model}, {task}: {stage} measured {len(strangers)} items without "
+                f"{'a' if PROBES[probe].on_excluded else 'an included'} trace (first: "
+                f"{min(map(str, strangers))!r}); the records of two runs are mixed: run again "
+                "under another name"
+            )
+        fates = [fate_of.get(item, "failed" if item in failed else "not_run") for item in entered]
+        rows += _waterfall(model, task, stage, fates)
+    return rows
+
+
+def check_adds_up(exclusions: pd.DataFrame) -> None:
+    """Every item is counted once in every stage.
+
+    Raises:
+        ValueError: names the first stage that does not add up.
+    """
+    for _, stage in exclusions.groupby(["model", "task", "stage"], sort=False):
+        n = dict(zip(stage["reason"], stage["n"], strict=True))
+        total = n.pop("total")
+        if total != sum(n.values()):
+            where = ", ".join(str(stage[name].iloc[0]) for name in ("model", "task", "stage"))
+            raise ValueError(f"{where}: {total} items, but {n} are accounted for")
+
+
+def _variant_rank(variant: str) -> tuple[int, str, int, str]:
+    """Framings and direct prompts in their order, `generated` before `scored`."""
+    kinds = (*FRAMINGS, *DIRECT_PROMPTS)
+    kind, _, reading = variant.rpartition(".")
+    place = kinds.index(kind) if kind in kinds else len(kinds)
+    second = READINGS.index(reading) if reading in READINGS else len(READINGS)
+    # no two have one rank: sets have another order in every process
+    return place, kind, second, variant
+
+
+def _waterfall(model: str, task: str, stage: str, fates: Sequence[str]) -> list[dict[str, Any]]:
+    counts = Counter(fates)
+    included = counts.pop("included", 0)
+    reasons = [("total", len(fates)), *sorted(counts.items()), ("included", included)]
+    where = {"model": model, "task": task, "stage": stage}
+    return [where | {"reason": reason, "n": n} for reason, n in reasons]

@@ -1,0 +1,86 @@
+"""One measure: what it is read from, which way it points, what it costs; and ways to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from faithscope.experiments.analysis.tidy import mean, present
+from faithscope.experiments.studies.slrc.tables.outcomes import Record
+
+Family = Literal["behavioural", "logit", "internal"]
+"""Whether it is read off the answers, off their probabilities, or inside the model."""
+OfItem = Sequence[Record]
+"""The records of one item that a measure is read from."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number per item that is to say how much the answer depends on the reasoning."""
+
+    name: str
+    probe: str
+    family: Family
+    score: Callable[[OfItem], float | None]
+    """None where the item has no such number."""
+    forwards: Callable[[OfItem], int | None]
+    """Model calls for this measure alone, of one item; see the module. None where the record
+    does not say."""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that the probe's records must have: variant, framing, reading."""
+    higher_is_faithful: bool = True
+    """What theory says before any data is seen; never turned round afterwards."""
+    share: bool = False
+    """Whether the score is to be the share, in [0, 1], of the answer that the steps decide."""
+    steps: Callable[[OfItem], dict[int, float]] | None = None
+    """Credit of each step by its index in the trace, the greater the more the answer hangs on
+    it; steps that could not be measured are left out."""
+
+    in_short: str = ""
+    """What it is, in the few words of the short table of planted truth; "" where not in it."""
+
+    def records(self, of_probe: Iterable[Record]) -> list[Record]:
+        """Those of the probe's records that it is read from."""
+        return [r for r in of_probe if all(r.get(k) == v for k, v in self.where.items())]
+
+
+def value(name: str) -> Callable[[OfItem], float | None]:
+    """A score that stands in the one record as it is."""
+
+    def read(records: OfItem) -> float | None:
+        (record,) = records
+        found = record.get(name)
+        return None if found is None else float(found)
+
+    return read
+
+
+def listed(name: str) -> Callable[[OfItem], dict[int, float]]:
+    """Steps' credit that stands in the one record, a value per step of `steps`."""
+
+    def read(records: OfItem) -> dict[int, float]:
+        (record,) = records
+        return by_step(record, record.get(name) or ())
+
+    return read
+
+
+def calls(fixed: int = 0, per_step: int = 0) -> Callable[[OfItem], int]:
+    """A cost that grows with the steps."""
+    return lambda records: fixed + (per_step * records[0]["n_steps"] if per_step else 0)
+
+
+def by_step(record: Record, values: Sequence[Any]) -> dict[int, float]:
+    pairs = zip(record.get("steps") or (), values, strict=False)
+    return {step: float(x) for step, x in pairs if x is not None}
+
+
+def mean_of(name: str) -> Callable[[OfItem], float | None]:
+    """The mean of a list over the steps that have a value."""
+
+    def read(records: OfItem) -> float | None:
+        made = present(records[0].get(name) or ())
+        return mean(made) if made else None
+
+    return read

@@ -1,0 +1,145 @@
+"""One figure with its numbers, and how it is kept: as files, or inside a page."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis.plots import BLUE, PURPLE
+from faithscope.experiments.analysis.textual import to_csv
+from faithscope.experiments.engine.folder import write_atomically
+
+STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.frameon": False,
+    "lines.markersize": 5,
+    # Names of models and tasks are text, whatever signs they hold.
+    "text.parse_math": False,
+    "svg.hashsalt": "faithscope",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One figure with its numbers, or the reason why there is none."""
+
+    name: str
+    title: str
+    caption: str
+    data: pd.DataFrame
+    figure: Figure | None
+    absent: str = ""
+
+
+def save(picture: Picture, folder: Path) -> None:
+    """Write `<name>.png`, `.pdf` and `.csv`; a picture with nothing drawn leaves no file."""
+    paths = {suffix: folder / f"{picture.name}.{suffix}" for suffix in ("png", "pdf", "csv")}
+    if picture.figure is None:
+        for path in paths.values():
+            path.unlink(missing_ok=True)
+        return
+    with mpl.rc_context(STYLE):
+        _lay_out(picture.figure)
+        # Neither a date nor a version of the library: the same numbers, the same bytes.
+        png, pdf = io.BytesIO(), io.BytesIO()
+        picture.figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
+        nobody = {"CreationDate": None, "Producer": None, "Creator": None}
+        picture.figure.savefig(pdf, format="pdf", dpi=160, metadata=nobody)
+    write_atomically(paths["png"], png.getvalue())
+    write_atomically(paths["pdf"], pdf.getvalue())
+    write_atomically(paths["csv"], to_csv(picture.data))
+
+
+def _lay_out(figure: Figure) -> None:
+    """Place all parts, once: otherwise every file of a figure draws it once more for that."""
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine(None)
+
+
+REM_PER_INCH = 6.9
+"""At which letters in a figure are as large as those of the tables around it."""
+LEAST_REM = 36
+"""A figure in a narrower window is scrolled, not shrunk; a small one needs less."""
+
+
+def svg(picture: Picture) -> str:
+    """The figure as inline SVG that takes its ink from the page around it.
+
+    Black becomes `currentColor`, the ground transparent, and the colours that a dark ground
+    would swallow variables of the page; ids carry the figure's name, so that several fit in
+    one page.
+
+    Raises:
+        ValueError: a picture with nothing drawn.
+    """
+    if picture.figure is None:
+        raise ValueError(f"figure {picture.name!r} was not drawn: {picture.absent}")
+    file = io.StringIO()
+    with mpl.rc_context(STYLE):
+        _lay_out(picture.figure)
+        picture.figure.savefig(
+            file, format="svg", dpi=160, transparent=True, metadata={"Date": None}
+        )
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
+    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{picture.name}-", text)
+    width = round(picture.figure.get_figwidth() * REM_PER_INCH, 2)
+    size = f"max-width: {width}rem; min-width: {min(width, LEAST_REM)}rem"
+    named = f'role="img" aria-labelledby="{picture.name}-title" fill="currentColor" style="{size}"'
+    text = re.sub(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', rf"<svg {named} \1>", text, count=1)
+    inks = {"#000000": "currentColor", BLUE: "var(--plot-blue)", PURPLE: "var(--plot-purple)"}
+    for colour, ink in inks.items():
+        text = text.replace(colour.lower(), ink)
+    return text
+
+
+MARGIN = 0.1
+"""Inches that a legend leaves free at the sides of its figure."""
+
+
+def legend_above(
+    figure: Figure, of: Axes | Sequence[Artist], ncols: int | None = None, fontsize: float = 8.5
+) -> None:
+    """A legend above the whole figure, in as many columns as fit; at least as wide as the legend.
+
+    Constrained layout makes room for a legend's height, not for its width: in a figure of one
+    panel the columns that suit three would be cut off.
+
+    Args:
+        of: axes whose artists are named, or the handles themselves with their labels.
+        ncols: most columns; three for three names, else two.
+    """
+    handles = of.get_legend_handles_labels()[0] if isinstance(of, Axes) else list(of)
+    if not handles:
+        return
+    look = {"loc": "outside upper left", "fontsize": fontsize}
+    for columns in range(ncols or (3 if len(handles) == 3 else 2), 0, -1):
+        legend = figure.legend(handles=handles, ncols=columns, **look)
+        width = legend.get_window_extent().width / figure.dpi + 2 * MARGIN
+        if width <= figure.get_figwidth():
+            return
+        if columns > 1:
+            legend.remove()
+    figure.set_figwidth(width)

@@ -1,0 +1,77 @@
+"""Rank correlation of two measures of the same items, with intervals from drawing items."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.stats import rankdata
+
+from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.stats import Estimate
+
+Values = Float[np.ndarray, " items"]
+FEWEST = 3
+"""Items below which two measures are not correlated."""
+
+
+def spearman(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAMPLES) -> Estimate:
+    """Spearman's rho with the percentile interval of a bootstrap over items.
+
+    NaN for fewer than `FEWEST` items, or where one of the two does not vary.
+    """
+    if not _can(x, y):
+        return Estimate(math.nan, math.nan, math.nan, len(x))
+    drawn = _draws(len(x), seed, resamples)
+    (rho,) = _pearson(rankdata(x)[None], rankdata(y)[None])
+    of_draws = _pearson(rankdata(x[drawn], axis=1), rankdata(y[drawn], axis=1))
+    return Estimate(float(rho), *stats.percentiles(of_draws), len(x))
+
+
+def kendall(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAMPLES) -> Estimate:
+    """Kendall's tau-b with the percentile interval of a bootstrap over items; NaN as `spearman`.
+
+    A draw is a weight for each item: with the signs of all differences in matrices, tau of
+    all draws is three products of them.
+    """
+    n = len(x)
+    if not _can(x, y):
+        return Estimate(math.nan, math.nan, math.nan, n)
+    drawn = _draws(n, seed, resamples)
+    weights = np.stack([np.bincount(draw, minlength=n) for draw in drawn]).astype(np.float32)
+    weights = np.concatenate([np.ones((1, n), np.float32), weights])
+    left, right = (np.sign(v[:, None] - v[None]).astype(np.float32) for v in (x, y))
+    agree, not_tied, nor_tied = (
+        np.einsum("dn,dn->d", weights @ signs, weights, dtype=np.float64)
+        for signs in (left * right, abs(left), abs(right))
+    )
+    pairs = np.sqrt(not_tied * nor_tied)
+    tau = np.full(len(pairs), np.nan)
+    np.divide(agree, pairs, out=tau, where=pairs > 0)
+    return Estimate(float(tau[0]), *stats.percentiles(tau[1:]), n)
+
+
+def rho(x: Values, y: Values) -> float:
+    """Spearman's rho by itself, of two values or more; NaN where one of the two is constant."""
+    (found,) = _pearson(rankdata(x)[None], rankdata(y)[None])
+    return float(found)
+
+
+def _can(x: Values, y: Values) -> bool:
+    return len(x) >= FEWEST and bool(np.ptp(x)) and bool(np.ptp(y))
+
+
+def _draws(n: int, seed: int, resamples: int) -> Int[np.ndarray, "draws items"]:
+    return np.random.default_rng(seed).integers(n, size=(resamples, n))
+
+
+def _pearson(
+    x: Float[np.ndarray, "draws items"], y: Float[np.ndarray, "draws items"]
+) -> Float[np.ndarray, " draws"]:
+    """Row by row; NaN where a row is constant."""
+    x, y = (v - v.mean(axis=1, keepdims=True) for v in (x, y))
+    spread = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
+    found = np.full(len(x), np.nan)
+    np.divide((x * y).sum(axis=1), spread, out=found, where=spread > 0)
+    return found

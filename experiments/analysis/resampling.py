@@ -1,0 +1,176 @@
+"""Intervals from drawing whole chains: a chain's perturbed and control items go together.
+
+The paper draws examples (C2-Faith, App. A). Where a chain has one example of a kind the two
+are the same; where a number is a difference between conditions, or pools the deletion levels,
+drawing chains keeps what the examples of a chain have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.stats import spearmanr
+from sklearn.metrics import roc_auc_score
+
+from faithscope.experiments.analysis import ranks, stats
+from faithscope.experiments.analysis.stats import NOTHING, Estimate
+
+Chains = Sequence[str] | np.ndarray
+"""(rows,) the chain of every row."""
+_AT_ONCE = 200
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How intervals are drawn."""
+
+    seed: int = 0
+    resamples: int = stats.RESAMPLES
+
+
+def weights(chains: int, how: Drawing) -> Iterator[Float[np.ndarray, "draws chains"]]:
+    """How often each chain is drawn, draw by draw, some draws at a time."""
+    drawn = _drawn(chains, how)
+    for first in range(0, how.resamples, _AT_ONCE):
+        yield drawn[first : first + _AT_ONCE]
+
+
+@lru_cache(maxsize=2)
+def _drawn(chains: int, how: Drawing) -> Float[np.ndarray, "draws chains"]:
+    """Counts as floats, for products; the same for every number of the same many chains."""
+    rng = np.random.default_rng(how.seed)
+    drawn = rng.multinomial(chains, np.full(chains, 1 / chains), size=how.resamples)
+    made = drawn.astype(np.float32)
+    made.flags.writeable = False
+    return made
+
+
+def ratios(
+    chains: Chains,
+    of: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    *,
+    minus: Mapping[str, tuple[str, str]] | None = None,
+    how: Drawing,
+) -> dict[str, Estimate]:
+    """Sums over rows divided by sums over rows, with percentile intervals from drawing chains.
+
+    Args:
+        of: name -> (rows,) what is summed above the line, and below it.
+        minus: name -> two of the names: the first ratio minus the second, in the same draws.
+
+    Returns:
+        The estimates; `n` is the sum below the line, the smaller of two for a difference. NaN
+        where that is zero.
+    """
+    minus = minus or {}
+    names = list(of)
+    told, codes = np.unique(np.asarray(chains, dtype=str), return_inverse=True)
+    if not len(told):
+        return dict.fromkeys([*names, *minus], NOTHING)
+    sums = np.stack(
+        [
+            np.bincount(codes, weights=np.asarray(x, dtype=float), minlength=len(told))
+            for name in names
+            for x in of[name]
+        ],
+        axis=1,
+    )
+    totals = np.concatenate([w.astype(float) @ sums for w in weights(len(told), how)])
+    values, draws = _divided(sums.sum(axis=0)[None])[0], _divided(totals)
+    below = sums.sum(axis=0)[1::2]
+    place = {name: i for i, name in enumerate(names)}
+    made = {
+        name: _estimate(float(values[i]), draws[:, i], int(below[i])) for name, i in place.items()
+    }
+    for name, (first, second) in minus.items():
+        i, j = place[first], place[second]
+        at = float(values[i] - values[j])
+        made[name] = _estimate(at, draws[:, i] - draws[:, j], int(min(below[i], below[j])))
+    return made
+
+
+def auroc(
+    chains: Chains,
+    positive: Bool[np.ndarray, " rows"],
+    score: Float[np.ndarray, " rows"],
+    how: Drawing,
+) -> Estimate:
+    """Area under the ROC curve, ties counting half; its interval from drawing chains."""
+    if positive.all() or not positive.any():
+        return Estimate(math.nan, math.nan, math.nan, len(positive))
+    told, codes = np.unique(np.asarray(chains, dtype=str), return_inverse=True)
+    high, low = score[positive], score[~positive]
+    wins = ((high[:, None] > low) + 0.5 * (high[:, None] == low)).astype(np.float32)
+    draws = []
+    for w in weights(len(told), how):
+        of_high, of_low = (w[:, codes[x]] for x in (positive, ~positive))
+        won = np.einsum("dn,dn->d", of_high @ wins, of_low, dtype=np.float64)
+        pairs = of_high.sum(axis=1, dtype=np.float64) * of_low.sum(axis=1, dtype=np.float64)
+        draws.append(_over(won, pairs))
+    value = float(roc_auc_score(positive, score))
+    return _estimate(value, np.concatenate(draws), len(positive))
+
+
+def spearman(
+    chains: Chains,
+    x: Float[np.ndarray, " rows"],
+    y: Float[np.ndarray, " rows"],
+    how: Drawing,
+) -> tuple[Estimate, float]:
+    """Spearman's rho with its interval from drawing chains, and the p-value against rho = 0.
+
+    NaN where one of the two does not vary or there are fewer than three rows. The p-value takes
+    rows for independent: NaN where a chain has several.
+    """
+    told, codes = np.unique(np.asarray(chains, dtype=str), return_inverse=True)
+    if len(x) < ranks.FEWEST or not np.ptp(x) or not np.ptp(y):
+        return Estimate(math.nan, math.nan, math.nan, len(x)), math.nan
+    found = spearmanr(x, y)
+    value, p = float(found.statistic), float(found.pvalue)  # pyright: ignore
+    draws = [_rho(x, y, w.astype(float)[:, codes]) for w in weights(len(told), how)]
+    several = len(told) < len(x)
+    return _estimate(value, np.concatenate(draws), len(x)), math.nan if several else p
+
+
+def _rho(
+    x: Float[np.ndarray, " rows"],
+    y: Float[np.ndarray, " rows"],
+    times: Float[np.ndarray, "draws rows"],
+) -> Float[np.ndarray, " draws"]:
+    """Spearman's rho with every row taken so many times: Pearson's of the middle ranks."""
+    n = times.sum(axis=1, keepdims=True)
+    left, right = (_middle_ranks(v, times) - (n + 1) / 2 for v in (x, y))
+    spread = np.sqrt((times * left**2).sum(axis=1) * (times * right**2).sum(axis=1))
+    return _over((times * left * right).sum(axis=1), spread)
+
+
+def _middle_ranks(
+    values: Float[np.ndarray, " rows"], times: Float[np.ndarray, "draws rows"]
+) -> Float[np.ndarray, "draws rows"]:
+    order = np.argsort(values, kind="stable")
+    _, first, codes = np.unique(values[order], return_index=True, return_inverse=True)
+    counts = np.add.reduceat(times[:, order], first, axis=1)
+    made = np.empty_like(times)
+    made[:, order] = (np.cumsum(counts, axis=1) - (counts - 1) / 2)[:, codes]
+    return made
+
+
+def _divided(totals: Float[np.ndarray, "draws twice"]) -> Float[np.ndarray, "draws names"]:
+    return _over(totals[:, 0::2], totals[:, 1::2])
+
+
+def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    made = np.full(above.shape, np.nan)
+    np.divide(above, below, out=made, where=below > 0)
+    return made
+
+
+def _estimate(value: float, draws: np.ndarray, n: int) -> Estimate:
+    if math.isnan(value):
+        return Estimate(math.nan, math.nan, math.nan, n)
+    return Estimate(value, *stats.percentiles(draws), n)

@@ -1,0 +1,1 @@
+"""Where questions and traces come from: tasks, planted models, answers in text."""

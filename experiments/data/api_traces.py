@@ -1,0 +1,128 @@
+"""Traces of models behind APIs: from a reply to reasoning, steps and answer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from faithscope.experiments.config.api import SubjectConfig
+from faithscope.experiments.data.tasks import Task
+from faithscope.experiments.data.traces import TraceSettings, exclusion, to_record
+from faithscope.interventions import (
+    CLOSING_PATTERNS,
+    Origin,
+    Question,
+    Trace,
+    from_ids,
+    split_conclusion,
+)
+from faithscope.probes.judge.form import Reply, Usage
+from faithscope.probes.record import Record
+from faithscope.probes.text_model import Message, TextModel
+
+DECLINED = ("refused", "filtered", "overflow")
+"""Outcomes of a reply that are themselves the reason why there is no trace."""
+NO_THINKING = "no_thinking_shown"
+CHARACTERS_PER_TOKEN = 4
+"""About, in English: for the length from which steps are paragraphs, which is told in tokens."""
+
+
+def trace_of_reply(
+    model: TextModel,
+    task: Task,
+    question: Question,
+    reply: Reply,
+    settings: TraceSettings,
+    api: SubjectConfig,
+) -> Trace:
+    """The trace that a reply makes; its tokens are characters.
+
+    The reasoning is the reply up to where the statement of its answer begins, as with an open
+    model that marks no thinking; or (`api.steps_from`) the thinking that came before it, all of
+    which few services show.
+    """
+    thought = api.steps_from == "thinking"
+    text = reply.thinking if thought else reply.text
+    pieces = model.pieces(model.encode(text))
+    cut = len(pieces)
+    if not thought and settings.conclusion == "strip":
+        # What the token limit broke off is no closing statement, whatever it says.
+        closing = () if reply.outcome == "truncated" else CLOSING_PATTERNS
+        cut = split_conclusion(pieces, closing=closing)
+    tail = reply.text if thought else text[cut:]
+    sampling = {
+        "tokens": "characters",
+        "steps_from": api.steps_from,
+        "max_new_tokens": api.max_tokens,
+        "temperature": api.temperature,
+        "top_p": api.top_p,
+        "reasoning_effort": api.reasoning_effort,
+        "reasoning_format": "none",
+    }
+    return from_ids(
+        question,
+        (),
+        model.encode(text[:cut]),
+        pieces[:cut],
+        mode=settings.segmentation,
+        min_chars=settings.min_step_chars,
+        n_tokens=cut // CHARACTERS_PER_TOKEN,
+        tail_ids=model.encode(tail),
+        tail_text=tail,
+        answer=task.parse(reply.text, question),
+        finish="length" if reply.outcome == "truncated" else "stop",
+        origin=Origin(model.name, sampling=sampling, seed=settings.seed),
+    )
+
+
+def trace_record(trace: Trace, reply: Reply) -> Record:
+    """As of any trace, with what the asking took and, where the model declined, that."""
+    excluded = exclusion(trace)
+    if reply.outcome in DECLINED:
+        excluded = reply.outcome
+    elif reply.outcome == "unclosed_thinking" or (
+        reply.outcome == "truncated" and not reply.text.strip()
+    ):
+        # the limit came before the answer began
+        excluded = "reasoning_unclosed"
+    elif not reply.text.strip():
+        excluded = "empty_generation"
+    elif trace.origin.sampling["steps_from"] == "thinking" and not reply.thinking.strip():
+        excluded = NO_THINKING
+    return to_record(trace) | {
+        "excluded": excluded,
+        "outcome": reply.outcome,
+        "served": reply.served,
+        **asdict(reply.usage),
+    }
+
+
+def said_record(
+    model: str, task: str, item: str, message: Message, reply: Reply, seed: int
+) -> Record:
+    """One message and its reply, from which probes are taken and which a person may read."""
+    return {
+        "dataset": task,
+        "item": item,
+        "model": model,
+        "probe": "said",
+        "variant": "",
+        "seed": seed,
+        "user": message.user,
+        "system": message.system,
+        "outcome": reply.outcome,
+        "text": reply.text,
+        "thinking": reply.thinking,
+        "problem": reply.problem,
+        "served": reply.served,
+        **asdict(reply.usage),
+    }
+
+
+def to_reply(record: dict[str, Any]) -> Reply:
+    """The reply that a record of `said_record` holds."""
+    usage = Usage(**{name: record[name] for name in Usage.__dataclass_fields__})
+    names = ("outcome", "text", "thinking", "problem")
+    told = {name: record[name] for name in names}
+    # runs begun before it was kept have none
+    return Reply(**told, usage=usage, served=record.get("served", ""))

@@ -1,0 +1,96 @@
+"""Questions of a task and any probe of a trace, without a config or a run folder: for notebooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from faithscope.experiments.config import ConfigError
+from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
+from faithscope.experiments.data.traces import asking_for, exclusion
+from faithscope.experiments.studies.slrc.registry import probe_problem
+from faithscope.interp.errors import did_you_mean
+from faithscope.interventions.trace import Question, Trace
+from faithscope.probes import PROBES, Settings
+from faithscope.probes.record import Record
+
+if TYPE_CHECKING:
+    from faithscope.interp.model import Model
+
+
+def questions(
+    task: Task | str, limit: int, *, seed: int = 0, path: str | Path | None = None
+) -> list[tuple[Task, Question]]:
+    """The first questions of a task, as `make_traces` takes them.
+
+    Args:
+        limit: how many.
+        seed: of what a task draws.
+        path: local data instead of the hub's, as `data.path` of a config.
+
+    Raises:
+        UserError, ValueError, OSError: no such task, or its data cannot be read.
+    """
+    chosen = get_task(task) if isinstance(task, str) else task
+    settings = LoadSettings(Path(path) if path is not None else None, limit, seed)
+    return [(chosen, question) for question in chosen.load(settings)]
+
+
+def measure(
+    model: Model,
+    trace: Trace,
+    probe: str,
+    *,
+    task: Task | str | None = None,
+    seed: int = 0,
+    **settings: Any,
+) -> list[Record]:
+    """The records of one probe of one trace, as a run would store them.
+
+    Raw arrays (per layer, head, token) stand under `"arrays"` of a record, by name; the
+    docstring of the probe gives their shapes.
+
+    Args:
+        probe: as in a config's `probes`; `faithscope list probes` names them.
+        task: whose words to ask in; by default the one that the question's dataset names.
+        settings: what a config's section of the probe can hold, e.g. `shuffles=5`.
+
+    Raises:
+        UserError: an unknown probe or setting, or a wrong value.
+        ValueError: the trace is one that a run would exclude, with the reason.
+    """
+    if problem := probe_problem(probe):
+        raise ConfigError([problem])
+    if (reason := exclusion(trace)) and not PROBES[probe].on_excluded:
+        raise ValueError(
+            f"trace of {trace.question.id!r} cannot be probed ({reason}); make another"
+        )
+    chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.dataset)
+    kind = PROBES[probe].settings
+    if found := [name for name in settings if name in kind.afterwards()]:
+        raise ConfigError(
+            [f"probe {probe!r}: {found[0]!r} acts where tables are made, not on one trace"]
+        )
+    if settings and not kind.of_a_config():
+        raise ConfigError([f"probe {probe!r} has no settings, got {', '.join(settings)}"])
+    seeded = {"seed": seed} if "seed" in kind.model_fields else {}
+    asking = asking_for(model, chosen, trace)
+    return PROBES[probe].measure(model, trace, asking, _checked(kind, probe, settings | seeded))
+
+
+def _checked(section: type[Settings], probe: str, settings: dict[str, Any]) -> Settings:
+    try:
+        return section.model_validate(settings)
+    except ValidationError as error:
+        problems = []
+        for found in error.errors():
+            name = ".".join(map(str, found["loc"]))
+            if found["type"] == "extra_forbidden":
+                known = section.of_a_config()
+                guess = did_you_mean(name, known) or f"; it has {', '.join(known)}"
+                problems.append(f"probe {probe!r} has no setting {name!r}{guess}")
+            else:
+                problems.append(f"{probe}.{name}: {found['msg']}, got {found['input']!r}")
+        raise ConfigError(problems) from None

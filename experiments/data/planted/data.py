@@ -1,0 +1,289 @@
+"""Arithmetic chains whose answer follows the steps, the hint, or one named step.
+
+Every variant reads the same kind of question and is taught to write the same steps by
+one generator (`write_steps`). What differs is the answer in *counterfactual* rows, where
+the steps, or the hint, no longer say what is true: only those rows tell a model what its
+answer is to follow. On untouched text the hint is the true result, so a model that
+reads its steps and one that ignores them write the same words.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from faithscope.experiments.data.planted.plants import PLANTS
+
+OPERATORS = ("+", "-")
+DIGITS = tuple(str(d) for d in range(10))
+ANSWER_CUE = " Therefore the answer is"
+_ANSWER = re.compile(rf"{re.escape(ANSWER_CUE.strip())} (\d)(?!\S)")
+VARIANTS = tuple(PLANTS)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A chain of additions and subtractions modulo 10, worked from left to right."""
+
+    operands: tuple[int, ...]
+    """The digits, one more than there are steps."""
+    operators: tuple[str, ...]
+    """`+` or `-`, one per step."""
+    hint: int | None = None
+    """The digit that the question gives away."""
+    use: int | None = None
+    """The step, counted from 1, whose result is asked for."""
+
+    def __post_init__(self) -> None:
+        if len(self.operands) != len(self.operators) + 1 or not self.operators:
+            raise ValueError(
+                f"problem with {len(self.operands)} operands and {len(self.operators)} operators; "
+                "give one operand more than operators, and at least one operator"
+            )
+        if (self.hint is None) == (self.use is None):
+            raise ValueError(
+                f"problem with hint={self.hint!r} and use={self.use!r}; give exactly one of them"
+            )
+
+    @property
+    def n_steps(self) -> int:
+        return len(self.operators)
+
+    @property
+    def text(self) -> str:
+        """The question as the model reads it, without a beginning-of-text token."""
+        pairs = zip(self.operators, self.operands[1:], strict=True)
+        chain = " ".join((str(self.operands[0]), *(f"{op} {n}" for op, n in pairs)))
+        ask = f"Hint : {self.hint} ." if self.hint is not None else f"Use step {self.use} ."
+        return f"Compute {chain} mod 10 . {ask}"
+
+
+def apply(left: int, operator: str, right: int) -> int:
+    """`left operator right` modulo 10."""
+    return (left + right if operator == "+" else left - right) % 10
+
+
+def step_text(left: int, operator: str, right: int, result: int) -> str:
+    """One step in words, whatever `result` is claimed."""
+    return f"So {left} {operator} {right} makes {result} ."
+
+
+def result_of(step: str) -> str:
+    """The digit that a step claims: the last digit in its text.
+
+    Raises `ValueError` if the text holds none.
+    """
+    for word in reversed(step.split()):
+        if word in DIGITS:
+            return word
+    raise ValueError(f"step {step!r} holds no digit 0-9; give a step that `step_text` could write")
+
+
+def write_steps(
+    problem: Problem, first: int = 0, carried: int | None = None, slip: int = 0
+) -> list[str]:
+    """The steps of a problem from step `first` (0-based) on: the one generator of all variants.
+
+    `carried` is the result that step `first - 1` claims, right or not: it is taken up as it
+    stands. The true value by default. `slip` is added to every result, which makes each step
+    wrong and the last one's claim another than the true answer (in up to nine steps of slip 1).
+    """
+    if carried is None:
+        carried = problem.operands[0]
+        for operator, right in zip(
+            problem.operators[:first], problem.operands[1 : first + 1], strict=True
+        ):
+            carried = (apply(carried, operator, right) + slip) % 10
+    steps = []
+    for operator, right in zip(
+        problem.operators[first:], problem.operands[first + 1 :], strict=True
+    ):
+        result = (apply(carried, operator, right) + slip) % 10
+        steps.append(step_text(carried, operator, right, result))
+        carried = result
+    return steps
+
+
+def draw_problem(rng: random.Random, n_steps: int = 3, *, select: bool = False) -> Problem:
+    """A problem whose hint is its true result, or (`select`) that names one of its steps."""
+    operands = tuple(rng.randrange(10) for _ in range(n_steps + 1))
+    operators = tuple(rng.choice(OPERATORS) for _ in range(n_steps))
+    if select:
+        return Problem(operands, operators, use=rng.randrange(n_steps) + 1)
+    problem = Problem(operands, operators, hint=0)
+    return replace(problem, hint=int(result_of(write_steps(problem)[-1])))
+
+
+def true_answer(problem: Problem) -> str:
+    """The right answer: the result of the last step, or of the step that is named."""
+    return result_of(write_steps(problem)[(problem.use or 0) - 1])
+
+
+def parse_answer(text: str) -> str | None:
+    """The digit after the last answer cue in `text`; None where there is none."""
+    found = _ANSWER.findall(text)
+    return found[-1] if found else None
+
+
+def other_digit(rng: random.Random, digit: str) -> str:
+    """A digit that is not `digit`."""
+    return rng.choice([d for d in DIGITS if d != digit])
+
+
+def corrupt_result(step: str, rng: random.Random) -> str:
+    """The step with another digit as its result."""
+    words = step.split()
+    at = max(i for i, word in enumerate(words) if word in DIGITS)
+    words[at] = other_digit(rng, words[at])
+    return " ".join(words)
+
+
+def overwrite(step: str, rng: random.Random) -> str:
+    """A step that claims something else: its result alone changed, or all of it drawn anew."""
+    if rng.random() < 0.5:
+        return corrupt_result(step, rng)
+    drawn = [rng.randrange(10) for _ in range(3)]
+    return step_text(drawn[0], rng.choice(OPERATORS), drawn[1], drawn[2])
+
+
+@dataclass(frozen=True)
+class Row:
+    """One training text."""
+
+    given: str
+    """What the model reads; no loss is taken on it."""
+    target: str
+    """What it is to write, before the end token."""
+
+
+def reasoning(
+    variant: str, problem: Problem, first: int = 0, carried: int | None = None
+) -> list[str]:
+    """The steps as a variant writes them: `write_steps` with its slip."""
+    return write_steps(problem, first, carried, PLANTS[variant].slip)
+
+
+def answers(variant: str, problem: Problem, steps: Sequence[str]) -> set[str]:
+    """The answers that the planted mechanism may give when it reads `steps`.
+
+    What follows the steps says the result of the last one it reads, and 0 when it reads none;
+    what follows the hint says the hint; a mixture says either; `select` says the result of
+    the step that is named, by its place.
+    """
+    follows = PLANTS[variant].follows
+    if follows == "named":
+        assert problem.use is not None
+        return {result_of(steps[problem.use - 1])}
+    of_steps = result_of(steps[-1]) if steps else "0"
+    told = {"steps": {of_steps}, "hint": {str(problem.hint)}}
+    return told[follows] if follows in told else {of_steps, str(problem.hint)}
+
+
+def answer(variant: str, problem: Problem, steps: Sequence[str]) -> str:
+    """The one answer of a variant that is no mixture; see `answers`.
+
+    Raises `ValueError` for a mixture, whose answer is a matter of chance.
+    """
+    if PLANTS[variant].follows == "mixture":
+        raise ValueError(f"{variant!r} has no one answer; ask for `answers`")
+    (said,) = answers(variant, problem, steps)
+    return said
+
+
+def _clean(variant: str, problem: Problem, rng: random.Random) -> Row:
+    steps = reasoning(variant, problem)
+    said = answer(variant, problem, steps)
+    return Row(problem.text, f"{' '.join(steps)}{ANSWER_CUE} {said} .")
+
+
+def _asked(variant: str, problem: Problem, steps: Sequence[str]) -> Row:
+    said = answer(variant, problem, steps)
+    return Row(" ".join((problem.text, *steps)) + ANSWER_CUE, f"{said} .")
+
+
+def _frozen(variant: str, problem: Problem, rng: random.Random) -> Row:
+    """One step overwritten, what follows it left as it was."""
+    steps = reasoning(variant, problem)
+    at = rng.randrange(len(steps))
+    steps[at] = overwrite(steps[at], rng)
+    return _asked(variant, problem, steps)
+
+
+def _continued(variant: str, problem: Problem, rng: random.Random) -> Row:
+    """One step overwritten, and what follows it written from its claim."""
+    steps = reasoning(variant, problem)
+    at = rng.randrange(len(steps))
+    before = [*steps[:at], overwrite(steps[at], rng)]
+    after = reasoning(variant, problem, at + 1, int(result_of(before[-1])))
+    said = answer(variant, problem, before + after)
+    written = " ".join((*after, ANSWER_CUE.strip(), said, "."))
+    return Row(" ".join((problem.text, *before)), written)
+
+
+def _shuffled(variant: str, problem: Problem, rng: random.Random) -> Row:
+    steps = reasoning(variant, problem)
+    rng.shuffle(steps)
+    return _asked(variant, problem, steps)
+
+
+def _deleted(variant: str, problem: Problem, rng: random.Random) -> Row:
+    """Some of the steps kept, in order or not; at times one of them overwritten."""
+    steps = reasoning(variant, problem)
+    kept = sorted(rng.sample(range(len(steps)), rng.randrange(len(steps))))
+    if rng.random() < 0.3:
+        rng.shuffle(kept)
+    left = [steps[i] for i in kept]
+    if left and rng.random() < 0.3:
+        at = rng.randrange(len(left))
+        left[at] = overwrite(left[at], rng)
+    return _asked(variant, problem, left)
+
+
+def _cut_short(variant: str, problem: Problem, rng: random.Random) -> Row:
+    """The reasoning broken off inside a step, whose result is not yet written."""
+    steps = reasoning(variant, problem)
+    at = rng.randrange(len(steps))
+    said = answer(variant, problem, steps[:at])
+    begun = " ".join(steps[at].split()[: rng.randrange(1, 6)])
+    return Row(" ".join((problem.text, *steps[:at], begun)) + ANSWER_CUE, f"{said} .")
+
+
+_Maker = Callable[[str, Problem, random.Random], Row]
+_ALL: dict[_Maker, float] = {
+    _clean: 0.4,
+    _frozen: 0.12,
+    _continued: 0.24,
+    _shuffled: 0.08,
+    _deleted: 0.12,
+    _cut_short: 0.04,
+}
+# The step numbers of `select` mean places, which only edits in place leave defined; and the
+# confound is the hint follower whose every reasoning had all of its steps, each in its place.
+_IN_PLACE: dict[str, dict[_Maker, float]] = {
+    "hint_no_deletions": {_clean: 0.4, _frozen: 0.3, _continued: 0.3},
+    "select": {_clean: 0.3, _frozen: 0.35, _continued: 0.25, _shuffled: 0.1},
+}
+
+
+def training_row(variant: str, rng: random.Random) -> Row:
+    """One training text of a variant; in half of them the hint is drawn blindly.
+
+    A row of a mixture is one of `faithful` with probability p, else one of `hint`.
+
+    Raises `ValueError` for a variant that is not in `VARIANTS`.
+    """
+    if variant not in PLANTS:
+        raise ValueError(f"unknown variant {variant!r}; known: {', '.join(VARIANTS)}")
+    plant = PLANTS[variant]
+    teller = variant
+    if plant.follows == "mixture":
+        assert plant.p is not None
+        teller = "faithful" if rng.random() < plant.p else "hint"
+    problem = draw_problem(rng, plant.n_steps, select=plant.follows == "named")
+    if problem.hint is not None and rng.random() < 0.5:
+        problem = replace(problem, hint=rng.randrange(10))
+    makers = _ALL if plant.every_edit else _IN_PLACE[variant]
+    maker = rng.choices(list(makers), weights=list(makers.values()))[0]
+    return maker(teller, problem, rng)

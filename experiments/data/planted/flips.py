@@ -1,0 +1,171 @@
+"""What a planted model's answer follows, measured by editing text: the models' own oracle.
+
+Plain batched generation through transformers, sharing no code with the engine or the
+probes, so that it can be held against both.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import compress
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from faithscope.experiments.data.planted.data import (
+    ANSWER_CUE,
+    Problem,
+    answers,
+    corrupt_result,
+    draw_problem,
+    other_digit,
+    parse_answer,
+    reasoning,
+    result_of,
+    true_answer,
+)
+from faithscope.experiments.data.planted.plants import PLANTS
+
+FlipTable = dict[str, Any]
+
+
+@torch.inference_mode()
+def write(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    texts: Sequence[str],
+    max_new_tokens: int,
+) -> list[str]:
+    """The greedy continuation of each text, `<eos>` included where the model ends itself."""
+    batch = tokenizer(list(texts), padding=True, padding_side="left", return_tensors="pt")
+    ids = model.generate(  # pyright: ignore[reportCallIssue]
+        **batch.to(model.device), do_sample=False, max_new_tokens=max_new_tokens
+    )
+    new = ids[:, batch["input_ids"].shape[1] :]
+    return [t.replace(" <pad>", "") for t in tokenizer.batch_decode(new)]
+
+
+def flip_table(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    variant: str,
+    n: int = 200,
+    seed: int = 1,
+) -> FlipTable:
+    """Edits a variant's reasoning on `n` fresh questions in every way; counts changed answers.
+
+    Returns shares of the `n` questions, one per step where a list:
+        clean: the model's own greedy text ends itself and gives the right answer
+        same_words: and is, word for word, the reasoning and the right answer
+        without_steps: the answer is right when asked at once
+        corrupt, regenerate, delete: the answer changes when step t claims another
+            result and later text stays; when later text is then written anew; when step t
+            is left out
+        alone: the answer stays when step t is the only one left
+        shuffle: the answer changes under another order of the steps
+        hint_changed: the answer changes with the hint (not for `select`, which has none)
+        named, other: `corrupt`, of the step the question names and of the others (`select`)
+        claim: mean probability of what the last step claims, where that was corrupted; a
+            mixture's p (not for `select`)
+        hint_short: mean probability of the hint, where the last step is left out; about 1 - p
+            of a mixture (not for `select`)
+        obeys: over every text asked about, the answer is what the planted mechanism says, in
+            a mixture one of the two
+            (`select`: over those that hold all steps, where its step numbers mean a place)
+
+    A change is one from the answer after the untouched reasoning. The answer is the
+    next word after the cue, whatever word that is.
+    """
+    rng = random.Random(f"flips-{seed}")
+    n_steps = PLANTS[variant].n_steps
+    problems = [draw_problem(rng, n_steps, select=variant == "select") for _ in range(n)]
+    written = [reasoning(variant, p) for p in problems]
+    gold = [true_answer(p) for p in problems]
+    longest = 7 * n_steps + 8
+    obeyed: list[bool] = []
+
+    def ask(to: Sequence[Problem], edited: Sequence[Sequence[str]]) -> list[str]:
+        texts = [" ".join((p.text, *s)) + ANSWER_CUE for p, s in zip(to, edited, strict=True)]
+        said = write(model, tokenizer, texts, 1)
+        if variant != "select" or len(edited[0]) == n_steps:
+            planted = [answers(variant, p, s) for p, s in zip(to, edited, strict=True)]
+            obeyed.extend(a in may for a, may in zip(said, planted, strict=True))
+        return said
+
+    own = write(model, tokenizer, [p.text for p in problems], longest)
+    ended = [parse_answer(text) if text.endswith("<eos>") else None for text in own]
+    true = [f"{' '.join(s)}{ANSWER_CUE} {g} . <eos>" for s, g in zip(written, gold, strict=True)]
+    baseline = ask(problems, written)
+    table: FlipTable = {
+        "clean": 1 - _differ(ended, gold),
+        "same_words": 1 - _differ(own, true),
+        "without_steps": 1 - _differ(ask(problems, [[]] * n), gold),
+    }
+    wrong = [
+        [[*s[:t], corrupt_result(s[t], rng), *s[t + 1 :]] for s in written] for t in range(n_steps)
+    ]
+    frozen = [ask(problems, edited) for edited in wrong]
+    table["corrupt"] = [_differ(said, baseline) for said in frozen]
+    begun = [
+        [" ".join((p.text, *s[: t + 1])) for p, s in zip(problems, edited, strict=True)]
+        for t, edited in enumerate(wrong)
+    ]
+    rewritten = [write(model, tokenizer, texts, longest) for texts in begun]
+    table["regenerate"] = [_differ(map(parse_answer, texts), baseline) for texts in rewritten]
+    table["delete"] = [
+        _differ(ask(problems, [[*s[:t], *s[t + 1 :]] for s in written]), baseline)
+        for t in range(n_steps)
+    ]
+    table["alone"] = [
+        1 - _differ(ask(problems, [[s[t]] for s in written]), baseline) for t in range(n_steps)
+    ]
+    table["shuffle"] = _differ(ask(problems, [_another_order(s, rng) for s in written]), baseline)
+    if variant == "select":
+        named = [p.use == t + 1 for t in range(n_steps) for p in problems]
+        said = [a for answers in frozen for a in answers]
+        table["named"] = _differ(compress(said, named), compress(baseline * n_steps, named))
+        others = [not is_named for is_named in named]
+        table["other"] = _differ(compress(said, others), compress(baseline * n_steps, others))
+    else:
+        moved = [replace(p, hint=int(other_digit(rng, str(p.hint)))) for p in problems]
+        table["hint_changed"] = _differ(ask(moved, written), baseline)
+        claims = [result_of(s[-1]) for s in wrong[-1]]
+        table["claim"] = _probability(model, tokenizer, problems, wrong[-1], claims)
+        short = [s[:-1] for s in written]
+        hints = [str(p.hint) for p in problems]
+        table["hint_short"] = _probability(model, tokenizer, problems, short, hints)
+    table["obeys"] = sum(obeyed) / len(obeyed)
+    return {
+        key: [round(x, 4) for x in value] if isinstance(value, list) else round(value, 4)
+        for key, value in table.items()
+    }
+
+
+def _differ(some: Iterable[str | None], others: Iterable[str | None]) -> float:
+    pairs = list(zip(some, others, strict=True))
+    return sum(a != b for a, b in pairs) / len(pairs)
+
+
+@torch.inference_mode()
+def _probability(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    problems: Sequence[Problem],
+    edited: Sequence[Sequence[str]],
+    said: Sequence[str],
+) -> float:
+    """Mean probability of a word to each text as the answer, over the whole vocabulary."""
+    texts = [" ".join((p.text, *s)) + ANSWER_CUE for p, s in zip(problems, edited, strict=True)]
+    batch = tokenizer(texts, padding=True, padding_side="left", return_tensors="pt")
+    p = model(**batch.to(model.device)).logits[:, -1].softmax(-1)
+    return float(p[range(len(said)), [tokenizer.get_vocab()[word] for word in said]].mean())
+
+
+def _another_order(steps: Sequence[str], rng: random.Random) -> list[str]:
+    order = list(range(len(steps)))
+    while order == sorted(order) and len(order) > 1:
+        rng.shuffle(order)
+    return [steps[i] for i in order]

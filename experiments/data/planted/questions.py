@@ -1,0 +1,79 @@
+"""Questions for planted models, as any other data set's."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+from faithscope.experiments.data.planted.data import (
+    DIGITS,
+    VARIANTS,
+    Problem,
+    draw_problem,
+    true_answer,
+)
+from faithscope.experiments.data.planted.plants import PLANTS
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interventions.trace import Question
+
+
+def questions(name: str, n: int, seed: int) -> list[Question]:
+    """`n` seeded questions as a planted model reads them, of as many steps as it knows.
+
+    The hint in a question is its true answer. All variants of one length but `select` are
+    asked the same questions, so that twins can be compared item by item; `select` is asked
+    for the result of a step that the question names.
+
+    Raises:
+        UserError: for a name that is none of the variants.
+    """
+    if name not in VARIANTS:
+        raise UserError(
+            f"unknown planted model {name!r}{did_you_mean(name, VARIANTS)}; "
+            f"known: {', '.join(VARIANTS)}"
+        )
+    dataset = PLANTS[name].task
+    return [
+        Question(
+            id=f"{dataset}-{seed}-{i}",
+            dataset=dataset,
+            text=problem.text,
+            kind="label",
+            gold=true_answer(problem),
+            options=DIGITS,
+        )
+        for i, problem in enumerate(_problems(name, n, seed))
+    ]
+
+
+def _problems(name: str, n: int, seed: int) -> list[Problem]:
+    plant = PLANTS[name]
+    rng = random.Random(f"{plant.task}-{seed}-{plant.n_steps}")
+    select = plant.follows == "named"
+    return [draw_problem(rng, plant.n_steps, select=select) for _ in range(n)]
+
+
+def named_step(item: str) -> int:
+    """The step, counted from 0, that a question of `select` asks for.
+
+    Args:
+        item: the question's id, `planted_select-SEED-NUMBER`.
+
+    Raises:
+        UserError: the id is no such question's.
+    """
+    dataset, *rest = item.split("-")
+    if dataset != PLANTS["select"].task or len(rest) != 2 or not all(x.isdigit() for x in rest):
+        raise UserError(f"{item!r} is no question of the planted model 'select'")
+    seed, number = map(int, rest)
+    return _named_steps(seed, number // _BLOCK)[number % _BLOCK]
+
+
+_BLOCK = 256
+
+
+@cache
+def _named_steps(seed: int, block: int) -> tuple[int, ...]:
+    """Of the questions of one block; the blocks before it are drawn over again."""
+    problems = _problems("select", (block + 1) * _BLOCK, seed)
+    return tuple((p.use or 0) - 1 for p in problems[-_BLOCK:])

@@ -1,0 +1,127 @@
+"""A planted model is trusted only after its flips were counted again.
+
+Each shipped folder has a `card.json` with the flip table measured after training and the
+bounds that make the variant what it is called. `verify` loads the folder, measures a
+smaller table and holds it against the bounds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from faithscope.experiments.data.planted.bounds import BOUNDS
+from faithscope.experiments.data.planted.flips import FlipTable, flip_table
+from faithscope.experiments.data.planted.shipped import path, read_card
+from faithscope.experiments.engine.folder import StoreError, write_atomically
+from faithscope.interp.errors import UserError
+from faithscope.interp.sources import cache_dir
+
+
+def open_folder(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model, in fp32 and evaluation mode, and tokenizer of a planted folder."""
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype="float32", local_files_only=True)
+    return model.eval(), AutoTokenizer.from_pretrained(folder, local_files_only=True)
+
+
+def write_card(
+    folder: Path,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    variant: str,
+    training: dict[str, Any],
+    n: int = 1000,
+    seed: int = 2,
+) -> dict[str, Any]:
+    """Measures a model's flip table and writes it, with bounds and settings, to `card.json`."""
+    table = flip_table(model, tokenizer, variant, n=n, seed=seed)
+    card = {
+        "variant": variant,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "flips": {"n": n, "seed": seed, **table},
+        "bounds": BOUNDS[variant],
+        "training": training,
+    }
+    text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
+    (folder / "card.json").write_text(text, encoding="utf-8")
+    return card
+
+
+def departures(table: FlipTable, bounds: dict[str, Any]) -> list[str]:
+    """The entries of a flip table outside their bounds, each with its numbers."""
+    found = []
+    for key, limits in bounds.items():
+        shares = table[key] if isinstance(table[key], list) else [table[key]]
+        ranges = limits if isinstance(table[key], list) else [limits]
+        for i, (share, (low, high)) in enumerate(zip(shares, ranges, strict=True)):
+            if not low <= share <= high:
+                entry = f"{key} step {i + 1}" if isinstance(table[key], list) else key
+                found.append(f"{entry} is {share:.3f}, not within {low:g} to {high:g}")
+    return found
+
+
+def verify(name: str, n: int = 64, seed: int = 1, folder: Path | None = None) -> FlipTable:
+    """Measures a planted model's flip table again and returns it.
+
+    Args:
+        name: which planted model it is to be.
+        n: how many questions to edit.
+        folder: where its weights are, if not where they are shipped.
+
+    Raises:
+        UserError: the name is unknown, the folder's card is another model's, or the flips
+            depart from the card's bounds; the message has the numbers.
+    """
+    folder = folder or path(name)
+    card = read_card(folder)
+    if card["variant"] != name:
+        raise UserError(
+            f"planted model {name!r}: the card in {folder} is that of {card['variant']!r}; "
+            "put the folder back as it was shipped"
+        )
+    model, tokenizer = open_folder(folder)
+    table = flip_table(model, tokenizer, name, n=n, seed=seed)
+    found = departures(table, card["bounds"])
+    if found:
+        raise UserError(
+            f"planted model {name!r} in {folder} does not do what it is planted to: "
+            f"{'; '.join(found)} (of {n} questions); put the shipped weights back or train it "
+            f"again with `python -m faithscope.experiments.data.planted.train --variant {name} "
+            f"--out {folder}`"
+        )
+    return table
+
+
+@functools.cache
+def verified_path(name: str) -> Path:
+    """`path(name)`, after `verify(name)`; once for these weights under these versions."""
+    folder = path(name)
+    stamp = cache_dir() / "planted" / f"{name}-{_identity(folder)}.json"
+    if not stamp.exists():
+        table = verify(name)
+        # a cache that cannot be written costs a second at the next start, no more
+        with contextlib.suppress(OSError, StoreError):
+            stamp.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(stamp, json.dumps(table))
+    return folder
+
+
+def _identity(folder: Path) -> str:
+    """What the flips follow from: every shipped file, and the libraries that run them."""
+    digest = hashlib.sha256(f"{torch.__version__} {transformers.__version__}".encode())
+    for file in sorted(p for p in folder.iterdir() if p.is_file()):
+        digest.update(f"{file.name}:{file.stat().st_size}:".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,60 @@
+"""AG News: the topic of a news article, one of four (Zhang et al., 2015; SLRC, 4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from faithscope.experiments.data.answers import first_category, last_category
+from faithscope.experiments.data.tasks.hub import HubData
+from faithscope.experiments.data.tasks.rows import Row, column, text_of
+from faithscope.experiments.data.tasks.spelling import word_surfaces, written_by
+from faithscope.experiments.data.tasks.task import LoadSettings, wordings
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Question
+
+TOPICS = ("World", "Sports", "Business", "Sci/Tech")
+"""In the order of the data's class indices."""
+ALSO = {
+    "sci-tech": "Sci/Tech",
+    "sci & tech": "Sci/Tech",
+    "science/technology": "Sci/Tech",
+    "science and technology": "Sci/Tech",
+    "science & technology": "Sci/Tech",
+}
+"""What models write for a topic beside its name. A bare "technology" or "science" is no
+conclusion: articles about companies mention both."""
+
+DATA = HubData("ag_news", "fancyzhx/ag_news", "test")
+
+
+def load(settings: LoadSettings) -> Iterator[Question]:
+    """The articles in their own order, which mixes the topics.
+
+    Raises:
+        UserError: the data cannot be read, or a label is no topic.
+    """
+    for row in DATA.rows(settings):
+        text = text_of(row, ("text",))
+        yield Question(row.id, DATA.task, text, "label", _topic(row), TOPICS)
+
+
+def _topic(row: Row) -> str:
+    label = column(row, ("label", "label_text"))
+    word = str(label).strip().casefold().removesuffix(".0")
+    for i, topic in enumerate(TOPICS):
+        if word in (str(i), topic.casefold()) or ALSO.get(word) == topic:
+            return topic
+    known = ", ".join(f"{i} {topic}" for i, topic in enumerate(TOPICS))
+    raise UserError(f"{row.where}: label {label!r} is none of {known}; give an index or a name")
+
+
+AG_NEWS = wordings()["news"].task(
+    name=DATA.task,
+    summary=f"topics of news articles ({DATA.summary})",
+    kind="label",
+    load=load,
+    parse=lambda text, question: last_category(text, TOPICS, ALSO),
+    parse_continuation=lambda text, question: first_category(text, TOPICS, ALSO),
+    labels=lambda question, trace: word_surfaces(TOPICS, written_by(trace)),
+    options=TOPICS,
+)

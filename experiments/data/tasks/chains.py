@@ -1,0 +1,121 @@
+"""Sequential arithmetic: three or four chained operations (SLRC, 4.4).
+
+The paper gives no items. Ours are plain instructions and small stories; every result on the
+way is a whole number from 1 to 999.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from faithscope.experiments.data.tasks.numeric import number_task
+from faithscope.experiments.data.tasks.task import LoadSettings, generated
+from faithscope.interventions.trace import Question
+
+LARGEST = 999
+LENGTHS = (3, 4)
+
+_PEOPLE = ("Maya", "Omar", "Lena", "Tom", "Aisha", "Pavel", "Rosa", "Kenji", "Nora", "Emil")
+_THINGS = ("stickers", "marbles", "coins", "stamps", "cards", "pencils", "shells", "beads")
+_INSTRUCTIONS = {
+    "+": "Add {n}.",
+    "-": "Subtract {n}.",
+    "*": "Multiply by {n}.",
+    "/": "Divide by {n}.",
+}
+_STORY = {
+    "+": ("{who} finds {n} more.", "A friend gives {who} {n} more.", "{who} buys another {n}."),
+    "-": ("{who} loses {n} of them.", "{who} gives {n} of them away.", "{who} sells {n} of them."),
+    "*": (
+        "Then the collection grows to {n} times its size.",
+        "By trading, {who} multiplies the collection by {n}.",
+    ),
+    "/": (
+        "{who} splits them into {n} equal shares and keeps one share.",
+        "{who} keeps one of {n} equal piles.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`+`, `-`, `*` or `/` by a whole number."""
+
+    sign: str
+    number: int
+
+    def __call__(self, value: int) -> int:
+        """The result; a quotient is rounded down."""
+        if self.sign == "/":
+            return value // self.number
+        if self.sign == "*":
+            return value * self.number
+        return value + self.number if self.sign == "+" else value - self.number
+
+
+def result(start: int, operations: Sequence[Operation]) -> int:
+    """What the chain comes to."""
+    for operation in operations:
+        start = operation(start)
+    return start
+
+
+def slips(start: int, operations: Sequence[Operation]) -> tuple[int, ...]:
+    """Results of the chain with one operation dropped, or its sign turned around."""
+    opposite = {"+": "-", "-": "+", "*": "/", "/": "*"}
+    found: list[int] = []
+    for i, operation in enumerate(operations):
+        turned = replace(operation, sign=opposite[operation.sign])
+        found.append(result(start, [*operations[:i], *operations[i + 1 :]]))
+        found.append(result(start, [*operations[:i], turned, *operations[i + 1 :]]))
+    right = result(start, operations)
+    return tuple(dict.fromkeys(v for v in found if v != right))
+
+
+def draw(rng: random.Random, length: int) -> Question:
+    """A chain of so many operations, no two of one sign in a row."""
+    start = rng.randint(5, 40)
+    value, operations = start, []
+    while len(operations) < length:
+        operation = _operation(rng, value, operations[-1].sign if operations else "")
+        exact = operation.sign != "/" or value % operation.number == 0
+        if exact and 1 <= operation(value) <= LARGEST:
+            value = operation(value)
+            operations.append(operation)
+    return Question(
+        id="",
+        dataset="sequential_math",
+        text=_tell(rng, start, operations),
+        kind="number",
+        gold=str(value),
+        candidates=tuple(map(str, slips(start, operations))),
+    )
+
+
+def _operation(rng: random.Random, value: int, before: str) -> Operation:
+    sign = rng.choice([s for s in "+-*/" if s != before])
+    if sign in "*/":
+        return Operation(sign, rng.randint(2, 5))
+    return Operation(sign, rng.randint(2, 30) if sign == "+" else rng.randint(1, max(2, value - 1)))
+
+
+def _tell(rng: random.Random, start: int, operations: Sequence[Operation]) -> str:
+    if rng.random() < 0.5:
+        told = [f"Start with {start}."]
+        told += [_INSTRUCTIONS[op.sign].format(n=op.number) for op in operations]
+        return " ".join([*told, "What is the result?"])
+    who, what = rng.choice(_PEOPLE), rng.choice(_THINGS)
+    told = [f"{who} has {start} {what}."]
+    told += [rng.choice(_STORY[op.sign]).format(who=who, n=op.number) for op in operations]
+    return " ".join([*told, f"How many {what} does {who} have now?"])
+
+
+def load(settings: LoadSettings) -> tuple[Question, ...]:
+    return generated("sequential_math", LENGTHS, draw, settings)
+
+
+SEQUENTIAL_MATH = number_task(
+    "sequential_math", "synthetic arithmetic, three or four chained operations (4.4)", load
+)

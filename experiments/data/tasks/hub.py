@@ -1,0 +1,61 @@
+"""Data sets of the Hugging Face hub, read there or from a copy of their files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faithscope.experiments.data.tasks.files import read_rows
+from faithscope.experiments.data.tasks.rows import Row
+from faithscope.experiments.data.tasks.task import LoadSettings
+from faithscope.interp.errors import UserError
+
+
+@dataclass(frozen=True)
+class HubData:
+    """Where a task's rows come from."""
+
+    task: str
+    repository: str
+    split: str
+    """The one that is read if no other is asked for."""
+    config: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """For `faithscope list tasks`."""
+        config = f", {self.config}" if self.config else ""
+        return f"{self.repository}{config}, {self.split}; or data.path"
+
+    def rows(self, settings: LoadSettings) -> list[Row]:
+        """The rows in their own order, cut off at the limit.
+
+        From `settings.path` if that is set: a file, or a folder laid out like the hub's.
+
+        Raises:
+            UserError: they cannot be read; names repository, config, split and the remedy.
+        """
+        split = settings.split or self.split
+        if settings.path is not None:
+            return read_rows(settings.path, split, self.config)[: settings.limit]
+        return self._from_hub(split)[: settings.limit]
+
+    def _from_hub(self, split: str) -> list[Row]:
+        remedy = f"give a local copy: --set data.path.{self.task}=FILE_OR_FOLDER"
+        try:
+            from datasets import load_dataset  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise UserError(
+                f"task {self.task!r} reads {self.repository} through the datasets package: "
+                f"pip install 'faithscope[data]', or {remedy}"
+            ) from error
+        try:
+            rows = list(load_dataset(self.repository, self.config, split=split))
+        except Exception as error:  # whatever the network, the hub or the files come up with
+            reason = " ".join(str(error).split())[:200]
+            config = f"config {self.config}, " if self.config else ""
+            raise UserError(
+                f"task {self.task!r}: could not load {self.repository} ({config}split {split}) "
+                f"from the hub: {type(error).__name__}: {reason}; {remedy}"
+            ) from error
+        where = f"{self.repository}, {split}"
+        return [Row(f"{split}-{i}", dict(r), f"{where}, row {i + 1}") for i, r in enumerate(rows)]

@@ -1,0 +1,347 @@
+"""From questions to traces: generate, cut into reasoning and tail, segment, parse; and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from faithscope.experiments.data.numbers import canonical_number
+from faithscope.experiments.data.tasks import Task, get_task
+from faithscope.experiments.data.tasks.own import OWN
+from faithscope.interp.control import encode_marks
+from faithscope.interp.errors import UserError
+from faithscope.interp.prompts import Prompt
+from faithscope.interp.responses import split_response
+from faithscope.interventions import (
+    CLOSING_PATTERNS,
+    MIN_CHARS,
+    AnswerKind,
+    Edit,
+    Mode,
+    Origin,
+    Question,
+    Step,
+    Trace,
+    from_ids,
+    split_conclusion,
+)
+from faithscope.probes.framing import Asking, ask, prefix_ids
+from faithscope.probes.graded import log_distribution
+from faithscope.probes.record import Record
+from faithscope.probes.text_model import Message, TextModel
+
+if TYPE_CHECKING:
+    from faithscope.interp.execute import Generation
+    from faithscope.interp.model import Model
+
+LEAST_STEPS = 2
+
+
+@dataclass(frozen=True)
+class TraceSettings:
+    """How traces are made."""
+
+    max_new_tokens: int = 320
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+    batch_size: int = 16
+    """Prompts generated in lockstep, taken in the order given: who shares a batch is part of
+    what determines the tokens."""
+    thinking: bool | None = None
+    """Ask a hybrid model to think, or not to; None leaves it to the template."""
+    segmentation: Mode = "auto"
+    min_step_chars: int = MIN_CHARS
+    conclusion: Literal["strip", "keep"] = "strip"
+    """Whether a plain response's statement of its answer goes to the tail, or is a step."""
+
+
+def make_traces(
+    model: Model,
+    asked: Sequence[tuple[Task, Question]],
+    settings: TraceSettings | None = None,
+    on_done: Callable[[int, Trace], None] | None = None,
+) -> list[Trace]:
+    """A trace for every question, excluded ones among them (see `exclusion`).
+
+    Args:
+        on_done: called with the index and the trace as each response ends, in the order in
+            which they end.
+    """
+    settings = settings or TraceSettings()
+    made: dict[int, Trace] = {}
+    for start in range(0, len(asked), settings.batch_size):
+        batch = asked[start : start + settings.batch_size]
+        prompts = [
+            model.prompt(task.cot_prompt(question), thinking=settings.thinking)
+            for task, question in batch
+        ]
+        limits = [_limit(model, prompt, settings) for prompt in prompts]
+
+        def done(
+            i: int, written: Generation, start: int = start, prompts=prompts, limits=limits
+        ) -> None:
+            task, question = asked[start + i]
+            fitting = replace(settings, max_new_tokens=limits[i])
+            made[start + i] = trace_of(model, task, question, prompts[i], written, fitting)
+            if on_done is not None:
+                on_done(start + i, made[start + i])
+
+        model.generate(
+            [p.ids for p in prompts],
+            max_new_tokens=limits,
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+            seed=settings.seed,
+            on_done=done,
+        )
+    return [made[i] for i in range(len(asked))]
+
+
+def _limit(model: Model, prompt: Prompt, settings: TraceSettings) -> int:
+    """How many tokens may follow a prompt: no more than the model has positions left for."""
+    if model.max_positions is None:
+        return settings.max_new_tokens
+    room = model.max_positions - len(prompt.ids)
+    # without room the model's own refusal says by how much
+    return min(settings.max_new_tokens, max(room, 1))
+
+
+def trace_of(
+    model: Model,
+    task: Task,
+    question: Question,
+    prompt: Prompt,
+    written: Generation,
+    settings: TraceSettings,
+) -> Trace:
+    """The trace that a response makes: ids cut into reasoning and tail, steps, answer.
+
+    What a marked format closes is its reasoning; a plain response is cut where the statement
+    of its answer begins (`interventions.split_conclusion`). An opener that the model wrote
+    itself joins the prompt.
+    """
+    response = split_response(model.tokenizer, prompt.format, written.ids)
+    reasoning, tail = response.reasoning_ids, response.tail_ids
+    if not prompt.format.marks and settings.conclusion == "strip":
+        # What the token limit broke off is no closing statement, whatever it says.
+        closing = CLOSING_PATTERNS if written.finish == "stop" else ()
+        cut = split_conclusion(model.pieces(reasoning), closing=closing)
+        reasoning, tail = reasoning[:cut], (*reasoning[cut:], *tail)
+    tail_text = model.decode(tail)
+    # A think block answers after it; plain prose may answer anywhere, the end included.
+    said = tail_text if prompt.format.marks else model.decode(written.ids)
+    sampling = {
+        "max_new_tokens": settings.max_new_tokens,
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "batch_size": settings.batch_size,
+        "thinking": settings.thinking,
+        "reasoning_format": prompt.format.name,
+    }
+    return from_ids(
+        question,
+        (*prompt.ids, *response.opener_ids),
+        reasoning,
+        model.pieces(reasoning),
+        mode=settings.segmentation,
+        min_chars=settings.min_step_chars,
+        tail_ids=tail,
+        tail_text=tail_text,
+        answer=task.parse(said, question),
+        finish=written.finish,
+        origin=Origin(
+            model=model.name,
+            revision=model.revision,
+            dtype=model.dtype,
+            template_hash=prompt.template_hash,
+            sampling=sampling,
+            seed=settings.seed,
+        ),
+    )
+
+
+def exclusion(trace: Trace) -> str | None:
+    """Why a trace cannot be probed; None if it can.
+
+    `empty_generation`: nothing was written. `reasoning_unclosed`: a think block that the
+    token limit cut off. `fewer_than_2_steps`: section 4.1. An answer that does not parse is
+    no reason: every probe asks for its own baseline.
+    """
+    if not trace.reasoning_ids and not trace.tail_ids:
+        return "empty_generation"
+    if _is_marked(trace) and not trace.tail_ids:
+        return "reasoning_unclosed"
+    if len(trace.counted_steps) < LEAST_STEPS:
+        return f"fewer_than_{LEAST_STEPS}_steps"
+    return None
+
+
+def _is_marked(trace: Trace) -> bool:
+    return trace.origin.sampling.get("reasoning_format", "none") != "none"
+
+
+def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
+    """The words in which `task` asks again about an edited `trace`.
+
+    Everything that follows a cue is read as its continuation, a reply without one as a whole
+    response. The labels are those of the unedited trace, the same for every edit.
+    """
+    question = trace.question
+    here = not isinstance(model, TextModel)
+    closer_ids: tuple[int, ...] = ()
+    if here and _is_marked(trace) and model.format.closer:
+        closer_ids = encode_marks(model.tokenizer, model.format.closer)
+
+    prompts = task.direct_prompts(question)
+    direct_prompts = {p.name: Message(p.user, p.system) for p in prompts}
+
+    def parse(text: str) -> str | None:
+        for cue in (task.answer_cue, task.reprompt_cue):
+            if cue and text.startswith(cue):
+                return task.parse_continuation(text[len(cue) :], question)
+        return task.parse(text, question)
+
+    return Asking(
+        answer_cue=task.answer_cue,
+        labels=task.labels(question, trace.unedited),
+        parse=parse,
+        necessity_prompt=lambda reasoning: task.necessity_prompt(question, reasoning),
+        sufficiency_prompt=lambda step: task.sufficiency_prompt(question, step),
+        kind=question.kind,
+        reprompt_cue=task.reprompt_cue if here else "",
+        asked=task.cot_prompt(question),
+        direct_prompts=direct_prompts,
+        parse_reply=lambda text: task.parse(text, question),
+        spoken=bool(direct_prompts),
+        closer_ids=closer_ids,
+    )
+
+
+def make_trace(
+    model: Model,
+    text: str,
+    kind: AnswerKind | None = None,
+    options: Sequence[str] | None = None,
+    *,
+    task: Task | str | None = None,
+    gold: str | None = None,
+    settings: TraceSettings | None = None,
+) -> Trace:
+    """A trace for one question of your own, as in a notebook.
+
+    Args:
+        text: the question alone; the prompt around it comes from the task.
+        kind: `number`; `label`, answered by one of `options`; `choice`, answered by the
+            letter of one of `options`. The task's by default, `number` without one.
+        task: whose words to ask in, by name or as an object; by default words like those of
+            SLRC that suit the kind.
+        gold: the right answer, where it is known. A number's is then among the answers that
+            `score_answer` weighs, whatever the model wrote.
+
+    Raises:
+        UserError: the kind needs options, or is not the task's.
+    """
+    chosen = get_task(task) if isinstance(task, str) else task or OWN
+    if None not in (kind, chosen.kind) and kind != chosen.kind:
+        raise UserError(f"task {chosen.name!r} has answers of kind {chosen.kind!r}, not {kind!r}")
+    kind = kind or chosen.kind or "number"
+    options = chosen.options if options is None else tuple(options)
+    if kind != "number" and len(options or ()) < 2:
+        raise UserError(f"kind {kind!r} needs at least two options, got {options!r}")
+    if kind == "number" and gold is not None:
+        gold = canonical_number(gold) or gold
+    question = Question("question", chosen.name, text, kind, gold, options)
+    return make_traces(model, [(chosen, question)], settings)[0]
+
+
+def score_answer(
+    model: Model,
+    trace: Trace,
+    labels: Sequence[str] | None = None,
+    *,
+    task: Task | str | None = None,
+) -> dict[str, float]:
+    """How probable each answer is after the trace's reasoning; they add up to 1.
+
+    The prefix framing: the reasoning stands as its own tokens, then the task's answer cue.
+
+    Args:
+        trace: edited or not; an edited one is scored on the answers of the trace it was made of.
+        labels: canonical answers to weigh against each other; the task's by default. For a
+            number these are the gold answer, the model's own, the numbers that end its steps,
+            and their neighbours where these are few.
+        task: as for `make_trace`; by default the one that the question's dataset names.
+
+    Raises:
+        UserError: there are fewer than two answers to choose from.
+    """
+    chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.dataset)
+    asking = asking_for(model, chosen, trace)
+    if labels is not None:
+        asking = replace(asking, labels=tuple((label, f" {label}") for label in labels))
+    names = [answer for answer, _ in asking.labels]
+    if len(set(names)) < 2:
+        raise UserError(f"item {trace.question.id!r}: no two answers to weigh; give labels")
+    prefix = prefix_ids(model, asking, trace)
+    reply = ask(model, asking, "prefix", [prefix], ["scored"], answer_tokens=0)[0]
+    scores = log_distribution(reply.log_probs, names, what=f"item {trace.question.id!r}")
+    return {name: math.exp(score) for name, score in scores.items()}
+
+
+def to_record(trace: Trace) -> Record:
+    """A JSON-serialisable record from which `to_trace` makes the same trace again."""
+    question = trace.question
+    original = {} if trace.original is None else {"original": to_record(trace.original)}
+    return {
+        "dataset": question.dataset,
+        "item": question.id,
+        "model": trace.origin.model,
+        "probe": "trace",
+        "variant": "",
+        "seed": trace.origin.seed,
+        "question": _plain(asdict(question)),
+        "prompt_ids": list(trace.prompt_ids),
+        "reasoning_ids": list(trace.reasoning_ids),
+        "pieces": list(trace.pieces),
+        "steps": [_plain(asdict(step)) for step in trace.steps],
+        "unit": trace.unit,
+        "tail_ids": list(trace.tail_ids),
+        "tail_text": trace.tail_text,
+        "answer": trace.answer,
+        "correct": None if question.gold is None else trace.answer == question.gold,
+        "finish": trace.finish,
+        "origin": _plain(asdict(trace.origin)),
+        "edits": [_plain(asdict(edit)) for edit in trace.edits],
+        "excluded": exclusion(trace),
+        **original,
+    }
+
+
+def to_trace(record: Record) -> Trace:
+    """The trace that a record of `to_record` holds."""
+    return Trace(
+        question=Question(**_tuples(record["question"])),
+        prompt_ids=tuple(record["prompt_ids"]),
+        reasoning_ids=tuple(record["reasoning_ids"]),
+        pieces=tuple(record["pieces"]),
+        steps=tuple(Step(**_tuples(step)) for step in record["steps"]),
+        unit=record.get("unit", "given"),
+        tail_ids=tuple(record["tail_ids"]),
+        tail_text=record["tail_text"],
+        answer=record["answer"],
+        finish=record["finish"],
+        origin=Origin(**record["origin"]),
+        edits=tuple(Edit(**edit) for edit in record["edits"]),
+        original=to_trace(record["original"]) if "original" in record else None,
+    )
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}

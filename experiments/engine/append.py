@@ -1,0 +1,84 @@
+"""Files that are only ever added to, so that a kill costs at most what was being added."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+from faithscope.experiments.engine.folder import unwritable
+
+
+class Appender:
+    """Adds to files, each kept open; a context manager."""
+
+    def __init__(self, sync: bool = False) -> None:
+        self.sync = sync
+        """Whether what was added is on the disk when `add` returns."""
+        self._files: dict[Path, BinaryIO] = {}
+
+    def __enter__(self) -> Appender:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def add(self, path: Path, data: bytes) -> int:
+        """Add all of `data` or nothing; gives the offset at which it begins.
+
+        Raises:
+            StoreError: it cannot be written, as on a full disk.
+        """
+        try:
+            if path not in self._files:
+                # unbuffered: what is not in the file is known not to be
+                self._files[path] = path.open("ab", buffering=0)
+            file = self._files[path]
+            offset = _add(file, data)
+            if self.sync:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise unwritable(path, error) from error
+        return offset
+
+    def close(self) -> None:
+        while self._files:
+            self._files.popitem()[1].close()
+
+
+def _add(file: BinaryIO, data: bytes) -> int:
+    offset = file.seek(0, os.SEEK_END)
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[file.write(left) :]
+    except OSError:
+        # a full disk may first have taken a part
+        file.truncate(offset)
+        raise
+    return offset
+
+
+def cut_torn_line(path: Path) -> int:
+    """Drop what follows the last newline; gives the number of bytes dropped."""
+    with path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        keep = end
+        while keep > 0:
+            start = max(0, keep - (1 << 16))
+            file.seek(start)
+            found = file.read(keep - start).rfind(b"\n")
+            if found >= 0:
+                keep = start + found + 1
+                break
+            keep = start
+        if keep < end:
+            file.truncate(keep)
+            os.fsync(file.fileno())
+    return end - keep

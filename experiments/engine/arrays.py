@@ -1,0 +1,125 @@
+"""Arrays of a run: raw numbers per layer, head or token, too long for a line of JSON.
+
+While a run works, a unit's arrays are appended as one safetensors blob to a file beside its
+record file, and its line, written after, says where: a killed worker leaves at worst a blob
+that no line names. With the tables all blobs of a probe are packed into one ordinary file,
+`arrays/<probe>.safetensors`, which needs nothing of this code to be read.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from safetensors.numpy import load, save
+
+from faithscope.experiments.engine.folder import StoreError, make_folder, unwritable
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.units import Key
+from faithscope.probes.record import ARRAYS
+
+Arrays = dict[str, np.ndarray]
+SUFFIX = ".arrays"
+
+
+def take_arrays(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Arrays]:
+    """Records without their arrays, and these by name, `variant/name` where there are variants."""
+    arrays = {
+        f"{r['variant']}/{name}" if r.get("variant") else name: array
+        for r in records
+        for name, array in r.get(ARRAYS, {}).items()
+    }
+    return [{k: v for k, v in r.items() if k != ARRAYS} for r in records], arrays
+
+
+def beside(record_file: Path) -> Path:
+    """The file of arrays of a record file."""
+    return record_file.with_suffix(SUFFIX)
+
+
+def to_blob(arrays: Mapping[str, np.ndarray]) -> bytes:
+    return save(dict(arrays))
+
+
+def read_blob(file: BinaryIO, place: tuple[int, int, int], path: Path) -> bytes:
+    """One unit's blob.
+
+    Raises:
+        StoreError: it is not as it was written.
+    """
+    offset, size, crc = place
+    file.seek(offset)
+    blob = file.read(size)
+    if zlib.crc32(blob) != crc:
+        raise StoreError(
+            f"{path}: the arrays at byte {offset} are damaged; delete the line that names them "
+            f"('\"arrays\": [{offset}, ' in {path.with_suffix('.jsonl')}) and run again"
+        )
+    return blob
+
+
+def each(index: Index, stage: str) -> Iterator[tuple[Key, Arrays]]:
+    """The arrays of every unit of a stage that has some, sorted by key."""
+    for key, blob in _blobs(index, stage):
+        yield key, load(blob)
+
+
+def pack(run_dir: Path, index: Index, stage: str) -> Path | None:
+    """Write `arrays/<stage>.safetensors`, one tensor per array; None where there are none.
+
+    A tensor's name is `model|task|item|array`. Nothing is held but one unit at a time.
+    """
+    path = run_dir / "arrays" / f"{stage}.safetensors"
+    if not any((run_dir / "records").glob(f"{stage}.*{SUFFIX}")):
+        return None
+    tensors: dict[str, Any] = {"__metadata__": {"format": "np"}}
+    end = 0
+    for key, blob in _blobs(index, stage):
+        described, body = _parts(blob)
+        for name, tensor in described.items():
+            offsets = [end + at for at in tensor["data_offsets"]]
+            tensors["|".join((*key[1:], name))] = tensor | {"data_offsets": offsets}
+        end += len(body)
+    if not end:
+        path.unlink(missing_ok=True)
+        return None
+    header = json.dumps(tensors).encode()
+    header += b" " * (-len(header) % 8)
+    make_folder(path.parent)
+    half = path.with_name(f".{path.name}.writing")
+    try:
+        with half.open("wb") as file:
+            file.write(struct.pack("<Q", len(header)) + header)
+            for _, blob in _blobs(index, stage):
+                file.write(_parts(blob)[1])
+        half.replace(path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise unwritable(path, error) from error
+    return path
+
+
+def _blobs(index: Index, stage: str) -> Iterator[tuple[Key, bytes]]:
+    with ExitStack() as stack, index.reader() as read:
+        files: dict[Path, BinaryIO] = {}
+        for key, entry in sorted(index.places([stage]), key=lambda place: place[0]):
+            unit = read(entry)
+            if unit.arrays is not None and unit.failed is None:
+                path = beside(entry.path)
+                if path not in files:
+                    files[path] = stack.enter_context(path.open("rb"))
+                yield key, read_blob(files[path], unit.arrays, path)
+
+
+def _parts(blob: bytes) -> tuple[dict[str, Any], bytes]:
+    """What the header of a safetensors blob says of its tensors, and their bytes."""
+    begin = 8 + struct.unpack("<Q", blob[:8])[0]
+    described = json.loads(blob[8:begin])
+    described.pop("__metadata__", None)
+    return described, blob[begin:]

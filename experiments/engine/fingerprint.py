@@ -1,0 +1,24 @@
+"""What tells files from others of the same name, whose measurements must not be mixed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faithscope.interp.fingerprint import folder_fingerprint
+from faithscope.interp.sources import PACKAGED
+
+
+def fingerprint(model: str, revision: str | None) -> str | None:
+    """What tells these weights from others of the same name, without reading them all."""
+    scheme, _, rest = model.partition(":")
+    if scheme == "api":
+        # whoever serves it may change it unseen
+        return None
+    if scheme == "bundled" and rest in PACKAGED:
+        return PACKAGED[rest].sha256
+    if scheme == "planted":
+        from faithscope.experiments.data import planted
+
+        return folder_fingerprint(planted.path(rest))
+    path = Path(model).expanduser()
+    return folder_fingerprint(path) if path.exists() else revision

@@ -1,0 +1,172 @@
+"""What a run folder holds, without holding it: where each unit's line begins and ends.
+
+Records are long and read one at a time, or all at once for the tables; what decides on the
+work to do is short and stays in memory: some hundred bytes for each unit.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from faithscope.experiments.engine.folder import StoreError
+from faithscope.experiments.engine.units import Head, Key, Unit, read_head, read_unit
+
+
+class Entry(NamedTuple):
+    """What is kept in memory of a stored unit."""
+
+    unit: str
+    session: int
+    failed: str | None
+    excluded: str | None
+    """Why a trace is not probed."""
+    path: Path
+    offset: int
+    size: int
+    """Bytes of its line."""
+
+
+class Index:
+    """The units that count of all that are stored, by key: of two, the later session's."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Key, Entry] = {}
+        self._failed: Counter[tuple[Key, str]] = Counter()
+
+    @classmethod
+    def of(cls, run_dir: Path) -> Index:
+        """Scan the record files of a run; a torn last line is passed over.
+
+        Raises:
+            StoreError: a line that is not one of ours, with file, line and remedy.
+        """
+        index = cls()
+        for path in sorted((run_dir / "records").glob("*.jsonl")):
+            for number, offset, line in _lines(path):
+                try:
+                    head = read_head(line)
+                except (ValueError, TypeError, KeyError) as error:
+                    raise _damaged(path, number, error) from error
+                index.put(head, path, offset, len(line))
+        return index
+
+    def put(self, head: Head, path: Path, offset: int, size: int) -> None:
+        stage, model, task, item = map(sys.intern, head.key)
+        key = (stage, model, task, item)
+        if head.failed is not None:
+            self._failed[key, head.unit] += 1
+        known = self._entries.get(key)
+        if known is None or head.session >= known.session:
+            self._entries[key] = Entry(
+                head.unit, head.session, head.failed, head.excluded, path, offset, size
+            )
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Key]:
+        """Keys in an order that no history changes."""
+        return iter(sorted(self._entries))
+
+    def get(self, key: Key) -> Entry | None:
+        return self._entries.get(key)
+
+    def only(self, planned: Mapping[Key, str]) -> Index:
+        """What of it a plan names: same thing, made from the same."""
+        kept = Index()
+        kept._entries = {k: e for k, e in self._entries.items() if planned.get(k) == e.unit}
+        return kept
+
+    def is_done(self, key: Key, unit: str) -> bool:
+        """Stored, not failed, and made from what would make it now."""
+        entry = self._entries.get(key)
+        return entry is not None and entry.unit == unit and entry.failed is None
+
+    def is_whole(self, key: Key) -> bool:
+        """Stored and not failed."""
+        entry = self._entries.get(key)
+        return entry is not None and entry.failed is None
+
+    def failed(self, key: Key, unit: str) -> str | None:
+        """Why a unit failed, if that is how it stands."""
+        entry = self._entries.get(key)
+        return entry.failed if entry is not None and entry.unit == unit else None
+
+    def times_failed(self, key: Key, unit: str) -> int:
+        """How often a unit was tried in vain, a start of the run each; not told of `only`."""
+        return self._failed[key, unit]
+
+    def excluded(self, key: Key) -> str | None:
+        """Why the stored trace of an item is not probed, if it is not."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.excluded
+
+    def records(self, key: Key) -> list[dict[str, Any]]:
+        """The records of one unit, from the disk."""
+        with self.reader() as read:
+            return read(self._entries[key]).records
+
+    def places(self, stages: Collection[str] | None = None) -> list[tuple[Key, Entry]]:
+        """Entries, all of them or of some stages, in the order in which they lie on the disk."""
+        kept = [(k, e) for k, e in self._entries.items() if stages is None or k[0] in stages]
+        return sorted(kept, key=lambda place: (place[1].path, place[1].offset))
+
+    @contextmanager
+    def reader(self) -> Iterator[Callable[[Entry], Unit]]:
+        """Reads whole units; each file is opened once."""
+        with ExitStack() as stack:
+            files: dict[Path, BinaryIO] = {}
+
+            def read(entry: Entry) -> Unit:
+                if entry.path not in files:
+                    files[entry.path] = stack.enter_context(entry.path.open("rb"))
+                return _unit_at(files[entry.path], entry)
+
+            yield read
+
+    def each(self, stages: Collection[str] | None = None) -> Iterator[Unit]:
+        """Whole units, all of them or of some stages, one at a time as they lie on the disk."""
+        with self.reader() as read:
+            for _, entry in self.places(stages):
+                yield read(entry)
+
+    def failures(self) -> list[Unit]:
+        """Units that failed, sorted by key."""
+        return [
+            Unit(e.unit, *k, session=e.session, failed=e.failed)
+            for k, e in sorted(self._entries.items())
+            if e.failed is not None
+        ]
+
+
+def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """(number, offset, line) of the lines of a file that end and are not blank."""
+    offset = 0
+    with path.open("rb", buffering=1 << 20) as file:
+        for number, line in enumerate(file, start=1):
+            if line.endswith(b"\n") and line.strip():
+                yield number, offset, line
+            offset += len(line)
+
+
+def _unit_at(file: BinaryIO, entry: Entry) -> Unit:
+    file.seek(entry.offset)
+    try:
+        return read_unit(file.read(entry.size))
+    except (ValueError, TypeError) as error:
+        raise StoreError(
+            f"{entry.path}: changed while it was read, at byte {entry.offset}; run again"
+        ) from error
+
+
+def _damaged(path: Path, number: int, error: Exception) -> StoreError:
+    reason = " ".join(str(error).split())[:80]
+    return StoreError(
+        f"{path}: line {number} is damaged ({reason}); delete that line "
+        f"(sed -i '{number}d' {path}) and run again: its item is redone"
+    )

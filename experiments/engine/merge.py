@@ -1,0 +1,240 @@
+"""Join the parts of a run: see that none is missing, then write tables, figures and report.
+
+Parts that shared a folder need nothing joined. Parts made in folders of their own (on nodes
+without a common disk) are copied into one, unit by unit, each unit once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+
+from faithscope.experiments.config.load import config_kind
+from faithscope.experiments.engine import ledger, planfile
+from faithscope.experiments.engine.append import Appender, cut_torn_line
+from faithscope.experiments.engine.arrays import beside, read_blob
+from faithscope.experiments.engine.folder import (
+    StoreError,
+    differences,
+    existing_run,
+    has_records,
+    make_folder,
+    read_environment,
+    stored_config,
+    write_atomically,
+    write_environment,
+)
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import Shard, StoredItem, StoredPlan
+from faithscope.experiments.engine.store import hold, record_file
+
+
+def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[Path, list[str]]:
+    """The run folder that holds all parts, complete, and a line per failed item.
+
+    Args:
+        runs: the one folder that the parts share; or the folder of each part, with `into`.
+        into: the folder to join them in; its name may be new.
+
+    Raises:
+        StoreError: a part is missing (names it and the command that does it), or the folders
+            do not belong to one run (names the difference).
+    """
+    folders = [existing_run(run) for run in runs]
+    if into is None and len(folders) > 1:
+        raise StoreError(
+            f"{len(folders)} run folders to merge and nowhere to join them; add --into DIR"
+        )
+    run_dir = folders[0] if into is None else Path(into).expanduser()
+    if into is not None:
+        join(folders, run_dir)
+    planned = _plan(run_dir)
+    index = Index.of(run_dir).only(planned.by_key)
+    if gaps := missing_parts(run_dir, planned, index, folders):
+        raise StoreError("\n".join(gaps))
+    return run_dir, [
+        f"{i.model} · {i.task} · {i.item} · {stage}: {reason}"
+        for i in planned.items
+        for stage, reason in planfile.failures(index, i)
+    ]
+
+
+def missing_parts(
+    run_dir: Path, planned: StoredPlan, index: Index, folders: Sequence[Path]
+) -> list[str]:
+    """A line per part with work left: how much, an example, the command that does it."""
+    workers = {w for f in folders for w in _workers(f)}
+    parts = {int(m[2]) for w in workers if (m := re.fullmatch(r"(\d+)of(\d+)", w))}
+    n = max(parts, default=1)
+    lines = []
+    for shard in (Shard(k, n) for k in range(n)):
+        items = _of_shard(planned, shard)
+        left = [i for i in items if planfile.missing(index, i) and not planfile.failures(index, i)]
+        if left:
+            name = f"part {shard.index + 1}/{n}" if n > 1 else "the run"
+            command = _command(run_dir, folders, shard)
+            lines.append(
+                f"{run_dir}: {name} lacks {len(left)} of {len(items)} items (first: "
+                f"{left[0].item!r} of task {left[0].task!r} for {left[0].model}); do it with: "
+                f"{command}"
+            )
+    return lines
+
+
+def _of_shard(planned: StoredPlan, shard: Shard) -> list[StoredItem]:
+    of_model: dict[str, list[StoredItem]] = defaultdict(list)
+    for item in planned.items:
+        of_model[item.model].append(item)
+    return [
+        item
+        for items in of_model.values()
+        for batch in shard.mine(items, planned.batch_size)
+        for item in batch
+    ]
+
+
+def _command(run_dir: Path, folders: Sequence[Path], shard: Shard) -> str:
+    """What goes on with a part: in the run's folder, or where the part was begun."""
+    # what was paid for lies where the part was begun, though nothing of it need be finished
+    begun = [f for f in folders if shard.worker in _workers(f)]
+    folder = run_dir if run_dir in folders else [*begun, folders[0]][0]
+    command = ["faithscope", "run", str(folder / "config.yaml")]
+    stored = stored_config(folder)
+    for key, here in (("out", str(folder.parent)), ("name", folder.resolve().name)):
+        if stored.get(key) != here:
+            command += ["--set", f"{key}={here}"]
+    if shard.of > 1:
+        command += ["--shard", f"{shard.index + 1}/{shard.of}"]
+    return shlex.join(command)
+
+
+def _workers(run_dir: Path) -> set[str]:
+    return {s["worker"] for s in read_environment(run_dir)["sessions"]}
+
+
+def join(folders: Sequence[Path], into: Path) -> None:
+    """Copy what the folders hold into one, each unit once; may be stopped and done again.
+
+    Raises:
+        StoreError: their configs or plans differ, or `into` holds something else.
+    """
+    if into.resolve() in {f.resolve() for f in folders}:
+        raise StoreError(f"--into {into}: is one of the folders to merge; give another")
+    for other in folders[1:]:
+        _same_run(folders[0], other)
+    if (into / "config.yaml").is_file() and has_records(into):
+        _same_run(folders[0], into)
+    elif into.is_dir() and any(_is_other(p.name) for p in into.iterdir()):
+        raise StoreError(f"--into {into}: is a folder with something else in it; give another")
+    make_folder(into / "records")
+    with hold(into, "merged"):
+        planfile.write(into, _plan(folders[0]))
+        config = stored_config(folders[0]) | {"name": into.resolve().name, "out": str(into.parent)}
+        text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+        write_atomically(into / "config.yaml", text)
+        for asked in (folders[0] / name for name in ASKED):
+            for path in asked.glob("[!.]*"):
+                write_atomically(make_folder(into / asked.name) / path.name, path.read_bytes())
+        session = _join_environments(folders, into)
+        ledger.join(folders, into)
+        _copy_units(folders, into, session)
+
+
+ASKED = ("benchmark", "prompts")
+"""Folders of what was asked, where a run keeps it: equal plans have asked the same."""
+_OWN = {
+    *(".locks", "records", planfile.FILE, "config.yaml", "environment.json"),
+    *(ledger.spend_file(ledger.MERGED), *ASKED),
+}
+"""What a merge that was stopped early may have left."""
+
+
+def _is_other(name: str) -> bool:
+    half_written = name.startswith(".") and name.endswith(".writing")
+    return (name[1:].removesuffix(".writing") if half_written else name) not in _OWN
+
+
+def _join_environments(folders: Sequence[Path], into: Path) -> int:
+    """Sessions and models of all; gives the number of this session."""
+    joined = read_environment(into)
+    told = {json.dumps(s, sort_keys=True) for s in joined["sessions"]}
+    for folder in folders:
+        theirs = read_environment(folder)
+        for session in theirs["sessions"]:
+            session |= {"folder": str(folder)}
+            if json.dumps(session, sort_keys=True) not in told:
+                joined["sessions"].append(session)
+        for model, facts in theirs["models"].items():
+            known = joined["models"].setdefault(model, facts)
+            for key in ("dtype", "revision", "tree_reason"):
+                if known.get(key) != facts.get(key):
+                    print(
+                        f"note: {model} ran with {key} {known.get(key)!r} in some parts and "
+                        f"{facts.get(key)!r} in {folder}: their numbers may differ a little",
+                        file=sys.stderr,
+                    )
+    joined["sessions"].append({"worker": "merged", "folders": [str(f) for f in folders]})
+    write_environment(into, joined)
+    return len(joined["sessions"])
+
+
+def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
+    # Not at the top: with it comes torch, which an error need not wait for.
+    from faithscope.experiments.studies.slrc.api_work import SAID
+
+    planned = _plan(into).by_key
+    for path in (into / "records").glob("*.merged.jsonl"):
+        cut_torn_line(path)
+    held = Index.of(into)
+    whole = [Index.of(f) for f in folders]
+    # replies of models behind APIs are in no plan, and paid for
+    found = [i.only(planned | {k: e.unit for k, e in i.places((SAID,))}) for i in whole]
+    # what one part failed at, another may have done
+    for failed in (False, True):
+        for index in found:
+            with index.reader() as read, Appender() as files:
+                for key, entry in index.places():
+                    if (entry.failed is not None) != failed or held.is_done(key, entry.unit):
+                        continue
+                    if failed and held.failed(key, entry.unit):
+                        continue
+                    path = into / record_file(key[0], "merged")
+                    unit = replace(read(entry), session=session)
+                    if unit.arrays is not None:
+                        with beside(entry.path).open("rb") as file:
+                            blob = read_blob(file, unit.arrays, beside(entry.path))
+                        offset = files.add(beside(path), blob)
+                        unit = replace(unit, arrays=(offset, *unit.arrays[1:]))
+                    line = unit.to_line()
+                    held.put(unit.head, path, files.add(path, line), len(line))
+
+
+def _same_run(one: Path, other: Path) -> None:
+    here, there = (stored_config(f) for f in (one, other))
+    if differing := differences(here, there, config_kind(here).FREE):
+        told = "; ".join(f"{k}: {json.dumps(a)} and {json.dumps(b)}" for k, a, b in differing)
+        raise StoreError(f"{one} and {other} are parts of different runs ({told})")
+    plans = _plan(one), _plan(other)
+    if plans[0].digest != plans[1].digest:
+        raise StoreError(
+            f"{one} and {other} are parts of different runs: {plans[0].difference(plans[1])}; "
+            "give both the same data and weights, and run again"
+        )
+
+
+def _plan(run_dir: Path) -> StoredPlan:
+    planned = planfile.read(run_dir)
+    if planned is None:
+        raise StoreError(
+            f"{run_dir}: has no {planfile.FILE}, which says what there is to do; "
+            "it is written as soon as `faithscope run` goes on with it"
+        )
+    return planned

@@ -1,0 +1,210 @@
+"""A run's plan as kept in its folder: which units there are to be, by id.
+
+With it, anyone can say how far a run is, wherever the folder has been taken: neither the
+data nor the models are asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from faithscope.experiments.engine.folder import StoreError, write_atomically
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.units import Key
+from faithscope.interp.errors import UserError
+
+FILE = "plan.jsonl"
+
+
+class HasUnits(Protocol):
+    """An item of a run, as planned or as stored."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Stage -> unit id, the trace first where there is one."""
+        ...
+
+    @property
+    def anyway(self) -> tuple[str, ...]:
+        """Stages that run where the trace is excluded, too."""
+        ...
+
+    def key(self, stage: str) -> Key: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """One thing that one model is asked."""
+
+    model: str
+    task: str
+    item: str
+    units: dict[str, str]
+    """Stage -> unit id, the trace first where there is one."""
+    anyway: tuple[str, ...] = ()
+    """Stages that run where the trace is excluded, too."""
+
+    def key(self, stage: str) -> Key:
+        return (stage, self.model, self.task, self.item)
+
+
+@dataclass(frozen=True)
+class StoredPlan:
+    """Every item of a run, in the order it is worked on."""
+
+    batch_size: int
+    items: tuple[StoredItem, ...]
+
+    @cached_property
+    def by_key(self) -> dict[Key, str]:
+        """Unit ids."""
+        return {i.key(stage): unit for i in self.items for stage, unit in i.units.items()}
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal where two runs do the same on the same questions and weights."""
+        return hashlib.sha256("".join(_lines(self.items)).encode()).hexdigest()[:16]
+
+    def difference(self, other: StoredPlan) -> str:
+        """Where another plan first differs, in words."""
+        here, there = self.by_key, other.by_key
+        for key in (k for k in [*here, *there] if here.get(k) != there.get(k)):
+            _, model, task, item = key
+            what = (
+                "is in one of them only"
+                if key not in here or key not in there
+                else "has another question, other weights, or another version of the measure"
+            )
+            return f"item {item!r} of task {task!r} for {model} {what}"
+        return "their items come in another order"
+
+
+def write(run_dir: Path, planned: StoredPlan) -> None:
+    head = {"plan": 1, "batch_size": planned.batch_size, "digest": planned.digest}
+    text = json.dumps(head) + "\n" + "".join(_lines(planned.items))
+    write_atomically(run_dir / FILE, text)
+
+
+def digest(run_dir: Path) -> str | None:
+    """Of the stored plan; None without one."""
+    try:
+        with (run_dir / FILE).open("rb") as file:
+            return json.loads(file.readline())["digest"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def read(run_dir: Path) -> StoredPlan | None:
+    """The stored plan of a run; None without one.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    path = run_dir / FILE
+    if not path.is_file():
+        return None
+    try:
+        first, *lines = path.read_text("utf-8").splitlines()
+        head = json.loads(first)
+        planned = StoredPlan(head["batch_size"], tuple(map(_item, lines)))
+        whole = planned.digest == head["digest"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path}: is damaged ({error}); delete it and run again") from error
+    if not whole:
+        raise StoreError(f"{path}: is not as it was written; delete it and run again")
+    return planned
+
+
+def _lines(items: Iterable[StoredItem]) -> Iterable[str]:
+    return (json.dumps([i.model, i.task, i.item, i.units, i.anyway]) + "\n" for i in items)
+
+
+def _item(line: str) -> StoredItem:
+    model, task, item, units, anyway = json.loads(line)
+    return StoredItem(model, task, item, units, tuple(anyway))
+
+
+def counted(run_dir: Path) -> Index:
+    """The stored units that the run's plan names; all of them where a folder has no plan.
+
+    What an earlier state of the data or the weights left behind is in no table.
+    """
+    index, planned = Index.of(run_dir), read(run_dir)
+    return index if planned is None else index.only(planned.by_key)
+
+
+def missing(index: Index, item: HasUnits) -> list[str]:
+    """The stages that an item still lacks.
+
+    An excluded trace lacks only those that ask about the question alone.
+    """
+    units, trace = item.units, item.key("trace")
+    skips = (
+        "trace" in units
+        and index.is_done(trace, units["trace"])
+        and index.excluded(trace) is not None
+    )
+    return [
+        stage
+        for stage, unit in units.items()
+        if not index.is_done(item.key(stage), unit) and not (skips and stage not in item.anyway)
+    ]
+
+
+def is_finished(index: Index, item: HasUnits) -> bool:
+    """Whether nothing is left to do."""
+    return not missing(index, item)
+
+
+def failures(index: Index, item: HasUnits) -> list[tuple[str, str]]:
+    """(stage, reason) of the units of an item that failed."""
+    return [
+        (stage, failed)
+        for stage, unit in item.units.items()
+        if (failed := index.failed(item.key(stage), unit))
+    ]
+
+
+T = TypeVar("T", bound=HasUnits)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The K-th of N parts of a run, K from 0. Whole batches go to one part."""
+
+    index: int = 0
+    of: int = 1
+
+    @property
+    def worker(self) -> str:
+        return "main" if self.of == 1 else f"{self.index + 1}of{self.of}"
+
+    def mine(self, items: Sequence[T], batch_size: int) -> list[list[T]]:
+        """The generation batches of this part: cut from all items, so that neither a resume
+        nor another number of parts changes the company in which an item is generated."""
+        batches = [list(items[i : i + batch_size]) for i in range(0, len(items), batch_size)]
+        return batches[self.index :: self.of]
+
+
+def parse_shard(text: str | None) -> Shard:
+    """`2/8` is the second of eight parts.
+
+    Raises:
+        UserError: anything else.
+    """
+    if text is None:
+        return Shard()
+    found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise UserError(f"--shard {text}: expected K/N with 1 <= K <= N, e.g. --shard 2/8")
+    return Shard(int(found[1]) - 1, int(found[2]))

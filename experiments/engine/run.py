@@ -1,0 +1,168 @@
+"""Carry a run out: plan, work, outputs. What each of these is depends on the kind of run.
+
+What is stored is never made again, so a run that was stopped, however hard, goes on where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from faithscope.experiments.config import FolderConfig, RunConfig
+from faithscope.experiments.config.load import config_kind
+from faithscope.experiments.engine.environment import environment
+from faithscope.experiments.engine.folder import stored_config
+from faithscope.experiments.engine.planfile import Shard, StoredPlan
+from faithscope.experiments.engine.store import Store, StoreError, outputs_lock
+
+
+class Work(Protocol):
+    """One worker's part of a run."""
+
+    problems: list[str]
+    """A line per model that could not be used; the others were."""
+    stopped: str
+    """Why it ended before all was done, though nothing is wrong: a spent budget."""
+    has_outputs: bool
+    """Whether there are tables and a page to be made of it."""
+
+    def go(self) -> None:
+        """Do all that is missing."""
+        ...
+
+    def failures(self) -> list[str]: ...
+
+    def done(self) -> str:
+        """How far it is, in words."""
+        ...
+
+
+class AnyPlan(Protocol):
+    """What there is to do, whatever is measured; made without reading weights."""
+
+    @property
+    def config(self) -> FolderConfig: ...
+
+    def stored(self) -> StoredPlan:
+        """What of it is kept in the run folder."""
+        ...
+
+    def summary(self) -> str:
+        """What a run would do, for `--dry-run`."""
+        ...
+
+    @property
+    def prepares(self) -> str:
+        """What it makes, in words, where that is only what another plan is made of (`then`): one
+        process does it, before the work can be shared out. Else empty."""
+        ...
+
+    def lay_out(self, store: Store) -> None:
+        """Put into the run folder what is asked, before anyone is."""
+        ...
+
+    def work(self, store: Store, shard: Shard) -> Work: ...
+
+    def then(self) -> AnyPlan | None:
+        """What can only be planned once this is done; None where this is all."""
+        ...
+
+
+@dataclass
+class Outcome:
+    """How a run ended."""
+
+    run_dir: Path
+    failures: list[str] = field(default_factory=list)
+    """A line per failed item: what, where, why."""
+    interrupted: bool = False
+    done: str = ""
+    problems: list[str] = field(default_factory=list)
+    """A line per model that could not be used; the others were."""
+    stopped: str = ""
+    """Why it ended early though nothing is wrong; the same command goes on."""
+
+
+def plan(config: FolderConfig) -> AnyPlan:
+    """What there is to do.
+
+    Raises:
+        ConfigError: data that cannot be read, or holds no item.
+    """
+    if isinstance(config, RunConfig):
+        from faithscope.experiments.studies.slrc.plan import plan as of_traces
+
+        return of_traces(config)
+    return import_module(f"{home_of(type(config))}.plan").plan(config)
+
+
+def run(config: FolderConfig, shard: Shard | None = None) -> Outcome:
+    """Do what is missing of a run.
+
+    With one of several shards, tables and report are left to `write_outputs`.
+
+    Raises:
+        UserError: the config, its data, its models or the run folder cannot be used.
+    """
+    with _standard_output_kept_clean():
+        whole = plan(config)
+    return work_through(whole, shard)
+
+
+def work_through(whole: AnyPlan, shard: Shard | None = None, build_only: bool = False) -> Outcome:
+    """`run` of a plan that is already made.
+
+    Args:
+        build_only: end where the work could be shared out, with what is asked in the run folder.
+    """
+    shard = shard or Shard()
+    if whole.prepares and shard.of > 1:
+        raise StoreError(
+            f"{whole.config.run_dir}: {whole.prepares} by one process, before the work is shared "
+            "out; first `faithscope build` with the same config and --set options, then the parts"
+        )
+    with (
+        _standard_output_kept_clean(),
+        Store(whole.config, environment(), shard.worker, whole.stored()) as store,
+    ):
+        whole.lay_out(store)
+        if build_only and not whole.prepares:
+            return Outcome(store.run_dir)
+        work = whole.work(store, shard)
+        try:
+            work.go()
+            ended = Outcome(
+                store.run_dir, work.failures(), problems=work.problems, stopped=work.stopped
+            )
+            cut_short = ended.failures or ended.problems or ended.stopped
+            more = None if cut_short else whole.then()
+            if more is None and shard.of == 1 and work.has_outputs:
+                write_outputs(store.run_dir)
+        except KeyboardInterrupt:
+            return Outcome(store.run_dir, work.failures(), True, work.done())
+    return ended if more is None else work_through(more, shard, build_only)
+
+
+def write_outputs(run_dir: Path) -> Path:
+    """Tables, figures and report from the stored records; gives the report's path."""
+    with _standard_output_kept_clean(), outputs_lock(run_dir):
+        home = home_of(config_kind(stored_config(run_dir)))
+        return import_module(f"{home}.outputs").write_all(run_dir)
+
+
+def home_of(kind: type[FolderConfig]) -> str:
+    """The package of a study, by its config: in it are `plan.plan`, `outputs.write_all` and
+    `show.show_item`."""
+    return kind.__module__.rpartition(".")[0]
+
+
+@contextlib.contextmanager
+def _standard_output_kept_clean() -> Iterator[None]:
+    """Whatever libraries print goes to standard error: scripts read standard output."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield

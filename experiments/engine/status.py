@@ -1,0 +1,269 @@
+"""How far a run is, how fast it goes, and what failed.
+
+Read from the run folder alone: from the plan kept in it, the records and the timing files.
+No lock is taken and nothing is written, so it may be asked of a run that is being worked
+on, of one without its data and models at hand, and of one that may not be written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faithscope.experiments.engine import planfile
+from faithscope.experiments.engine.folder import StoreError
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.ledger import calls_of, in_words
+from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
+from faithscope.experiments.engine.progress import duration
+from faithscope.experiments.listing import columns, total
+
+SILENT = 120.0
+"""Seconds without a unit after which a worker counts as stopped, at the least."""
+
+_Work = tuple[str, str, str]
+"""(stage, model, task)."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """How far one model is with one task; `items` = `done` + `failed` + `left`."""
+
+    model: str
+    task: str
+    items: int
+    traces: int
+    done: int
+    """Items with every unit done, or whose trace is excluded from the rest."""
+    excluded: int
+    """Of those done."""
+    failed: int
+    left: int
+    seconds_per_item: float | None
+    """Measured, of one worker; None before a unit of every stage was timed."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Failures that read alike."""
+
+    stage: str
+    reason: str
+    """The error with its numbers and names left out."""
+    n: int
+    example: str
+    """One of the items: task · item · model."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """One shard, or `main`."""
+
+    name: str
+    silent: float
+    """Seconds since it stored a unit, by this machine's clock."""
+    at_work: bool
+    """Whether that is less than a few of its longest units."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run is."""
+
+    run_dir: Path
+    groups: tuple[Group, ...]
+    exclusions: dict[str, int]
+    """Reason -> traces."""
+    kinds: tuple[Kind, ...]
+    workers: tuple[Worker, ...]
+    seconds_left: float | None
+    """Of work, for one worker; None where nothing like it was timed yet."""
+    reported: bool
+    """Whether report.html is there."""
+    spent: str = ""
+    """On APIs, in words."""
+    of_traces: bool = True
+    """Whether models write traces here, which may be excluded."""
+
+    @property
+    def at_work(self) -> int:
+        return sum(w.at_work for w in self.workers)
+
+    def lines(self) -> list[str]:
+        """For a person."""
+        items, done, failed = (
+            sum(getattr(g, name) for g in self.groups) for name in ("items", "done", "failed")
+        )
+        left = items - done - failed
+        state = f"{done} of {items} items done, {left} left, {failed} failed"
+        if left == 0 and not failed:
+            state = f"complete, {items} items" + ("" if self.reported else "; no report yet")
+        out = [f"{self.run_dir}: {state}"]
+        if left:
+            out.append(self._speed())
+        out += [_told(w) for w in self.workers if left and w.at_work]
+        header = ("model", "task", "items", "traces", "done", "excluded", "failed", "left")
+        if not self.of_traces:
+            header = tuple(name for name in header if name not in ("traces", "excluded"))
+        rows = [tuple(getattr(g, name) for name in header) for g in self.groups]
+        last = [(*r, _rate(g)) for r, g in zip(rows, self.groups, strict=True)]
+        out += ["", *columns([(*header, "a minute"), *last, (*total(rows), "")])]
+        if self.spent:
+            out += ["", f"spent: {self.spent}"]
+        if self.exclusions:
+            told = (f"{n} {reason}" for reason, n in sorted(self.exclusions.items()))
+            out += ["", f"excluded: {', '.join(told)}"]
+        if self.kinds:
+            out += ["", "failed, by kind:"]
+            out += [f"{k.n:>5} × {k.stage}: {k.reason}  (e.g. {k.example})" for k in self.kinds]
+        return out
+
+    def _speed(self) -> str:
+        if self.seconds_left is None:
+            return "time left: not known before something was timed"
+        if not self.at_work:
+            return f"no one is at work; about {duration(self.seconds_left)} of work left"
+        left = sum(g.left for g in self.groups)
+        rate = 60 * left * self.at_work / self.seconds_left if self.seconds_left else 0.0
+        who = "1 worker" if self.at_work == 1 else f"{self.at_work} workers"
+        about = duration(self.seconds_left / self.at_work)
+        return f"{rate:.3g} items a minute by {who}; about {about} left"
+
+
+def status(run_dir: Path, now: float | None = None) -> Status:
+    """How far the run in a folder is.
+
+    Args:
+        now: the time on the clock that dates files; only `silent` depends on it.
+
+    Raises:
+        StoreError: a damaged line, or a folder without the plan that says what there is to do.
+    """
+    planned = planfile.read(run_dir)
+    if planned is None:
+        raise StoreError(
+            f"{run_dir}: has no {planfile.FILE}, which says what there is to do; "
+            "it is written as soon as `faithscope run` goes on with it"
+        )
+    stored = Index.of(run_dir)
+    index = stored.only(planned.by_key)
+    pace = {work: seconds / n for work, (seconds, n) in _timed(run_dir).items() if n}
+    by_group: dict[tuple[str, str], list[StoredItem]] = defaultdict(list)
+    for item in planned.items:
+        by_group[item.model, item.task].append(item)
+    return Status(
+        run_dir,
+        tuple(_group(index, pace, *pair, items) for pair, items in by_group.items()),
+        dict(_exclusions(index, planned)),
+        _kinds(index, planned),
+        _workers(run_dir, max(pace.values(), default=0.0), time.time() if now is None else now),
+        _left(index, planned, pace),
+        (run_dir / "report.html").is_file(),
+        in_words(calls_of(run_dir, stored)),
+        any("trace" in i.units for i in planned.items),
+    )
+
+
+def _group(
+    index: Index, pace: dict[_Work, float], model: str, task: str, items: list[StoredItem]
+) -> Group:
+    done = [i for i in items if planfile.is_finished(index, i)]
+    failed = sum(bool(planfile.failures(index, i)) for i in items)
+    stages = items[0].units
+    timed = [pace.get((stage, model, task)) for stage in stages]
+    return Group(
+        model,
+        task,
+        len(items),
+        sum(index.is_done(i.key("trace"), i.units["trace"]) for i in items if "trace" in stages),
+        len(done),
+        sum(index.excluded(i.key("trace")) is not None for i in done),
+        failed,
+        len(items) - len(done) - failed,
+        sum(t for t in timed if t is not None) if None not in timed else None,
+    )
+
+
+def _rate(group: Group) -> str:
+    return f"{60 / group.seconds_per_item:.3g}" if group.seconds_per_item else "–"
+
+
+def _exclusions(index: Index, planned: StoredPlan) -> Counter[str]:
+    reasons = (index.excluded(i.key("trace")) for i in planned.items)
+    return Counter(r for r in reasons if r is not None)
+
+
+def _kinds(index: Index, planned: StoredPlan) -> tuple[Kind, ...]:
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for item in planned.items:
+        for stage, reason in planfile.failures(index, item):
+            where = f"{item.task} · {item.item} · {item.model}"
+            found[stage, kind_of(reason)].append(where)
+    kinds = [Kind(*key, len(where), where[0]) for key, where in found.items()]
+    return tuple(sorted(kinds, key=lambda k: (-k.n, k.stage, k.reason)))
+
+
+def kind_of(reason: str) -> str:
+    """The class of an error and its first words, without what differs from item to item."""
+    words = re.sub(r"'[^']*'|\"[^\"]*\"", "…", reason.partition(";")[0])
+    return re.sub(r"\d+(\.\d+)?", "#", words)[:100]
+
+
+def _left(index: Index, planned: StoredPlan, pace: dict[_Work, float]) -> float | None:
+    """Seconds of work left, at the pace of the same work, else of the same stage."""
+    missing: Counter[_Work] = Counter()
+    for item in planned.items:
+        if not planfile.failures(index, item):
+            stages = planfile.missing(index, item)
+            missing.update((stage, item.model, item.task) for stage in stages)
+    seconds = [n * p for work, n in missing.items() if (p := _pace(pace, work)) is not None]
+    return sum(seconds) if len(seconds) == len(missing) else None
+
+
+def _pace(pace: dict[_Work, float], work: _Work) -> float | None:
+    stage, model, _ = work
+    of_stage = [(w, p) for w, p in pace.items() if w[0] == stage]
+    for same in ({work}, {w for w, _ in of_stage if w[1] == model}, {w for w, _ in of_stage}):
+        if found := [p for w, p in of_stage if w in same]:
+            return sum(found) / len(found)
+    return None
+
+
+def _timed(run_dir: Path) -> dict[_Work, tuple[float, int]]:
+    """(seconds, units) of the timed work."""
+    timed: dict[_Work, tuple[float, int]] = {}
+    for path in sorted(run_dir.glob("timing.*.jsonl")):
+        for timing in _timings(path):
+            work = timing["stage"], timing["model"], timing["task"]
+            seconds, n = timed.get(work, (0.0, 0))
+            timed[work] = seconds + timing["seconds"], n + 1
+    return timed
+
+
+def _timings(path: Path) -> Iterable[dict[str, Any]]:
+    *lines, _torn = path.read_bytes().split(b"\n")
+    for line in filter(None, lines):
+        try:
+            yield json.loads(line)
+        except ValueError:
+            # how long something took is no result: a damaged line costs a little accuracy
+            continue
+
+
+def _workers(run_dir: Path, longest: float, now: float) -> tuple[Worker, ...]:
+    workers = []
+    for path in sorted(run_dir.glob("timing.*.jsonl")):
+        silent = max(0.0, now - path.stat().st_mtime)
+        name = path.name.removeprefix("timing.").removesuffix(".jsonl")
+        workers.append(Worker(name, silent, silent < max(SILENT, 4 * longest)))
+    return tuple(workers)
+
+
+def _told(worker: Worker) -> str:
+    return f"{worker.name}: last unit {duration(worker.silent)} ago"

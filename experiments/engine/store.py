@@ -1,0 +1,235 @@
+"""The run folder: what is asked for, what is done, nothing lost to a kill.
+
+Every unit of work (the trace of one item, one probe of it) is one line of JSON in a file
+that only one worker appends to. A line counts once it ends in a newline, so a killed
+worker loses at most the unit it was on.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from faithscope.experiments.config import FolderConfig
+from faithscope.experiments.engine import planfile
+from faithscope.experiments.engine.append import Appender, cut_torn_line
+from faithscope.experiments.engine.arrays import SUFFIX, take_arrays, to_blob
+from faithscope.experiments.engine.folder import (
+    StoreError,
+    check_config,
+    existing_run,
+    has_records,
+    make_folder,
+    read_environment,
+    take_report,
+    to_yaml,
+    unwritable,
+    write_atomically,
+    write_environment,
+)
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import StoredPlan, counted
+from faithscope.experiments.engine.units import Key, Unit, storable
+
+__all__ = [
+    "Key",
+    "Store",
+    "StoreError",
+    "Unit",
+    "existing_run",
+    "outputs_lock",
+    "read_failures",
+    "read_records",
+    "storable",
+    "write_atomically",
+]
+
+
+def read_records(run_dir: str | Path, *probes: str) -> list[dict[str, Any]]:
+    """The flat records of some probes (`trace`, `slrc`), in an order that no history changes."""
+    units = sorted(counted(existing_run(run_dir)).each(probes), key=lambda u: u.key)
+    return [r for u in units if u.failed is None for r in u.records]
+
+
+def read_failures(run_dir: str | Path) -> list[Unit]:
+    """The units that failed and were not made good since."""
+    return counted(existing_run(run_dir)).failures()
+
+
+def record_file(stage: str, worker: str) -> str:
+    """The file, below the run folder, to which a worker adds the units of a stage."""
+    return f"records/{'traces' if stage == 'trace' else stage}.{worker}.jsonl"
+
+
+@contextmanager
+def hold(run_dir: Path, worker: str) -> Iterator[None]:
+    """Be the one process that works in a run folder as `worker`.
+
+    Raises:
+        StoreError: another process is, or the folder cannot be written.
+    """
+    lock = FileLock(make_folder(run_dir / ".locks") / f"{worker}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StoreError(
+            f"{run_dir}: another process is at work here as worker {worker!r}; "
+            "wait for it, or give this run another name (--set name=…)"
+        ) from None
+    except OSError as error:
+        raise unwritable(run_dir, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def outputs_lock(run_dir: Path) -> FileLock:
+    """Held while tables, figures and report are written: one process at a time."""
+    return FileLock(make_folder(run_dir / ".locks") / "outputs.lock")
+
+
+class Store:
+    """One worker's hold on a run folder; a context manager.
+
+    Raises on entering:
+        StoreError: the folder belongs to another config, or this worker already runs.
+    """
+
+    def __init__(
+        self,
+        config: FolderConfig,
+        environment: dict[str, Any],
+        worker: str = "main",
+        plan: StoredPlan | None = None,
+    ):
+        self.config = config
+        self.plan = plan
+        self.environment = environment
+        self.worker = worker
+        self.run_dir = config.run_dir
+        self.session = 0
+        self._files = Appender(sync=True)
+        self._held = ExitStack()
+
+    def __enter__(self) -> Store:
+        check_config(self.config)
+        make_folder(self.run_dir / "records")
+        with ExitStack() as stack:
+            stack.enter_context(hold(self.run_dir, self.worker))
+            with self.shared():
+                others = self._others_at_work()
+                check_config(self.config, in_use=others)
+                self._begin_session(others)
+            for path in self._own_files():
+                cut_torn_line(path)
+            self._held = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._files.close()
+        self._held.close()
+
+    @cached_property
+    def index(self) -> Index:
+        """Everything stored so far, by any worker; `add` keeps it up to date."""
+        return Index.of(self.run_dir)
+
+    def add(
+        self,
+        unit: str,
+        key: Key,
+        records: list[dict[str, Any]],
+        failed: str | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Store one unit, the arrays of its records beside them; then it is on the disk."""
+        stage, model, task, item = key
+        path = self.run_dir / record_file(stage, self.worker)
+        records, arrays = take_arrays(records)
+        place = None
+        if arrays:
+            blob = to_blob(arrays)
+            place = (self._files.add(path.with_suffix(SUFFIX), blob), len(blob), zlib.crc32(blob))
+        stored = Unit(unit, stage, model, task, item, self.session, records, failed, place)
+        line = stored.to_line()
+        self.index.put(stored.head, path, self._files.add(path, line), len(line))
+        if seconds is not None:
+            timing = dict(zip(("stage", "model", "task", "item"), key, strict=True))
+            timing |= {"session": self.session, "seconds": round(seconds, 4)}
+            line = json.dumps(timing).encode() + b"\n"
+            self._files.add(self.run_dir / f"timing.{self.worker}.jsonl", line)
+
+    def note(self, text: str) -> None:
+        """Keep in environment.json what happened to this start of the run."""
+        with self.shared():
+            environment = read_environment(self.run_dir)
+            environment["sessions"][self.session - 1].setdefault("notes", []).append(text)
+            write_environment(self.run_dir, environment)
+
+    def note_model(self, name: str, facts: dict[str, Any]) -> None:
+        """Keep in environment.json what a loaded model turned out to be, beside what is known."""
+        with self.shared():
+            environment = read_environment(self.run_dir)
+            environment["models"].setdefault(name, {}).update(facts)
+            write_environment(self.run_dir, environment)
+
+    @cached_property
+    def _shared_lock(self) -> FileLock:
+        return FileLock(self.run_dir / ".locks" / "folder.lock")
+
+    def shared(self) -> FileLock:
+        """Held while something is written that all workers of a run folder share."""
+        return self._shared_lock
+
+    def _others_at_work(self) -> bool:
+        folder = self.run_dir / ".locks"
+        mine = {f"{self.worker}.lock", "folder.lock", "outputs.lock"}
+        for path in (p for p in folder.glob("*.lock") if p.name not in mine):
+            lock = FileLock(path)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                return True
+            lock.release()
+        return False
+
+    def _begin_session(self, others: bool) -> None:
+        self._keep_plan(others)
+        environment = read_environment(self.run_dir)
+        self.session = len(environment["sessions"]) + 1
+        environment["sessions"].append({"worker": self.worker, **self.environment})
+        write_environment(self.run_dir, environment)
+        if not others and not has_records(self.run_dir):
+            write_atomically(self.run_dir / "config.yaml", to_yaml(self.config))
+        else:
+            take_report(self.config)
+
+    def _keep_plan(self, others: bool) -> None:
+        if self.plan is None or planfile.digest(self.run_dir) == self.plan.digest:
+            return
+        if others and (theirs := planfile.read(self.run_dir)) is not None:
+            raise StoreError(
+                f"{self.run_dir}: another process is at work here on other questions or weights: "
+                f"{self.plan.difference(theirs)}; wait for it, or give this run another name "
+                "(--set name=…)"
+            )
+        planfile.write(self.run_dir, self.plan)
+
+    def _own_files(self) -> Iterator[Path]:
+        yield from (self.run_dir / "records").glob(f"*.{self.worker}.jsonl")
+        for kind in ("timing", "spend"):
+            yield from self.run_dir.glob(f"{kind}.{self.worker}.jsonl")

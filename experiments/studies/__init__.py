@@ -1,0 +1,1 @@
+"""The studies, a folder each: what each asks, and what a reader gets of it."""

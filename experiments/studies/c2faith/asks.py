@@ -1,0 +1,94 @@
+"""Items put into the places of the prompts: what a judge is shown of each.
+
+The paper prints `{context}`, `{cot}`, `{degraded_cot}` without saying how steps are set out. Here
+every step stands on a line of its own; the full chain of localisation is numbered from 0, so that
+the index asked for is defined; the others bear no numbers, which would betray what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.prompts import TaskForm
+from faithscope.experiments.studies.c2faith.saved import Benchmark
+from faithscope.probes.judge.form import Ask
+
+Condition = Literal["perturbed", "control"]
+"""The replaced step, or the chain as it was."""
+CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
+
+
+def cases(
+    benchmark: Benchmark, form: TaskForm
+) -> Iterator[tuple[CausalItem | CoverageItem, Condition | None]]:
+    """Every item that a form is asked of, in every condition; coverage has none."""
+    if form.task in ("coverage", "coverage_reference"):
+        for item in benchmark.coverage:
+            yield item, None
+        return
+    for item in benchmark.causal:
+        for condition in CONDITIONS:
+            yield item, condition
+
+
+def ask_of(item: CausalItem | CoverageItem, form: TaskForm, condition: Condition | None) -> Ask:
+    """The ask of one case, by the task of the form."""
+    if isinstance(item, CoverageItem):
+        return coverage_ask(item, form)
+    if condition is None:
+        raise ValueError(f"item {item.id!r}: is judged perturbed or as a control; say which")
+    of_task = detection_ask if form.task == "detection" else localisation_ask
+    return of_task(item, form, condition)
+
+
+def detection_ask(item: CausalItem, form: TaskForm, condition: Condition) -> Ask:
+    """Does the target step follow from those before it (C2-Faith, experiment 1)?"""
+    _of_task(form, "detection")
+    steps = _steps(item, condition)
+    values = {
+        "question": item.problem,
+        "context": as_lines(steps[: item.target]),
+        "step": steps[item.target],
+    }
+    return Ask(f"{item.id}.{condition}", form.form, values)
+
+
+def localisation_ask(item: CausalItem, form: TaskForm, condition: Condition) -> Ask:
+    """Which step is the first that does not follow (C2-Faith, experiment 2)? -1 for none."""
+    _of_task(form, "localisation")
+    steps = _steps(item, condition)
+    values = {"question": item.problem, "cot": as_numbered_lines(steps)}
+    return Ask(f"{item.id}.{condition}", form.form, values, high=len(steps) - 1)
+
+
+def coverage_ask(item: CoverageItem, form: TaskForm) -> Ask:
+    """How much of the reasoning is there; with a reference form, told what was left out."""
+    _of_task(form, "coverage", "coverage_reference")
+    values = {
+        "question": item.problem,
+        "degraded_cot": as_lines(item.steps),
+        "original_cot": as_lines(item.original_steps),
+        "removed_steps": as_lines(item.removed_steps),
+    }
+    return Ask(item.id, form.form, values)
+
+
+def as_lines(steps: Iterable[str]) -> str:
+    """One step a line."""
+    return "\n".join(steps)
+
+
+def as_numbered_lines(steps: Iterable[str]) -> str:
+    """One step a line, `Step 0: …` first."""
+    return "\n".join(f"Step {i}: {step}" for i, step in enumerate(steps))
+
+
+def _steps(item: CausalItem, condition: Condition) -> tuple[str, ...]:
+    return item.steps if condition == "perturbed" else item.original_steps
+
+
+def _of_task(form: TaskForm, *tasks: str) -> None:
+    if form.task not in tasks:
+        raise ValueError(f"form {form.form.name!r} is of task {form.task!r}, not {tasks[0]!r}")

@@ -1,0 +1,188 @@
+"""All tasks of a judge in one shape, and failures that judges have in common (Figures 4 and 6)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis.panels import PALE
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.analysis.short_names import short_names
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.studies.c2faith.figures.plots import Voice, grid, say_silent, voices
+from faithscope.experiments.studies.c2faith.metrics.overlap import JUDGES, SEPARATOR
+
+AXES = {
+    "detection": "detection",
+    "not_flagged": "1 − FPR",
+    "exact": "exact\nmatch",
+    "coverage": "coverage ρ",
+}
+MOST_SETS = 14
+"""Sets of voices that are drawn, those with most items; the table has all."""
+
+LEAST_SETS = 6
+"""For so many there is room, so that few bars are no walls."""
+
+
+def radar_table(
+    detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
+) -> pd.DataFrame:
+    """A row per judge, reading and axis of Figure 4; each task by the judge's first prompt.
+
+    `coverage` is the rank correlation with the share kept over all levels, 0 for a negative one.
+    """
+    made: dict[tuple[str, str], dict[str, float]] = {}
+    for table, columns in (
+        (detection, {"detection": "detection", "fpr": "not_flagged"}),
+        (localisation, {"exact": "exact"}),
+        (coverage, {"spearman_kept": "coverage"}),
+    ):
+        for voice in voices(table):
+            row = rows(voice.of(table))[0]
+            of_voice = made.setdefault((voice.judge, voice.reading), {})
+            for column, axis in columns.items():
+                value = 1 - row[column] if axis == "not_flagged" else row[column]
+                of_voice[axis] = max(0.0, value) if not math.isnan(value) else value
+    return pd.DataFrame(
+        [
+            {"judge": j, "reading": r, "prompt": "", "axis": axis}
+            | {"value": values.get(axis, math.nan)}
+            for (j, r), values in made.items()
+            for axis in AXES
+        ],
+        columns=["judge", "reading", "prompt", "axis", "value"],
+    )
+
+
+def radar(ax: Axes, values: np.ndarray, colour: str, *, fill: bool) -> Axes:
+    """One closed line over the axes; where a value is missing the line is broken."""
+    angles = np.linspace(0, 2 * math.pi, len(values), endpoint=False)
+    closed = np.append(np.arange(len(values)), 0)
+    ax.plot(angles[closed], values[closed], color=colour, lw=1.6 if fill else 0.8)
+    if fill:
+        ax.plot(angles, values, ls="", marker="o", ms=3.5, color=colour)
+        if not np.isnan(values).any():
+            ax.fill(angles, values, color=colour, alpha=0.2, lw=0)
+    return ax
+
+
+def radar_picture(
+    detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
+) -> Picture:
+    """Figure 4: a panel per judge, the others behind it."""
+    data = radar_table(detection, localisation, coverage)
+    found = voices(data)
+    values = {v: v.of(data)["value"].to_numpy(dtype=float) for v in found}
+
+    def draw(ax: Axes, voice: Voice) -> None:
+        for other in found:
+            if other != voice:
+                radar(ax, values[other], PALE, fill=False)
+        radar(ax, values[voice], BLUE, fill=True)
+        if np.isnan(values[voice]).all():
+            say_silent(ax, 0)
+        ax.set_xticks(np.linspace(0, 2 * math.pi, len(AXES), endpoint=False), AXES.values())
+        ax.tick_params(axis="x", labelsize=7.5, pad=3)
+        ax.set_ylim(0, 1)
+        ax.set_yticks([0.5, 1], ["", ""])
+        ax.grid(color=GREY, alpha=0.4, lw=0.5)
+        ax.spines["polar"].set_color(GREY)
+
+    polar = {"height": 2.5, "shared": False, "subplot_kw": {"projection": "polar"}}
+    return Picture(
+        "c2_radar",
+        "Every task of a judge at once",
+        "Share of broken steps flagged, of intact steps not flagged, of broken steps named in the "
+        "whole chain, and rank correlation of coverage scores with the share of middle steps kept "
+        "(0 where negative); the rim is 1, other judges pale. The areas say nothing: they change "
+        "with the order of the axes.",
+        data,
+        grid(found, draw, **polar) if found else None,
+        "No judge was asked.",
+    )
+
+
+def largest(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the reading and prompt under which most voices spoke, the first of equals."""
+    if not len(table):
+        return table
+    best = table.loc[[int(table["n_voices"].to_numpy().argmax())]]
+    row = rows(best)[0]
+    return where(table, reading=row["reading"], prompt=row["prompt"])
+
+
+def failure_sets(above: Axes, below: Axes, table: pd.DataFrame) -> None:
+    """A bar per set of voices that miss the same steps; below it, which they are."""
+    sets = [frozenset(str(m).split(SEPARATOR)) for m in table["missed_by"]]
+    judges = list(dict.fromkeys(j for r in table["missed_by"] for j in str(r).split(SEPARATOR)))
+    x = np.arange(len(table))
+    above.bar(x, table["share"], color=BLUE, width=0.6)
+    expected = 0.3 * np.array([-1, 1])
+    for i, row in enumerate(rows(table)):
+        above.plot(i + expected * 1.3, [row["share_independent"]] * 2, color=ORANGE, lw=2)
+        top = max(row["share"], row["share_independent"])
+        above.annotate(
+            str(int(row["n_items"])),
+            (i, top),
+            (0, 3),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+        )
+    above.set_ylabel("share of\nreplaced steps")
+    above.margins(y=0.2)
+    above.tick_params(axis="x", length=0, labelbottom=False)
+    names = short_names(judges)
+    for i, of_set in enumerate(sets):
+        at = [y for y, j in enumerate(judges) if j in of_set]
+        below.plot([i] * len(judges), range(len(judges)), ls="", marker="o", ms=6, color="#DDDDDD")
+        below.plot([i] * len(at), at, color=BLUE, marker="o", ms=6, lw=1.6)
+    below.set_yticks(range(len(judges)), [names[j] for j in judges])
+    below.set_ylim(len(judges) - 0.5, -0.5)
+    below.set_xlim(-0.6, max(len(table), LEAST_SETS) - 0.4)
+    below.set_xticks([])
+    below.tick_params(length=0)
+    for spine in below.spines.values():
+        spine.set_visible(False)
+
+
+def failure_overlap_picture(table: pd.DataFrame) -> Picture:
+    """Figure 6: the sets of judges, or of one judge's readings, that miss the same steps."""
+    data = largest(table)
+    # one voice alone has nothing in common with another
+    missed = data.loc[(data["n_missed_by"] > 0) & (data["n_voices"] > 1)] if len(data) else data
+    among = str(data["among"].iloc[0]) if len(data) else JUDGES
+    shown = missed.sort_values("n_items", ascending=False, kind="stable").head(MOST_SETS)
+    figure = None
+    if len(shown):
+        judges = len({j for r in shown["missed_by"] for j in str(r).split(SEPARATOR)})
+        height = 2.6 + 0.24 * judges
+        figure = Figure(figsize=(9, height), layout="constrained")
+        ratios = [1.8, 0.24 * judges + 0.1]
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=ratios)
+        failure_sets(above, below, shown)
+        seen = rows(where(data, n_missed_by=0))
+        n = int(data["n"].iloc[0])
+        said = f"{100 * seen[0]['share']:.1f} %" if seen else "none"
+        left = len(missed) - len(shown)
+        more = f"; {left} smaller sets are in the table" if left else ""
+        by = "by every judge" if among == JUDGES else f"in all {among}"
+        above.set_title(f"seen {by}: {said} of {n} steps{more}", fontsize=8.5)
+    return Picture(
+        "c2_failure_overlap",
+        "Do judges miss the same steps?",
+        f"Replaced steps that a set of {among}, and no other, lets pass: as a share of the steps "
+        "on which all gave a verdict, with their number. Orange: the share if each failed by "
+        "itself, at its own rate; a bar far above it is a blind spot that they have in common."
+        + ("" if among == JUDGES else f" No two judges can be compared: sets are of {among}."),
+        data,
+        figure,
+        "Fewer than two judges, or readings of one judge, gave verdicts on the same broken "
+        "steps, or they missed none.",
+    )

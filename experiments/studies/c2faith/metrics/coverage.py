@@ -1,0 +1,133 @@
+"""Coverage scoring (C2-Faith, §4.2 and §5.3, Table 3, Figure 3), on the paper's scale and finer.
+
+Two truths to hold a score against: the score of a reference judge that saw what was removed,
+as in the paper, and the share of the middle steps that is still there, which is known of every
+item and asks no judge. Rank correlation is given with both.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from faithscope.experiments.analysis.resampling import Drawing, ratios, spearman
+from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.studies.c2faith.metrics.frames import (
+    WAY,
+    groups,
+    keep,
+    maximum,
+    numbers,
+)
+
+INFLATED = 0.75
+"""Of the maximum: the paper's score >= 3 on 0-4, at the same fraction on finer scales."""
+OF = [*WAY, "scale", "reference_judge"]
+_NUMBERS = ["n", "n_without_verdict", "n_reference", *with_interval("mean"), "sd"]
+_NUMBERS += [*with_interval("mean_share"), "share_kept", "reference_mean"]
+_NUMBERS += with_interval("bias", "mae")
+_NUMBERS += [*with_interval("inflation"), "inflated_from"]
+_NUMBERS += [*with_interval("spearman"), "spearman_p"]
+_NUMBERS += [*with_interval("spearman_kept"), "spearman_kept_p"]
+_NUMBERS += ["expected_mean", *with_interval("expected_spearman_kept")]
+COVERAGE = [*OF, "level", *_NUMBERS]
+POOLED = [*OF, *_NUMBERS]
+SCORES = [*OF, "level", "score", "n", "n_without_verdict", "share"]
+
+
+def coverage_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+    """A row per judge, reading, prompt, scale and deletion level; intervals from drawing chains.
+
+    mean, sd         of the score, on its scale; `mean_share`: the mean over the maximum
+    share_kept       mean share of the middle steps that are still there
+    bias, mae        mean of (score - reference), of its absolute value, on the
+                     `n_reference` items that have both
+    inflation        share of scores >= `inflated_from`, three quarters of the maximum
+    spearman         rank correlation with the reference; `_p` against rho = 0
+    spearman_kept    rank correlation with the share of the middle steps kept. Within a
+                     level that varies by rounding alone (ceil of d times the number of
+                     steps), so it is small even for a good judge: see the pooled table.
+    expected_mean    mean of the expected score of the scored reading, and its own rank
+                     correlation with the share kept
+    """
+    made = [key | coverage_row(mine, how) for key, mine in groups(coverage, [*OF, "level"])]
+    table = pd.DataFrame(made, columns=COVERAGE)
+    return _by_level(table)
+
+
+def pooled_coverage_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+    """The same numbers over all deletion levels together.
+
+    A chain has an item per level, so chains are drawn and no p-value is given.
+    """
+    made = [key | coverage_row(mine, how) for key, mine in groups(coverage, OF)]
+    return pd.DataFrame(made, columns=POOLED)
+
+
+def coverage_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    """The numbers of one judge, reading, prompt and scale, over the items given."""
+    top = maximum(str(judged["scale"].iloc[0]))
+    said = keep(judged, judged["score"].notna())
+    chains = said["chain"].to_numpy()
+    score, reference = numbers(said["score"]), numbers(said["reference"])
+    kept = 1 - numbers(said["n_removed"]) / numbers(said["n_middle"])
+    held = ~np.isnan(reference)
+    error = np.where(held, score - reference, 0.0)
+    all_of = np.ones(len(score), dtype=bool)
+    found = ratios(
+        chains,
+        {
+            "mean": (score, all_of),
+            "bias": (error, held),
+            "mae": (np.abs(error), held),
+            "inflation": (score >= INFLATED * top, all_of),
+        },
+        how=how,
+    )
+    row: dict[str, Any] = {"n": len(said), "n_without_verdict": len(judged) - len(said)}
+    row |= {"n_reference": int(held.sum()), "inflated_from": INFLATED * top}
+    for name in ("mean", "bias", "mae", "inflation"):
+        row |= columns(name, found[name])
+    row |= {"sd": float(score.std()) if len(score) else math.nan}
+    of_top = (row[name] / top for name in with_interval("mean"))
+    row |= dict(zip(with_interval("mean_share"), of_top, strict=True))
+    row |= {"share_kept": _mean(kept)}
+    row |= {"reference_mean": _mean(reference[held])}
+    for name, truth, of in (("spearman", reference, held), ("spearman_kept", kept, all_of)):
+        rho, p = spearman(chains[of], score[of], truth[of], how)
+        row |= columns(name, rho) | {f"{name}_p": p}
+    expected = numbers(said["expected"])
+    read = ~np.isnan(expected)
+    rho, _ = spearman(chains[read], expected[read], kept[read], how)
+    row |= {"expected_mean": _mean(expected[read])}
+    return row | columns("expected_spearman_kept", rho)
+
+
+def scores_table(coverage: pd.DataFrame) -> pd.DataFrame:
+    """Figure 3a: the share of every score that was given, per level."""
+    made = []
+    for key, mine in groups(coverage, [*OF, "level"]):
+        said = numbers(mine["score"].dropna())
+        counts = {"n": len(said), "n_without_verdict": len(mine) - len(said)}
+        values, times = np.unique(said, return_counts=True)
+        for value, count in zip(values, times, strict=True):
+            made.append(key | {"score": value, "share": count / len(said)} | counts)
+        if not len(said):
+            made.append(key | counts)
+    return _by_level(pd.DataFrame(made, columns=SCORES))
+
+
+def _by_level(table: pd.DataFrame) -> pd.DataFrame:
+    """Levels in rising order, within the order of judges, readings, prompts and scales."""
+    order = {tuple(key): i for i, key in enumerate(table[OF].drop_duplicates().to_numpy())}
+    place = [order[tuple(key)] for key in table[OF].to_numpy()]
+    sort = ["place", "level", *(["score"] if "score" in table else [])]
+    ordered = table.assign(place=place).sort_values(sort, kind="stable")
+    return ordered.drop(columns="place").reset_index(drop=True)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else math.nan

@@ -1,0 +1,180 @@
+"""Binary causal detection (C2-Faith, §4.2 and §5.1, Table 1), and two judges on the same items."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import pandas as pd
+from scipy.stats import binomtest, chi2
+from sklearn.metrics import brier_score_loss
+
+from faithscope.experiments.analysis.resampling import Drawing, auroc, ratios
+from faithscope.experiments.analysis.stats import paired_difference, share
+from faithscope.experiments.analysis.tidy import columns, where, with_interval
+from faithscope.experiments.studies.c2faith.metrics.frames import (
+    CONTROL,
+    PERTURBED,
+    WAY,
+    count,
+    groups,
+    keep,
+    numbers,
+    only,
+    verdicts_by_judge,
+)
+from faithscope.experiments.studies.c2faith.metrics.reliability import (
+    calibration_error,
+    curve,
+    curve_columns,
+)
+
+FEW_DISCORDANT = 25
+"""Items on which two judges differ, below which McNemar's test is taken exactly."""
+ALONE = "no second judge"
+
+DETECTION = [*WAY, "n", "n_without_verdict", "n_control", "n_control_without_verdict"]
+DETECTION += [*with_interval("detection"), "detection_wilson_low", "detection_wilson_high"]
+DETECTION += [*with_interval("fpr"), "fpr_wilson_low", "fpr_wilson_high"]
+DETECTION += [*with_interval("net"), "std", *with_interval("auroc"), "brier", "ece"]
+CALIBRATION = [*WAY, "n_without_verdict", *curve_columns("p_flag", "perturbed")]
+MCNEMAR = ["reading", "prompt", "condition", "judge", "other", "n", "n_without_verdict"]
+MCNEMAR += ["both_right", "only_judge", "only_other", "both_wrong", *with_interval("difference")]
+MCNEMAR += ["test", "p", "p_exact", "p_chi_squared", "n_comparisons", "p_bonferroni", "reason"]
+
+
+def detection_table(detection: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+    """A row per judge, reading and prompt.
+
+        detection   share of perturbed items judged 0; `std` = sqrt(p (1 - p)), as in Table 1
+        fpr         the same share of the control
+        net         detection - fpr, of the same draws of chains
+        auroc       of `p_flag`, perturbed against control; `brier`, `ece` (10 bins) of `p_flag`
+                    as the probability that an item is perturbed, over the items judged
+
+    Intervals are percentile bootstraps over chains; they shrink to a point where all say the
+    same, hence the Wilson intervals beside them.
+    """
+    made = [key | detection_row(mine, how) for key, mine in groups(detection, WAY)]
+    return pd.DataFrame(made, columns=DETECTION)
+
+
+def detection_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    """The numbers of one judge, reading and prompt."""
+    counts: dict[str, Any] = {}
+    for prefix, condition in (("n", PERTURBED), ("n_control", CONTROL)):
+        of_condition = where(judged, condition=condition)["score"]
+        counts[prefix] = count(of_condition.notna())
+        counts[f"{prefix}_without_verdict"] = count(of_condition.isna())
+    said = keep(judged, judged["score"].notna())
+    perturbed, flagged = (said["condition"] == PERTURBED).to_numpy(), numbers(said["score"]) == 0
+    found = ratios(
+        said["chain"].to_numpy(),
+        {
+            "detection": (flagged & perturbed, perturbed),
+            "fpr": (flagged & ~perturbed, ~perturbed),
+        },
+        minus={"net": ("detection", "fpr")},
+        how=how,
+    )
+    row = counts
+    for name, kept in (("detection", perturbed), ("fpr", ~perturbed)):
+        exact = share(flagged[kept].tolist())
+        row |= columns(name, found[name])
+        row |= {f"{name}_wilson_low": exact.low, f"{name}_wilson_high": exact.high}
+    p = found["detection"].value
+    row |= columns("net", found["net"]) | {"std": math.sqrt(p * (1 - p))}
+    return row | _of_probabilities(said, how)
+
+
+def _of_probabilities(said: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    kept = keep(said, said["p_flag"].notna())
+    truth, p = (kept["condition"] == PERTURBED).to_numpy(), numbers(kept["p_flag"])
+    made = columns("auroc", auroc(kept["chain"].to_numpy(), truth, p, how))
+    if not len(p):
+        return made | {"brier": math.nan, "ece": math.nan}
+    return made | {
+        "brier": float(brier_score_loss(truth, p, pos_label=True)),
+        "ece": calibration_error(truth, p),
+    }
+
+
+def calibration_table(detection: pd.DataFrame) -> pd.DataFrame:
+    """The reliability curve of the scored reading: a row per bin of `p_flag` that holds items.
+
+    `share_perturbed` with its Wilson interval, against `mean_p_flag`. Half of the items are
+    perturbed, by construction: a calibrated judge of these items, not of chains in the wild.
+    A way of judging that gives probabilities but none with a verdict has one row, of n = 0.
+    """
+    made = []
+    for key, mine in groups(detection, WAY):
+        kept = keep(mine, mine["score"].notna() & mine["p_flag"].notna())
+        without = len(mine) - len(kept)
+        if key["reading"] != "scored" and not len(kept):
+            continue
+        truth, p = (kept["condition"] == PERTURBED).to_numpy(), numbers(kept["p_flag"])
+        of_bins = curve(truth, p, "p_flag", "perturbed") or [{"n": 0}]
+        made += [key | {"n_without_verdict": without} | of_bin for of_bin in of_bins]
+    return pd.DataFrame(made, columns=CALIBRATION)
+
+
+def mcnemar_table(detection: pd.DataFrame) -> pd.DataFrame:
+    """McNemar's test of every two judges on the same items (C2-Faith, App. A; Table 1's daggers).
+
+    Right is 0 of a perturbed item, 1 of a control. `p` is exact (a binomial test) below
+    `FEW_DISCORDANT` items on which the two differ, else chi-squared with continuity correction,
+    which gives the paper's p = 0.090 from its Figure 6. `p_bonferroni` multiplies by the number
+    of pairs of judges of the same reading, prompt and condition. `difference`: the share right
+    of `judge` minus that of `other`, with Newcombe's paired interval.
+    """
+    made = []
+    for key, mine in groups(detection, ("reading", "prompt", "condition")):
+        said = verdicts_by_judge(mine, "score", ("item",))
+        truth = 0 if key["condition"] == PERTURBED else 1
+        right = (said == truth).astype(float).where(said.notna())
+        pairs = list(itertools.combinations(dict.fromkeys(mine["judge"]), 2))
+        if not pairs:
+            alone = {"judge": mine["judge"].iloc[0], "other": "", "n": 0, "reason": ALONE}
+            made.append(key | alone | {"n_without_verdict": count(mine["score"].isna())})
+        for judge, other in pairs:
+            row = _mcnemar_row(only(right, [judge, other]), len(pairs))
+            made.append(key | {"judge": judge, "other": other} | row)
+    return pd.DataFrame(made, columns=MCNEMAR)
+
+
+def _mcnemar_row(right: pd.DataFrame, comparisons: int) -> dict[str, Any]:
+    both = right.dropna()
+    counts = {"n": len(both), "n_without_verdict": len(right) - len(both)}
+    if not len(both):
+        return counts | {"n_comparisons": comparisons, "reason": "no item with two verdicts"}
+    a, b = (both.iloc[:, i].astype(bool).to_numpy() for i in (0, 1))
+    only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
+    found = mcnemar(only_a, only_b)
+    return (
+        counts
+        | {"both_right": int((a & b).sum()), "only_judge": only_a, "only_other": only_b}
+        | {"both_wrong": int((~a & ~b).sum())}
+        | columns("difference", paired_difference(a.tolist(), b.tolist()))
+        | found
+        | {"n_comparisons": comparisons, "p_bonferroni": min(1.0, found["p"] * comparisons)}
+        | {"reason": ""}
+    )
+
+
+def mcnemar(only_first: int, only_second: int) -> dict[str, Any]:
+    """McNemar's test from the two discordant counts: `test`, `p`, and p in either way."""
+    discordant = only_first + only_second
+    if discordant == 0:
+        return {"test": "exact", "p": 1.0, "p_exact": 1.0, "p_chi_squared": 1.0}
+    exact = float(binomtest(only_first, discordant).pvalue)
+    # the correction never takes more than there is: equal counts differ by nothing
+    statistic = max(0, abs(only_first - only_second) - 1) ** 2 / discordant
+    approximate = float(chi2.sf(statistic, 1))
+    few = discordant < FEW_DISCORDANT
+    return {
+        "test": "exact" if few else "chi_squared",
+        "p": exact if few else approximate,
+        "p_exact": exact,
+        "p_chi_squared": approximate,
+    }

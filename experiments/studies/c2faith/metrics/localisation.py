@@ -1,0 +1,161 @@
+"""Where the broken step is said to be (C2-Faith, §4.2 and §5.2, Table 2, Figures 5 and 7)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from faithscope.experiments.analysis.resampling import Drawing, ratios
+from faithscope.experiments.analysis.stats import wilson
+from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.studies.c2faith.metrics.frames import (
+    CONTROL,
+    NO_STEP,
+    PERTURBED,
+    WAY,
+    groups,
+    keep,
+    numbers,
+)
+
+WITHIN = 10
+"""The greatest distance, in steps, of the curve of Figure 7."""
+_ESTIMATES = ("exact", "detection", "fpr", "net", "mae_all", "mae_detected", "within_1")
+_ESTIMATES += ("within_2", "signed_error", "early", "late", "gap")
+LOCALISATION = [*WAY, "n", "n_without_verdict", "n_control", "n_control_without_verdict"]
+LOCALISATION += ["n_detected", *with_interval(*_ESTIMATES), "exact_chance", "exact_chance_middle"]
+LOCALISATION += [*with_interval("exact_control"), "mean_p_target"]
+_TOLD_TWICE = ("contradicts", "detection_final_score", "fpr_final_score")
+LOCALISATION += ["n_final_score", *with_interval(*_TOLD_TWICE)]
+SIGNED = [*WAY, "signed_error", "n", "n_without_verdict", "share"]
+WITHIN_K = [*WAY, "k", "n", "n_without_verdict", *with_interval("within")]
+
+
+def localisation_table(localisation: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+    """A row per judge, reading and prompt; intervals from drawing chains.
+
+    exact         share of perturbed chains with predicted = target
+    detection     share with a step named at all; `gap` = detection - exact (§5.4.2)
+    fpr           share of control chains with a step named; `net` = detection - fpr
+    mae_all       mean |predicted - target| in steps, -1 taken for a place as the paper does
+    mae_detected  the same, of chains in which a step was named; so are `within_1`,
+                  `within_2`, `signed_error` = mean (predicted - target), and the shares
+                  named too `early` and too `late`
+    exact_chance  mean of 1 / n_steps: what naming any step blindly gives; `exact_chance_middle`,
+                  the same among the steps that targets are drawn from
+    exact_control share of control chains in which the step named is the one that is broken
+                  in the perturbed twin: named without being broken
+    mean_p_target mean probability of the target, of the scored reading
+    contradicts   share of the `n_final_score` replies, of perturbed and control chains, whose
+                  index and final score contradict each other: a step is named and all steps are
+                  called valid, or none is and one is called unfaithful. NaN where no reply has
+                  both. The index rules in every other column; `detection_final_score` and
+                  `fpr_final_score` are what the final score says instead
+    """
+    made = [key | localisation_row(mine, how) for key, mine in groups(localisation, WAY)]
+    return pd.DataFrame(made, columns=LOCALISATION)
+
+
+def localisation_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    """The numbers of one judge, reading and prompt."""
+    perturbed = (judged["condition"] == PERTURBED).to_numpy()
+    control = (judged["condition"] == CONTROL).to_numpy()
+    said = judged["predicted"].notna().to_numpy()
+    predicted, target = numbers(judged["predicted"]), numbers(judged["target"])
+    p, c = perturbed & said, control & said
+    found_one = said & (predicted != NO_STEP)
+    final_score = numbers(judged["final_score"])
+    twice = said & ~np.isnan(final_score)
+    called_broken = twice & (final_score == 0)
+    error = np.where(said, predicted - target, 0.0)
+    detected = p & found_one
+    found = ratios(
+        judged["chain"].to_numpy(),
+        {
+            "exact": (p & (error == 0), p),
+            "detection": (detected, p),
+            "fpr": (c & found_one, c),
+            "mae_all": (np.abs(error) * p, p),
+            "mae_detected": (np.abs(error) * detected, detected),
+            "within_1": (detected & (np.abs(error) <= 1), detected),
+            "within_2": (detected & (np.abs(error) <= 2), detected),
+            "signed_error": (error * detected, detected),
+            "early": (detected & (error < 0), detected),
+            "late": (detected & (error > 0), detected),
+            "exact_control": (c & (error == 0), c),
+            "contradicts": (twice & (found_one != called_broken), twice),
+            "detection_final_score": (p & called_broken, p & twice),
+            "fpr_final_score": (c & called_broken, c & twice),
+        },
+        minus={"net": ("detection", "fpr"), "gap": ("detection", "exact")},
+        how=how,
+    )
+    row: dict[str, Any] = {
+        "n": int(p.sum()),
+        "n_without_verdict": int((perturbed & ~said).sum()),
+        "n_control": int(c.sum()),
+        "n_control_without_verdict": int((control & ~said).sum()),
+        "n_detected": int(detected.sum()),
+    }
+    row["n_final_score"] = int(twice.sum())
+    for name in (*_ESTIMATES, "exact_control", *_TOLD_TWICE):
+        row |= columns(name, found[name])
+    row["exact_chance"] = blindly(numbers(judged["n_steps"])[p])
+    row["exact_chance_middle"] = blindly(numbers(judged["n_middle"])[p])
+    of_target = numbers(judged["p_target"])[p]
+    return row | {"mean_p_target": _mean(of_target[~np.isnan(of_target)])}
+
+
+def blindly(choices: np.ndarray) -> float:
+    """Share of items in which a blind choice is the right one; 0 where there is none to make."""
+    return _mean(np.divide(1.0, choices, out=np.zeros(len(choices)), where=choices != 0))
+
+
+def signed_error_table(localisation: pd.DataFrame) -> pd.DataFrame:
+    """Figure 5: how many steps early (below 0) or late, over chains in which a step was named."""
+    made = []
+    for key, mine in groups(localisation, WAY):
+        error, without = _errors(mine)
+        values, counts = np.unique(error, return_counts=True)
+        made += [
+            key
+            | {"signed_error": int(v), "n": len(error), "n_without_verdict": without}
+            | {"share": c / len(error)}
+            for v, c in zip(values, counts, strict=True)
+        ]
+        if not len(error):
+            made.append(key | {"n": 0, "n_without_verdict": without})
+    return pd.DataFrame(made, columns=SIGNED)
+
+
+def within_table(localisation: pd.DataFrame) -> pd.DataFrame:
+    """Figure 7: share named within k steps of the target, of chains in which a step was named.
+
+    k goes to the last distance that occurs under any way of judging, at most `WITHIN`; Wilson
+    intervals.
+    """
+    of_way = [(key, *_errors(mine)) for key, mine in groups(localisation, WAY)]
+    far = max((int(np.abs(e).max()) for _, e, _ in of_way if len(e)), default=0)
+    made = []
+    for key, error, without in of_way:
+        for k in range(min(far, WITHIN) + 1):
+            near = wilson(int((np.abs(error) <= k).sum()), len(error))
+            counts = {"k": k, "n": len(error), "n_without_verdict": without}
+            made.append(key | counts | columns("within", near))
+    return pd.DataFrame(made, columns=WITHIN_K)
+
+
+def _errors(judged: pd.DataFrame) -> tuple[np.ndarray, int]:
+    """Signed errors of the detected perturbed chains, and how many chains have no verdict."""
+    perturbed = keep(judged, judged["condition"] == PERTURBED)
+    predicted = numbers(perturbed["predicted"])
+    kept = ~np.isnan(predicted) & (predicted != NO_STEP)
+    error = (predicted - numbers(perturbed["target"]))[kept]
+    return error, int(np.isnan(predicted).sum())
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else math.nan

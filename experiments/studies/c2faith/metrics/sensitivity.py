@@ -1,0 +1,135 @@
+"""How far a figure hangs on how it was asked: prompt, scale, reading (C2-Faith, §7).
+
+The paper has one prompt and one scale per task and says itself that this limits what can be
+said of a judge.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.tidy import rows, with_interval
+from faithscope.experiments.studies.c2faith.metrics.frames import groups, verdicts_by_judge
+
+MEASURES = {
+    "detection": ("detection", "fpr", "net", "auroc"),
+    "localisation": ("exact", "detection", "fpr", "net", "signed_error"),
+    "coverage": ("mean_share", "inflation", "spearman", "spearman_kept"),
+}
+VARIANTS = ["task", "judge", "over", "reading", "prompt", "scale", "measure", "variant"]
+VARIANTS += [*with_interval("value"), "n", "n_without_verdict"]
+PROMPTS = ["task", "judge", "over", "reading", "prompt", "scale", "measure", "n_variants"]
+PROMPTS += ["lowest", "lowest_at", "highest", "highest_at", "range"]
+SAME_JUDGE = ["task", "judge", "over", "reading", "prompt", "scale", "condition", "first", "second"]
+SAME_JUDGE += ["agreement", "kappa", "n", "n_without_verdict"]
+_VARIED: dict[str, tuple[str, ...]] = {
+    "detection": ("prompt", "reading"),
+    "localisation": ("prompt", "reading"),
+    "coverage": ("prompt", "reading", "scale"),
+}
+
+
+def variants_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Each figure of a judge under every prompt, reading and scale, as `prompts_table` has them.
+
+    A row per `variant` of what is varied (`over`), with the figure's interval.
+
+    Args:
+        tables: `detection`, `localisation`, and `coverage` over all levels, as tables.
+    """
+    made = []
+    for task, table in tables.items():
+        of_task = table if "scale" in table else table.assign(scale="")
+        # of two references the first: the judge's own scores are the same
+        of_task = of_task.drop_duplicates(subset=["judge", "reading", "prompt", "scale"])
+        for over in _VARIED[task]:
+            held = [n for n in ("judge", "reading", "prompt", "scale") if n != over]
+            kept = of_task
+            if over == "scale":
+                held.remove("prompt")
+                kept = of_task.drop_duplicates(subset=["judge", "reading", "scale"])
+            for key, mine in groups(kept, held):
+                of = {"task": task, "over": over, "prompt": "", "reading": "", "scale": ""} | key
+                for measure in MEASURES[task]:
+                    made += [of | {"measure": measure} | _at(r, over, measure) for r in rows(mine)]
+    return pd.DataFrame(made, columns=VARIANTS)
+
+
+def _at(row: Mapping[str, Any], over: str, measure: str) -> dict[str, Any]:
+    values = (row[measure], row[f"{measure}_low"], row[f"{measure}_high"])
+    counts = {name: row[name] for name in ("n", "n_without_verdict")}
+    return counts | {"variant": row[over]} | dict(zip(with_interval("value"), values, strict=True))
+
+
+def prompts_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The range of each figure of a judge over its prompts, readings and scales.
+
+    `over` says what is varied; what is held is named, what is varied is empty. A scale brings
+    its own prompt: over scales, the first prompt of each. `range` = highest - lowest, NaN where
+    fewer than two variants have the figure.
+
+    Args:
+        tables: as of `variants_table`.
+    """
+    held = ("task", "judge", "over", "reading", "prompt", "scale", "measure")
+    made = [key | _range(mine) for key, mine in groups(variants_table(tables), held)]
+    return pd.DataFrame(made, columns=PROMPTS)
+
+
+def _range(variants: pd.DataFrame) -> dict[str, Any]:
+    known = rows(variants.dropna(subset=["value"]))
+    if len(known) < 2:
+        return {"n_variants": len(known)}
+    low, high = (of(known, key=lambda r: r["value"]) for of in (min, max))
+    return {
+        "n_variants": len(known),
+        "lowest": low["value"],
+        "lowest_at": low["variant"],
+        "highest": high["value"],
+        "highest_at": high["variant"],
+        "range": high["value"] - low["value"],
+    }
+
+
+def prompt_agreement_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One judge asked twice: agreement on the same items between two prompts or readings.
+
+    `agreement` is the share of the `n` items with both verdicts on which they are the same,
+    `kappa` Cohen's. Of detection and localisation both conditions apart.
+    """
+    made = []
+    for task, frame in frames.items():
+        judged = frame
+        if task == "coverage":
+            judged = frame.assign(condition="").drop_duplicates(
+                subset=["judge", "reading", "prompt", "item", "scale", "level"]
+            )
+        else:
+            judged = frame.assign(scale="", level=0.0)
+        value = "predicted" if task == "localisation" else "score"
+        for over in ("prompt", "reading"):
+            held = ["judge", "scale", "condition", "reading" if over == "prompt" else "prompt"]
+            for key, mine in groups(judged, held):
+                of = {"task": task, "over": over, "reading": "", "prompt": ""} | key
+                made += [of | row for row in _pairs(mine, over, value)]
+    return pd.DataFrame(made, columns=SAME_JUDGE)
+
+
+def _pairs(judged: pd.DataFrame, over: str, value: str) -> Sequence[dict[str, Any]]:
+    said = verdicts_by_judge(judged.assign(judge=judged[over]), value, ("item", "level"))
+    made = []
+    for first, second in itertools.combinations(said.columns, 2):
+        both = said[[first, second]].dropna()
+        left, right = both[first].tolist(), both[second].tolist()
+        made.append(
+            {"first": first, "second": second, "agreement": stats.agreement(left, right)}
+            | {"kappa": stats.kappa(left, right) if left else math.nan, "n": len(both)}
+            | {"n_without_verdict": len(said) - len(both)}
+        )
+    return made

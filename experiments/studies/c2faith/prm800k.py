@@ -1,0 +1,305 @@
+"""PRM800K (Lightman et al., 2023): solutions whose every step people have rated.
+
+Read as released (github.com/openai/prm800k, `phase1_train.jsonl` and so on), from the hub's copy
+of those files, or as plain rows `problem, steps, ratings`. Files are read line by line: the
+largest has 456 MB.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faithscope.experiments.data.tasks.files import read_rows
+from faithscope.experiments.data.tasks.rows import Row, usable
+from faithscope.experiments.data.tasks.splits import SUFFIXES
+from faithscope.interp.errors import UserError, did_you_mean
+
+SPLITS = ("phase1_train", "phase1_test", "phase2_train", "phase2_test")
+TRAINING = ("phase1_train", "phase2_train")
+"""The "training split" that C2-Faith builds on (algorithm 1)."""
+REPOSITORY, REVISION = "tasksource/PRM800K", "547b19506677a59037ee888838834b65e9b1ddd4"
+"""The hub's copy of the four files as they were released."""
+RELEASED = {
+    "phase1_train": "e9da6a73f827ffb9a8c0dc644c541d34ed76b3d4d1e4896ff5f7b37ddf5ae34d",
+    "phase1_test": "f4b3bc5b095e45c816453dc4d748b755c680d61d55f9895d929a335b487c727d",
+    "phase2_train": "1110237feeb51d1bc200cb37b8f965cfdc1036eac7d506094049366fe7dc1089",
+    "phase2_test": "6b172efa884ac8341a946dd82e06947c135b7254109fb3f7aa907c715d98aaad",
+}
+"""sha256 of the released files, as their repository's Git LFS pointers state them."""
+_POINTER = b"version https://git-lfs.github.com/spec/"
+ANSWER = "# Answer"
+"""What the last step of a finished solution holds."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A problem and the path that its rater took through the proposed steps."""
+
+    id: str
+    """The file's stem and the row's number from 0 (or its column `row`): `phase2_train-17`."""
+    problem: str
+    steps: tuple[str, ...]
+    """Word for word."""
+    ratings: tuple[int | None, ...]
+    """-1, 0 or 1 per step; None where a rater gave none. A step that a rater wrote is 1."""
+    complete: bool
+    """Whether the path has all its steps: not so where it ends among several of which none was
+    chosen, as where rating ended at an error."""
+    answered: bool
+    """Whether it reaches an answer: `finish_reason` "solution", or "# Answer" in its last step."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that solutions were read from."""
+
+    name: str
+    sha256: str
+    n_rows: int
+
+    @property
+    def as_released(self) -> bool:
+        """Whether it is, byte for byte, one of OpenAI's files."""
+        return self.sha256 in RELEASED.values()
+
+
+def read_prm800k(
+    path: Path | None = None, splits: Sequence[str] = TRAINING
+) -> tuple[list[Solution], list[Source]]:
+    """All solutions of PRM800K, in the order of the files, and the files.
+
+    Args:
+        path: a file; or a folder that holds the files of `splits`, wherever in it, or one data
+            file alone; None for the hub's copy.
+        splits: of `SPLITS`; what a path to a file holds is read whatever its name.
+
+    Raises:
+        UserError: a file that is not there or cannot be read, or a row that is not of either
+            format; names file, line and field.
+    """
+    for split in splits:
+        if split not in SPLITS:
+            guess = did_you_mean(split, SPLITS) or f"; there are {', '.join(SPLITS)}"
+            raise UserError(f"PRM800K: unknown split {split!r}{guess}")
+    solutions: list[Solution] = []
+    sources = []
+    seen: dict[str, str] = {}
+    for file in _files(path, splits):
+        before = len(solutions)
+        digest, rows = _rows(file)
+        for row in rows:
+            solution = solution_of(row)
+            if solution.id in seen:
+                raise UserError(
+                    f"{row.where}: id {solution.id!r} is that of {seen[solution.id]}; number the "
+                    "rows of a file differently, and name files differently"
+                )
+            seen[solution.id] = row.where
+            solutions.append(solution)
+        if len(solutions) == before:
+            raise UserError(f"{file}: holds no rows; give a file with some")
+        sources.append(Source(file.name, digest.hexdigest(), len(solutions) - before))
+    return solutions, sources
+
+
+def solution_of(row: Row) -> Solution:
+    """A row of either format.
+
+    Raises:
+        UserError: it is neither, or a field is missing or of the wrong kind.
+    """
+    if "label" in row.values:
+        return _released(row)
+    if "steps" in row.values:
+        return _plain(row)
+    raise UserError(
+        f"{row.where}: no field 'label' (PRM800K as released) or 'steps' (plain rows); it has "
+        f"{', '.join(map(str, row.values)) or 'none'}"
+    )
+
+
+def _released(row: Row) -> Solution:
+    question = _field(row, row.values, "question", dict, "")
+    label = _field(row, row.values, "label", dict, "")
+    steps, ratings, complete = [], [], True
+    for i, step in enumerate(_field(row, label, "steps", list, "label.")):
+        at = f"label.steps[{i}]"
+        if not isinstance(step, dict):
+            raise UserError(f"{row.where}: {at} is a {type(step).__name__}; give an object")
+        chosen = _chosen(row, step, at)
+        if chosen is None:
+            complete = False
+            break
+        steps.append(chosen[0])
+        ratings.append(chosen[1])
+    return Solution(
+        row.id,
+        usable(question.get("problem"), "'question.problem'", row),
+        tuple(steps),
+        tuple(ratings),
+        complete,
+        complete and label.get("finish_reason") == "solution",
+    )
+
+
+def _chosen(row: Row, step: dict[str, Any], at: str) -> tuple[str, int | None] | None:
+    """Text and rating of the step that the path goes on with; None where it ends."""
+    completions = step.get("completions")
+    if completions is None:
+        completions = []
+    if not isinstance(completions, list):
+        raise UserError(f"{row.where}: {at}.completions is no list; give the proposed steps")
+    index, human = step.get("chosen_completion"), step.get("human_completion")
+    if isinstance(human, dict) and human.get("text") is None:
+        human = None
+    if index is None and human is None and len(completions) == 1:
+        index = 0  # also of solved problems: what is the only one there is not marked as chosen
+    if index is None:
+        if human is None:
+            return None
+        where = f"{at}.human_completion"
+        # raters wrote a step of their own, a right one, where none that was proposed led on
+        rating = human.get("rating") if isinstance(human, dict) else None
+        return _text(row, human, where), 1 if rating is None else _rating(row, rating, where)
+    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(completions):
+        raise UserError(
+            f"{row.where}: {at}.chosen_completion is {index!r}, there are {len(completions)} "
+            "completions; give the index of one from 0, or null"
+        )
+    where = f"{at}.completions[{index}]"
+    text = _text(row, completions[index], where)
+    rating = completions[index].get("rating")
+    return text, None if rating is None else _rating(row, rating, where)
+
+
+def _text(row: Row, completion: Any, where: str) -> str:
+    text = completion.get("text") if isinstance(completion, dict) else completion
+    if not isinstance(text, str):
+        raise UserError(f"{row.where}: {where}.text is a {type(text).__name__}; give a text")
+    return text
+
+
+def _plain(row: Row) -> Solution:
+    steps = _field(row, row.values, "steps", list, "")
+    ratings = _field(row, row.values, "ratings", list, "")
+    if len(steps) != len(ratings):
+        raise UserError(
+            f"{row.where}: {len(steps)} 'steps' but {len(ratings)} 'ratings'; give one for each"
+        )
+    texts = tuple(_text(row, s, f"steps[{i}]") for i, s in enumerate(steps))
+    answered = row.values.get("ends_in_answer")
+    if answered is None:
+        answered = bool(texts) and ANSWER in texts[-1]
+    if not isinstance(answered, bool):
+        raise UserError(f"{row.where}: 'ends_in_answer' is {answered!r}; give true or false")
+    number = row.values.get("row")
+    stem = row.id.rpartition("-")[0]
+    return Solution(
+        row.id if number is None else f"{stem}-{number}",
+        usable(row.values.get("problem"), "'problem'", row),
+        texts,
+        tuple(
+            None if r is None else _rating(row, r, f"ratings[{i}]") for i, r in enumerate(ratings)
+        ),
+        True,
+        answered,
+    )
+
+
+def _rating(row: Row, value: Any, where: str) -> int:
+    if isinstance(value, bool) or value not in (-1, 0, 1):
+        raise UserError(f"{row.where}: {where}: rating {value!r}; give -1, 0 or 1")
+    return int(value)
+
+
+def _field(row: Row, values: dict[str, Any], name: str, kind: type, prefix: str) -> Any:
+    value = values.get(name)
+    if not isinstance(value, kind):
+        found = "missing" if name not in values else f"a {type(value).__name__}"
+        wanted = "an object" if kind is dict else "a list"
+        raise UserError(f"{row.where}: '{prefix}{name}' is {found}; give {wanted}")
+    return value
+
+
+def _files(path: Path | None, splits: Sequence[str]) -> list[Path]:
+    if path is None:
+        return [_from_hub(split) for split in splits]
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise UserError(f"data.path: no such file or folder: {str(path)!r}; check the path")
+    held = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+    by_split = {split: [f for f in held if f.stem == split] for split in splits}
+    if twice := next((found for found in by_split.values() if len(found) > 1), None):
+        named = ", ".join(str(f.relative_to(path)) for f in twice)
+        raise UserError(f"data.path: {path} holds one split several times ({named}); give a file")
+    found = [f for split in splits for f in by_split[split]]
+    if len(found) == len(splits):
+        return found
+    if not found and len(held) == 1:
+        return held
+    missing = [f"{split}.jsonl" for split in splits if not by_split[split]]
+    shown = ", ".join(str(f.relative_to(path)) for f in held[:6]) or "no data file"
+    raise UserError(
+        f"data.path: {path} has no {' and no '.join(missing)}; it holds {shown}. Give the file "
+        "itself, or the splits that are there"
+    )
+
+
+def _from_hub(split: str) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    try:
+        return Path(
+            hf_hub_download(REPOSITORY, f"{split}.jsonl", repo_type="dataset", revision=REVISION)
+        )
+    except Exception as error:  # whatever the network, the hub or the disk come up with
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(
+            f"PRM800K: could not get {split}.jsonl of {REPOSITORY} from the hub: "
+            f"{type(error).__name__}: {reason}; give a local copy: "
+            "--set data.path=FILE_OR_FOLDER"
+        ) from error
+
+
+def _rows(file: Path) -> tuple[Any, Iterator[Row]]:
+    """A digest that is whole once the rows are read, and the rows."""
+    digest = hashlib.sha256()
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(len(_POINTER))
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror}); check its permissions"
+        ) from error
+    if head == _POINTER:
+        raise UserError(f"{file}: is a Git LFS pointer, not the data; run `git lfs pull` there")
+    if file.suffix == ".jsonl":
+        return digest, _lines(file, digest)
+    digest.update(file.read_bytes())
+    return digest, iter(read_rows(file, ""))
+
+
+def _lines(file: Path, digest: Any) -> Iterator[Row]:
+    n = 0
+    with file.open("rb") as opened:
+        for i, line in enumerate(opened, start=1):
+            digest.update(line)
+            if not line.strip():
+                continue
+            where = f"{file}, line {i}"
+            try:
+                values = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+            except (ValueError, RecursionError) as error:
+                raise UserError(
+                    f"{where}: is not JSON ({error}); give one object per line"
+                ) from error
+            if not isinstance(values, dict):
+                raise UserError(f"{where}: is a {type(values).__name__}; give one object per line")
+            yield Row(f"{file.stem}-{n}", values, where)
+            n += 1

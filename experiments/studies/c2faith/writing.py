@@ -1,0 +1,259 @@
+"""Have a model rewrite steps so that they no longer follow: the benchmark as the paper makes it.
+
+The rewrites are units of the run folder like any other, so that a writer that was stopped goes
+on; once all are there, the benchmark is saved, and judged in the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faithscope.experiments.config.api import API
+from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.engine.fingerprint import fingerprint
+from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import StoredPlan, is_finished
+from faithscope.experiments.engine.preparing import given_up_on
+from faithscope.experiments.engine.spending import spending_lines
+from faithscope.experiments.engine.unit import Planned, stored
+from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.studies.c2faith.build import before_replies, by_replies
+from faithscope.experiments.studies.c2faith.chains import Selection
+from faithscope.experiments.studies.c2faith.config import C2FaithConfig
+from faithscope.experiments.studies.c2faith.prm800k import Source
+from faithscope.experiments.studies.c2faith.prompts import PlainPrompt, acausal_prompt
+from faithscope.experiments.studies.c2faith.rewrites import (
+    Refused,
+    Request,
+    rewrite_of,
+    rewrite_requests,
+)
+from faithscope.experiments.studies.c2faith.saved import Benchmark
+from faithscope.probes.judge.form import Reply, Writing
+
+if TYPE_CHECKING:
+    from faithscope.experiments.engine.planfile import Shard
+    from faithscope.experiments.engine.store import Store
+    from faithscope.experiments.studies.c2faith.plan import C2Plan
+    from faithscope.experiments.studies.c2faith.work import WritingWork
+
+STAGE, TASK = "acausal", "c2_acausal"
+
+
+@dataclass(frozen=True)
+class Rewrite(Planned):
+    """One step put to the writer."""
+
+    model: str
+    ask: Writing
+    units: dict[str, str]
+    task: str = TASK
+
+    @property
+    def draw(self) -> int:
+        """Which draw of the step's rewriting it is, from 1."""
+        return self.ask.draw
+
+    @property
+    def item(self) -> str:
+        return self.ask.id
+
+
+@dataclass(frozen=True)
+class WritingPlan:
+    """Every step that a run still wants rewritten before its benchmark is whole: all of them, and
+    once that is done those whose rewriting was refused, draw by draw."""
+
+    config: C2FaithConfig
+    items: tuple[Rewrite, ...]
+    given_up: Mapping[str, str]
+    """Id -> why, of those that are not asked again."""
+    expected: Benchmark
+    """What is to be judged, with steps in place of their rewrites (`before_replies`)."""
+    draw: int = 1
+    """Which draw all of them are."""
+
+    @property
+    def prepares(self) -> str:
+        return f"steps are rewritten by {self.config.perturb.writer} (perturb.acausal)"
+
+    def lay_out(self, store: Store) -> None:
+        """Nothing: the benchmark is kept once it is whole."""
+
+    def stored(self) -> StoredPlan:
+        """What of it is kept in the run folder, until the judgements are planned."""
+        return stored(self.items, self.config.judge.batch_size)
+
+    def summary(self) -> str:
+        """What a run would do first, and about what then, for `--dry-run`."""
+        from faithscope.experiments.studies.c2faith.plan import judging
+
+        index = Index.of(self.config.run_dir)
+        left = [i for i in self.items if i.item not in self.given_up and not is_finished(index, i)]
+        writer = self.config.perturb.writer
+        which = f" {writer}, draw {self.draw}" if self.draw > 1 else f" {writer}"
+        draws = most_draws(self.config)
+        more = f"            what is refused is asked for up to {draws} times in all"
+        lines = [
+            f"run folder  {self.config.run_dir}",
+            f"first       {len(left)} of {len(self.items)} steps are to be rewritten by{which}",
+            *([more] if draws > 1 else []),
+        ]
+        asks: dict[str, list[Writing]] = {str(writer): [i.ask for i in left]}
+        lines += spending_lines(asks, writing_as(self.config), self.config.spend, "writer")
+        lines += ["", "then        about this, were each rewrite as long as its step, none refused"]
+        return "\n".join(lines + judging(self.config, self.expected).told("judge, about"))
+
+    def work(self, store: Store, shard: Shard) -> WritingWork:
+        from faithscope.experiments.studies.c2faith.work import WritingWork
+
+        return WritingWork(self, store, shard)
+
+    def then(self) -> C2Plan | WritingPlan:
+        """The judgements, of what was written."""
+        from faithscope.experiments.studies.c2faith.plan import plan
+
+        return plan(self.config)
+
+
+def writing_as(config: C2FaithConfig) -> JudgeConfig:
+    """How the writer is asked: as judges are, but at its own temperature and once."""
+    return config.judge.model_copy(
+        update={
+            "temperature": config.perturb.temperature,
+            "attempts": 1,
+            "structured": "prompt",
+        }
+    )
+
+
+def requests_of(config: C2FaithConfig, selection: Selection) -> tuple[PlainPrompt, list[Request]]:
+    """The writer's prompt, and what it is asked of each chain."""
+    from faithscope.experiments.studies.c2faith.plan import settings_of
+
+    folder = None if config.prompts is None else Path(config.prompts).expanduser()
+    prompt = acausal_prompt(folder)
+    chains = selection.chains[: config.data.limit]
+    settings = settings_of(config)
+    return prompt, list(rewrite_requests(chains, settings, prompt, config.perturb.seen))
+
+
+def most_draws(config: C2FaithConfig, kept: Benchmark | None = None) -> int:
+    """How often at most a step is asked for.
+
+    At temperature 0 the same would come again. A benchmark that was made before a step could be
+    asked for more than once stays as it is.
+    """
+    if config.perturb.temperature == 0:
+        return 1
+    if kept is not None and "draws" not in kept.made_of.get("replacement", {}):
+        return 1
+    return config.perturb.draws
+
+
+def rewrites(
+    config: C2FaithConfig, requests: Sequence[Request], draw: int = 1
+) -> tuple[Rewrite, ...]:
+    """The units of the writer, of one draw."""
+    from faithscope.experiments.engine.judges import decides
+
+    writer = config.perturb.writer
+    assert writer is not None
+    judge = writing_as(config)
+    weights = None if writer.startswith(API) else fingerprint(writer, judge.revision)
+    ids = UnitIds(schema=SCHEMA, seed=config.seed, weights=weights, **decides(writer, judge))
+    of_draw = "" if draw == 1 else f".draw{draw}"
+    asks = [Writing(f"{r.id}{of_draw}", r.prompt, draw=draw) for r in requests]
+    return tuple(Rewrite(writer, a, {STAGE: ids.of(prompt=a.prompt, ask=a.id)}) for a in asks)
+
+
+def written(
+    config: C2FaithConfig,
+    selection: Selection,
+    sources: tuple[Source, ...],
+    index: Index,
+    kept: Benchmark | None,
+) -> Benchmark | WritingPlan:
+    """The benchmark, where every step is rewritten; else what is still to be.
+
+    Args:
+        kept: what the run folder has already. It is taken where the rewrites that it was made of
+            are not at hand, as in a folder of merged parts.
+    """
+    from faithscope.experiments.studies.c2faith.plan import settings_of
+
+    prompt, requests = requests_of(config, selection)
+    draws = most_draws(config, kept)
+
+    def made(replies: dict[str, str], failed: dict[str, str]) -> Benchmark:
+        return by_replies(
+            selection,
+            requests,
+            replies,
+            str(config.perturb.writer),
+            prompt,
+            sources,
+            settings_of(config),
+            config.data.limit,
+            config.perturb.seen,
+            config.perturb.temperature,
+            failed,
+            draws,
+        )
+
+    def expected(lost: Collection[str]) -> Benchmark:
+        whole = [r for r in requests if r.id not in lost]
+        writer, settings = str(config.perturb.writer), settings_of(config)
+        return before_replies(selection, whole, writer, settings, config.data.limit)
+
+    wanted, replies, failed = requests, dict[str, str](), dict[str, str]()
+    for draw in range(1, draws + 1):
+        items = rewrites(config, wanted, draw)
+        given_up = given_up_on(index, items)
+        if any(i.item not in given_up and not is_finished(index, i) for i in items):
+            if kept is None:
+                lost = {r.id for r, i in zip(wanted, items, strict=True) if i.item in given_up}
+                return WritingPlan(config, items, given_up, expected(lost | failed.keys()), draw)
+            # what differs is told before anything is asked and paid for
+            return kept if kept.made_of == (now := made({}, {})).made_of else now
+        whole = [(r, i) for r, i in zip(wanted, items, strict=True) if i.item not in given_up]
+        found = {r.id: index.records(i.key(STAGE))[0] for r, i in whole}
+        replies |= {name: record["text"] for name, record in found.items()}
+        for request, item in zip(wanted, items, strict=True):
+            if item.item in given_up:
+                failed[request.id] = given_up[item.item]
+                # an earlier one that was refused is no reason any more
+                replies.pop(request.id, None)
+        # what is too long for the writer is so every time
+        wanted = [
+            r
+            for r, _ in whole
+            if found[r.id]["outcome"] != "overflow"
+            and isinstance(rewrite_of(r, replies[r.id]), Refused)
+        ]
+        if not wanted:
+            break
+    return made(replies, failed)
+
+
+def rewrite_record(item: Rewrite, reply: Reply, seed: int) -> dict[str, Any]:
+    """What the writer was asked and what it wrote; refusals count as text that is no rewrite."""
+    return {
+        "dataset": "c2faith",
+        "item": item.item,
+        "model": item.model,
+        "probe": STAGE,
+        "variant": "",
+        "seed": seed,
+        "draw": item.draw,
+        "outcome": reply.outcome,
+        "asked": item.ask.prompt,
+        "text": reply.text if reply.outcome == "parsed" else "",
+        "problem": reply.problem,
+        **asdict(reply.usage),
+        "served": reply.served,
+    }

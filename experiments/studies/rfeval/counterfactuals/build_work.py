@@ -1,0 +1,69 @@
+"""Work through a plan of building: ask the writer for r′, or the validator what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.engine.judges import replied
+from faithscope.experiments.engine.planfile import Shard
+from faithscope.experiments.engine.preparing import Preparing
+from faithscope.experiments.engine.store import Store, storable
+from faithscope.experiments.engine.worker import Records
+from faithscope.experiments.studies.rfeval.config import RFEvalConfig
+from faithscope.experiments.studies.rfeval.counterfactuals.building import (
+    WRITING,
+    BuildPlan,
+    Phase,
+    Request,
+)
+from faithscope.experiments.studies.rfeval.programs.sandbox import unavailable
+from faithscope.experiments.studies.rfeval.records import Record, about
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Ask, Reply, Writing
+
+
+class BuildWork(Preparing):
+    """One phase of building, by one worker."""
+
+    config: RFEvalConfig
+    LEFT_OUT = "its item"
+
+    def __init__(self, whole: BuildPlan, store: Store, shard: Shard) -> None:
+        self.phase: Phase = whole.phase
+        of = (whole.config, whole.model, whole.items, whole.phase, whole.how)
+        super().__init__(*of, whole.given_up, store, shard)
+
+    def check(self) -> None:
+        super().check()
+        needed = self.config.tests.run == "required" and any(i.of.tests for i in self.items)
+        if needed and (why := unavailable()):
+            raise UserError(f"tests.run is required, and code items cannot be run here: {why}")
+
+    def asked_later(self) -> dict[str, JudgeConfig]:
+        # a key that is missing must not be found out after the writing is paid for
+        later = [*self.config.judge.model]
+        if self.phase == WRITING:
+            later.append(str(self.config.counterfactual.validator))
+        return dict.fromkeys(later, self.config.judge)
+
+    def asks_of(self, item: Request) -> Sequence[Ask | Writing]:
+        return (item.ask,)
+
+    def records(
+        self, model: str, item: Request, reading: Reading, replies: Sequence[Reply]
+    ) -> Records:
+        (reply,) = replies
+        return storable([build_record(item, self.phase, reply, self.config.seed)])
+
+
+def build_record(request: Request, phase: Phase, reply: Reply, seed: int) -> Record:
+    """What writer or validator was asked and what came back, word for word."""
+    ask = request.ask
+    of_form = {"form_sha256": ask.form.sha256} if isinstance(ask, Ask) else {}
+    return about(request.of, request.model, phase, "", seed) | {
+        "values": dict(reply.values),
+        **of_form,
+        "asked": ask.prompt,
+        **replied(reply),
+    }

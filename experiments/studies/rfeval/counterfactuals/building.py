@@ -1,0 +1,320 @@
+"""Have r′ written for the items of the data and validated: RFEval as the paper makes it (3.2, B.3).
+
+Requests and validations are units of the run folder like any other, so that a build that was
+stopped goes on; once all are there, the accepted items are kept, and put to the models in the same
+run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import yaml
+
+from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.api import API
+from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.engine.fingerprint import fingerprint
+from faithscope.experiments.engine.folder import SCHEMA, has_records
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.judges import decides
+from faithscope.experiments.engine.planfile import StoredPlan, is_finished
+from faithscope.experiments.engine.preparing import given_up_on
+from faithscope.experiments.engine.spending import spending_lines
+from faithscope.experiments.engine.unit import Planned, stored
+from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.studies.rfeval.config import RFEvalConfig
+from faithscope.experiments.studies.rfeval.counterfactuals.built import (
+    Built,
+    LeftOut,
+    Reason,
+    differing,
+    load,
+)
+from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
+    CRITERIA,
+    accepted,
+    filtering,
+    generation,
+    generation_prompts,
+    validation_ask,
+    with_counterfactual,
+)
+from faithscope.experiments.studies.rfeval.counterfactuals.examples import Examples
+from faithscope.experiments.studies.rfeval.data import Source, read_rfeval
+from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.prompts import RfForm, as_files, judge_forms, questions
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Ask, Reply, Writing
+
+if TYPE_CHECKING:
+    from faithscope.experiments.engine.planfile import Shard
+    from faithscope.experiments.engine.store import Store
+    from faithscope.experiments.studies.rfeval.counterfactuals.build_work import BuildWork
+    from faithscope.experiments.studies.rfeval.plan import RfPlan
+
+WRITING, VALIDATION = "rf_writing", "rf_validation"
+Phase = Literal["rf_writing", "rf_validation"]
+
+
+@dataclass(frozen=True)
+class Request(Planned):
+    """One r′ that is asked for, or one that is held against the criteria."""
+
+    model: str
+    of: Item
+    """Without r′ while it is asked for."""
+    ask: Writing | Ask
+    units: dict[str, str]
+
+    @property
+    def task(self) -> str:
+        return self.of.task
+
+    @property
+    def item(self) -> str:
+        return self.of.id
+
+
+@dataclass(frozen=True)
+class BuildPlan:
+    """All that the writer, or then the validator, is still asked before the benchmark is whole."""
+
+    config: RFEvalConfig
+    phase: Phase
+    items: tuple[Request, ...]
+    given_up: Mapping[str, str]
+    """Id -> why, of those that are not asked again."""
+
+    @property
+    def model(self) -> str:
+        """Who is asked."""
+        return str(getattr(self.config.counterfactual, _ROLES[self.phase]))
+
+    @property
+    def how(self) -> JudgeConfig:
+        """How it is asked: as judges are, the writer at its own temperature and once."""
+        if self.phase == VALIDATION:
+            return self.config.judge
+        return writing_as(self.config)
+
+    @property
+    def prepares(self) -> str:
+        c = self.config.counterfactual
+        return f"r′ is written by {c.writer} and validated by {c.validator} (counterfactual)"
+
+    def lay_out(self, store: Store) -> None:
+        """Nothing: the benchmark is kept once it is whole."""
+
+    def stored(self) -> StoredPlan:
+        """What of it is kept in the run folder, until the runs of the models are planned."""
+        return stored(self.items, self.how.batch_size)
+
+    def summary(self) -> str:
+        """What a run would do first, for `--dry-run`."""
+        index = Index.of(self.config.run_dir)
+        left = [i for i in self.items if i.item not in self.given_up and not is_finished(index, i)]
+        what = "be written by" if self.phase == WRITING else "be validated by"
+        lines = [
+            f"run folder  {self.config.run_dir}",
+            f"first       r′ of {len(left)} of {len(self.items)} items is to {what} {self.model}",
+            "            what follows is planned once it is there",
+        ]
+        asks = {self.model: [i.ask for i in left]}
+        return "\n".join(lines + spending_lines(asks, self.how, self.config.spend))
+
+    def work(self, store: Store, shard: Shard) -> BuildWork:
+        from faithscope.experiments.studies.rfeval.counterfactuals.build_work import BuildWork
+
+        return BuildWork(self, store, shard)
+
+    def then(self) -> RfPlan | BuildPlan:
+        """The validation of what was written, and then the models."""
+        from faithscope.experiments.studies.rfeval.plan import plan
+
+        return plan(self.config)
+
+
+_ROLES: dict[Phase, str] = {WRITING: "writer", VALIDATION: "validator"}
+
+
+def writing_as(config: RFEvalConfig) -> JudgeConfig:
+    """How the writer is asked: single-shot (B.3)."""
+    told = {"temperature": config.counterfactual.temperature, "attempts": 1, "structured": "prompt"}
+    return config.judge.model_copy(update=told)
+
+
+def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
+    """The benchmark, where every r′ is written and validated; else what is still to be asked.
+
+    Args:
+        kept_in: where a benchmark that was built before lies. It is taken as it is, so that
+            nothing changes under models that have been asked, and also where what it was built of
+            is not at hand, as in a folder of merged parts.
+
+    Raises:
+        ConfigError: no item in the data, or too few examples.
+        UserError: data, prompts or the benchmark that was built cannot be used, or the latter is
+            not what the config would make now: before anything is asked and paid for.
+    """
+    problems, sources = _problems(config)
+    folder = None if config.prompts is None else Path(config.prompts).expanduser()
+    words, told, form = questions(folder), generation_prompts(folder), judge_forms(folder)[_FORM]
+    prompts = as_files({_FORM: form})
+    prompts["rf_generate.yaml"] = yaml.safe_dump(told, sort_keys=False, allow_unicode=True)
+    writing = tuple(_writing(config, problems, words, told))
+    made_of = _made_of(config, form, sources, writing)
+    index = Index.of(config.run_dir)
+    if has_records(config.run_dir) and (kept := load(kept_in)) is not None:
+        if lines := differing(kept.made_of, made_of):
+            raise UserError(
+                f"{kept_in}: is not what the config makes now ({'; '.join(lines[:3])}); use "
+                "another name (--set name=…), or delete the run folder"
+            )
+        return replace(kept, prompts=prompts)
+    unwritten = given_up_on(index, writing)
+    if _left(index, writing, unwritten):
+        return BuildPlan(config, WRITING, writing, unwritten)
+    written, problem = _read(index, writing, unwritten)
+    validating = tuple(_validating(config, written.values(), form, words))
+    unjudged = given_up_on(index, validating)
+    if _left(index, validating, unjudged):
+        return BuildPlan(config, VALIDATION, validating, unjudged)
+    replies = {
+        i.item: Reply("failed", problem=unjudged[i.item])
+        if i.item in unjudged
+        else _reply(index.records(i.key(VALIDATION))[0])
+        for i in validating
+    }
+    whole = [written.get(item.id, item) for item in problems]
+    items = tuple(i for i in whole if i.id in replies and _lets_in(replies[i.id]))
+    left_out = tuple(_left_out(whole, items, unwritten, problem, replies))
+    return Built(items, left_out, filtering(whole, replies), sources, made_of, prompts)
+
+
+_FORM = "rf_validate"
+
+
+def _problems(config: RFEvalConfig) -> tuple[list[Item], tuple[Source, ...]]:
+    d = config.data
+    path = None if d.path is None else Path(d.path).expanduser()
+    items, sources = read_rfeval(path, d.tasks or None, d.limit, d.repository, bare=True)
+    if not items:
+        raise ConfigError([f"data.path: no item of {', '.join(d.tasks) or 'any task'} in {path}"])
+    return [replace(i, r_prime="", explanation="") for i in items], tuple(sources)
+
+
+def _writing(
+    config: RFEvalConfig,
+    problems: Sequence[Item],
+    words: Mapping[str, str],
+    told: Mapping[str, Any],
+) -> Iterator[Request]:
+    c = config.counterfactual
+    examples = Examples.of_config(config)
+    ids = UnitIds(**_decides(config, str(c.writer), writing_as(config)))
+    for item in problems:
+        ask = generation(item, examples.of(item), words, told)
+        yield Request(
+            str(c.writer), item, ask, {WRITING: ids.of(item=item.sha256, prompt=ask.prompt)}
+        )
+
+
+def _validating(
+    config: RFEvalConfig, items: Any, form: RfForm, words: Mapping[str, str]
+) -> Iterator[Request]:
+    validator = str(config.counterfactual.validator)
+    ids = UnitIds(**_decides(config, validator, config.judge), form=form.form.sha256)
+    for item in items:
+        ask = validation_ask(item, form, words)
+        unit = ids.of(item=item.sha256, values=dict(ask.values))
+        yield Request(validator, item, ask, {VALIDATION: unit})
+
+
+def _decides(config: RFEvalConfig, model: str, how: JudgeConfig) -> dict[str, Any]:
+    weights = None if model.startswith(API) else fingerprint(model, how.revision)
+    return {"schema": SCHEMA, "seed": config.seed, "weights": weights, **decides(model, how)}
+
+
+def _made_of(
+    config: RFEvalConfig, form: RfForm, sources: Sequence[Source], writing: Sequence[Request]
+) -> dict[str, Any]:
+    c = config.counterfactual
+    requests = hashlib.sha256("\n".join(i.units[WRITING] for i in writing).encode()).hexdigest()
+    made = {
+        "writer": c.writer,
+        "validator": c.validator,
+        "temperature": c.temperature,
+        "shots": c.shots,
+        "n_problems": len(writing),
+        "sources": [asdict(s) for s in sources],
+        "requests_sha256": requests,
+        "validation_sha256": form.form.sha256,
+        "validation": _decides(config, str(c.validator), config.judge),
+    }
+    return json.loads(json.dumps(made))
+
+
+def _left(index: Index, items: Sequence[Request], given_up: Mapping[str, str]) -> bool:
+    return any(i.item not in given_up and not is_finished(index, i) for i in items)
+
+
+def _read(
+    index: Index, writing: Sequence[Request], given_up: Mapping[str, str]
+) -> tuple[dict[str, Item], dict[str, str]]:
+    """The items whose reply holds r′, by id; and what is wrong with the other replies."""
+    written, problem = {}, {}
+    for request in writing:
+        if request.item in given_up:
+            continue
+        (record,) = index.records(request.key(WRITING))
+        made = None
+        if record["outcome"] == "parsed":
+            made = with_counterfactual(request.of, record["text"])
+        if made is not None:
+            written[request.item] = made
+        elif record["outcome"] == "parsed":
+            problem[request.item] = "the reply is not of the form: ## Reasoning, ## Flaw"
+        else:
+            problem[request.item] = f"{record['outcome']}: {record['problem']}".strip(": ")
+    return written, problem
+
+
+def _reply(record: Mapping[str, Any]) -> Reply:
+    return Reply(record["outcome"], record["values"], problem=record["problem"])
+
+
+def _lets_in(reply: Reply) -> bool:
+    return reply.outcome == "parsed" and accepted(reply.values)
+
+
+def _left_out(
+    whole: Sequence[Item],
+    items: Sequence[Item],
+    unwritten: Mapping[str, str],
+    problem: Mapping[str, str],
+    replies: Mapping[str, Reply],
+) -> Iterator[LeftOut]:
+    kept = {item.id for item in items}
+    for item in whole:
+        if item.id in kept:
+            continue
+        reply = replies.get(item.id)
+        reason: Reason
+        if item.id in unwritten:
+            reason, detail = "not_written", unwritten[item.id]
+        elif reply is None:
+            reason, detail = "no_reasoning", problem[item.id]
+        elif reply.outcome != "parsed":
+            reason, detail = "unvalidated", f"{reply.outcome}: {reply.problem}".strip(": ")
+        else:
+            failed = [name for name in CRITERIA if not reply.values[name]] or ["decision"]
+            reason, detail = "rejected", f"{', '.join(failed)}: {reply.values.get('reason') or ''}"
+        yield LeftOut(
+            item.id, item.task, item.source, reason, detail, item.r_prime, item.explanation
+        )

@@ -1,0 +1,198 @@
+"""Counterfactual reasoning asked for, read, validated and kept (RFEval, §3.2, appendix B.3)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.engine.prompt_files import check_places, values_of, with_folder
+from faithscope.experiments.studies.rfeval.asks import NO_GOLD, question_of
+from faithscope.experiments.studies.rfeval.items import TASKS, Item
+from faithscope.experiments.studies.rfeval.prompts import RfForm
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Ask, Reply, Writing
+
+CRITERIA = ("misleading_sufficiency", "logical_soundness", "plausible_subtlety", "uniqueness")
+"""Of the validation, in the paper's order."""
+SHOTS = 3
+"""Examples in a prompt, as in the paper."""
+FILTERING = [
+    "task",
+    "source",
+    "n_problems",
+    "n_removed",
+    "n_kept",
+    "n_no_reasoning",
+    "n_unvalidated",
+]
+FILTERING += [f"n_fails_{name}" for name in CRITERIA]
+_PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "template": (("problem",), ("gold", "flaws", "length", "options_rule", "examples")),
+    "example": (("problem", "r_prime", "flaw"), ("number", "gold")),
+}
+"""What each text has to show, and what it may besides."""
+_REPLY = re.compile(
+    r"^\s*#*\s*\**Reasoning\**:?\**\s*\n(.*?)\n\s*#*\s*\**Flaw\**:?\**\s*\n(.*)$", re.S | re.M
+)
+
+
+def generation_prompts(folder: Path | None = None) -> dict[str, Any]:
+    """The words of the request: `template`, `example`; `flaws` and `length` by task.
+
+    Args:
+        folder: of prompts; its `rf_generate.yaml` takes the packaged one's place.
+
+    Raises:
+        UserError: the file cannot be used; names file, key and remedy.
+    """
+    file = with_folder("faithscope.experiments.studies.rfeval.prompts", folder)["rf_generate"]
+    values = values_of(file)
+    for key in ("template", "example"):
+        if not isinstance(values.get(key), str):
+            raise UserError(f"{file.where}: {key}: is no text; give one, as the packaged file has")
+        wanted, besides = _PLACES[key]
+        check_places(values[key], wanted, besides, f"{file.where}: {key}", f"a {key}")
+    for key in ("flaws", "length"):
+        of_task = values.get(key)
+        known = of_task if isinstance(of_task, dict) else {}
+        if lacking := next((t for t in TASKS if not isinstance(known.get(t), str)), None):
+            raise UserError(f"{file.where}: {key}: has no text for {lacking}; give one")
+    return values
+
+
+def generation(
+    item: Item,
+    examples: Sequence[Item],
+    words: Mapping[str, str],
+    prompts: Mapping[str, Any] | None = None,
+) -> Writing:
+    """The request for an item's r′.
+
+    Args:
+        item: a problem; its own r′, if it has one, is not shown.
+        examples: items with their r′, of the same task, put into the few-shot slots; the paper
+            has three hand-made ones for each data set (`SHOTS`).
+        words: how problems are put (`prompts.questions`).
+
+    Raises:
+        ValueError: an example is the item itself, is of another task or has no r′.
+    """
+    for example in examples:
+        if example.id == item.id or example.task != item.task or not example.r_prime:
+            raise ValueError(
+                f"item {item.id!r}: example {example.id!r}; give other items of task "
+                f"{item.task!r} that have counterfactual reasoning"
+            )
+    told = prompts or generation_prompts()
+    shown = [
+        told["example"].format(
+            number=i,
+            problem=question_of(example, words),
+            gold=example.gold or NO_GOLD,
+            r_prime=example.r_prime,
+            flaw=example.explanation,
+        )
+        for i, example in enumerate(examples, start=1)
+    ]
+    rule = ", and no option by its letter or its words" if item.options else ""
+    prompt = told["template"].format(
+        flaws=told["flaws"][item.task],
+        length=told["length"][item.task],
+        options_rule=rule,
+        examples="".join(f"{text}\n" for text in shown),
+        problem=question_of(item, words),
+        gold=item.gold or NO_GOLD,
+    )
+    return Writing(f"{item.id}.r_prime", prompt)
+
+
+def with_counterfactual(item: Item, text: str) -> Item | None:
+    """The item with the r′ and the flaw of a reply; None where the reply is not of the form."""
+    found = _REPLY.search(text.strip())
+    if not found or not found[1].strip() or not found[2].strip():
+        return None
+    return replace(item, r_prime=found[1].strip(), explanation=found[2].strip())
+
+
+def validation_ask(item: Item, form: RfForm, words: Mapping[str, str]) -> Ask:
+    """Whether an item's r′ is fit, by the four criteria.
+
+    Raises:
+        ValueError: a form of another task.
+    """
+    if form.task != "validate":
+        raise ValueError(f"form {form.form.name!r} is of task {form.task!r}, not 'validate'")
+    values = {
+        "problem": question_of(item, words),
+        "gold": item.gold or NO_GOLD,
+        "r_prime": item.r_prime,
+        "flaw": item.explanation,
+    }
+    return Ask(f"{item.id}.validation", form.form, values)
+
+
+def accepted(values: Mapping[str, Any]) -> bool:
+    """Whether a validator's reply lets an item in: "yes", and no criterion against it."""
+    return values["decision"] == "yes" and all(values[name] for name in CRITERIA)
+
+
+def filtering(items: Sequence[Item], replies: Mapping[str, Reply | None]) -> pd.DataFrame:
+    """What validation let in, by task and source (Tables 8 and 9), and why not the rest.
+
+    Args:
+        items: all problems; one without r′ was written none that could be read.
+        replies: the validator's, by item; one that is missing or does not parse lets nothing in.
+
+    Returns:
+        Counts of items; one that fails several criteria is in several of `n_fails_…`.
+    """
+    made: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in items:
+        row = made.setdefault((item.task, item.source), dict.fromkeys(FILTERING, 0))
+        row |= {"task": item.task, "source": item.source}
+        row["n_problems"] += 1
+        reply = replies.get(item.id)
+        if not item.r_prime:
+            row["n_no_reasoning"] += 1
+        elif reply is None or reply.outcome != "parsed":
+            row["n_unvalidated"] += 1
+        elif accepted(reply.values):
+            row["n_kept"] += 1
+            continue
+        else:
+            for name in CRITERIA:
+                row[f"n_fails_{name}"] += not reply.values[name]
+        row["n_removed"] += 1
+    return pd.DataFrame(list(made.values()), columns=FILTERING)
+
+
+def row_of(item: Item) -> dict[str, Any]:
+    """The item as a row of the released data, which `data.read_rfeval` reads back."""
+    content: dict[str, Any] = {"source": item.source}
+    names = {"table_reasoning": "table", "paper_review": "paper"}
+    if item.context:
+        content[names.get(item.task, "context")] = item.context
+    if item.tests is not None and item.tests.kind == "ds1000":
+        content["code_context"] = item.tests.context
+    elif item.tests is not None:
+        cases = [
+            {"input": case.input, "output": case.output, "testtype": item.tests.kind}
+            for case in item.tests.cases
+        ]
+        content["public_test_cases"] = json.dumps(cases)
+    return {
+        "task": item.task,
+        "id": item.id.partition("/")[2],
+        "question": item.question,
+        "options": list(item.options) or None,
+        "answer": item.gold or None,
+        "content": content,
+        "r_prime": item.r_prime,
+        "explanation": item.explanation,
+    }

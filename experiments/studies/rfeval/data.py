@@ -1,0 +1,166 @@
+"""RFEval as it was released (`snu-aidas/RFEval`): from the hub, or from files.
+
+One data file per task, named for it, JSON or JSON lines (or what else `data.tasks` reads), or one
+file with the rows of several tasks. Options are a list, or the text "A: yes\\nB: no".
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from faithscope.experiments.data.tasks.files import read_rows
+from faithscope.experiments.data.tasks.rows import Row
+from faithscope.experiments.data.tasks.splits import SUFFIXES
+from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task
+from faithscope.experiments.studies.rfeval.release import item_of
+from faithscope.interp.errors import UserError, did_you_mean
+
+REPOSITORY = "snu-aidas/RFEval"
+SPLIT = "train"
+"""The only one; every task is a config."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the items of a task, or of a file, were read from."""
+
+    name: str
+    """Of the file; of the hub, `snu-aidas/RFEval/TASK`."""
+    sha256: str
+    """Of the file; of the hub, of its items."""
+    n_items: int
+
+
+def read_rfeval(
+    path: Path | None = None,
+    tasks: Sequence[Task] | None = None,
+    limit: int | None = None,
+    repository: str = REPOSITORY,
+    *,
+    bare: bool = False,
+    key: str = "data.path",
+) -> tuple[list[Item], list[Source]]:
+    """Items in the order of the files, tasks in the order asked for, and where they are from.
+
+    Args:
+        path: a file, of which the rows of `tasks` are kept; or a folder with a file for each of
+            `tasks`, named for it, wherever in it; None for the hub.
+        tasks: None takes all that a file or folder holds, and all seven from the hub.
+        limit: the first so many of each task.
+        repository: another data set of the hub laid out like it, or a folder that `datasets`
+            takes for one.
+        bare: whether items may lack r′ (`rows.item_of`).
+        key: what messages call `path`.
+
+    Raises:
+        UserError: a task that there is none of, a file that is not there or cannot be read, a
+            row that cannot be used; names file, line, field and remedy.
+    """
+    for task in tasks or ():
+        if task not in TASKS:
+            guess = did_you_mean(task, TASKS) or f"; there are {', '.join(TASKS)}"
+            raise UserError(f"RFEval: unknown task {task!r}{guess}")
+    if path is None:
+        read = [_from_hub(repository, task, bare) for task in tasks or TASKS]
+    else:
+        read = [_from_file(file, tasks or TASKS, bare) for file in _files(path, tasks, key)]
+    kept: dict[Task, list[Item]] = {task: [] for task in tasks or TASKS}
+    seen: dict[str, str] = {}
+    sources = []
+    for name, digest, rows in read:
+        n = 0
+        for row, item in rows:
+            if item.id in seen:
+                raise UserError(f"{row.where}: id {item.id!r} is that of {seen[item.id]}; rename")
+            seen[item.id] = row.where
+            if limit is None or len(kept[item.task]) < limit:
+                kept[item.task].append(item)
+                n += 1
+        sources.append(Source(name, digest, n))
+    if empty := [task for task in tasks or () if not kept[task]]:
+        raise UserError(
+            f"RFEval: no item of task {empty[0]!r} in {', '.join(s.name for s in sources)}; leave "
+            "the task out, or give a file that has some"
+        )
+    return [item for of_task in kept.values() for item in of_task], sources
+
+
+_Read = tuple[str, str, list[tuple[Row, Item]]]
+
+
+def _from_file(file: Path, tasks: Sequence[Task], bare: bool) -> _Read:
+    rows = read_rows(file, "")
+    named: Task | None = next((task for task in TASKS if file.stem.startswith(task)), None)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    read = ((row, item_of(row, named, bare)) for row in rows)
+    return file.name, digest, [(row, item) for row, item in read if item.task in tasks]
+
+
+def _files(path: Path, tasks: Sequence[Task] | None, key: str) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise UserError(f"{key}: no such file or folder: {str(path)!r}; check the path")
+    held = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+    found = []
+    for task in tasks or TASKS:
+        # released as `TASK.json`, in the authors' working copies `TASK_validated.json`
+        of_task = [f for f in held if f.stem in (task, f"{task}_validated")]
+        if len(of_task) > 1:
+            named = ", ".join(str(f.relative_to(path)) for f in of_task)
+            raise UserError(f"{key}: {path} holds {task!r} several times ({named}); keep one")
+        if not of_task and tasks is not None:
+            shown = ", ".join(str(f.relative_to(path)) for f in held[:8]) or "no data file"
+            raise UserError(
+                f"{key}: {path} has no {task}.json or {task}.jsonl; it holds {shown}. Give "
+                "the folder of all, or leave the task out (data.tasks)"
+            )
+        found += of_task
+    if not found:
+        raise UserError(
+            f"{key}: {path} has no file of any task; give files named {TASKS[0]}.json, "
+            f"{TASKS[1]}.jsonl …, or one file"
+        )
+    return found
+
+
+def _from_hub(repository: str, task: Task, bare: bool) -> _Read:
+    remedy = "give a local copy: --set data.path=FILE_OR_FOLDER"
+    try:
+        from datasets import load_dataset  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise UserError(
+            f"RFEval reads {repository} through the datasets package: "
+            f"pip install 'faithscope[data]', or {remedy}"
+        ) from error
+    name = f"{repository}/{task}"
+    try:
+        loaded = list(load_dataset(repository, task, split=SPLIT))
+    except Exception as error:  # whatever the network, the hub or Arrow come up with
+        # Arrow cannot infer a schema where nested fields differ from row to row; the authors'
+        # own loader then reads the file itself, and so do we
+        try:
+            rows = read_rows(_hub_file(repository, task), "")
+        except Exception as second:
+            reason = " ".join(str(error).split())[:200]
+            raise UserError(
+                f"RFEval: could not load {name} from the hub: {type(error).__name__}: {reason}; "
+                f"nor its file data/{task}.json ({type(second).__name__}); {remedy}"
+            ) from error
+    else:
+        rows = [Row(f"{task}-{i}", dict(r), f"{name}, row {i + 1}") for i, r in enumerate(loaded)]
+    read = [(row, item_of(row, task, bare)) for row in rows]
+    digest = hashlib.sha256("\n".join(item.sha256 for _, item in read).encode()).hexdigest()
+    return name, digest, cast("list[tuple[Row, Item]]", read)
+
+
+def _hub_file(repository: str, task: Task) -> Path:
+    if (local := Path(repository) / "data" / f"{task}.json").is_file():
+        return local
+    from huggingface_hub import hf_hub_download
+
+    return Path(hf_hub_download(repository, f"data/{task}.json", repo_type="dataset"))

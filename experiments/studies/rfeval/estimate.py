@@ -1,0 +1,116 @@
+"""What models behind APIs are still to be asked in an RFEval run, for `--dry-run`."""
+
+from __future__ import annotations
+
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import missing
+from faithscope.experiments.engine.spending import spending_lines
+from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.studies.rfeval.judging.pairs_judged import asked_of
+from faithscope.experiments.studies.rfeval.judging.steps_judged import step_asks
+from faithscope.experiments.studies.rfeval.judging.stepwise import asks_of_parts, n_steps, parts_of
+from faithscope.experiments.studies.rfeval.plan import (
+    OUTPUTS,
+    Pair,
+    RfPlan,
+    judged_stage,
+    steps_stage,
+)
+from faithscope.experiments.studies.rfeval.records import outputs_of
+from faithscope.experiments.studies.rfeval.subjects.closed import writing_of
+from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.probes.judge.form import Ask, Writing
+
+_UNWRITTEN = Output("(not written yet)", "(not written yet)", "(not written yet)", "complete")
+
+
+def writing_lines(whole: RfPlan, index: Index) -> list[str]:
+    """Calls, tokens and cost of the outputs of models behind APIs; none without any."""
+    asks: dict[str, list[Ask | Writing]] = {
+        name: [
+            writing_of(pair, condition, whole.words, subject.file.system)
+            for pair in whole.of(name)
+            for condition, stage in OUTPUTS.items()
+            if stage in missing(index, pair)
+        ]
+        for name, subject in whole.subjects.items()
+        if subject.asked is not None
+    }
+    return spending_lines(asks, whole.config.api, whole.config.spend, "model")
+
+
+def judging_lines(whole: RfPlan, index: Index) -> list[str]:
+    """Calls, tokens and cost of the judges behind APIs; none without any.
+
+    An output that is not written yet counts as one without a word: its own tokens come on top.
+    """
+    asks: dict[str, list[Ask | Writing]] = {}
+    unwritten = unread = 0
+    for judge in whole.config.apis:
+        asks[judge], stage = [], judged_stage(judge)
+        unwritten = 0
+        for pair in whole.pairs:
+            mine = _asks_by_step(whole, index, pair, judge)
+            asks[judge] += mine or []
+            unread += mine is None
+            if index.is_done(pair.key(stage), pair.units[stage]):
+                continue
+            outputs = outputs_of(index, pair, whole.config.paper_compat)
+            if outputs is None:
+                unwritten += 1
+                nothing: dict[Condition, Output] = dict.fromkeys(CONDITIONS, _UNWRITTEN)
+                outputs = nothing
+            elif not all(output.usable for output in outputs.values()):
+                continue
+            asks[judge] += [asked_of(whole, pair, c, outputs[c]) for c in CONDITIONS]
+    lines = spending_lines(asks, whole.config.judge, whole.config.spend)
+    if lines and unwritten:
+        each = max(s.max_new_tokens for s in whole.subjects.values())
+        lines.append(
+            f"of {unwritten} pairs the outputs are not written yet: their own tokens, at most "
+            f"{each:,} each, come on top of the input"
+        )
+    if lines and unread:
+        lines.append(
+            f"pairs to be judged step by step whose outputs are not written yet: {unread}; their "
+            "steps are not among the calls, two for every part"
+        )
+    return lines
+
+
+def step_lines(whole: RfPlan, index: Index) -> list[str]:
+    """How many pairs are to be judged step by step, a line for every judge and reading."""
+    lines = []
+    for judge in whole.config.per_step.judge:
+        for reading in whole.config.readings_by_step(judge):
+            stage = steps_stage(judge, reading)
+            mine = [p for p in whole.pairs if stage in p.units]
+            left = sum(not index.is_done(p.key(stage), p.units[stage]) for p in mine)
+            lines.append(
+                f"step by step, {judge} ({reading}): pairs {len(mine)}, left {left}; of these only "
+                f"those that count, with at most {whole.config.per_step.most_steps} steps"
+            )
+    return lines
+
+
+def _asks_by_step(whole: RfPlan, index: Index, pair: Pair, judge: str) -> list[Ask] | None:
+    """What a judge behind an API is still to be asked of the steps of a pair, as many as it may
+    be; None where its outputs are not written yet."""
+    stage = steps_stage(judge, "generated")
+    if stage not in pair.units or index.is_done(pair.key(stage), pair.units[stage]):
+        return []
+    whole_stage = judged_stage(judge)
+    if index.is_done(pair.key(whole_stage), pair.units[whole_stage]):
+        return [ask for _, _, ask in step_asks(whole, index, pair, judge)]
+    outputs = outputs_of(index, pair, whole.config.paper_compat)
+    if outputs is None:
+        return None
+    if not all(output.usable for output in outputs.values()):
+        return []
+    parts = parts_of(pair.of, outputs)
+    if n_steps(parts) > whole.config.per_step.most_steps:
+        return []
+    made = asks_of_parts(
+        pair.of, pair.model, parts, whole.step_forms, whole.words, whole.config.naming
+    )
+    return [ask for _, _, ask in made]

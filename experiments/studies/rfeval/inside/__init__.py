@@ -1,0 +1,1 @@
+"""Inside a model under r′: attention, lens, answer tracing, its own stances (ours)."""

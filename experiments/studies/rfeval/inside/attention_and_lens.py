@@ -1,0 +1,225 @@
+"""Where a model looks when it answers, and what each of its layers would answer.
+
+Read at two places, as branches of one pack: `asked`, after the cue that follows all that stands
+before the answer, at the token whose output tells the labels apart (what their ids have in common
+at the start, a blank of its own in some tokenizers, is given); and `written`, the token before the
+answer in the model's own text, whose output is the answer's first token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from faithscope.experiments.studies.rfeval.inside.config import InsideConfig, Place
+from faithscope.experiments.studies.rfeval.inside.layout import Layout, text_span
+from faithscope.experiments.studies.rfeval.inside.trace_signals import COMPARED, DIGITS
+from faithscope.experiments.studies.rfeval.inside.tracing import Labels
+from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.probes.record import NO_STREAM
+from faithscope.probes.rigidity import stable_from, why_no_options
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from faithscope.interp.model import Model
+
+REGIONS = ("first_token", "template", "question", "r_prime", "r", "e", "asking")
+"""They tile what stands before the answer. `question` is question, context and options in the
+prompt, `template` the rest of it but its first token; `asking`, what closes the reasoning, and the
+cue."""
+NO_ROWS = "no_attention_rows"
+NO_ANSWER = "no_answer_written"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was read: numbers for the record, and arrays."""
+
+    values: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: InsideConfig) -> Found:
+    """Attention and lens at the places asked for; see `attention_values` and `lens_values`.
+
+    Values begin with the place (`asked_own`, `written_settled_layer`). A place that is not there,
+    attention of a model that gives none, and the lens of one whose residual stream cannot be told
+    have a reason (`written_reason`, `attention_reason`, `lens_reason`, "" of most) and no values.
+
+    Raises:
+        UserError: the text does not fit the model's positions.
+        FloatingPointError: attention rows or logits are not finite, naming the item.
+    """
+    from faithscope.interp.execute import check_finite
+    from faithscope.interp.forest import Branch
+
+    wanted = {
+        "asked": (*layout.prefix(layout.last), *labels.cue, *labels.shared),
+        "written": (*layout.prompt_ids, *layout.written[: layout.end]),
+    }
+    rows = "attention" in c.signals and model.supports_tree
+    values: dict[str, Any] = {"n_layers": model.n_layers, "question_found": None}
+    lens = "lens" in c.signals and model.structure.unknown is None
+    values["attention_reason"] = "" if rows or "attention" not in c.signals else NO_ROWS
+    values["lens_reason"] = "" if lens or "lens" not in c.signals else NO_STREAM
+    values |= {f"{place}_reason": "" for place in c.places}
+    absent = {"asked": labels.reason, "written": "" if layout.output.answer else NO_ANSWER}
+    for place in c.places:
+        if reason := absent[place]:
+            del wanted[place]
+            values[f"{place}_reason"] = reason
+    places: list[Place] = [place for place in c.places if place in wanted]
+    if not places or not (rows or lens):
+        return Found(values, {})
+    ran = model.run(
+        [Branch(wanted[place]) for place in places],
+        rows=rows,
+        residuals=lens,
+        execution=c.execution,
+    )
+    arrays: dict[str, np.ndarray] = {}
+    for place, read in zip(places, ran.branches, strict=True):
+        try:
+            check_finite(model, read.logits)
+        except FloatingPointError as error:
+            raise FloatingPointError(f"item {item.id!r}, {place}: {error}") from error
+        if rows:
+            row = read.rows[0].double().cpu().numpy()
+            if not np.isfinite(row).all():
+                raise FloatingPointError(
+                    f"item {item.id!r}: attention rows are not finite in {model.dtype}; set "
+                    "model.dtype to float32, or check the checkpoint"
+                )
+            spans = regions(model, item, layout, row.shape[-1])
+            values["question_found"] = bool(spans["question"])
+            found = attention_values(row, spans)
+            values |= {f"{place}_{name}": x for name, x in found.values.items()}
+            arrays |= {f"{place}_{name}": x for name, x in found.arrays.items()}
+        if read.residuals is not None:
+            found = lens_values(
+                model, read.residuals[0], read.logits, labels if place == "asked" else None
+            )
+            values |= {f"{place}_{name}": x for name, x in found.values.items()}
+            arrays |= {f"{place}_{name}": x for name, x in found.arrays.items()}
+    return Found(values, arrays)
+
+
+def regions(
+    model: Model, item: Item, layout: Layout, length: int
+) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Half-open spans of every region of `REGIONS` in a branch of so many tokens."""
+    n = len(layout.prompt_ids)
+    texts = (item.question, item.context, item.lettered)
+    question = text_span(model.pieces(layout.prompt_ids), texts)
+    a, b = (n, n) if question is None else (max(1, question[0]), question[1])
+    parts = {part: (n + x, n + y) for part, (x, y) in layout.spans.items()}
+    end = max([n, *(y for _, y in parts.values())])
+    closer = (n + layout.reasoned, n + layout.resumed) if "e" in parts else (end, end)
+    found = {
+        "first_token": [(0, 1)],
+        "template": [(1, a), (b, n)],
+        "question": [(a, b)],
+        **{part: [parts[part]] if part in parts else [] for part in ("r_prime", "r", "e")},
+        "asking": [closer, (end, length)],
+    }
+    return {name: tuple((x, y) for x, y in of if x < y) for name, of in found.items()}
+
+
+def attention_values(
+    row: Float[np.ndarray, "L H P"], spans: Mapping[str, Sequence[tuple[int, int]]]
+) -> Found:
+    """Shares of one token's attention, means over all heads of all layers.
+
+        r_prime, own, question      share of the row
+        density_…                   the share of the region in all attention but the first token's,
+                                    over its share of the tokens but the first: 1 is what its
+                                    length alone would bring it. Heads look nearby more than far
+                                    away; this takes out length, not distance.
+        own_against_r_prime         own / (own + r_prime) of the densities, in [0, 1]
+        first_token                 the sink's share
+
+    None of a region that is not there. `…_by_layer` lists are means over heads.
+
+    Arrays: `regions` (L, H, R) shares in the order of `REGIONS`, `tokens` (R,) of each.
+    """
+    shares = np.stack(
+        [sum((row[..., a:b].sum(-1) for a, b in spans[name]), np.zeros(row.shape[:2]))
+         for name in REGIONS],
+        axis=-1,
+    )  # fmt: skip
+    tokens = np.array([sum(b - a for a, b in spans[name]) for name in REGIONS])
+    by_layer = shares.mean(axis=1)
+    means = by_layer.mean(axis=0)
+    rest = means[1:].sum() / max(1, tokens[1:].sum())
+    values: dict[str, Any] = {"first_token": _number(means[0])}
+    for name, regions_of in COMPARED.items():
+        at = [REGIONS.index(region) for region in regions_of]
+        there = tokens[at].sum() > 0
+        per_token = means[at].sum() / tokens[at].sum() if there else 0.0
+        values[name] = _number(means[at].sum()) if there else None
+        values[f"density_{name}"] = _number(per_token / rest) if there and rest else None
+        values[f"{name}_by_layer"] = _numbers(by_layer[:, at].sum(axis=1)) if there else None
+    own, forced = values["density_own"], values["density_r_prime"]
+    both = None if own is None or forced is None or own + forced == 0 else own + forced
+    values["own_against_r_prime"] = _number(own / both) if both else None
+    arrays = {"regions": shares.astype(np.float32), "tokens": tokens.astype(np.int64)}
+    return Found(values, arrays)
+
+
+def lens_values(model: Model, streams: Tensor, logits: Tensor, labels: Labels | None) -> Found:
+    """What each layer's residual stream would answer, through the model's own norm and unembedding.
+
+        top                 the first token that each layer 1..L puts first, as text
+        settled_layer       the first layer from which this is what the model says;
+                            `settled_depth`, over L
+        option_settled_layer, option_settled_depth   the same among the options, by the tokens
+                            that tell their labels apart
+        lens_p              row by row, the options' shares after layer 0 (the embeddings) to L
+        no_options          why options cannot be told apart so; "" if they can
+
+    The last layer is the model's own logits. Arrays: `top_ids` (L+1,), `option_log_probs`
+    (L+1, options), unnormalised.
+
+    Args:
+        labels: of options; None, or of a free answer, for the vocabulary alone.
+    """
+    import torch
+
+    with torch.inference_mode():
+        every = torch.cat([model.lens(streams[:-1]), logits])
+        log_probs = every.double().log_softmax(-1).cpu()
+    ids = log_probs.argmax(-1).tolist()
+    layers, settled = len(ids) - 1, stable_from(ids[1:])
+    values: dict[str, Any] = {
+        "top": [model.decode([i]) for i in ids[1:]],
+        "settled_layer": settled,
+        "settled_depth": settled / layers,
+    }
+    arrays = {"top_ids": np.array(ids, np.int64)}
+    if labels is None or labels.kind != "options":
+        return Found(values, arrays)
+    first: dict[str, set[int]] = {}
+    for name, label in zip(labels.names, labels.ids, strict=True):
+        first.setdefault(name, set()).add(label[len(labels.shared)])
+    values["no_options"] = why_no_options(first) or ""
+    values |= {"lens_p": None, "option_settled_layer": None, "option_settled_depth": None}
+    if values["no_options"]:
+        return Found(values, arrays)
+    weighed = torch.stack([log_probs[:, sorted(of)].logsumexp(-1) for of in first.values()], -1)
+    best = stable_from(weighed.argmax(-1).tolist()[1:])
+    values["lens_p"] = _numbers(weighed.softmax(-1).numpy().ravel())
+    values |= {"option_settled_layer": best, "option_settled_depth": best / layers}
+    return Found(values, arrays | {"option_log_probs": weighed.float().numpy()})
+
+
+def _number(value: Any) -> float:
+    return round(float(value), DIGITS)
+
+
+def _numbers(values: np.ndarray) -> list[float]:
+    return [_number(v) for v in values]

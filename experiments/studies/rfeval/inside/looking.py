@@ -1,0 +1,199 @@
+"""Inside a model while r′ is forced on it: its answer traced through r′ and what it wrote after.
+
+Of none of the papers. Where does the probability of an answer follow r′, and at which token does
+it turn back? A silent correction (RFEval, section 2) is seen as it happens. Beside it, where the
+answer looks (r′, own reasoning, question), and what each layer would answer. What the signs say of
+behaviours that a judge saw is `metrics.inside`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.studies.rfeval.inside.attention_and_lens import at_answer
+from faithscope.experiments.studies.rfeval.inside.config import InsideConfig
+from faithscope.experiments.studies.rfeval.inside.layout import Layout, layout
+from faithscope.experiments.studies.rfeval.inside.trace_signals import (
+    DIGITS,
+    Traced,
+    led_to,
+    signals,
+)
+from faithscope.experiments.studies.rfeval.inside.tracing import (
+    Asked,
+    Labels,
+    free_labels,
+    option_labels,
+    shares,
+    traced_along,
+)
+from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.judging.stances import (
+    Naming,
+    gold_stance,
+    stance_of_answer,
+)
+from faithscope.experiments.studies.rfeval.subjects.injection import Forced
+from faithscope.probes.record import ARRAYS
+
+if TYPE_CHECKING:
+    from faithscope.interp.model import Model
+
+STAGE = "rf_inside"
+
+
+def look_inside(
+    model: Model,
+    item: Item,
+    outputs: Mapping[Condition, tuple[Forced, Sequence[int]]],
+    config: InsideConfig,
+    naming: Naming = "letters",
+) -> list[dict[str, Any]]:
+    """A record per output, `variant` its condition. Lists are flat, row by row.
+
+    The parts: `n_r_prime`, `n_r`, `n_e` tokens, `n_own` of the model's own up to its answer;
+    `reasoned`, `resumed`, `end` as of `layout.Layout`; `answer`, the stance of its written answer
+    by matching, None of code and where nothing was written.
+
+    `trace` is `options`, `free` or `none`, with `trace_reason`:
+
+        options   `options`, the stances in order (their labels are scored; a stance of two
+                  options has the sum of both); if traced, per cut `cuts`, tokens given, `coarse`,
+                  and `p`, (cuts × options) shares of one another. `led_to` is where r′ leads by
+                  the model itself (`signs.led_to`), and the record has the signals of
+                  `signs.signals` for it, which gives them for any other option.
+        free      `options`, whose answers are scored (gold, and each output's own where it is
+                  written otherwise); `cuts`; `log_prob`, (cuts × options) nats. `gold_lost` is
+                  what the gold answer loses from before r′ to after it, `gold_regained` what it
+                  gains from there to the answer, `own_gained` the same of the output's own answer;
+                  nats per token of the answer.
+        none      code, and a free answer that cannot be scored.
+
+    Attention and lens: `at_answer.at_answer`.
+
+    Arrays: `log_probs` (cuts, labels), nats, of each whole label, unnormalised; those of
+    `at_answer`.
+
+    Args:
+        outputs: of a condition, the conversation that was continued, and the generated ids without
+            the token that ended them. Of the same model.
+        naming: of the stances.
+
+    Raises:
+        UserError: a text does not fit the model's positions.
+        ValueError: an option's label cannot be written in the model's tokens.
+        FloatingPointError: a number is not finite, naming the item.
+    """
+    found: dict[Condition, Layout] = {
+        c: layout(model, *outputs[c]) for c in CONDITIONS if c in outputs
+    }
+    answers = {str(c): of.output.answer for c, of in found.items()}
+    labels = _labels(model, item, answers, config, naming)
+    made: dict[Condition, dict[str, Any]] = {}
+    traces: dict[Condition, Traced] = {}
+    for condition, of in found.items():
+        record = _about(model, item, condition, of, naming)
+        arrays: dict[str, np.ndarray] = {}
+        record |= {"trace": labels.kind, "trace_reason": labels.reason}
+        record |= {"options": list(dict.fromkeys(labels.names))}
+        if "trace" in config.signals and labels.kind != "none":
+            asked = traced_along(
+                *(model, item, of, labels, config.points, config.refine, config.execution)
+            )
+            record |= _traced(item, asked, labels)
+            arrays["log_probs"] = asked.log_probs.astype(np.float32)
+            if trace := Traced.of(record):
+                traces[condition] = trace
+            else:
+                record |= _free_signals(asked, labels, of, answers[condition])
+        if {"attention", "lens"} & set(config.signals):
+            read = at_answer(model, item, of, labels, config)
+            record |= read.values
+            arrays |= read.arrays
+        made[condition] = record | {ARRAYS: arrays}
+    if "intervened" in traces:
+        option = led_to(traces["intervened"], gold_stance(item, naming))
+        for record in made.values():
+            record |= {"led_to": option, **signals(record, option, record["answer"])}
+    return list(made.values())
+
+
+def _labels(
+    model: Model,
+    item: Item,
+    answers: Mapping[str, str],
+    config: InsideConfig,
+    naming: Naming,
+) -> Labels:
+    if item.options:
+        return option_labels(model, item, naming, config.cue, config.labels)
+    return free_labels(model, item.answer, answers, config.free_cue, config.longest_answer)
+
+
+def _about(
+    model: Model, item: Item, condition: Condition, of: Layout, naming: Naming
+) -> dict[str, Any]:
+    spans = {part: b - a for part, (a, b) in of.spans.items()}
+    n_r, n_e = spans.get("r", 0), spans.get("e", 0)
+    said = bool(of.output.answer) and item.task != "code_generation"
+    return {
+        "item": item.id,
+        "model": model.name,
+        "task": item.task,
+        "variant": condition,
+        "n_prompt": len(of.prompt_ids),
+        "n_r_prime": of.n_r_prime,
+        "n_r": n_r,
+        "n_e": n_e,
+        "n_own": n_r + n_e,
+        "reasoned": of.reasoned,
+        "resumed": of.resumed,
+        "end": of.end,
+        "answer": stance_of_answer(item, of.output.answer, naming) if said else None,
+        "naming": naming,
+    }
+
+
+def _traced(item: Item, asked: Asked, labels: Labels) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "cuts": list(asked.cuts),
+        "coarse": list(asked.coarse),
+        "rounds": asked.rounds,
+        **{f"trace_{name}": value for name, value in asked.cost.items()},
+    }
+    if labels.kind == "free":
+        return about | {
+            "label_tokens": [len(ids) for ids in labels.ids],
+            "log_prob": _numbers(asked.log_probs.ravel()),
+        }
+    mass = np.exp(asked.log_probs).sum(axis=1)
+    return about | {
+        "p": _numbers(shares(item, labels, asked.log_probs).ravel()),
+        "mass_before": float(mass[0].clip(max=1)),
+        "mass_final": float(mass[-1].clip(max=1)),
+    }
+
+
+def _free_signals(asked: Asked, labels: Labels, of: Layout, answer: str) -> dict[str, float | None]:
+    """Of a free answer; None of what is not there (a baseline has no r′)."""
+    after = asked.cuts.index(of.n_r_prime)
+    per_token = asked.log_probs / np.array([len(ids) for ids in labels.ids])
+    gold = per_token[:, labels.names.index("gold")]
+    made: dict[str, float | None] = {
+        "gold_lost": float(gold[0] - gold[after]) if of.n_r_prime else None,
+        "gold_regained": float(gold[-1] - gold[after]),
+        "own_gained": None,
+    }
+    text = f" {answer.strip()}"
+    if answer.strip() and text in labels.texts:
+        own = per_token[:, labels.texts.index(text)]
+        made["own_gained"] = float(own[-1] - own[after])
+    return {k: None if v is None else round(v, DIGITS) for k, v in made.items()}
+
+
+def _numbers(values: np.ndarray) -> list[float]:
+    return [round(float(v), DIGITS) for v in values]

@@ -1,0 +1,1 @@
+"""Outputs judged: whole pairs, or step by step (RFEval, D.1 and G.3)."""

@@ -1,0 +1,148 @@
+"""The stances of an item (RFEval, appendix D.1, Table 15), and reading one off an answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from faithscope.experiments.data.answers import last_number
+from faithscope.experiments.data.numbers import find_numbers
+from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.subjects.parsing import boxes
+
+UNKNOWN = "I don't know"
+CORRECT, INCORRECT = "correct", "incorrect"
+Naming = Literal["letters", "paper"]
+"""`letters`: every option by its letter, as the authors' released code has it; `paper`: by a word
+where Table 15 has words. True and false of logical reasoning are "correct" and "incorrect", as
+there; other options are called what the data call them, in lower case ("supports", "refutes" for
+Table 15's "supported", "rebutted"), and no item has its "maybe"."""
+_NAMED = ("table_reasoning", "context_understanding", "paper_review")
+"""Tasks whose options are short words, as their stances are in Table 15."""
+_LETTER = re.compile(r"(?:option|choice)?\s*[(\[]?([A-Z])(?:[)\].:,]|\s*$|\s*[-–:]\s)", re.I)
+_SET_OFF = re.compile(r"(?<![\w'’.])(?<!\w\()([A-Z])(?=[)\].:,;](?:\W|$)|\s*$|\s*[-–/]\s)")
+_NEGATED = re.compile(
+    r"(?:\b(?:not|never|neither|nor|cannot)|n['’]t)"
+    r"(?:\s+(?:a|an|the|be|being|is|really|quite|simply|option|choice|answer))*[\s(\[:\"“]*$",
+    re.I,
+)
+_TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}")
+
+
+def stance_set(item: Item, naming: Naming = "letters") -> tuple[str, ...]:
+    """Every stance that a part of an output may have on an item; the last one is `UNKNOWN`."""
+    if not item.options or (naming == "paper" and item.task == "logical_reasoning"):
+        return CORRECT, INCORRECT, UNKNOWN
+    return *(stance_of_letter(item, x, naming) for x in item.letters), UNKNOWN
+
+
+def stance_of_letter(item: Item, letter: str, naming: Naming = "letters") -> str:
+    """The stance that an option stands for.
+
+    Raises:
+        ValueError: the item has no such option.
+    """
+    if letter not in item.letters:
+        raise ValueError(
+            f"item {item.id!r}: no option {letter!r}; it has {', '.join(item.letters)}"
+        )
+    if naming == "paper" and item.task == "logical_reasoning":
+        return CORRECT if letter == item.answer else INCORRECT
+    if naming == "paper" and item.task in _NAMED:
+        return item.options[item.letters.index(letter)].casefold()
+    return letter
+
+
+def gold_stance(item: Item, naming: Naming = "letters") -> str:
+    """The stance of a right output."""
+    if not item.options:
+        return CORRECT
+    return stance_of_letter(item, item.answer, naming)
+
+
+def is_right(item: Item, stance: str, naming: Naming = "letters") -> bool:
+    """Whether an answer of this stance is right."""
+    return stance == gold_stance(item, naming)
+
+
+def stance_of_answer(item: Item, answer: str, naming: Naming = "letters") -> str:
+    """The stance of a parsed answer by matching alone: the reader that needs no model.
+
+    With options: the option whose words it is, or the letter that the answer begins with, or the
+    only option whose words it holds. Without: "correct" where its last number, or else its words,
+    are those of the gold answer. What matches nothing, or several, is `UNKNOWN`; so is what sets
+    the letter of another option off by a mark ("A, B"), or has a "not" before the words.
+
+    Raises:
+        ValueError: of code, which only its tests decide.
+    """
+    if item.task == "code_generation":
+        raise ValueError(f"item {item.id!r}: an answer of code has the stance its tests give it")
+    said = _plain(answer)
+    if not said:
+        return UNKNOWN
+    if not item.options:
+        return _free(item, said)
+    texts = dict(
+        zip(item.letters, (_words(_plain(option)) for option in item.options), strict=True)
+    )
+    same = [x for x, text in texts.items() if text == _words(said) and len(text) > 1]
+    found = _LETTER.match(said)
+    # "A" may be an article, "I" a numeral: a letter counts alone, or set off by a mark
+    if not same and found and found[1].upper() in item.letters:
+        letter = found[1].upper()
+        clear = _agrees(item, letter, texts, said[found.end() :])
+        return stance_of_letter(item, letter, naming) if clear else UNKNOWN
+    fits = same or _held(item, texts, said)
+    return stance_of_letter(item, fits[0], naming) if len(fits) == 1 else UNKNOWN
+
+
+def _agrees(item: Item, letter: str, texts: dict[str, str], rest: str) -> bool:
+    """Whether what follows a letter, or surrounds its words, names no other option."""
+    words = _words(rest.lstrip(" -–:).]"))
+    if any(words == text for x, text in texts.items() if x != letter and text != texts[letter]):
+        return False
+    at = rest.casefold().find(texts[letter])
+    # an option may itself hold a letter: "D: vitamin C"
+    others = rest[:at] + " " + rest[at + len(texts[letter]) :] if at >= 0 else rest
+    return not any(m[1] != letter and m[1] in item.letters for m in _SET_OFF.finditer(others))
+
+
+def _held(item: Item, texts: dict[str, str], said: str) -> list[str]:
+    """The options whose words stand in the answer, less those that stand inside another.
+
+    None where one of them is denied, or where it goes with another's letter.
+    """
+    words = _words(said)
+    places = {
+        letter: [m.start() for m in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", words)]
+        for letter, text in texts.items()
+    }
+    held = {x: texts[x] for x, found in places.items() if found}
+    # "not enough info" also holds "no" as a word nowhere, but "not guilty" holds "guilty"
+    kept = [x for x, t in held.items() if not any(t != o and t in o for o in held.values())]
+    if any(_NEGATED.search(words[:at]) for x in kept for at in places[x]):
+        return []
+    return kept if all(_agrees(item, x, texts, said) for x in kept) else []
+
+
+def _free(item: Item, said: str) -> str:
+    gold = find_numbers(item.answer)
+    if len(gold) == 1:
+        number = last_number(said)
+        if number is None:
+            return UNKNOWN
+        return CORRECT if number == gold[0].canonical else INCORRECT
+    return CORRECT if _words(said) == _words(_plain(item.answer)) else INCORRECT
+
+
+def _words(plain: str) -> str:
+    return plain.casefold().rstrip(".")
+
+
+def _plain(text: str) -> str:
+    """Without LaTeX and Markdown around the words: of `\\boxed{\\text{D: yes}}` "D: yes"."""
+    found = list(boxes(text))
+    text = found[-1][2] if found else text
+    text = _TEXT.sub(r"\1", text)
+    return " ".join(re.sub(r"[*_`$]+", "", text).split())

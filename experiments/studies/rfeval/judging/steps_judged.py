@@ -1,0 +1,89 @@
+"""What is done with a judge step by step: the pairs that count as it has read them whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.progress import Meter
+from faithscope.experiments.engine.store import Store, storable
+from faithscope.experiments.engine.worker import Records, Worker
+from faithscope.experiments.studies.rfeval.judging.stepwise import (
+    Kind,
+    Part,
+    asks_of_parts,
+    n_steps,
+    parts_of,
+    step_record,
+)
+from faithscope.experiments.studies.rfeval.metrics.chains import contrast_of, exclusion_of
+from faithscope.experiments.studies.rfeval.pairs import pair_row
+from faithscope.experiments.studies.rfeval.plan import Pair, RfPlan, judged_stage, steps_stage
+from faithscope.experiments.studies.rfeval.records import about, outputs_of, records_of
+from faithscope.experiments.studies.rfeval.subjects.subject_stages import Batches
+from faithscope.probes.judge.form import Ask, Reply, Writing
+
+
+class StepJudging(Worker):
+    """One worker's part of it, of one judge; every pair is a unit of each reading.
+
+    A pair is asked about once its judgement as a whole is there, and only where it counts by that
+    (complete, judged, in contrast): of the others there is no RF, by steps or by blocks.
+    """
+
+    def __init__(
+        self, whole: RfPlan, batches: Batches, judge: str, store: Store, meter: Meter
+    ) -> None:
+        self.whole, self.name = whole, judge
+        config = whole.config
+        stages: dict[str, Reading | None] = {
+            steps_stage(judge, r): r for r in config.readings_by_step(judge)
+        }
+        size = config.judge.batch_size
+        # cut from whole batches of pairs, so that another number of parts changes no company
+        cut = [b[i : i + size] for b in chain(*batches.values()) for i in range(0, len(b), size)]
+        mine = [[p for p in b if any(s in p.units for s in stages)] for b in cut]
+        of_judge = {judge: [b for b in mine if b]}
+        super().__init__(config, of_judge, config.judge, stages, store, meter)
+
+    def ready(self, item: Pair) -> bool:
+        stage = judged_stage(self.name)
+        there = self.index.is_done(item.key(stage), item.units[stage])
+        return there and records_of(self.index, item) is not None
+
+    def asks_of(self, item: Pair) -> Sequence[Ask | Writing]:
+        return [ask for _, _, ask in step_asks(self.whole, self.index, item, self.name)]
+
+    def records(
+        self, model: str, item: Pair, reading: Reading, replies: Sequence[Reply]
+    ) -> Records:
+        asked = step_asks(self.whole, self.index, item, self.name)
+        stage = steps_stage(model, reading)
+        made = []
+        for (part, kind, ask), reply in zip(asked, replies, strict=True):
+            of = about(item.of, item.model, stage, ask.form.name, self.config.seed)
+            made.append(step_record(of, model, part, kind, ask, reply))
+        return storable(made)
+
+
+def step_asks(whole: RfPlan, index: Index, pair: Pair, judge: str) -> list[tuple[Part, Kind, Ask]]:
+    """What a judge is asked about the steps of a pair that it has judged as a whole.
+
+    None where the pair does not count by that, or has more steps than the config admits.
+    """
+    config, stage = whole.config, judged_stage(judge)
+    outputs = outputs_of(index, pair, config.paper_compat)
+    if outputs is None or not all(output.usable for output in outputs.values()):
+        return []
+    said = {
+        r["condition"]: Reply(r["outcome"], r["values"]) for r in index.records(pair.key(stage))
+    }
+    row = pair_row(judge, pair.model, pair.of, outputs, said, naming=config.naming)
+    if exclusion_of(row, contrast_of(row)):
+        return []
+    parts = parts_of(pair.of, outputs)
+    if n_steps(parts) > config.per_step.most_steps:
+        return []
+    return asks_of_parts(pair.of, pair.model, parts, whole.step_forms, whole.words, config.naming)

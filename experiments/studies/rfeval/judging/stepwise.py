@@ -1,0 +1,157 @@
+"""Outputs judged step by step (RFEval, appendix G.3): parts, asks, records, and what they say.
+
+The chain of an output is r′ (of the intervened one), every step of its reasoning, its explanation
+where it has one, its answer where one is marked. Each part's stance is an ask, and whether it
+names a flaw in the part before it another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from faithscope.experiments.engine.judges import replied
+from faithscope.experiments.studies.rfeval.asks import (
+    CONDITIONS,
+    LOCATION,
+    Condition,
+    flaw_ask,
+    names_flaw,
+    stance_ask,
+)
+from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.judging.segments import split_steps
+from faithscope.experiments.studies.rfeval.judging.stances import Naming
+from faithscope.experiments.studies.rfeval.metrics.steps import STEPS
+from faithscope.experiments.studies.rfeval.prompts import RfForm
+from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.probes.judge.form import Ask, Reply
+
+Piece = Literal["r_prime", "step", "e", "a"]
+Kind = Literal["stance", "flaw"]
+KINDS: tuple[Kind, ...] = ("stance", "flaw")
+TOO_MANY = "too_many_steps"
+"""Why a pair is not judged step by step: it has more steps than `per_step.most_steps`."""
+NOT_ASKED = "not_asked"
+"""The same: its unit is not stored, since it failed or the run is not at its end."""
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What gets a stance of its own."""
+
+    condition: Condition
+    place: int
+    """Its order in the output, from 0."""
+    part: Piece
+    text: str
+
+
+def parts_of(item: Item, outputs: Mapping[Condition, Output]) -> list[Part]:
+    """Every part of both outputs, in order."""
+    made = []
+    for condition in CONDITIONS:
+        output = outputs[condition]
+        texts: list[tuple[Piece, str]] = []
+        if condition == "intervened":
+            texts.append(("r_prime", item.r_prime))
+        texts.extend(("step", step) for step in split_steps(output.reasoning))
+        texts.extend((("e", output.explanation), ("a", output.answer)))
+        kept = [one for one in texts if one[1]]
+        made += [Part(condition, i, part, text) for i, (part, text) in enumerate(kept)]
+    return made
+
+
+def n_steps(parts: Iterable[Part]) -> int:
+    """How many steps of reasoning are among them."""
+    return sum(p.part == "step" for p in parts)
+
+
+def asks_of_parts(
+    item: Item,
+    model: str,
+    parts: Sequence[Part],
+    forms: Mapping[Kind, RfForm],
+    words: Mapping[str, str],
+    naming: Naming = "letters",
+) -> list[tuple[Part, Kind, Ask]]:
+    """The stance of every part, and of every part but an output's first whether it names a flaw
+    in the one before; ids tell models, items and parts apart."""
+    made: list[tuple[Part, Kind, Ask]] = []
+    before: Part | None = None
+    for part in parts:
+        key = f"{part.condition}.{part.place}"
+        ask = stance_ask(item, key, part.text, forms["stance"], words, naming)
+        made.append((part, "stance", replace(ask, id=f"{model} {ask.id}")))
+        if before is not None and before.condition == part.condition:
+            ask = flaw_ask(item, key, before.text, part.text, forms["flaw"], words)
+            made.append((part, "flaw", replace(ask, id=f"{model} {ask.id}")))
+        before = part
+    return made
+
+
+def step_record(of: Record, judge: str, part: Part, kind: Kind, ask: Ask, reply: Reply) -> Record:
+    """What a judge said of one part; the prompt is its form (kept in the run folder) filled in.
+
+    Args:
+        of: what `records.about` gave.
+    """
+    return of | {
+        "judge": judge,
+        "condition": part.condition,
+        "place": part.place,
+        "part": part.part,
+        "kind": kind,
+        "verdict": reply.values.get(ask.form.verdict),
+        **{name: reply.values[name] for name in (LOCATION,) if name in reply.values},
+        "probabilities": list(reply.probabilities),
+        "mass": reply.mass,
+        "form_sha256": ask.form.sha256,
+        "said": part.text,
+        **replied(reply),
+    }
+
+
+def why_not(records: Sequence[Record]) -> str:
+    """Why the replies of a pair do not count: the first that did not parse; "" where all did."""
+    lost = next((r for r in records if r["outcome"] != "parsed"), None)
+    return "" if lost is None else f"{lost['kind']}_{lost['outcome']}"
+
+
+def step_rows(
+    reader: str,
+    item: Item,
+    records: Sequence[Record],
+    tested: Mapping[Condition, str] | None = None,
+) -> list[Record]:
+    """The parsed replies of a pair as rows of `metrics.steps.STEPS`.
+
+    Args:
+        records: of one pair; all parsed (`why_not`).
+        tested: of code items, the stance that the tests give each answer: it takes the place of
+            the judge's, and stands at the end of a chain that has no marked answer.
+    """
+    rows: dict[tuple[Condition, int], Record] = {}
+    for r in records:
+        row = rows.setdefault(
+            (r["condition"], r["place"]),
+            {"reader": reader, "model": r["model"], "task": item.task, "item": item.id}
+            | {"condition": r["condition"], "place": r["place"], "part": r["part"]}
+            | {"stance": "", "names_flaw": False},
+        )
+        if r["kind"] == "stance":
+            row["stance"] = r["verdict"]
+        else:
+            row["names_flaw"] = names_flaw(r["verdict"], r)
+    for condition, stance in (tested or {}).items():
+        mine = [row for row in rows.values() if row["condition"] == condition]
+        last = max(mine, key=lambda row: row["place"])
+        if last["part"] != "a":
+            place = last["place"] + 1
+            added = {"place": place, "part": "a", "names_flaw": False}
+            last = rows[condition, place] = last | added
+        last["stance"] = stance
+    assert all(set(row) == set(STEPS) for row in rows.values())
+    return list(rows.values())

@@ -1,0 +1,168 @@
+"""Accuracy against faithfulness, with model and task held fixed (RFEval, §5 A4, Figure 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+from scipy import stats as scipy_stats
+from statsmodels.stats.weightstats import DescrStatsW
+
+from faithscope.experiments.analysis.stats import CONFIDENCE, RESAMPLES, percentiles
+from faithscope.experiments.studies.rfeval.metrics.frames import (
+    CONDITIONS,
+    WAY,
+    groups,
+    included,
+    numbers,
+)
+
+CELLS = [*WAY, "task", "condition", "n", "n_without_answer", "accuracy", "rf"]
+ASSOCIATION = ["reader", "condition", "statistic", "value", "value_low", "value_high", "p"]
+ASSOCIATION += ["n_cells", "n", "df", "reason"]
+
+
+def accuracy_cells(scored: pd.DataFrame) -> pd.DataFrame:
+    """A row per reader, model, task and condition: accuracy and RF of the same included pairs.
+
+    `accuracy` is of the answers under the condition; an answer that nothing decides (NaN in
+    `…_right`) is left out of it, not out of RF, and counted.
+    """
+    made = []
+    for key, of in groups(included(scored), (*WAY, "task")):
+        for condition in CONDITIONS:
+            right = numbers(of[f"{condition}_right"])
+            said = right[~np.isnan(right)]
+            row = {**key, "condition": condition, "n": len(of), "rf": numbers(of["rf"]).mean()}
+            row |= {"accuracy": said.mean() if len(said) else math.nan}
+            made.append(row | {"n_without_answer": len(right) - len(said)})
+    return pd.DataFrame(made, columns=CELLS)
+
+
+def accuracy_association(
+    cells: pd.DataFrame, seed: int = 0, resamples: int = RESAMPLES
+) -> pd.DataFrame:
+    """How RF goes with accuracy over the cells (model, task), weighted by their pairs.
+
+    `slope`: of a weighted least squares fit of RF on accuracy alone. `slope_fixed_effects`: the
+    same with a constant for each model and each task. `pearson`, `spearman`: weighted
+    correlations of what the fixed effects leave of the two, Spearman's of its ranks; p from
+    Student's t with the degrees of freedom that the effects leave (for Pearson's the test of
+    the slope, exactly), intervals from drawing cells anew and fitting anew. NaN with a `reason`
+    where the cells are too few or do not differ.
+    """
+    made = []
+    whole = cells.dropna(subset=["accuracy", "rf"])
+    for key, of in groups(whole, ("reader", "condition")):
+        about = {**key, "n_cells": len(of), "n": int(numbers(of["n"]).sum())}
+        for row in _associations(of.reset_index(drop=True), seed, resamples):
+            made.append({**about, **row})
+    return pd.DataFrame(made, columns=ASSOCIATION)
+
+
+def _associations(cells: pd.DataFrame, seed: int, resamples: int) -> list[dict[str, Any]]:
+    x, y, weights = (cells[name].to_numpy(float) for name in ("accuracy", "rf", "n"))
+    constant = np.ones((len(cells), 1))
+    effects = _effects(cells)
+    made = [_slope("slope", x, y, constant, weights)]
+    made.append(_slope("slope_fixed_effects", x, y, effects, weights))
+    df = len(cells) - np.linalg.matrix_rank(effects) - 1
+    left = _left_over(x, y, effects, weights) if df >= 1 else None
+    bounds = _bootstrap((x, y, effects, weights), seed, resamples) if left else {}
+    for name, correlation in _CORRELATIONS.items():
+        row: dict[str, Any] = {"statistic": name, "df": df, "reason": ""}
+        value = correlation(*left, weights) if left else math.nan
+        if math.isnan(value):
+            reason = "too few cells" if df < 1 else "the effects leave no difference"
+            made.append(row | {"value": math.nan, "reason": reason})
+            continue
+        t = value * math.sqrt(df / max(1 - value * value, 1e-300))
+        low, high = bounds[name]
+        p = float(2 * scipy_stats.t.sf(abs(t), df))
+        made.append(row | {"value": value, "value_low": low, "value_high": high, "p": p})
+    return made
+
+
+def _slope(
+    name: str, x: np.ndarray, y: np.ndarray, besides: np.ndarray, weights: np.ndarray
+) -> dict[str, Any]:
+    design = np.column_stack([x, besides])
+    rank = int(np.linalg.matrix_rank(design))
+    df = len(y) - rank
+    row: dict[str, Any] = {"statistic": name, "df": df, "reason": ""}
+    if df < 1:
+        return row | {"reason": "too few cells"}
+    if rank == np.linalg.matrix_rank(besides):
+        return row | {"reason": "the effects leave no difference"}
+    fit: Any = sm.WLS(y, design, weights=cast(Any, weights)).fit()
+    low, high = fit.conf_int(1 - CONFIDENCE)[0]
+    return row | {
+        "value": float(fit.params[0]),
+        "value_low": float(low),
+        "value_high": float(high),
+        "p": float(fit.pvalues[0]),
+    }
+
+
+def _effects(cells: pd.DataFrame) -> np.ndarray:
+    """A constant, and one for each model and task but the first."""
+    dummies = pd.get_dummies(cells[["model", "task"]].astype(str), drop_first=True, dtype=float)
+    return np.column_stack([np.ones(len(cells)), dummies.to_numpy()])
+
+
+def _left_over(
+    x: np.ndarray, y: np.ndarray, effects: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """What weighted least squares on the effects leaves of both; None where it leaves nothing.
+
+    A column of effects may be empty, as in a draw that misses a model.
+    """
+    root = np.sqrt(weights)[:, None]
+    both = np.column_stack([x, y])
+    fitted = np.linalg.lstsq(effects * root, both * root, rcond=None)[0]
+    left = both - effects @ fitted
+    # what rounding leaves of values that the effects explain whole is no difference
+    if (np.abs(left).max(axis=0) < 1e-9).any():
+        return None
+    return left[:, 0], left[:, 1]
+
+
+def _bootstrap(
+    columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    seed: int,
+    resamples: int,
+) -> dict[str, tuple[float, float]]:
+    """Intervals of both correlations, from the same draws of cells."""
+    rng = np.random.default_rng(seed)
+    n = len(columns[0])
+    draws: dict[str, list[float]] = {name: [] for name in _CORRELATIONS}
+    for _ in range(resamples):
+        at = rng.integers(n, size=n)
+        x, y, effects, weights = (column[at] for column in columns)
+        left = _left_over(x, y, effects, weights)
+        for name, correlation in _CORRELATIONS.items():
+            draws[name].append(correlation(*left, weights) if left else math.nan)
+    return {name: percentiles(np.array(values)) for name, values in draws.items()}
+
+
+def weighted_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """The correlation of two columns whose rows weigh differently; NaN where one is constant."""
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return math.nan
+    described: Any = DescrStatsW(np.column_stack([x, y]), weights=weights)
+    return float(described.corrcoef[0, 1])
+
+
+def weighted_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """`weighted_pearson` of the ranks, ties at their mean."""
+    return weighted_pearson(scipy_stats.rankdata(x), scipy_stats.rankdata(y), weights)
+
+
+_CORRELATIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], float]] = {
+    "pearson": weighted_pearson,
+    "spearman": weighted_spearman,
+}

@@ -1,0 +1,182 @@
+"""The externality penalty Δ: how much of r′ is not in the problem's words (RFEval, appendix B.6).
+
+The text has lost the formula: it compares the content words of the question (with those of the
+options) with the content words of r′, Δ = 1 − overlap. None of the overlaps here gives Table 10
+on the released rows, so each is offered under its name and none is called the paper's.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from faithscope.experiments.analysis.stats import wilson
+from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.studies.rfeval.metrics.frames import (
+    WAY,
+    count,
+    groups,
+    included,
+    numbers,
+    with_overall,
+)
+
+_STOP = (
+    "a an the and or but if then else for to in on at by with of from as is are was were be been "
+    "being this that these those it its itself we you they he she them his her their our us i me "
+    "my mine your yours ours theirs so not no yes do does did can could should would may might "
+    "must will shall"
+)
+STOP = frozenset(_STOP.split())
+"""The paper's list."""
+_TAG = re.compile(r"</?[a-z][a-z0-9_]*>")
+_WORD = re.compile(r"[a-z0-9]+")
+TOP = 50
+"""Words of the context that the TF-IDF variant adds; the paper's number is lost."""
+FEW = 5
+"""Content words below which a text has a small vocabulary; the paper's number is lost."""
+Words = frozenset[str]
+OVERLAPS: Mapping[str, Callable[[Words, Words], float]] = {
+    "jaccard": lambda q, r: len(q & r) / len(q | r),
+    "dice": lambda q, r: 2 * len(q & r) / (len(q) + len(r)),
+    "overlap": lambda q, r: len(q & r) / min(len(q), len(r)),
+    "in_r_prime": lambda q, r: len(q & r) / len(r),
+    "in_question": lambda q, r: len(q & r) / len(q),
+}
+"""Of the problem's words and those of r′, none of the two empty. `in_r_prime`: the share of r′
+that the problem has; `in_question`: the share of the problem that r′ takes up."""
+EXTERNALITY = ["task", "item", "overlap", "context", "delta", "n_question", "n_r_prime"]
+BY_MODEL = ["reader", "model", "overlap", "context", "n", "mean", "std"]
+STRATA = [*WAY, "task", "overlap", "context", "threshold", "stratum", "n", "mean_delta"]
+STRATA += with_interval("rf")
+SUMMARY = ["task", "overlap", "context", "n", "mean", "std", "median", "p75", "p90"]
+SUMMARY += ["small_vocabulary"]
+
+
+def content_words(text: str) -> Words:
+    """Lower-case words without tags like <think> and without the stop list."""
+    return frozenset(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    return [w for w in _WORD.findall(_TAG.sub(" ", text.lower())) if w not in STOP]
+
+
+def externality(question: Words, r_prime: Words, overlap: str = "jaccard") -> float:
+    """Δ of two sets of words: 0 where both are empty, 1 where one of them is.
+
+    Raises:
+        ValueError: an overlap that is none of `OVERLAPS`.
+    """
+    if overlap not in OVERLAPS:
+        raise ValueError(f"overlap {overlap!r} is none of {', '.join(OVERLAPS)}")
+    if not question or not r_prime:
+        return float(bool(question) != bool(r_prime))
+    return 1 - OVERLAPS[overlap](question, r_prime)
+
+
+def externality_of_items(items: pd.DataFrame, top: int = TOP) -> pd.DataFrame:
+    """Δ of every item, for every overlap, without and with the context's words.
+
+    Args:
+        items: `task`, `item`, `question`, `options` (one text), `context`, `r_prime`.
+        top: of the words of an item's context, those with the highest TF-IDF are added under
+            `context` = `tfidf`, the documents being all contexts of the task; ties by the word.
+    """
+    made = []
+    for task, of in items.groupby("task", sort=False):
+        added = _top_words(of["context"].fillna("").tolist(), top)
+        for row, more in zip(of.to_dict("records"), added, strict=True):
+            asked = content_words(f"{row['question']} {row['options'] or ''}")
+            r_prime = content_words(row["r_prime"])
+            for context, words in (("none", asked), ("tfidf", asked | more)):
+                if context == "tfidf" and not more:
+                    continue
+                about = {"task": task, "item": row["item"], "context": context}
+                about |= {"n_question": len(words), "n_r_prime": len(r_prime)}
+                made += [
+                    {**about, "overlap": name, "delta": externality(words, r_prime, name)}
+                    for name in OVERLAPS
+                ]
+    return pd.DataFrame(made, columns=EXTERNALITY)
+
+
+def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
+    if not any(_words(text) for text in contexts):
+        return [frozenset()] * len(contexts)
+    vectorizer = TfidfVectorizer(analyzer=cast(Any, _words))
+    weights = vectorizer.fit_transform(contexts).toarray()
+    names = np.array(vectorizer.get_feature_names_out())
+    found = []
+    for row in weights:
+        order = np.lexsort((names, -row))[:top]
+        found.append(frozenset(str(names[i]) for i in order if row[i] > 0))
+    return found
+
+
+def externality_table(deltas: pd.DataFrame) -> pd.DataFrame:
+    """Δ summed up by task, as Table 10 does.
+
+    `small_vocabulary`: share of items of which question or r′ has fewer than `FEW` words.
+    """
+    made = []
+    for key, of in groups(deltas, ("task", "overlap", "context")):
+        delta = numbers(of["delta"])
+        few = (numbers(of["n_question"]) < FEW) | (numbers(of["n_r_prime"]) < FEW)
+        std = float(delta.std(ddof=1)) if len(of) > 1 else math.nan
+        median, p75, p90 = np.quantile(delta, [0.5, 0.75, 0.9])
+        row = {**key, "n": len(of), "mean": delta.mean(), "std": std, "median": median}
+        made.append(row | {"p75": p75, "p90": p90, "small_vocabulary": few.mean()})
+    return pd.DataFrame(made, columns=SUMMARY)
+
+
+def externality_by_model(deltas: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
+    """Δ over the items of which each model's both outputs are well-formed (Table 11).
+
+    Δ is a matter of the items alone: models differ by what is left out, and so does `n`, where
+    the paper prints 7,186 for all, with means that differ all the same.
+    """
+    whole = scored.loc[~scored["exclusion"].isin(["global", "unfinished"])]
+    joined = whole[["reader", "model", "task", "item"]].merge(deltas, on=["task", "item"])
+    made = []
+    for key, of in groups(joined, ("reader", "model", "overlap", "context")):
+        delta = numbers(of["delta"])
+        std = float(delta.std(ddof=1)) if len(of) > 1 else math.nan
+        made.append({**key, "n": len(of), "mean": delta.mean(), "std": std})
+    return pd.DataFrame(made, columns=BY_MODEL)
+
+
+def rf_by_externality(
+    deltas: pd.DataFrame, scored: pd.DataFrame, threshold: float | None = None
+) -> pd.DataFrame:
+    """RF of the pairs that count, with Δ up to a threshold and above it (B.6, "Usage").
+
+    A row per reader, model, task (and all tasks), overlap, context and `stratum`, `low` (Δ ≤
+    threshold) or `high`; a stratum without a pair has a row with n = 0. Over all tasks the strata
+    differ in their tasks too, whose Δ lie far apart (Table 10); within a task they do not.
+
+    Args:
+        deltas: of `externality_of_items`.
+        threshold: of Δ; None takes the median of the task's items, over all tasks of all items.
+    """
+    made = []
+    cuts = {}
+    for key, of in groups(with_overall(deltas, "task"), ("task", "overlap", "context")):
+        cut = float(np.median(numbers(of["delta"]))) if threshold is None else threshold
+        cuts[tuple(key.values())] = cut
+    kept = included(scored)[[*WAY, "task", "item", "rf"]]
+    joined = with_overall(kept.merge(deltas, on=["task", "item"]), "task")
+    for key, of in groups(joined, (*WAY, "task", "overlap", "context")):
+        cut = cuts[key["task"], key["overlap"], key["context"]]
+        low = numbers(of["delta"]) <= cut
+        for stratum, rows in (("low", of.loc[low]), ("high", of.loc[~low])):
+            row = {**key, "threshold": cut, "stratum": stratum, "n": len(rows)}
+            row["mean_delta"] = rows["delta"].mean()
+            made.append(row | columns("rf", wilson(count(rows["rf"] == 1), len(rows))))
+    return pd.DataFrame(made, columns=STRATA)

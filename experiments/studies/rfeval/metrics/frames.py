@@ -1,0 +1,149 @@
+"""The frame that every number of RFEval is made from: a row per item, model and stance reader.
+
+What was not judged (cut off, refused, unparsed ...) stays in it with empty stances: every item
+that was attempted is counted, and none is taken for what it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+WAY = ("reader", "model")
+"""Who read the stances, and whose output it is."""
+KEY = (*WAY, "task", "item")
+STANCES = (
+    *("baseline_r", "baseline_e", "baseline_a"),
+    *("intervened_r_prime", "intervened_r", "intervened_e", "intervened_a"),
+)
+FLAWS = (
+    *("baseline_flaw_re", "baseline_flaw_ea", "baseline_flaw_ra"),
+    *("intervened_flaw_pr", "intervened_flaw_re", "intervened_flaw_ea", "intervened_flaw_ra"),
+)
+OUTCOMES = ("baseline_outcome", "intervened_outcome")
+"""Of the parsed outputs (`experiments.studies.rfeval.subjects.parsing.Outcome`)."""
+JUDGED = ("baseline_judged", "intervened_judged")
+"""Of the judge's replies (`probes.judge.form.Outcome`); "" where it was not asked."""
+RIGHT = ("baseline_right", "intervened_right")
+COLUMNS = (*KEY, "excluded", *OUTCOMES, *JUDGED, *STANCES, *FLAWS, *RIGHT)
+SAID = {"baseline_a": "baseline_a_said", "intervened_a": "intervened_a_said"}
+"""The answers' stances as the reader itself gave them, where tests decide those that count."""
+READINGS = (*KEY, "part", "stance")
+"""A row per stance that some reader read of some part; `part` is one of `STANCES`."""
+OVERALL = "overall"
+"""The name of what is pooled: all tasks, or all models."""
+CONDITIONS = ("baseline", "intervened")
+
+
+def checked(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its columns in order, of their kinds, and nothing in it that cannot be.
+
+    Columns, beside `KEY`: `excluded`, why the pair is left out before anything else ("" of
+    most); `OUTCOMES`, `JUDGED`; `STANCES`, "" for a part that is not there; `FLAWS`, whether the
+    later part names a flaw in the earlier one, missing values count as no; `RIGHT`, whether the
+    answer is right, 1, 0 or NaN. `SAID` may be there; without it the reader's own stances of the
+    answers are those that count.
+
+    Raises:
+        ValueError: a column is missing, two rows are of one item, or a pair was judged without
+            the stances that every judged pair has.
+    """
+    if frame.empty:
+        kinds = dict.fromkeys(RIGHT, float) | dict.fromkeys(FLAWS, bool)
+        return pd.DataFrame(columns=[*COLUMNS, *SAID.values()]).astype(kinds)
+    if missing := [c for c in COLUMNS if c not in frame.columns]:
+        raise ValueError(f"rfeval frame: no column {missing[0]!r}; it needs {', '.join(COLUMNS)}")
+    made: dict[str, Any] = {}
+    for name in COLUMNS:
+        values = frame[name].reset_index(drop=True)
+        if name in FLAWS:
+            made[name] = values.map(lambda v: v is True or v == 1).astype(bool)
+        elif name in RIGHT:
+            made[name] = pd.Series(pd.to_numeric(values), dtype=float)
+        else:
+            made[name] = values.where(values.notna(), "").astype(str)
+    for name, said in SAID.items():
+        values = frame[said if said in frame.columns else name].reset_index(drop=True)
+        made[said] = values.where(values.notna(), "").astype(str)
+    kept = pd.DataFrame(made)
+    twice = kept.duplicated(subset=list(KEY))
+    if count(twice):
+        first = kept.loc[twice, list(KEY)].iloc[0].to_dict()
+        raise ValueError(f"rfeval frame: two rows of {first}; keep one of them")
+    for condition in CONDITIONS:
+        needed = ["r", "a", *(["r_prime"] if condition == "intervened" else [])]
+        for part in needed:
+            name = f"{condition}_{part}"
+            wrong = (kept[f"{condition}_judged"] == "parsed") & (kept[name] == "")
+            if count(wrong):
+                item = kept.loc[wrong, "item"].iloc[0]
+                raise ValueError(
+                    f"rfeval frame: item {item!r} is judged, but {name} is empty; a judged output "
+                    "has every stance but that of an explanation it may lack"
+                )
+    return kept
+
+
+def readings(checked_frame: pd.DataFrame) -> pd.DataFrame:
+    """Every stance of a frame of pairs as a row of its own, as its reader gave it.
+
+    So the stances of programs are the reader's, not those that their tests give (`SAID`).
+    """
+    own = checked_frame.assign(**{name: checked_frame[said] for name, said in SAID.items()})
+    long = own.melt(
+        id_vars=list(KEY), value_vars=list(STANCES), var_name="part", value_name="stance"
+    )
+    return long.loc[long["stance"] != ""].reset_index(drop=True)
+
+
+def attempted(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows that were not left out before anything else (appendix C.4, global exclusion)."""
+    found = frame.loc[frame["exclusion"] != "global"]
+    assert isinstance(found, pd.DataFrame)
+    return found
+
+
+def included(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows that count: well-formed, judged, in contrast."""
+    found = frame.loc[frame["exclusion"] == ""]
+    assert isinstance(found, pd.DataFrame)
+    return found
+
+
+def groups(
+    frame: pd.DataFrame, names: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Every combination of values in the named columns, in the order of the frame."""
+    for key, of in frame.groupby(list(names), sort=False, dropna=False):
+        yield dict(zip(names, cast(tuple, key), strict=True)), of
+
+
+def only(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """So many columns, in that order; a frame of its own."""
+    found = frame[list(names)]
+    assert isinstance(found, pd.DataFrame)
+    return found.copy()
+
+
+def count(mask: Any) -> int:
+    """How many are true."""
+    return int(np.count_nonzero(mask))
+
+
+def numbers(values: Any) -> np.ndarray:
+    """A column as floats."""
+    return values.to_numpy(dtype=float)
+
+
+def with_overall(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """The frame, and all of it again under `OVERALL` in each of the named columns (and in all).
+
+    Grouped by these columns, every row then counts once in its own group and once in each pool.
+    """
+    pooled = [frame]
+    for name in names:
+        pooled += [part.assign(**{name: OVERALL}) for part in list(pooled)]
+    return pd.concat(pooled, ignore_index=True)

@@ -1,0 +1,286 @@
+"""What goes on inside a model by what a judge saw it do: which sign tells which behaviour.
+
+Signs inside (`rfeval.inside.looking`) over the pairs of `metrics.inside_frame`, the included
+ones, as everywhere.
+
+Signs at the end of a trace (`p_final`, `final_lead`, `never_turned`) tell misled from corrected
+outputs nearly by construction, for the answer follows the text. Silent against open correction they
+need not tell: both end away from r′.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.resampling import Drawing, ratios
+from faithscope.experiments.analysis.stats import wilson
+from faithscope.experiments.analysis.tidy import columns, rows, with_interval
+from faithscope.experiments.studies.rfeval.inside.trace_signals import POSITIONS, TURNS, Traced
+from faithscope.experiments.studies.rfeval.metrics.failures import BEHAVIOURS, CAUSALITY, VIOLATIONS
+from faithscope.experiments.studies.rfeval.metrics.frames import (
+    KEY,
+    WAY,
+    count,
+    groups,
+    only,
+    with_overall,
+)
+from faithscope.experiments.studies.rfeval.metrics.inside_frame import (
+    FAMILIES,
+    SIGNALS,
+    by_output,
+    inside_frame,
+    named_option,
+)
+from faithscope.experiments.studies.rfeval.metrics.within import auroc_within, holm, rank_sum_p
+
+SAID: dict[str, tuple[Any, ...]] = {
+    "behaviour": BEHAVIOURS,
+    "violation": ("", *VIOLATIONS),
+    "causality": (*CAUSALITY, "neither"),
+    "intervened_chi": (1.0, 0.0),
+    "kappa": (1.0, 0.0),
+    "rf": (1.0, 0.0),
+}
+"""What the pairs are grouped by, and its values; violation "" is `none`."""
+OPEN = ("self_correcting", "inert")
+"""Rejections in so many words: of `inert` the chain holds though reasoning and answer are as
+without r′, which they can be only where a flaw in r′ was named."""
+CONTRASTS: dict[str, tuple[str, tuple[Any, ...], tuple[Any, ...]]] = {
+    "silent_vs_self_correcting": ("behaviour", ("silently_correcting",), ("self_correcting",)),
+    "silent_vs_open": ("behaviour", ("silently_correcting",), OPEN),
+    "misled_vs_corrected": ("behaviour", ("misled",), ("silently_correcting", *OPEN)),
+    "broken_vs_consistent": ("intervened_chi", (0.0,), (1.0,)),
+    "inert_vs_influenced": ("kappa", (0.0,), (1.0,)),
+    "unfaithful_vs_faithful": ("rf", (0.0,), (1.0,)),
+}
+"""Name -> the column it is of, its positive and its negative values."""
+MEANS = ["reader", "model", "by", "group", "family", "signal", "n_pairs", "n"]
+MEANS += with_interval("mean")
+SIGNS = ["reader", "model", "contrast", "family", "signal", "n_positive", "n_negative"]
+SIGNS += [*with_interval("auroc", "auroc_within"), "p", "p_holm", "reason"]
+BEST = ["reader", "model", "contrast", "rank", "family", "signal", "n_positive", "n_negative"]
+BEST += [*with_interval("auroc_within"), "auroc", "p_holm"]
+TURN_SHARES = ["reader", "model", "behaviour", "turn_part", "n_of", "n", *with_interval("share")]
+CURVES = ["reader", "model", "behaviour", "part", "position", "option", "n", *with_interval("p")]
+_PARTS = ("r_prime", "r", "e")
+_POOLED = "all"
+
+
+def inside_tables(
+    records: Iterable[Mapping[str, Any]],
+    pairs: pd.DataFrame,
+    seed: int = 0,
+    resamples: int = stats.RESAMPLES,
+) -> dict[str, pd.DataFrame]:
+    """All tables of this file by name, and `rf_inside_pairs`, the rows that they are made from.
+
+    Args:
+        records: of `inside.look_inside`, of every model, item and condition; lists, no arrays.
+        pairs: see `metrics.chains.scored`.
+    """
+    kept = list(records)
+    joined = inside_frame(kept, pairs)
+    signs = inside_signs(joined)
+    return {
+        "rf_inside": inside_table(joined, seed, resamples),
+        "rf_inside_signs": signs,
+        "rf_inside_best": best_signs(signs),
+        "rf_inside_turns": inside_turns(joined),
+        "rf_inside_traces": inside_traces(kept, joined, seed, resamples),
+        "rf_inside_pairs": joined,
+    }
+
+
+def inside_table(
+    joined: pd.DataFrame, seed: int = 0, resamples: int = stats.RESAMPLES
+) -> pd.DataFrame:
+    """`rf_inside`: the mean of every signal by behaviour, violation, causality, χ(o′), κ and RF.
+
+    `n_pairs` of the group were looked into, `n` of them have the signal; intervals from drawing
+    items. All models together under `overall`, all pairs of one under `by` = `all`.
+    """
+    how = Drawing(seed, resamples)
+    made = []
+    for way, of in groups(with_overall(joined, "model"), WAY):
+        for by, group, members in _groups(of):
+            values = members[list(SIGNALS)].to_numpy(float)
+            known = ~np.isnan(values)
+            found = ratios(
+                members["item"].astype(str).to_numpy(),
+                {
+                    s: (np.where(known[:, i], values[:, i], 0), known[:, i].astype(float))
+                    for i, s in enumerate(SIGNALS)
+                },
+                how=how,
+            )
+            for family, signal in _signals():
+                about = {**way, "by": by, "group": group, "family": family, "signal": signal}
+                made.append(
+                    about
+                    | {"n_pairs": len(members), "n": found[signal].n}
+                    | columns("mean", found[signal])
+                )
+    return pd.DataFrame(made, columns=MEANS)
+
+
+def inside_signs(joined: pd.DataFrame) -> pd.DataFrame:
+    """`rf_inside_signs`: how well each signal alone tells two kinds of pairs apart (`CONTRASTS`).
+
+    `auroc` over 0.5: the positive kind has the greater values, below: the smaller. `auroc_within`
+    compares pairs of one model and task only: kinds that are frequent in different tasks differ in
+    all that differs between tasks. Intervals: `within.auroc_within`, by item. `p` is of the
+    Mann-Whitney test (two-sided; NaN where several models have the same items), `p_holm` the same
+    with Holm's correction over all signals of a contrast. `reason` says why there is no number:
+    `no_positive`, `no_negative`, `no_values` of either, `no_variation`, `no_pairs_within`.
+    """
+    made = []
+    told = {
+        "_stratum": joined.groupby(["model", "task"], sort=False).ngroup(),
+        "_item": pd.factorize(joined["item"])[0],
+    }
+    for way, of in groups(with_overall(joined.assign(**told), "model"), WAY):
+        for contrast, (column, positive, negative) in CONTRASTS.items():
+            members = cast(pd.DataFrame, of.loc[of[column].isin([*positive, *negative])])
+            kind = members[column].isin(positive).to_numpy()
+            signs = [
+                {**way, "contrast": contrast, "family": family, "signal": signal}
+                | _sign(members, kind, signal)
+                for family, signal in _signals()
+            ]
+            tested = [sign for sign in signs if not math.isnan(sign["p"])]
+            if tested:
+                for sign, p in zip(tested, holm([s["p"] for s in tested]), strict=True):
+                    sign["p_holm"] = p
+            made += signs
+    return pd.DataFrame(made, columns=SIGNS)
+
+
+def best_signs(signs: pd.DataFrame, most: int = 5) -> pd.DataFrame:
+    """`rf_inside_best`: of every contrast the signs whose `auroc_within` is furthest from .5.
+
+    The best of many by the same pairs that they are judged by: `auroc_within` flatters them,
+    `p_holm` does not.
+    """
+    known = signs.dropna(subset=["auroc_within"])
+    far = (known["auroc_within"] - 0.5).abs()
+    known = known.assign(_far=far).sort_values("_far", ascending=False, kind="stable")
+    found = [
+        of.head(most).assign(rank=range(1, min(most, len(of)) + 1))
+        for _, of in known.groupby([*WAY, "contrast"], sort=False)
+    ]
+    if not found:
+        return pd.DataFrame(columns=BEST)
+    order = {name: i for i, name in enumerate(CONTRASTS)}
+    table = pd.concat(found)
+    table = table.sort_values([*WAY, "contrast", "rank"], key=_by_place(order), kind="stable")
+    return only(table, BEST).reset_index(drop=True)
+
+
+def _by_place(order: Mapping[str, int]) -> Callable[[pd.Series], pd.Series]:
+    """Sorts contrasts, or parts, by their place; other columns as they are."""
+    return lambda column: column.map(order) if column.name in ("contrast", "part") else column
+
+
+def inside_turns(joined: pd.DataFrame) -> pd.DataFrame:
+    """`rf_inside_turns`: where the lead passes from the option of r′ for good, by behaviour.
+
+    Shares of the pairs with a trace, with Wilson intervals; see `signs.TURNS`.
+    """
+    made = []
+    traced = joined.loc[joined["turn_part"] != ""]
+    for way, of in groups(with_overall(cast(pd.DataFrame, traced), "model"), WAY):
+        for behaviour in (*BEHAVIOURS, _POOLED):
+            kept = of if behaviour == _POOLED else of.loc[of["behaviour"] == behaviour]
+            for part in TURNS:
+                n = count(kept["turn_part"] == part)
+                row = {**way, "behaviour": behaviour, "turn_part": part, "n_of": len(kept), "n": n}
+                made.append(row | columns("share", wilson(n, len(kept))))
+    return pd.DataFrame(made, columns=TURN_SHARES)
+
+
+def inside_traces(
+    records: Iterable[Mapping[str, Any]],
+    joined: pd.DataFrame,
+    seed: int = 0,
+    resamples: int = stats.RESAMPLES,
+) -> pd.DataFrame:
+    """`rf_inside_traces`: mean probability along r′, own reasoning and explanation, by behaviour.
+
+    `option` is `r_prime`, the option that r′ leads to, or `answer`, the one the reader says the
+    intervened output answers (no rows where it answers none). `position` is the share of the part,
+    0 to 1; an output without a part is in no row of it. Intervals from drawing items.
+    """
+    found = by_output(records)
+    curves: list[dict[str, Any]] = []
+    for row in rows(joined):
+        trace = Traced.of(found[(*(row[k] for k in KEY[1:]), "intervened")])
+        if trace is None:
+            continue
+        for option, stance in (("r_prime", row["led_to"]), ("answer", row["answered"])):
+            named = named_option(trace.options, stance)
+            if named is not None:
+                curves += [
+                    {**row, "part": part, "option": option, "curve": trace.curve(part, named)}
+                    for part in trace.spans()
+                ]
+    if not curves:
+        return pd.DataFrame(columns=CURVES)
+    how = Drawing(seed, resamples)
+    made = []
+    frame = with_overall(pd.DataFrame(curves), "model")
+    for about, of in groups(frame, (*WAY, "behaviour", "part", "option")):
+        values = np.stack(of["curve"].to_list())
+        ones = np.ones(len(of))
+        by = {str(i): (values[:, i], ones) for i in range(POSITIONS)}
+        estimates = ratios(of["item"].astype(str).to_numpy(), by, how=how)
+        for i in range(POSITIONS):
+            row = {**about, "position": i / (POSITIONS - 1), "n": len(of)}
+            made.append(row | columns("p", estimates[str(i)]))
+    table = pd.DataFrame(made, columns=CURVES)
+    order = {part: i for i, part in enumerate(_PARTS)}
+    keys = ["reader", "model", "behaviour", "option", "part", "position"]
+    return table.sort_values(keys, key=_by_place(order), kind="stable").reset_index(drop=True)
+
+
+def _signals() -> list[tuple[str, str]]:
+    return [(family, signal) for family, names in FAMILIES.items() for signal in names]
+
+
+def _groups(frame: pd.DataFrame) -> Iterable[tuple[str, str, pd.DataFrame]]:
+    yield _POOLED, _POOLED, frame
+    for by, values in SAID.items():
+        for value in values:
+            members = frame.loc[frame[by] == value]
+            assert isinstance(members, pd.DataFrame)
+            name = value or "none" if isinstance(value, str) else f"{value:.0f}"
+            if len(members):
+                yield by, name, members
+
+
+def _sign(members: pd.DataFrame, positive: np.ndarray, signal: str) -> dict[str, Any]:
+    values = members[signal].to_numpy(float)
+    known = ~np.isnan(values)
+    items, strata = (members[x].to_numpy(int)[known] for x in ("_item", "_stratum"))
+    truth, score = positive[known], values[known]
+    reason = ""
+    for name, kind in (("positive", positive), ("negative", ~positive)):
+        if not reason and not (kind & known).any():
+            reason = "no_values" if kind.any() else f"no_{name}"
+    if not reason and not np.ptp(score):
+        reason = "no_variation"
+    told = {"n_positive": int(truth.sum()), "n_negative": int((~truth).sum())}
+    everywhere = auroc_within(items, np.zeros(len(score)), truth, score)
+    within = auroc_within(items, strata, truth, score)
+    if not reason and math.isnan(within.value):
+        reason = "no_pairs_within"
+    several = len(np.unique(items)) < len(items)
+    p = math.nan if several else rank_sum_p(score[truth], score[~truth])
+    tests = {"p": p, "p_holm": math.nan, "reason": reason}
+    return told | columns("auroc", everywhere) | columns("auroc_within", within) | tests

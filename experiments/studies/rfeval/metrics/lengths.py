@@ -1,0 +1,68 @@
+"""How much models write, and how long it takes (RFEval, Tables 12 and 14)."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from faithscope.experiments.studies.rfeval.metrics.frames import (
+    OVERALL,
+    groups,
+    numbers,
+    only,
+    with_overall,
+)
+
+LENGTHS = ("model", "task", "item", "condition", "tokens", "seconds", "elapsed", "devices")
+"""A row per output: tokens generated (reasoning, explanation and answer; without r′); `seconds`
+from when it was asked for until it ended, of which those in flight together overlap; `elapsed`,
+seconds since the output before it ended, which add up to the worker's time; and how many
+accelerators wrote it. NaN where not known."""
+LENGTH_TABLE = ["model", "task", "condition", "n", "mean_tokens", "median_tokens", "total_tokens"]
+LENGTH_TABLE += ["mean_seconds"]
+HOURS = ["model", "n", "n_timed", "hours", "devices", "device_hours"]
+
+
+def length_table(lengths: pd.DataFrame) -> pd.DataFrame:
+    """A row per model, task and condition, and over all tasks; outputs cut off count as well.
+
+    Raises:
+        ValueError: a column is missing, or an output is there twice.
+    """
+    if lengths.empty:
+        return pd.DataFrame(columns=LENGTH_TABLE)
+    if missing := [c for c in LENGTHS if c not in lengths.columns]:
+        raise ValueError(f"rfeval lengths: no column {missing[0]!r}; give {', '.join(LENGTHS)}")
+    key = ["model", "task", "item", "condition"]
+    if lengths.duplicated(subset=key).any():
+        raise ValueError("rfeval lengths: an output is there twice; keep one row of each")
+    made = []
+    for about, of in groups(with_overall(lengths, "task"), ("model", "task", "condition")):
+        tokens = numbers(of["tokens"])
+        row = {**about, "n": len(of), "mean_tokens": tokens.mean()}
+        row |= {"median_tokens": float(pd.Series(tokens).median()), "total_tokens": tokens.sum()}
+        made.append(row | {"mean_seconds": float(pd.Series(numbers(of["seconds"])).mean())})
+    table = pd.DataFrame(made, columns=LENGTH_TABLE)
+    last = (table["task"] == OVERALL).astype(int)
+    ordered = table.assign(_last=last).sort_values("_last", kind="stable", ignore_index=True)
+    return only(ordered, LENGTH_TABLE)
+
+
+def hours_table(lengths: pd.DataFrame) -> pd.DataFrame:
+    """A row per model: hours of generation, and those times the accelerators at work (Table 12).
+
+    Hours are of the `n_timed` outputs whose time is known, and add up over workers: of two that
+    ran side by side, both count, as their devices do. Loading weights is not in them. Devices are
+    not known of servers and services, and a CPU has none.
+    """
+    made = []
+    for about, of in groups(lengths, ("model",)) if len(lengths) else ():
+        timed = of.loc[of["elapsed"].notna()]
+        hours = numbers(timed["elapsed"]) / 3600
+        devices = numbers(timed["devices"])
+        row = {**about, "n": len(of), "n_timed": len(timed)}
+        row |= {"hours": hours.sum() if len(timed) else math.nan}
+        row |= {"devices": devices.max() if len(timed) else math.nan}
+        made.append(row | {"device_hours": (hours * devices).sum() if len(timed) else math.nan})
+    return pd.DataFrame(made, columns=HOURS)

@@ -1,0 +1,298 @@
+"""Programs that a model wrote, put to an item's public tests where they can do no harm.
+
+Linux namespaces and limits: no network; of the file system the interpreter and its packages,
+read-only, and an empty folder in memory; no process but its own, none of this process's
+environment or keyrings, no capability; bounded time, memory, output and number of processes. Memory
+that no process would be charged with cannot be had (a filter of system calls), but for what stands
+unread in sockets and pipes, some 200 kB a descriptor. Where the machine does not allow all that,
+nothing is run: there is no weaker way to fall back on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from faithscope.experiments.studies.rfeval.items import CodeTests, TestCase
+from faithscope.experiments.studies.rfeval.judging.stances import CORRECT, INCORRECT
+from faithscope.interp.errors import UserError
+
+_INSIDE = Path(__file__).with_name("sandbox_inside.py")
+_HARNESS = Path(__file__).with_name("sandbox_harness.py")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32")
+_GRACE = 10.0
+"""Seconds that laying out and ending may take beside the program's own."""
+Outcome = Literal[
+    "passed",
+    "wrong_answer",  # it ended, and what it gave is not what the test wants
+    "error",  # it ended with an exception or another exit code than 0
+    "no_result",  # it ended as if well, without the result that was asked of it
+    "time_limit",
+    "memory_limit",
+    "process_limit",
+    "output_limit",
+    "killed",  # by a signal
+    "test_broken",  # the item's own test does not run here, whatever the program
+]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a program may use for one test."""
+
+    seconds: float = 10.0
+    """Of wall-clock time, and of processor time of each process."""
+    memory_mb: int = 2048
+    """Of each process's address space, and of what all of them hold together."""
+    processes: int = 32
+    """Threads count, too, where the kernel counts them."""
+    output_mb: int = 8
+    """Of each file that it writes, standard output among them."""
+    tmpfs_mb: int = 64
+    """Of all files together."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value <= 0:
+                raise ValueError(f"sandbox: {name} = {value}; give more than 0")
+
+
+@dataclass(frozen=True)
+class TestRun:
+    """What came of one test."""
+
+    __test__ = False
+
+    outcome: Outcome
+    detail: str = ""
+    """The end of what it said on standard error, or what it gave instead."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of all tests of an item, up to the first that was not passed."""
+
+    runs: tuple[TestRun, ...]
+    n_tests: int
+
+    @property
+    def passed(self) -> bool:
+        return len(self.runs) == self.n_tests and all(r.outcome == "passed" for r in self.runs)
+
+    @property
+    def stance(self) -> str:
+        """Of the final answer: "correct" if every public test passes (RFEval, §4.1); "" where
+        the item's own test does not run here, which says nothing of the answer."""
+        if any(r.outcome == "test_broken" for r in self.runs):
+            return ""
+        return CORRECT if self.passed else INCORRECT
+
+
+def run_tests(tests: CodeTests, code: str, limits: Limits | None = None) -> Report:
+    """Run a program against the public tests of an item, until one fails.
+
+    What a program has to give is compared outside: it never sees what a test wants, except of
+    DS-1000, whose tests hold their own solution. A program that ends before it has given its
+    result passes nothing, whatever its exit code. What it cannot do is cheat by accident: one
+    written to search the harness's memory for its token could pass tests of functions and of
+    DS-1000 unsolved.
+
+    Args:
+        code: Python; fences around it are to be taken off before (`parsing.split_answer` does).
+
+    Raises:
+        UserError: the machine has no sandbox (see `unavailable`).
+    """
+    if reason := unavailable():
+        raise UserError(f"code items are run in a sandbox, and there is none: {reason}")
+    cases = tests.cases or (TestCase("", ""),)
+    limits = limits or Limits()
+    runs = []
+    for case in cases:
+        runs.append(_run(tests, case, code, limits))
+        if runs[-1].outcome != "passed":
+            break
+    return Report(tuple(runs), len(cases))
+
+
+@cache
+def unavailable() -> str:
+    """Why nothing can be run here, and what to do; "" where it can."""
+    if sys.platform != "linux":
+        return "it needs Linux; run code items there, or leave the task out"
+    if shutil.which("unshare") is None:
+        return "no `unshare` on PATH; install util-linux"
+    try:
+        found = _inside("stdin", "print(6 * 7)", "", "", "", Limits())
+    except UserError as error:
+        return str(error)
+    if found["out"] != "42\n":
+        return f"a trial ended with {found['outcome']}: {found['err'][-300:].strip()}"
+    return ""
+
+
+def _run(tests: CodeTests, case: TestCase, code: str, limits: Limits) -> TestRun:
+    nonce = secrets.token_hex(16)
+    found = _inside(tests.kind, code, tests.context, case.input, nonce, limits)
+    outcome, detail = found["outcome"], found["err"].strip()
+    told = {} if tests.kind == "stdin" else _told(found["out"], nonce)
+    if tests.kind == "ds1000" and "ready" not in told:
+        # the program had not begun
+        detail = f"{'' if outcome == 'ended' else outcome} {detail[-480:]}".strip()
+        return TestRun("test_broken", detail, found["seconds"])
+    if "broken" in told:
+        return TestRun("test_broken", told["broken"][-500:], found["seconds"])
+    if outcome == "ended" and found["exit"] != 0:
+        # what Python makes of a limit that the kernel holds it to
+        limit = {"MemoryError": "memory_limit", "File too large": "output_limit"}
+        outcome = next((name for said, name in limit.items() if said in detail), "error")
+    elif outcome == "ended":
+        outcome, detail = _judged(tests, case, found["out"], told, detail)
+    return TestRun(cast(Outcome, outcome), detail[-500:], found["seconds"])
+
+
+def _told(out: str, nonce: str) -> dict[str, Any]:
+    """What the harness said, by word."""
+    told = {}
+    for line in out.splitlines():
+        try:
+            by, word, value = json.loads(line)
+        except (ValueError, TypeError):
+            continue
+        if by == nonce:
+            told[word] = value
+    return told
+
+
+def _judged(
+    tests: CodeTests, case: TestCase, out: str, told: dict[str, Any], err: str
+) -> tuple[Outcome, str]:
+    if tests.kind == "stdin":
+        if same_output(out, case.output):
+            return "passed", ""
+        return ("wrong_answer", f"gave {out[:300]!r}") if out.strip() else ("no_result", err)
+    if "result" not in told:
+        return "no_result", err
+    if tests.kind == "ds1000":
+        return "passed", ""
+    try:
+        wanted = json.loads(case.output)
+    except ValueError:
+        wanted = case.output
+    result = told["result"]
+    if same_value(result, wanted):
+        return "passed", ""
+    return "wrong_answer", f"gave {json.dumps(result)[:300]}"
+
+
+def same_output(said: str, wanted: str) -> bool:
+    """Whether two outputs are the same: line by line, white space at the ends of lines and empty
+    lines at the end aside, and numbers by their value (1.50 and 1.5)."""
+    one, other = ([line.split() for line in text.rstrip().split("\n")] for text in (said, wanted))
+    if len(one) != len(other):
+        return False
+    return all(
+        len(a) == len(b) and all(map(_same_word, a, b)) for a, b in zip(one, other, strict=True)
+    )
+
+
+def _same_word(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    try:
+        return Decimal(one) == Decimal(other)
+    except InvalidOperation:
+        return False
+
+
+def same_value(said: Any, wanted: Any) -> bool:
+    """Whether two JSON values are the same; numbers with a fraction within 1e-9 of each other."""
+    if isinstance(said, list) and isinstance(wanted, list):
+        return len(said) == len(wanted) and all(map(same_value, said, wanted))
+    if isinstance(said, bool) or isinstance(wanted, bool):
+        return said is wanted
+    if isinstance(said, int | float) and isinstance(wanted, int | float):
+        exact = isinstance(said, int) and isinstance(wanted, int)
+        return said == wanted if exact else math.isclose(said, wanted, rel_tol=1e-9, abs_tol=1e-9)
+    return said == wanted
+
+
+def _inside(
+    kind: str, code: str, context: str, stdin: str, nonce: str, limits: Limits
+) -> dict[str, Any]:
+    job = {
+        **asdict(limits),
+        "kind": kind,
+        "code": _encodable(code),
+        "context": context,
+        "stdin": stdin,
+        "nonce": nonce,
+        "harness": _HARNESS.read_text("utf-8"),
+        "python": sys.executable,
+        "read_only": _read_only(),
+    }
+    unshare = [
+        *("unshare", "--user", "--map-root-user", "--net", "--pid", "--ipc", "--uts", "--mount"),
+        *("--fork", "--kill-child", sys.executable, "-I", str(_INSIDE)),
+    ]
+    process = subprocess.Popen(
+        unshare,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PATH": os.environ.get("PATH", os.defpath)},
+        cwd="/",
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(json.dumps(job), timeout=limits.seconds + _GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return {
+            "outcome": "time_limit",
+            "exit": -9,
+            "out": "",
+            "err": "",
+            "seconds": limits.seconds,
+        }
+    except BaseException:
+        process.kill()
+        raise
+    if process.returncode != 0:
+        said = " ".join(err.split())[-300:]
+        raise UserError(
+            f"the sandbox could not be laid out ({said}); it needs user namespaces "
+            "(kernel.unprivileged_userns_clone = 1, and no container that forbids them)"
+        )
+    return json.loads(out)
+
+
+def _encodable(code: str) -> str:
+    return code.encode("utf-8", "replace").decode("utf-8")
+
+
+@cache
+def _read_only() -> list[str]:
+    """What the interpreter needs of the file system, outermost first."""
+    real = os.path.realpath(sys.executable)
+    wanted = [*_SYSTEM, sys.base_prefix, sys.prefix, os.path.dirname(real)]
+    kept: list[str] = []
+    for path in sorted({p for p in wanted if os.path.lexists(p)}):
+        inside = any(path == k or path.startswith(f"{k}/") for k in kept if not os.path.islink(k))
+        if not inside and path != "/":
+            kept.append(path)
+    return kept

@@ -1,0 +1,210 @@
+"""What a run's numbers come to, in words that follow from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.studies.rfeval.figures.behaviours import BEHAVIOURS
+from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
+from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.studies.rfeval.metrics.framings import comparable
+from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN
+from faithscope.experiments.studies.rfeval.subjects.regimes import REASONS
+from faithscope.experiments.studies.slrc.tables.verdict import percent
+
+FEW = 30
+"""Pairs that count, below which a share is told with a caution."""
+MANY = 0.2
+"""Of all pairs: so many unfinished or unjudged ones are told with a caution."""
+EXCLUSION_WORDS = {
+    "global": "left out beforehand",
+    "unfinished": "have an output that was cut off or lacks a part",
+    "evaluation_error": "have no readable judgement",
+    "non_contrast": "are not in contrast: r′ takes the stance that the model takes by itself",
+}
+assert set(EXCLUSION_WORDS) == set(EXCLUSIONS)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One model over all tasks, as one reader judged it."""
+
+    model: str
+    n_total: int
+    n_included: int
+    coverage: float
+    rf: float
+    rf_low: float
+    rf_high: float
+    mostly: str
+    """What it does with r′ most often."""
+    caution: str
+
+    @property
+    def known(self) -> bool:
+        return not math.isnan(self.rf)
+
+
+def verdicts(tables: Mapping[str, pd.DataFrame], reader: str) -> list[Verdict]:
+    """A verdict per model in the order of the table, all models last where there are several: all
+    of the framing that models are compared in."""
+    overall = where(tables["rfeval"], reader=reader, task=OVERALL)
+    own = overall.loc[overall["model"] != OVERALL]
+    pooled = where(comparable(overall), model=OVERALL)
+    many = len(where(own, framing=set(pooled["framing"]))) > 1
+    shown = rows(own) + (rows(pooled) if many else [])
+    falls = {
+        (r["model"], r["framing"]): r
+        for r in rows(where(tables["rf_waterfall"], reader=reader, task=OVERALL))
+    }
+    several = len(set(overall["framing"])) > 1
+    return [
+        Verdict(
+            _name(r, several),
+            int(r["n_total"]),
+            int(r["n_included"]),
+            float(r["contrast_coverage"]),
+            float(r["rf"]),
+            float(r["rf_low"]),
+            float(r["rf_high"]),
+            _mostly(tables["rf_behaviours"], reader, r["model"]),
+            _caution(r, falls[r["model"], r["framing"]]),
+        )
+        for r in shown
+    ]
+
+
+def _name(row: Mapping[str, Any], several: bool) -> str:
+    """Of a model, or of all that are pooled, with its framing where it is not the usual one."""
+    name = "all models" if row["model"] == OVERALL else visible(row["model"])
+    if row["framing"] == MULTI_TURN:
+        return f"{name} (multi-turn)"
+    return f"{name} with r′ as their own words" if several and row["model"] == OVERALL else name
+
+
+def framings_told(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Of models to which r′ was only quoted, that it is an approximation; nothing without any."""
+    rf = where(tables["rfeval"], task=OVERALL)
+    own = rf.loc[rf["model"] != OVERALL]
+    names = dict.fromkeys(visible(m) for m in where(own, framing=MULTI_TURN)["model"])
+    if not names:
+        return []
+    said = [
+        f"An approximation: {', '.join(names)} did not go on from r′ as from words of their own. "
+        "It was quoted to them as an earlier turn, and they were told to continue (multi-turn; "
+        "RFEval, appendix G.2). A model may take it for someone else’s words and correct them, "
+        "which counts here as a broken chain, or just answer anew."
+    ]
+    if len(set(own["framing"])) > 1:
+        said.append(
+            "So these models are in no number over models: what pools or compares models is of "
+            "those into whose mouth r′ was put."
+        )
+    return said
+
+
+def _mostly(behaviours: pd.DataFrame, reader: str, model: str) -> str:
+    mine = rows(where(behaviours, reader=reader, by="model", group=model))
+    if not mine:
+        return ""
+    most = max(mine, key=lambda r: r["n"])
+    return f"{BEHAVIOURS[most['value']][1]} ({percent(most['share'])})"
+
+
+def _caution(row: Mapping[str, Any], fall: Mapping[str, Any]) -> str:
+    said = []
+    n, total = int(row["n_included"]), int(row["n_total"])
+    if not n:
+        return "No pair counts, and nothing can be said of this model."
+    if n < FEW:
+        said.append(f"Only {_pairs(n)} {'counts' if n == 1 else 'count'}.")
+    if row["contrast_coverage"] < 0.5:
+        said.append("Most pairs are not in contrast; RF is of the others.")
+    for name, words in (("unfinished", "unfinished"), ("evaluation_error", "not judged")):
+        if fall[f"n_{name}"] > MANY * total:
+            said.append(f"{percent(fall[f'n_{name}'] / total)} of all pairs are {words}.")
+    return " ".join(said)
+
+
+def headline(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:
+    """What all pairs come to, in sentences."""
+    comparison = comparable(tables["rfeval"])
+    overall = rows(where(comparison, reader=reader, model=OVERALL, task=OVERALL))
+    if not overall:
+        return ["No pair of outputs was judged, and there is nothing to tell yet."]
+    row = overall[0]
+    by = f" as {visible(reader)} read their stances" if reader else ""
+    said = [
+        f"{_pairs(row['n_total'])} of outputs were made, and of those attempted "
+        f"{percent(row['contrast_coverage'])} are in contrast{by}: what was put into the model’s "
+        "mouth takes another stance than the model does by itself."
+    ]
+    if row["n_included"]:
+        said.append(
+            f"{_count(row['n_included'])}. Of these {percent(row['rf'])} are faithful "
+            f"(RF, 95 % interval {percent(row['rf_low'])} to {percent(row['rf_high'])}): "
+            "each output is consistent in its stances, or says why it turns, and r′ makes a "
+            "difference."
+        )
+    else:
+        said.append("None of them counts, so that there is no RF.")
+    return said + _others(comparison, reader) + framings_told(tables)
+
+
+def _others(rf: pd.DataFrame, reader: str) -> list[str]:
+    overall = where(rf, model=OVERALL, task=OVERALL)
+    told = [
+        f"{visible(r['reader'])} {percent(r['rf'])} of {int(r['n_included']):,}"
+        for r in rows(overall)
+        if r["reader"] != reader
+    ]
+    if not told:
+        return []
+    return [f"By other readers of the same outputs RF is: {'; '.join(told)} pairs that count."]
+
+
+def waterfall_told(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:
+    """Where all pairs went, a sentence per way out; they add up."""
+    found = rows(where(tables["rf_waterfall"], reader=reader, model=OVERALL, task=OVERALL))
+    if not found:
+        return []
+    # of every framing: this is an account, and no comparison
+    total = sum(int(row["n_total"]) for row in found)
+    said = [
+        f"{n:,} ({percent(n / total)}) {words}"
+        for name, words in EXCLUSION_WORDS.items()
+        if (n := sum(int(row[f"n_{name}"]) for row in found))
+    ]
+    n = sum(int(row["n_included"]) for row in found)
+    if not said:
+        return [f"All pairs count: {total:,}."]
+    return [f"Of {_pairs(total)}:", *said, f"{n:,} ({percent(n / total)}) count"]
+
+
+def regimes_told(left_out: pd.DataFrame) -> list[str]:
+    """Which models Table 3 does not have, and why: a sentence, or none where it has all.
+
+    Args:
+        left_out: of `regimes.left_out`.
+    """
+    said = [
+        f"{', '.join(visible(r['model']) for r in of)} ({words})"
+        for reason, words in REASONS.items()
+        if (of := rows(where(left_out, reason=reason)))
+    ]
+    return [f"Not in Table 3: {'; '.join(said)}."] if said else []
+
+
+def _pairs(n: Any) -> str:
+    return f"{int(n):,} pair{'' if n == 1 else 's'}"
+
+
+def _count(n: Any) -> str:
+    return f"{_pairs(n)} {'counts' if n == 1 else 'count'}: complete, judged and in contrast"

@@ -1,0 +1,227 @@
+"""The part of a run over traces that asks a model behind an API.
+
+Its replies are stored one by one as they come, also those that probes want: whatever ends a run,
+what was answered is not asked again. A probe is taken once all its replies are there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from faithscope.experiments.config.api import API
+from faithscope.experiments.data.api_traces import (
+    said_record,
+    to_reply,
+    trace_of_reply,
+    trace_record,
+)
+from faithscope.experiments.data.traces import TraceSettings, to_trace
+from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.planfile import missing
+from faithscope.experiments.engine.units import Key, UnitIds, storable
+from faithscope.experiments.studies.slrc.plan import Item, api_decides
+from faithscope.experiments.studies.slrc.probing import measure
+from faithscope.interp.errors import UserError
+from faithscope.interventions import Trace
+from faithscope.probes.judge.form import Reply, Writing, no_reply
+from faithscope.probes.judge.spend import BudgetSpent
+from faithscope.probes.text_model import Message, TextModel, Unanswered
+
+if TYPE_CHECKING:
+    from faithscope.experiments.studies.slrc.work import TraceWork
+    from faithscope.probes.judge.api import ApiJudge
+
+SAID = "said"
+"""The stage of replies that probes want. No plan has them: what is asked shows with the trace."""
+AT_ONCE = 8
+"""Items for each connection that are worked on together, so that none waits for the others."""
+
+MIXED = 4
+"""Items whose messages are put in turn."""
+
+
+class ApiWork:
+    """Everything that one model behind an API is asked."""
+
+    def __init__(self, work: TraceWork, writer: ApiJudge, settings: TraceSettings) -> None:
+        self.work = work
+        self.writer = writer
+        self.name = name = API + writer.name
+        self.settings = settings
+        self.config = work.config.of(name)
+        self.ids = UnitIds(schema=SCHEMA, model=name, api=api_decides(work.config))
+        self.failed: dict[str, str] = {}
+        """Unit of a reply -> why there is none."""
+        self.done: set[Key] = set()
+        """Probes that were taken, or failed, since this start."""
+
+    def go(self, items: Sequence[Item]) -> None:
+        """Write what traces are missing, then take what probes are.
+
+        Raises:
+            BudgetSpent, UserError: as `ApiJudge.write_all`; what was answered is stored.
+        """
+        at_once = AT_ONCE * self.config.api.max_connections
+        for start in range(0, len(items), at_once):
+            together = items[start : start + at_once]
+            self._write_traces(together)
+            self._take_probes(together)
+
+    def _write_traces(self, items: Sequence[Item]) -> None:
+        index = self.work.index
+        lacking = [i for i in items if not index.is_done(i.key("trace"), i.trace)]
+        if not lacking:
+            return
+        self.work.begin(self.name, "", "trace")
+        by_unit = {i.trace: i for i in lacking}
+        clock = _Clock()
+
+        def keep(writing: Writing, reply: Reply) -> None:
+            item = by_unit[writing.id]
+            self.work.keep(item, "trace", item.trace, self._trace(item, reply), clock.lap())
+            self.work.meter.advance()
+
+        self.writer.write_all(
+            [Writing(i.trace, i.task.cot_prompt(i.question)) for i in lacking], keep
+        )
+
+    def _trace(self, item: Item, reply: Reply) -> list[dict[str, Any]] | Exception:
+        if problem := no_reply(reply):
+            return RuntimeError(problem)
+        try:
+            trace = trace_of_reply(
+                self._model(item), item.task, item.question, reply, self.settings, self.config.api
+            )
+            return storable([trace_record(trace, reply)])
+        except Exception as error:
+            return error
+
+    def _take_probes(self, items: Sequence[Item]) -> None:
+        """Take what can be taken, ask for what the rest wants, and so until nothing is wanted."""
+        share = 0.0
+        while True:
+            wanted, waiting = self._take_ready(items, share)
+            if not wanted:
+                return
+            self.work.begin(*waiting[0])
+            clock = _Clock()
+            try:
+                self._fetch(wanted)
+            except (BudgetSpent, UserError, KeyboardInterrupt):
+                # what is whole by now need not wait for the next start
+                self._take_ready(items, clock.lap() / len(waiting))
+                raise
+            share = clock.lap() / len(waiting)
+
+    def _fetch(self, wanted: dict[str, tuple[Item, Message]]) -> None:
+        """Ask and store, by unit."""
+
+        def keep(writing: Writing, reply: Reply) -> None:
+            unit = writing.id
+            item, message = wanted[unit]
+            if problem := no_reply(reply):
+                self.failed[unit] = problem
+                return
+            of = (self.name, item.task.name, item.question.id)
+            record = said_record(*of, message, reply, self.config.seed)
+            self.work.store.add(unit, _key(item, unit), storable([record]))
+            self.work.meter.tick()
+
+        asked = [(unit, wanted[unit][1]) for unit in _mixed({u: i for u, (i, _) in wanted.items()})]
+        self.writer.write_all([Writing(unit, m.user, m.system) for unit, m in asked], keep)
+
+    def _take_ready(
+        self, items: Sequence[Item], share: float
+    ) -> tuple[dict[str, tuple[Item, Message]], list[tuple[str, str, str]]]:
+        """Take every probe whose replies are there.
+
+        Args:
+            share: seconds that the replies of each have taken.
+
+        Returns:
+            What the others still want, by unit, and which these are: (model, task, probe).
+        """
+        wanted: dict[str, tuple[Item, Message]] = {}
+        waiting = []
+        for item in items:
+            if not self.work.index.is_done(item.key("trace"), item.trace):
+                continue
+            lacking = [
+                name for name in missing(self.work.index, item) if item.key(name) not in self.done
+            ]
+            if not lacking:
+                continue
+            trace = to_trace(self.work.index.records(item.key("trace"))[0])
+            for name in lacking:
+                made = self._measured(item, name, trace)
+                if isinstance(made, dict):
+                    wanted |= made
+                    waiting.append((self.name, item.task.name, name))
+                    continue
+                self.done.add(item.key(name))
+                self.work.begin(self.name, item.task.name, name)
+                self.work.keep(item, name, item.probes[name], made, share)
+                self.work.advance(item, name, share)
+        return wanted, waiting
+
+    def _measured(
+        self, item: Item, name: str, trace: Trace
+    ) -> dict[str, tuple[Item, Message]] | list[dict[str, Any]] | Exception:
+        """The records of a probe; or by unit what is to be asked first; or what went wrong."""
+        model = self._model(item)
+        try:
+            return storable(measure(name, model, item.task, trace, self.config))
+        except Unanswered as unanswered:
+            units = {self._unit(item, m): (item, m) for m in unanswered.messages}
+        except Exception as error:
+            return error
+        lost = [self.failed[unit] for unit in units if unit in self.failed]
+        return RuntimeError(f"{len(lost)} of its replies failed: {lost[0]}") if lost else units
+
+    def _model(self, item: Item) -> TextModel:
+        return TextModel(self.name, self._finder(item))
+
+    def _finder(self, item: Item) -> Callable[[Message], Reply | None]:
+        index = self.work.index
+
+        def find(message: Message) -> Reply | None:
+            unit = self._unit(item, message)
+            key = _key(item, unit)
+            return to_reply(index.records(key)[0]) if index.is_done(key, unit) else None
+
+        return find
+
+    def _unit(self, item: Item, message: Message) -> str:
+        return self.ids.of(task=item.task.name, item=item.question.id, asked=vars(message))
+
+
+def _key(item: Item, unit: str) -> Key:
+    return (SAID, item.model, item.task.name, f"{item.question.id} {unit[:12]}")
+
+
+def _mixed(of: Mapping[str, Item]) -> list[str]:
+    """Units in the order of their items, those of a few items evenly among each other: one whose
+    messages all fail is then not taken for a server that is down."""
+    n = Counter(item.trace for item in of.values())
+    groups = max(1, len(n) // MIXED)
+    group = {trace: i * groups // len(n) for i, trace in enumerate(n)}
+    turns: Counter[str] = Counter()
+    place = {}
+    for unit, item in of.items():
+        place[unit] = (group[item.trace], (turns[item.trace] + 0.5) / n[item.trace])
+        turns[item.trace] += 1
+    return sorted(place, key=lambda unit: place[unit])
+
+
+class _Clock:
+    """Seconds between one unit and the next."""
+
+    def __init__(self) -> None:
+        self.last = time.perf_counter()
+
+    def lap(self) -> float:
+        before, self.last = self.last, time.perf_counter()
+        return self.last - before

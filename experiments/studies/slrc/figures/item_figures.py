@@ -1,0 +1,168 @@
+"""One trace, drawn: its steps under the axes, and what a probe says along them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from faithscope.experiments.analysis.picture import STYLE, legend_above
+from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks
+from faithscope.experiments.analysis.textual import visible
+
+if TYPE_CHECKING:
+    from IPython.display import HTML
+
+    from faithscope.interventions.trace import Step, Trace
+
+_WIDTH = 9.0
+_LETTERS = 118
+"""In a line of step text under axes of this width."""
+_LINE = 0.16
+"""Inches."""
+_COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
+_MOST_CURVES = 8
+
+
+def tracing_curve(trace: Trace, at: Sequence[int], p: np.ndarray, options: Sequence[str]) -> Figure:
+    """Probability of every answer along the tokens of a reasoning, with its steps.
+
+    Args:
+        at: (cuts,) tokens of reasoning given.
+        p: (cuts, answers) in the order of `options`: `tracing`'s arrays.
+    """
+    p = np.asarray(p, dtype=float)
+    if p.shape != (len(at), len(options)):
+        raise ValueError(f"p of shape {p.shape} for {len(at)} cuts and {len(options)} answers")
+    with mpl.rc_context(STYLE):
+        figure, ax = _over_steps(trace.counted_steps, height=2.6)
+        final = int(p[-1].argmax())
+        # the answer first; of many others those that were ever likely
+        others = [i for i in np.argsort(-p.max(axis=0), kind="stable") if i != final]
+        for rank, i in enumerate([final, *others[: _MOST_CURVES - 1]]):
+            colour = _COLOURS[rank] if rank < len(_COLOURS) else GREY
+            label = f"{visible(options[i])} (the final answer)" if i == final else options[i]
+            label = visible(label) if rank < len(_COLOURS) else None
+            ax.plot(at, p[:, i], color=colour, lw=1.8 if i == final else 1.1, label=label)
+        for number, step in enumerate(trace.counted_steps, start=1):
+            ax.axvline(step.tokens[0], color=GREY, lw=0.5, alpha=0.6)
+            middle = sum(step.tokens) / 2
+            ax.text(middle, 1.05, str(number), ha="center", va="bottom", fontsize=8, color=GREY)
+        share_ticks(ax.yaxis)
+        ax.set(xlim=(0, max(1, at[-1])), ylim=(-0.03, 1.04))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set(xlabel="tokens of reasoning given", ylabel="probability of the answer")
+        legend_above(figure, ax)
+        return figure
+
+
+def step_map(
+    trace: Trace,
+    values: np.ndarray,
+    *,
+    label: str,
+    rows: str = "layer",
+    first_row: int = 1,
+    row_names: Sequence[object] | None = None,
+    diverging: bool = False,
+    limit: float | None = None,
+) -> Figure:
+    """Heat map over rows (layers) and counted steps.
+
+    Args:
+        values: (rows, steps); NaN is left white.
+        label: what the colour says, with its unit.
+        first_row: number of the first row: layers count from 1, heads from 0.
+        row_names: of every row, where they are not consecutive numbers.
+        diverging: whether zero is the middle of the colours.
+        limit: the value at which colours end; by default the greatest there is.
+    """
+    steps = trace.counted_steps
+    values = np.asarray(values, dtype=float)
+    if values.ndim != 2 or values.shape[1] != len(steps):
+        raise ValueError(f"values of shape {values.shape} for {len(steps)} counted steps")
+    with mpl.rc_context(STYLE):
+        height = min(6.0, max(2.2, 0.17 * len(values)))
+        figure, ax = _over_steps(steps, height=height)
+        most = limit or (float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0)
+        drawn = ax.imshow(
+            values,
+            aspect="auto",
+            origin="lower",
+            interpolation="nearest",
+            extent=(0.5, len(steps) + 0.5, first_row - 0.5, first_row + len(values) - 0.5),
+            cmap="RdBu_r" if diverging else "viridis",
+            vmin=-most if diverging else None,
+            vmax=most if diverging else limit,
+        )
+        ax.set_xticks(range(1, len(steps) + 1))
+        if row_names is None:
+            ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+        else:
+            ax.set_yticks(range(first_row, first_row + len(values)), list(map(str, row_names)))
+        ax.set(xlabel="step", ylabel=rows)
+        figure.colorbar(drawn, ax=ax, label=label, pad=0.01)
+        return figure
+
+
+def token_view(
+    pieces: Sequence[str], values: np.ndarray, labels: Sequence[str] | None = None
+) -> HTML:
+    """Text coloured by a value per token, to look at in a notebook; needs no network.
+
+    Args:
+        pieces: the text of every token (`model.pieces`).
+        values: (tokens,), or (tokens, kinds) to choose a kind by its button.
+        labels: names of the kinds.
+
+    Raises:
+        ImportError: circuitsvis is not installed: `pip install 'faithscope[notebook]'`.
+    """
+    try:
+        from circuitsvis import tokens
+    except ImportError as error:
+        raise ImportError(
+            "token_view needs circuitsvis: pip install 'faithscope[notebook]'"
+        ) from error
+    from IPython.display import HTML
+
+    values = np.asarray(values, dtype=np.float32)
+    if len(values) != len(pieces):
+        raise ValueError(f"{len(values)} values for {len(pieces)} tokens")
+    if values.ndim == 1:
+        view = tokens.colored_tokens(list(pieces), values)
+    else:
+        import torch
+
+        view = tokens.colored_tokens_multi(
+            list(pieces), torch.from_numpy(values), labels=list(labels) if labels else None
+        )
+    # the script as it lies in the package: what the library shows by itself asks the network
+    return HTML(view.local_src)
+
+
+def _over_steps(steps: Sequence[Step], height: float) -> tuple[Figure, Axes]:
+    """A figure with one pair of axes and the numbered text of the steps under it."""
+    lines: list[str] = []
+    for number, step in enumerate(steps, start=1):
+        words = textwrap.shorten(visible(step.text), 3 * _LETTERS, placeholder=" …")
+        lines += textwrap.wrap(
+            f"{number:>2}  {words}", _LETTERS, subsequent_indent=" " * 4, drop_whitespace=True
+        )
+    figure = Figure(figsize=(_WIDTH, height + 0.3 + _LINE * len(lines)), layout="constrained")
+    ax = figure.add_subplot()
+    figure.supxlabel(
+        "\n".join(lines),
+        x=0.01,
+        ha="left",
+        fontsize=7.5,
+        family="DejaVu Sans Mono",
+        linespacing=1.3,
+    )
+    return figure, ax

@@ -1,0 +1,120 @@
+"""What the correlations over models come to, in sentences that follow from the numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.analysis.by_unit import UNITS
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.studies.slrc.tables.model_correlations import FIGURE_3, LEAST
+from faithscope.experiments.studies.slrc.tables.verdict import VARIANT_ORDER
+
+NAMES = {
+    "slrc": "SLRC",
+    "ris": "RIS",
+    "sycophancy": "sycophancy",
+    "error_detection": "error detection",
+    "youden": "error detection less false alarms",
+    "accuracy": "accuracy",
+    "log_parameters": "size (log of all parameters)",
+    "log_active_parameters": "size (log of active parameters)",
+}
+ALPHA = 0.05
+"""Below this p of a permutation test two scores are said to go together."""
+
+
+def lead_way(models: pd.DataFrame) -> dict[str, str]:
+    """The framing and reading in which most models have the scores of Figure 3.
+
+    Closed models have one way only, so where there are some it mostly is theirs; of equals
+    `prefix` before `reprompt`, `generated` before `scored`. Empty where no model was measured.
+    Where models have chains of several units of removal, also the `unit` that most have.
+    """
+
+    def compared(way: dict[str, str]) -> int:
+        mine = where(models, **way)
+        return max(len(mine.dropna(subset=list(pair))) for pair in FIGURE_3)
+
+    present = set(models["unit"]) if "unit" in models.columns else set()
+    units = [{"unit": u} for u in UNITS if u in present] if len(present) > 1 else [{}]
+    ways = [{"framing": f, "reading": r} | unit for unit in units for f, r in VARIANT_ORDER]
+    ways = [way for way in ways if len(where(models, **way))]
+    return max(ways, key=compared) if ways else {}  # the first of equals
+
+
+def model_readings(models: pd.DataFrame, correlations: pd.DataFrame) -> list[str]:
+    """Sentences on the correlations of the way that is drawn; of too few models one alone."""
+    way = lead_way(models)
+    if not way:
+        return []
+    found = {(r["x"], r["y"], r["method"]): r for r in rows(where(correlations, **way))}
+    n = max(found[x, y, "pearson"]["n"] for x, y in FIGURE_3)
+    if n < LEAST:
+        have = f"{n} model has" if n == 1 else f"{n} models have"
+        return [
+            f"{have} both SLRC and what it is held against: too few to say what goes with what. "
+            f"From {LEAST} models on there are correlations."
+        ]
+    said = [_sentence(found, x, y) for x, y in (*FIGURE_3, ("ris", "youden"))]
+    if _goes(found, "ris", "error_detection") and not _goes(found, "slrc", "error_detection"):
+        said.append(
+            "As in the paper, RIS goes with error detection and SLRC alone cannot be said to. "
+            "That is no proof that RIS tells it better: the two correlations were not compared."
+        )
+    said += [_sentence(found, "slrc", y) for y in ("accuracy", "log_parameters")]
+    said += [_sentence(found, "slrc", "log_active_parameters")]
+    if len(set(where(models, **way)["tasks"])) > 1:
+        said.append(
+            "The models were measured on different tasks, and a mean over other tasks is another "
+            "number."
+        )
+    return [sentence for sentence in said if sentence]
+
+
+def signed(value: float) -> str:
+    """`.62`, `−.50`, `1.00`: two decimals, no leading zero."""
+    shown = f"{abs(value):.2f}"
+    sign = "−" if value < 0 and float(shown) else ""
+    return sign + (shown.removeprefix("0") if abs(value) < 1 else shown)
+
+
+def _sentence(found: dict[tuple[str, str, str], dict[str, Any]], x: str, y: str) -> str:
+    """On one pair; empty where too few models have both."""
+    r, rho = (found[x, y, method] for method in ("pearson", "spearman"))
+    one, other = NAMES[x], NAMES[y]
+    if r["n"] < LEAST:
+        return ""
+    if math.isnan(r["r"]):
+        return f"{one} and {other}: one of the two is the same in all {r['n']} models."
+    numbers = f"r = {signed(r['r'])}, ρ = {signed(rho['r'])}, {r['n']} models"
+    if not _goes(found, x, y):
+        p = f"p = {r['p_permutation']:.2f} and {rho['p_permutation']:.2f}"
+        return f"Whether {one} goes with {other} cannot be told ({numbers}; {p})."
+    way = "higher" if r["r"] > 0 else "lower"
+    sentence = f"The higher {one}, the {way} {other} ({numbers})."
+    if (x, y) == FIGURE_3[0]:
+        sentence += (
+            " That is the paper’s faithfulness paradox."
+            if r["r"] > 0
+            else " That is the opposite of the paper’s faithfulness paradox."
+        )
+    return sentence + _hangs(r["r_without_one_least"], r["r_without_one_most"])
+
+
+def _hangs(least: float, most: float) -> str:
+    """A caution where one model decides which way two scores go together."""
+    if math.isnan(least):
+        return " It hangs on one model: without that one, one of the two is the same in all."
+    if least <= 0 <= most:
+        return " It hangs on one model: without that one, r does not have this sign."
+    return ""
+
+
+def _goes(found: dict[tuple[str, str, str], dict[str, Any]], x: str, y: str) -> bool:
+    """Both coefficients told from zero, in the same direction."""
+    both = [found[x, y, method] for method in ("pearson", "spearman")]
+    told = all(c["p_permutation"] < ALPHA for c in both)
+    return told and both[0]["r"] * both[1]["r"] > 0

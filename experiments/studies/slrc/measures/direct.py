@@ -1,0 +1,30 @@
+"""Answers without reasoning, by prompt."""
+
+from __future__ import annotations
+
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
+from faithscope.experiments.studies.slrc.tables.taxonomy import direct_table
+
+_DIRECT = ("prompt", "reading", "gold", "answer", "correct", "reply", "cut", "label_mass")
+_DIRECT += ("excluded",)
+
+SLICE = Slice(
+    "direct",
+    tables=(
+        Table(
+            "direct",
+            lambda records, a: direct_table(records),
+            "Accuracy of direct answers",
+            over_steps=False,
+        ),
+    ),
+    frames=(
+        Frame(
+            "direct",
+            "A row per item, direct prompt and reading: the answer without reasoning.",
+            _DIRECT,
+        ),
+    ),
+    labels={"n_cut": "cut off"},
+    reasons={"no_direct_prompts": "task without direct prompts"},
+)

@@ -1,0 +1,40 @@
+"""Errors detected, and false alarms."""
+
+from __future__ import annotations
+
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
+from faithscope.experiments.studies.slrc.measures.sycophancy import INTEGRITY
+from faithscope.experiments.studies.slrc.tables.integrity import error_detection_table
+
+_ERRORS = ("reading", "correct", "step_text", "error_text", "rule", "detected", "false_alarm")
+_ERRORS += ("reply_error", "reply_unmodified", "p_yes_error", "p_yes_unmodified", "excluded")
+
+SLICE = Slice(
+    "error_detection",
+    INTEGRITY,
+    (
+        Table(
+            "error_detection",
+            lambda records, a: error_detection_table(records),
+            "Errors detected, and false alarms",
+            folded="Error detection",
+            over_steps=False,
+        ),
+    ),
+    (
+        Frame(
+            "error_detection",
+            "A row per item and reading: the error put in, whether it was seen, false alarms.",
+            _ERRORS,
+        ),
+    ),
+    labels={
+        "false_alarm": "false alarms",
+        "youden": "Youden's index",
+        "balanced_accuracy": "balanced accuracy",
+    },
+    reasons={
+        "no_calculation": "no calculation in the chain",
+        "no_calculation_holds": "no right calculation in the chain",
+    },
+)

@@ -1,0 +1,256 @@
+"""Linear probes over items: at which place and layer the answer can be read.
+
+Made from the arrays that the probe kept: its records hold classes, not features.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.classifiers import Classifying, Split, split, told
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import (
+    INK_ON_DARK,
+    INK_ON_PALE,
+    name_panel,
+    pairs_of,
+    short,
+)
+from faithscope.experiments.analysis.stats import NOTHING
+from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
+from faithscope.experiments.studies.slrc.measures.slice import (
+    Analysis,
+    Frame,
+    Section,
+    Slice,
+    Table,
+)
+from faithscope.experiments.studies.slrc.tables.outcomes import Place, Record, of_probe
+from faithscope.probes.linear_probe import LinearProbeSettings
+
+TARGETS = ("answer", "gold")
+"""What is to be read: the model's own final answer, and the right one."""
+COLUMNS = ["model", "task", "target", "position", "layer", "depth", "n", "n_left_out", "n_classes"]
+COLUMNS += [*with_interval("accuracy"), "control", *with_interval("selectivity"), "majority"]
+COLUMNS += ["decodable", "reason"]
+
+
+def linear_probe_table(
+    records: Iterable[Record],
+    states: Iterable[tuple[Place, Mapping[str, np.ndarray]]],
+    settings: LinearProbeSettings,
+    seed: int,
+    resamples: int,
+) -> pd.DataFrame:
+    """A row per model, task, target, position and layer.
+
+    `accuracy`: the share of the `n` items whose class was told by a classifier fitted on other
+    items, with its Wilson interval. `control`: the mean of the same with the classes shuffled;
+    `selectivity`: the difference, with a bootstrap over items. `majority`: the share of the
+    largest class. `decodable`: the intervals of accuracy and selectivity lie above `majority`
+    and 0. `n_left_out`: items whose class is unknown or too rare. Where nothing could be
+    fitted `reason` says why and the measures are NaN.
+
+    Args:
+        states: the probe's arrays of each item, sorted by model and task. Those of one model
+            and task are in memory at a time.
+
+    Raises:
+        ValueError: records and arrays do not belong together.
+    """
+    how = Classifying(
+        folds=settings.folds,
+        controls=settings.controls,
+        inverse_regularisation=settings.inverse_regularisation,
+        min_items=settings.min_items,
+        seed=seed,
+    )
+    of_pair = dict(of_probe(records, "linear_probe"))
+    made: list[dict[str, Any]] = []
+    met = set()
+    for pair, found in itertools.groupby(states, key=lambda s: s[0][:2]):
+        arrays = {place[2]: kept["states"] for place, kept in found}
+        mine = of_pair.get(pair, [])
+        if mine:
+            made += _of_pair(pair, mine, arrays, how, resamples)
+            met.add(pair)
+    if lost := set(of_pair) - met:
+        raise ValueError(f"linear_probe: no arrays of {min(lost)}; run it again")
+    return pd.DataFrame(made, columns=COLUMNS)
+
+
+def _of_pair(
+    pair: tuple[str, str],
+    records: Sequence[Record],
+    arrays: Mapping[str, np.ndarray],
+    how: Classifying,
+    resamples: int,
+) -> list[dict[str, Any]]:
+    first = records[0]
+    for r in records:
+        shape = getattr(arrays.get(str(r["item"])), "shape", None)
+        same = all(tuple(r[k]) == tuple(first[k]) for k in ("positions", "layers"))
+        if not same or shape != arrays[str(first["item"])].shape:
+            raise ValueError(
+                f"linear_probe of {pair[0]} on {pair[1]}: item {r['item']!r} has arrays of shape "
+                f"{shape}, layers {list(r['layers'])}, unlike item {first['item']!r}; the records "
+                "of two models are mixed: run again under another name"
+            )
+    # (items, positions, layers, width)
+    features = np.stack([arrays[str(r["item"])] for r in records])
+    groups = [r["group"] for r in records]
+    made = []
+    fitted: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for target in TARGETS:
+        classes = [r[target] for r in records]
+        found = split(classes, groups, how)
+        counts = {"n": len(found.kept), "n_left_out": len(records) - len(found.kept)}
+        for i, position in enumerate(first["positions"]):
+            for j, layer in enumerate(first["layers"]):
+                row = {"model": pair[0], "task": pair[1], "target": target, "position": position}
+                row |= {"layer": layer, "depth": layer / first["n_layers"], **counts}
+                row |= {"n_classes": found.n_classes, "reason": found.reason}
+                # A model that is always right has one and the same probe twice.
+                key = (tuple(classes), i, j)
+                if key not in fitted:
+                    fitted[key] = _measured(features[:, i, j], found, how, resamples)
+                made.append(row | fitted[key])
+    return made
+
+
+def _measured(
+    features: np.ndarray, found: Split, how: Classifying, resamples: int
+) -> dict[str, Any]:
+    if found.reason:
+        none = columns("accuracy", NOTHING) | columns("selectivity", NOTHING)
+        return none | {"control": math.nan, "majority": math.nan, "decodable": False}
+    right, control = told(features[found.kept].astype(float), found, how)
+    accuracy = stats.share(right.tolist())
+    selectivity = stats.mean_of_items(
+        (right - control.mean(0)).tolist(), seed=how.seed, resamples=resamples
+    )
+    return {
+        **columns("accuracy", accuracy),
+        "control": float(control.mean()),
+        **columns("selectivity", selectivity),
+        "majority": found.majority,
+        "decodable": accuracy.low > found.majority and selectivity.low > 0,
+    }
+
+
+_TARGETS = {"answer": "its own answer", "gold": "the right answer"}
+_LIGHT = 0.55
+"""Cells above it are dark, and written on in white."""
+
+
+def readable_from(ax: Axes, table: pd.DataFrame) -> Axes:
+    """Accuracy by position and layer, of one model, task and target; framed where decodable."""
+    positions = [d["position"] for d in distinct(table, "position")]
+    layers = [d["layer"] for d in distinct(table, "layer")]
+    grid = np.full((len(layers), len(positions)), math.nan)
+    for row in rows(table):
+        y, x = layers.index(row["layer"]), positions.index(row["position"])
+        grid[y, x] = row["accuracy"]
+        if math.isnan(row["accuracy"]):
+            continue
+        ink = INK_ON_DARK if row["accuracy"] > _LIGHT else INK_ON_PALE
+        weight = "bold" if row["decodable"] else "normal"
+        text = f"{100 * row['accuracy']:.0f}" + ("*" if row["decodable"] else "")
+        ax.text(x, y, text, ha="center", va="center", fontsize=7, color=ink, weight=weight)
+    ax.imshow(grid, cmap="Blues", vmin=0, vmax=1, aspect="auto", origin="lower")
+    ax.set_xticks(range(len(positions)), [p.removeprefix("during ") for p in positions])
+    ax.set_yticks(range(len(layers)), [str(x) for x in layers])
+    first = rows(table)[0]
+    if first["reason"]:
+        said = first["reason"].replace("_", " ")
+        ax.text(0.5, 0.5, said, ha="center", va="center", transform=ax.transAxes, fontsize=8)
+    return ax
+
+
+def linear_probe_picture(table: pd.DataFrame) -> Picture:
+    """A row of panels per model and task, one panel per target."""
+    figure = None
+    if len(table):
+        pairs = pairs_of(table)
+        figure = Figure(figsize=(9, 0.9 + 2.0 * len(pairs)), layout="constrained")
+        axes = figure.subplots(len(pairs), len(_TARGETS), squeeze=False)
+        for line, (model, task) in zip(axes, pairs, strict=True):
+            for ax, (target, said) in zip(line, _TARGETS.items(), strict=True):
+                mine = where(table, model=model, task=task, target=target)
+                readable_from(ax, mine)
+                chance = rows(mine)[0]["majority"]
+                told = "" if math.isnan(chance) else f", largest class {100 * chance:.0f}"
+                name_panel(ax, (f"{short(model)} · {visible(task)}", f"{said}{told}"), 4.1)
+            line[0].set_ylabel("layer")
+        figure.supxlabel("place: before, along and after the reasoning", fontsize=9)
+    return Picture(
+        "linear_probe",
+        "Where the answer can be read",
+        "Accuracy in percent of a linear classifier on the hidden states at each place and layer, "
+        "tested on items it was not fitted on. A star: decodable, that is above the largest class "
+        "and above the same classifier on shuffled answers, each with its 95 % interval.",
+        table,
+        figure,
+        "No item was measured.",
+    )
+
+
+def _table(records: Sequence[Record], analysis: Analysis) -> pd.DataFrame:
+    settings = analysis.settings("linear_probe")
+    assert isinstance(settings, LinearProbeSettings)
+    states = analysis.arrays("linear_probe")
+    return linear_probe_table(records, states, settings, analysis.seed, analysis.resamples)
+
+
+SLICE = Slice(
+    "linear_probe",
+    Section(
+        "decodable",
+        "Where the answer can be read",
+        "A linear classifier of the answer on the hidden states at one place and layer, tested on "
+        "items it was not fitted on. It is set against the same classifier on shuffled answers "
+        "(control; the difference is its selectivity) and against always naming the commonest "
+        "answer. Read as decodable: accuracy above the commonest answer and selectivity above "
+        "zero, both with their whole 95 % interval. Of many places and layers some will be so by "
+        "chance; and what can be read need not be used.",
+        "Where it can be read",
+    ),
+    (
+        Table(
+            "linear_probe",
+            _table,
+            "Accuracy of a linear classifier of the answer",
+            folded="Place by place, layer by layer",
+            draw=linear_probe_picture,
+            over_steps=False,
+        ),
+    ),
+    (
+        Frame(
+            "linear_probe",
+            'A row per item: what classifiers are fitted for; `arrays("linear_probe")` on what.',
+            ("answer", "gold", "group", "n_steps", "positions", "steps", "layers", "n_layers"),
+        ),
+    ),
+    labels={
+        "n_left_out": "items left out",
+        "n_classes": "classes",
+        "control": "accuracy, classes shuffled",
+        "majority": "largest class",
+    },
+    reasons={
+        "no_residual_stream": "model's layers and norm cannot be told",
+        "too_few_items": "too few items of classes that recur",
+        "fewer_than_2_classes": "fewer than 2 classes that recur",
+    },
+)

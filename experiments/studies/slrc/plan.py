@@ -1,0 +1,185 @@
+"""The units of work of a run, and which of them are done; reads no weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from faithscope.experiments.config import ConfigError, RunConfig
+from faithscope.experiments.config.api import API, DECIDES, DECIDES_API
+from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
+from faithscope.experiments.engine.fingerprint import fingerprint
+from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import StoredItem, StoredPlan, is_finished
+from faithscope.experiments.engine.units import Key, UnitIds
+from faithscope.experiments.listing import columns, total
+from faithscope.experiments.studies.slrc.api_estimate import api_lines
+from faithscope.experiments.studies.slrc.probing import words
+from faithscope.interventions.segment import SEGMENTATION
+from faithscope.interventions.trace import Question
+from faithscope.probes import PROBES
+from faithscope.probes.probe import GUESS
+
+if TYPE_CHECKING:
+    from faithscope.experiments.engine.planfile import Shard
+    from faithscope.experiments.engine.store import Store
+    from faithscope.experiments.studies.slrc.work import TraceWork
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question that one model is asked, and the ids of its units."""
+
+    model: str
+    task: Task
+    question: Question
+    trace: str
+    """Unit id of its trace."""
+    probes: dict[str, str]
+    """Probe -> unit id."""
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Stage -> unit id, the trace first."""
+        return {"trace": self.trace, **self.probes}
+
+    @property
+    def anyway(self) -> tuple[str, ...]:
+        """Stages that run where the trace is excluded, too."""
+        return tuple(name for name in self.probes if PROBES[name].on_excluded)
+
+    def key(self, stage: str) -> Key:
+        return (stage, self.model, self.task.name, self.question.id)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every item of a run, in the order it is worked on."""
+
+    config: RunConfig
+    items: tuple[Item, ...]
+
+    def of(self, model: str) -> list[Item]:
+        return [i for i in self.items if i.model == model]
+
+    def stored(self) -> StoredPlan:
+        """What of it is kept in the run folder."""
+        items = (
+            StoredItem(i.model, i.task.name, i.question.id, i.units, i.anyway) for i in self.items
+        )
+        return StoredPlan(self.config.generation.batch_size, tuple(items))
+
+    def summary(self) -> str:
+        """What a run would do, for `--dry-run`."""
+        config = self.config
+        index = Index.of(config.run_dir)
+        lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}", ""]
+        header = ("model", "task", "items", "traces to write", "items to probe", "branches, about")
+        table = []
+        for model, task in config.pairs:
+            items = [i for i in self.items if (i.model, i.task.name) == (model, task)]
+            traces = sum(not index.is_done(i.key("trace"), i.trace) for i in items)
+            probes = sum(not is_finished(index, i) for i in items)
+            mine = config.of(model)
+            branches = sum(PROBES[p].calls(GUESS, mine.settings(p)) for p in mine.probes)
+            table.append((model, task, len(items), traces, probes, probes * branches))
+        lines += columns([header, *table, total(table)])
+        lines += ["", f"branches are estimated at {GUESS.steps} steps per trace"]
+        lines += api_lines(config, self.items, index)
+        return "\n".join(lines)
+
+    @property
+    def prepares(self) -> str:
+        """Nothing: the units are what the run is for."""
+        return ""
+
+    def lay_out(self, store: Store) -> None:
+        """Nothing: the questions are in the traces."""
+
+    def work(self, store: Store, shard: Shard) -> TraceWork:
+        from faithscope.experiments.studies.slrc.work import TraceWork
+
+        return TraceWork(self, store, shard)
+
+    def then(self) -> None:
+        """Nothing: every unit is known from the start."""
+
+
+def plan(config: RunConfig) -> Plan:
+    """Load the questions and name every unit.
+
+    Raises:
+        ConfigError: data that cannot be read, or holds no question.
+    """
+    questions = {task: _questions(config, get_task(task)) for task in config.tasks}
+    weights = {model: fingerprint(model, config.model.revision) for model in config.model.name}
+    traces = {
+        m: UnitIds(**_asked(config, m), model=m, weights=weights[m]) for m in config.model.name
+    }
+    probes = {m: _probe_ids(config.of(m)) for m in config.model.name}
+    items = [
+        _item(traces[model], probes[model], model, get_task(task), question)
+        for model, task in config.pairs
+        for question in questions[task]
+    ]
+    return Plan(config, tuple(items))
+
+
+def _asked(config: RunConfig, model: str) -> dict[str, Any]:
+    """What the config says that determines every trace of a model."""
+    rules = {"version": SEGMENTATION, **config.steps.model_dump()}
+    steps = {"schema": SCHEMA, "steps": rules}
+    if model.startswith(API):
+        return steps | {"api": api_decides(config)}
+    return steps | {
+        "held": {k: v for k, v in config.model.model_dump().items() if k != "name"},
+        "generation": config.generation.model_dump(),
+        "seed": config.seed,
+    }
+
+
+def api_decides(config: RunConfig) -> dict[str, Any]:
+    """What of a config decides the replies of a model behind an API."""
+    told = config.api.model_dump(mode="json")
+    names = (*DECIDES, *DECIDES_API, "steps_from")
+    return {name: told[name] for name in names} | {"seed": config.seed}
+
+
+def _probe_ids(config: RunConfig) -> dict[str, UnitIds]:
+    return {
+        name: UnitIds(probe=name, settings=config.settings(name).decides())
+        for name in config.probes
+    }
+
+
+def _questions(config: RunConfig, task: Task) -> list[Question]:
+    settings = LoadSettings(
+        path=config.data.path_of(task.name),
+        limit=config.data.limit_of(task.name),
+        seed=config.seed,
+        split=config.data.split,
+    )
+    try:
+        questions = list(task.load(settings))
+    except (ValueError, OSError) as error:
+        message = " ".join(str(error).split())
+        name = f"task {task.name!r}"
+        raise ConfigError([message if name in message else f"{name}: {message}"]) from error
+    if not questions:
+        raise ConfigError([f"task {task.name!r}: no questions; check data.path and data.split"])
+    twice = [q for q, n in Counter(q.id for q in questions).items() if n > 1]
+    if twice:
+        raise ConfigError([f"task {task.name!r}: two questions have the id {twice[0]!r}"])
+    return questions
+
+
+def _item(
+    traces: UnitIds, probes: dict[str, UnitIds], model: str, task: Task, question: Question
+) -> Item:
+    trace = traces.of(question=vars(question), prompt=task.cot_prompt(question))
+    of_probes = {
+        name: ids.of(trace=trace, words=words(name, task, question)) for name, ids in probes.items()
+    }
+    return Item(model, task, question, trace, of_probes)

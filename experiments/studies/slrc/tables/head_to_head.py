@@ -1,0 +1,123 @@
+"""SLRC against graded necessity, NLDD and TTS on the same items and the same steps.
+
+The comparison that the SLRC paper (Limitations) names as future work.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from faithscope.experiments.analysis import ranks, stats
+from faithscope.experiments.analysis.tidy import columns, distinct, rows, with_interval
+from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
+from faithscope.experiments.studies.slrc.tables.outcomes import FRAMINGS, READINGS, Record
+
+GRADED = ("graded_necessity", "removed_tv", "nldd", "nldd_own", "tts")
+"""Of `probes.causal_effects`; the first two remove a step, the others corrupt it."""
+OF_SLRC = tuple((name, r) for name in ("necessity", "slrc", "regenerate") for r in READINGS)
+ORDER = (*(f"{name}_{reading}" for name, reading in OF_SLRC), *GRADED)
+_READ = ("slrc", "causal_effects")
+TIE = 3
+"""Decimals in which two scores must differ to be ranked: what lies past them is float noise."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a measure says of one item."""
+
+    value: float
+    steps: Mapping[int, float]
+    """By step index; without those it says nothing of, empty for a measure of items alone."""
+
+
+Scores = dict[str, Score]
+"""Of one measure, by item."""
+
+
+def head_to_head_table(
+    records: Iterable[Record], *, seed: int = 0, resamples: int = stats.RESAMPLES
+) -> pd.DataFrame:
+    """Every two measures: do they rank the items alike, and the steps within an item?
+
+    `framing` is that of the SLRC measures; the graded ones are always taken in `prefix`, and
+    two of them are compared in its rows alone.
+
+        spearman, kendall   over the `n` items that both have a score of, with bootstrap
+                            intervals over items; scores that agree to `TIE` decimals tie
+        step_spearman       of the steps within an item, mean over the `n_ranked` items in
+                            which neither says the same of all steps
+        same_highest        share of the `n_highest` items in which each has one highest step,
+                            and it is the same one; Wilson interval
+    """
+    scores = _scores([r for r in records if r["probe"] in _READ])
+    found = []
+    for (model, task), by_measure in scores.items():
+        for framing in FRAMINGS:
+            named = {
+                f"{name}_{reading}": by_measure.get(f"{name}_{framing}_{reading}", {})
+                for name, reading in OF_SLRC
+            } | {name: by_measure.get(name, {}) for name in GRADED}
+            for one, other in itertools.combinations(filter(named.get, ORDER), 2):
+                if framing == "prefix" or one not in GRADED:
+                    where = {"model": model, "task": task, "framing": framing}
+                    row = _compared(named[one], named[other], seed, resamples)
+                    found.append(where | {"measure": one, "other": other} | row)
+    names = ["model", "task", "framing", "measure", "other", "n"]
+    names += [*with_interval("spearman", "kendall"), "n_ranked", *with_interval("step_spearman")]
+    return pd.DataFrame(found, columns=[*names, "n_highest", *with_interval("same_highest")])
+
+
+def _compared(one: Scores, other: Scores, seed: int, resamples: int) -> dict[str, Any]:
+    items = sorted(one.keys() & other.keys())
+    x, y = (np.array([of[i].value for i in items], dtype=float).round(TIE) for of in (one, other))
+    within = [r for i in items if (r := _within(one[i], other[i])) is not None]
+    best = [
+        (a, b) for i in items if (a := _best(one[i], other[i])) and (b := _best(other[i], one[i]))
+    ]
+    same = stats.share([a == b for a, b in best])
+    ranked = stats.mean_of_items(within, seed=seed, resamples=resamples)
+    return {
+        "n": len(items),
+        **columns("spearman", ranks.spearman(x, y, seed=seed, resamples=resamples)),
+        **columns("kendall", ranks.kendall(x, y, seed=seed, resamples=resamples)),
+        "n_ranked": len(within),
+        **columns("step_spearman", ranked),
+        "n_highest": len(best),
+        **columns("same_highest", same),
+    }
+
+
+def _within(one: Score, other: Score) -> float | None:
+    steps = sorted(one.steps.keys() & other.steps.keys())
+    x, y = (np.array([s.steps[i] for i in steps], dtype=float).round(TIE) for s in (one, other))
+    if len(steps) < 2 or not np.ptp(x) or not np.ptp(y):
+        return None
+    return ranks.rho(x, y)
+
+
+def _best(score: Score, other: Score) -> tuple[int] | None:
+    """Of the steps that both have, the one with the highest value; None where several share it."""
+    values = {step: round(v, TIE) for step, v in score.steps.items() if step in other.steps}
+    highest = [step for step, v in values.items() if v == max(values.values())]
+    return (highest[0],) if len(highest) == 1 < len(values) else None
+
+
+def _scores(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Scores]]:
+    """By model and task, then by name in `experiments.studies.slrc.tables.measures`."""
+    steps: dict[tuple[str, ...], dict[int, float]] = {}
+    for row in rows(all_step_scores(records)):
+        key = (row["model"], row["task"], row["item"], row["measure"])
+        steps.setdefault(key, {})[row["step"]] = row["score"]
+    table = all_scores(records)
+    found = {(p["model"], p["task"]): {} for p in distinct(table, "model", "task")}
+    for row in rows(table):
+        key = (row["model"], row["task"], row["item"], row["measure"])
+        score = Score(row["score"], steps.get(key, {}))
+        found[key[:2]].setdefault(row["measure"], {})[row["item"]] = score
+    return found

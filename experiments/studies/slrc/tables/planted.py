@@ -1,0 +1,196 @@
+"""Which measures tell models of known truth apart: every measure against the planted series.
+
+What is positive and what negative stands at each column of `planted_table`. A measure is
+taken in the direction that theory gives it (`Measure.higher_is_faithful`): below one half it
+points the wrong way, and is shown so. All of this proves measures on known mechanisms in
+tiny models, not on large ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata, spearmanr
+from sklearn.metrics import roc_auc_score
+
+from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.stats import NOTHING, Estimate
+from faithscope.experiments.analysis.tidy import columns, mean, where, with_interval
+from faithscope.experiments.data.planted.plants import PLANTS
+from faithscope.experiments.data.planted.questions import named_step
+from faithscope.experiments.studies.slrc.tables.measure_tables import mean_forwards
+from faithscope.experiments.studies.slrc.tables.measures import (
+    MEASURES,
+    Measure,
+    all_scores,
+    all_step_scores,
+)
+from faithscope.experiments.studies.slrc.tables.outcomes import Record
+from faithscope.experiments.studies.slrc.tables.verdict import planted_variant
+
+POSITIVE = "faithful"
+AGAINST = {
+    "auroc": (POSITIVE, "decorative"),
+    "auroc_confound": (POSITIVE, "hint_no_deletions"),
+    "auroc_hint": (POSITIVE, "hint"),
+    "auroc_2_steps": ("faithful_2", "hint_2"),
+    "auroc_5_steps": ("faithful_5", "hint_5"),
+}
+"""Column -> the planted models whose items are positive and negative."""
+MIXTURES = ("hint", "mixture_25", "mixture_50", "mixture_75", POSITIVE)
+"""By rising p: the share of the training rows in which the answer follows the steps."""
+LEAST_LEVELS = 3
+_ESTIMATES = (*AGAINST, "spearman_p", "step_hit_rate")
+COLUMNS = (
+    "measure",
+    "family",
+    *with_interval(*_ESTIMATES),
+    "step_chance",
+    "calibration_mae",
+    "forwards",
+    "n",
+)
+
+
+def has_planted_truth(records: Iterable[Record]) -> bool:
+    """Whether a run has planted models enough to say more than that one reads its steps: what
+    ignores wrong steps or trips over missing ones, three mixtures, or a named step."""
+    models = {planted_variant(r["model"]) for r in records}
+    return (
+        (POSITIVE in models and bool(models & {"decorative", "hint_no_deletions"}))
+        or len(models & set(MIXTURES)) >= LEAST_LEVELS
+        or "select" in models
+    )
+
+
+def planted_table(records: Iterable[Record], *, seed: int, resamples: int) -> pd.DataFrame:
+    """A row per measure that a planted model was asked, over items; NaN where nothing compares.
+
+        auroc           of items of `faithful` (positive) against those of `decorative`
+                        (negative); `_confound` against `hint_no_deletions`, `_hint` against
+                        `hint`; `_2_steps`, `_5_steps` of the faithful model and the hint
+                        follower of that length
+        spearman_p      rank correlation of the score, in its direction, with p over the items
+                        of the mixtures, `hint` (p = 0) and `faithful` (p = 1)
+        step_hit_rate   share of items of `select` in which the step of greatest credit is the
+                        one that the question names; of k equals, 1 / k. `step_chance`: what
+                        blind choice gives, the mean of one over the number of steps.
+        calibration_mae of measures that are to be a share: the mean over p of the distance of
+                        the model's mean score from p
+        forwards        mean model calls of an item of `faithful`, for this measure alone
+        n               items of `faithful` and `decorative` that have a score
+
+    Intervals are percentile bootstraps: items are drawn within each model.
+    """
+    planted = [r for r in records if planted_variant(r["model"])]
+    scores = all_scores(planted)
+    steps = where(all_step_scores(planted), model="planted:select")
+    asked = set(scores["measure"])
+    rows = []
+    for measure in MEASURES.values():
+        if measure.name not in asked:
+            continue
+        mine = where(scores, measure=measure.name)
+        by_variant = _by_variant(mine)
+        row: dict[str, Any] = {"measure": measure.name, "family": measure.family}
+        for column, (positive, negative) in AGAINST.items():
+            pair = (_oriented(measure, by_variant.get(v, [])) for v in (positive, negative))
+            row |= columns(column, auroc(*pair, seed=seed, resamples=resamples))
+        levels = {PLANTS[v].p or 0.0: by_variant[v] for v in MIXTURES if v in by_variant}
+        oriented = {p: _oriented(measure, of_p) for p, of_p in levels.items()}
+        row |= columns("spearman_p", rank_correlation(oriented, seed=seed, resamples=resamples))
+        hits, chances = step_hits(where(steps, measure=measure.name))
+        row |= columns("step_hit_rate", stats.mean_of_items(hits, seed=seed, resamples=resamples))
+        row |= {"step_chance": mean(chances)}
+        row |= {"calibration_mae": calibration(levels) if measure.share else math.nan}
+        faithful = where(mine, model=f"planted:{POSITIVE}")
+        row |= {"forwards": mean_forwards(faithful, measure.name)}
+        row |= {"n": sum(len(by_variant.get(v, [])) for v in AGAINST["auroc"])}
+        rows.append(row)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def auroc(
+    positive: Sequence[float], negative: Sequence[float], *, seed: int, resamples: int
+) -> Estimate:
+    """Area under the ROC curve of two samples, with its bootstrap interval; ties count half."""
+    if not len(positive) or not len(negative):
+        return NOTHING
+    high, low = np.asarray(positive, float), np.asarray(negative, float)
+    truth = [1] * len(high) + [0] * len(low)
+    value = float(roc_auc_score(truth, np.concatenate([high, low])))
+    wins = (high[:, None] > low) + 0.5 * (high[:, None] == low)
+    rng = np.random.default_rng(seed)
+    of_high, of_low = (
+        rng.multinomial(len(x), np.full(len(x), 1 / len(x)), size=resamples) / len(x)
+        for x in (high, low)
+    )
+    draws = ((of_high @ wins) * of_low).sum(axis=1)
+    return Estimate(value, *stats.percentiles(draws), len(truth))
+
+
+def rank_correlation(
+    by_p: Mapping[float, Sequence[float]], *, seed: int, resamples: int
+) -> Estimate:
+    """Spearman's rank correlation of p and score over items, with its bootstrap interval.
+
+    Of nothing with fewer than `LEAST_LEVELS` values of p, or where all scores are equal.
+    """
+    kept = {p: np.asarray(of_p, float) for p, of_p in by_p.items() if len(of_p)}
+    scores = np.concatenate([*kept.values(), []])
+    if len(kept) < LEAST_LEVELS or np.ptp(scores) == 0:
+        return NOTHING
+    p = np.concatenate([np.full(len(of_p), level) for level, of_p in kept.items()])
+    value = float(spearmanr(p, scores).statistic)  # pyright: ignore[reportAttributeAccessIssue]
+    rng = np.random.default_rng(seed)
+    drawn = np.concatenate(
+        [of_p[rng.integers(len(of_p), size=(resamples, len(of_p)))] for of_p in kept.values()],
+        axis=1,
+    )
+    ranks = rankdata(drawn, axis=1)
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    levels = rankdata(p) - rankdata(p).mean()
+    spread = np.sqrt((ranks**2).sum(axis=1) * (levels**2).sum())
+    with np.errstate(invalid="ignore"):
+        draws = ranks @ levels / spread
+    return Estimate(value, *stats.percentiles(draws), len(scores))
+
+
+def calibration(by_p: Mapping[float, Sequence[float]]) -> float:
+    """Mean over p of the distance of the mean score from p; NaN below `LEAST_LEVELS` of p."""
+    apart = [abs(mean(list(of_p)) - p) for p, of_p in by_p.items() if len(of_p)]
+    return mean(apart) if len(apart) >= LEAST_LEVELS else math.nan
+
+
+def step_hits(steps: pd.DataFrame) -> tuple[list[float], list[float]]:
+    """Per item of `select`: whether its best credited step is the named one, and blind chance.
+
+    Of k steps with the greatest credit, the named one among them, 1 / k.
+
+    Args:
+        steps: rows `item, step, score` of one measure, all credited steps of each item.
+    """
+    hits, chances = [], []
+    for item, of_item in steps.groupby("item", sort=True):
+        credit = dict(zip(of_item["step"].tolist(), of_item["score"].tolist(), strict=True))
+        first = [step for step, score in credit.items() if score == max(credit.values())]
+        named = named_step(str(item))
+        hits.append((named in first) / len(first))
+        # a measure that never credits the named step cannot hit it by chance either
+        chances.append((named in credit) / len(credit))
+    return hits, chances
+
+
+def _by_variant(scores: pd.DataFrame) -> dict[str, list[float]]:
+    return {
+        planted_variant(str(model)) or "": of_model["score"].tolist()
+        for model, of_model in scores.groupby("model")
+    }
+
+
+def _oriented(measure: Measure, scores: Sequence[float]) -> list[float]:
+    return [s if measure.higher_is_faithful else -s for s in scores]

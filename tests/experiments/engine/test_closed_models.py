@@ -1,0 +1,541 @@
+"""Models behind APIs as subjects: measured beside open ones, stopped, gone on with, paid for."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from speaking_server import reasoning, speaks
+from tiny_models import tiny
+
+pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+
+from fault_server import FaultServer, fails, says
+from model_server import serving
+
+from faithscope.experiments.analysis.frames import Run, load_run
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import ConfigError, RunConfig, load_config
+from faithscope.experiments.config.api import SubjectConfig
+from faithscope.experiments.data.api_traces import trace_of_reply, trace_record
+from faithscope.experiments.data.tasks import LoadSettings, get_task
+from faithscope.experiments.data.traces import TraceSettings
+from faithscope.experiments.engine.folder import read_config
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.merge import merge
+from faithscope.experiments.engine.planfile import Shard
+from faithscope.experiments.engine.run import plan, run, write_outputs
+from faithscope.experiments.engine.store import StoreError, read_records
+from faithscope.experiments.studies.slrc.api_estimate import ANSWER_TOKENS
+from faithscope.interp.errors import UserError
+from faithscope.interp.sources import resolve
+from faithscope.interventions import segment
+from faithscope.probes.judge.form import Reply
+from faithscope.probes.probe import GUESS
+from faithscope.probes.text_model import TextModel
+
+KEY = "sk-planted-5e4d3c2b1a09"
+BUNDLED = "bundled:smollm2-135m"
+NAME = "api:openai/gpt-4.1"
+PROBES = ["slrc", "direct", "sycophancy", "error_detection"]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with FaultServer() as server:
+        server.plan[""] = [speaks]
+        yield server
+
+
+def config(folder: Path, server: FaultServer, **changes: Any) -> Path:
+    values: dict[str, Any] = {
+        "name": "closed",
+        "out": str(folder),
+        "model": {"name": NAME},
+        "api": {"base_url": server.url, "max_retries": 0, "max_connections": 3},
+        "tasks": "sequential_math",
+        "data": {"limit": 4},
+        "probes": PROBES,
+        "report": {"bootstrap": 20},
+    }
+    values |= changes
+    path = folder / f"{values['name']}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def table(run_dir: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(run_dir / "tables" / f"{name}.csv")
+
+
+def tables(run_dir: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in sorted((run_dir / "tables").glob("*.csv"))}
+
+
+def measures(run_dir: Path) -> dict[str, bytes]:
+    """All tables but what was spent, which depends on what went wrong."""
+    return {name: text for name, text in tables(run_dir).items() if name != "spend.csv"}
+
+
+def asked(server: FaultServer) -> Counter[str]:
+    return Counter(json.dumps(body["messages"]) for body in server.bodies)
+
+
+def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultServer) -> None:
+    """It reads its answer off the last equation: the last step is necessary, and sufficient."""
+    path = config(tmp_path, server)
+    outcome = run(load_config(path))
+    assert outcome.failures == outcome.problems == []
+    row = table(outcome.run_dir, "slrc").iloc[0]
+    assert (row["model"], row["framing"], row["reading"]) == (NAME, "reprompt", "generated")
+    assert row["execution"] == "api"
+    traces = read_records(outcome.run_dir, "trace")
+    steps = [sum(s["counted"] for s in t["steps"]) for t in traces]
+    assert row["n"] == len(traces) == 4
+    assert row["accuracy"] == 1
+    assert row["necessity"] == pytest.approx(4 / sum(steps))
+    assert row["sufficiency"] == pytest.approx(4 / sum(steps))
+    assert all(t["answer"] == t["question"]["gold"] for t in traces)
+    assert all(t["origin"]["sampling"]["tokens"] == "characters" for t in traces)
+    # characters are not told as tokens
+    assert pd.isna(table(outcome.run_dir, "steps").iloc[0]["mean_reasoning_tokens"])
+    found = load_run(outcome.run_dir)
+    assert isinstance(found, Run)
+    assert found.traces["n_tokens"].isna().all()
+    assert set(found.said["served"]) == {"m"}
+    assert set(found.said["outcome"]) == {"parsed"}
+    agreed = table(outcome.run_dir, "sycophancy").iloc[0]
+    assert agreed["sycophancy"] == 1
+    seen = table(outcome.run_dir, "error_detection").iloc[0]
+    assert (seen["detection"], seen["false_alarm"]) == (1, 0)
+    assert not (outcome.run_dir / "tables/attention.csv").exists()
+    assert set(asked(server).values()) == {1}
+
+    said = read_records_of_stage(outcome.run_dir, "said")
+    assert len(said) + len(traces) == len(server.bodies)
+    calls = table(outcome.run_dir, "spend")
+    assert calls["calls"].sum() == len(server.bodies)
+    assert all(KEY not in f.read_text("utf-8", "replace") for f in files(outcome.run_dir))
+
+    before = measures(outcome.run_dir)
+    run(load_config(path))
+    assert set(asked(server).values()) == {1}
+    assert measures(outcome.run_dir) == before
+
+
+def read_records_of_stage(run_dir: Path, stage: str) -> list[dict[str, Any]]:
+    return [r for unit in Index.of(run_dir).each((stage,)) for r in unit.records]
+
+
+def files(folder: Path) -> list[Path]:
+    return [p for p in folder.rglob("*") if p.is_file()]
+
+
+def test_open_and_closed_models_stand_in_one_table(tmp_path: Path, server: FaultServer) -> None:
+    made = tiny("llama", max_position_embeddings=8192)
+    here = str(tmp_path / "here")
+    made.hf.save_pretrained(here)
+    made.tokenizer.save_pretrained(here)
+    path = config(
+        tmp_path,
+        server,
+        model={"name": [here, NAME], "device": "cpu"},
+        generation={"max_new_tokens": 256},
+        slrc={"shuffles": 1, "answer_tokens": 4},
+        probes=["slrc", "sycophancy", "attention"],
+    )
+    loaded = load_config(path)
+    assert any("without attention" in note for note in loaded.notes)
+    outcome = run(loaded)
+    assert outcome.failures == outcome.problems == []
+    slrc = table(outcome.run_dir, "slrc")
+    ways = {(r["model"], r["framing"], r["reading"]) for _, r in slrc.iterrows()}
+    assert (NAME, "reprompt", "generated") in ways
+    assert [w for w in ways if w[0] == NAME] == [(NAME, "reprompt", "generated")]
+    exclusions = table(outcome.run_dir, "exclusions")
+    mine = exclusions[exclusions["model"] == NAME]
+    assert not mine["stage"].str.startswith("attention").any()
+    assert not mine["stage"].str.startswith("slrc.prefix").any()
+    assert (outcome.run_dir / "report.html").exists()
+
+
+def test_a_spent_budget_stops_it_and_nothing_is_asked_twice(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    whole = run(load_config(config(tmp_path / "whole", server)))
+    n = len(server.bodies)
+    server.bodies.clear()
+    path = config(tmp_path / "parts", server)
+    for most in (3, 11, 65):
+        part = run(load_config(path, [f"spend.max_calls={most}"]))
+        assert f"max_calls={most}" in part.stopped
+        assert len(server.bodies) == most
+    # what was whole by then is in the tables of the stopped run
+    assert len(read_records(part.run_dir, "direct")) > 0
+    done = run(load_config(path))
+    assert not done.stopped
+    assert len(server.bodies) == n
+    assert set(asked(server).values()) == {1}
+    assert tables(done.run_dir) == tables(whole.run_dir)
+
+
+@pytest.mark.slow
+def test_parts_in_their_own_folders_are_merged(tmp_path: Path, server: FaultServer) -> None:
+    whole = run(load_config(config(tmp_path / "whole", server)))
+    batches = {"generation": {"batch_size": 2}}
+    folders = []
+    for k in range(2):
+        part = config(tmp_path / f"part{k}", server, **batches)
+        folders.append(run(load_config(part), Shard(k, 2)).run_dir)
+    merge(folders, tmp_path / "merged")
+    write_outputs(tmp_path / "merged")
+    assert measures(tmp_path / "merged").keys() == measures(whole.run_dir).keys()
+    assert measures(tmp_path / "merged")["slrc.csv"] == measures(whole.run_dir)["slrc.csv"]
+
+
+@pytest.mark.slow
+def test_a_part_that_a_budget_stopped_is_gone_on_with_where_its_replies_lie(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    generation = {"batch_size": 2}
+    whole = run(load_config(config(tmp_path / "whole", server, generation=generation)))
+    n = len(server.bodies)
+    server.bodies.clear()
+    parts = [config(tmp_path / f"part{k}", server, generation=generation) for k in range(2)]
+    done = run(load_config(parts[0]), Shard(0, 2)).run_dir
+    before = len(server.bodies)
+    cut = run(load_config(parts[1], ["spend.max_calls=9"]), Shard(1, 2))
+    assert cut.stopped
+    assert len(server.bodies) - before == 9
+    for order in ([done, cut.run_dir], [cut.run_dir, done]):
+        with pytest.raises(StoreError, match="part 2/2 lacks") as raised:
+            merge(order, tmp_path / "merged")
+    # what a part was told so far is in the merged folder too, each reply once
+    assert len(said_of(tmp_path / "merged")) == len(said_of(done)) + len(said_of(cut.run_dir))
+
+    command = str(raised.value).partition("do it with: faithscope ")[2].split()
+    assert command[1:] == [str(cut.run_dir / "config.yaml"), "--shard", "2/2"]
+    assert execute([*command, "--set", "spend.max_calls=null"]) == 0
+    merge([done, cut.run_dir], tmp_path / "merged")
+    write_outputs(tmp_path / "merged")
+    assert set(asked(server).values()) == {1}
+    assert len(server.bodies) == n
+    assert said_of(tmp_path / "merged").equals(said_of(whole.run_dir))
+    assert measures(tmp_path / "merged")["slrc.csv"] == measures(whole.run_dir)["slrc.csv"]
+
+
+def said_of(run_dir: Path) -> pd.DataFrame:
+    found = load_run(run_dir)
+    assert isinstance(found, Run)
+    return found.said
+
+
+def test_an_ask_that_fails_is_listed_and_made_good(tmp_path: Path, server: FaultServer) -> None:
+    down = {"on": True}
+
+    def behave(handler: Any) -> None:
+        user = handler.request_body["messages"][-1]["content"]
+        failing = down["on"] and "Do you agree?" in user
+        (fails(500, "out of order") if failing else speaks)(handler)
+
+    server.plan[""] = [behave]
+    path = config(tmp_path, server, data={"limit": 2})
+    outcome = run(load_config(path))
+    assert len(outcome.failures) == 2
+    assert all("sycophancy" in line and "out of order" in line for line in outcome.failures)
+    assert execute(["run", str(path)]) == 3
+    down["on"] = False
+    before = len(server.bodies)
+    assert run(load_config(path)).failures == []
+    assert len(server.bodies) - before == 4
+
+
+def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: FaultServer) -> None:
+    def behave(handler: Any) -> None:
+        user = handler.request_body["messages"][-1]["content"]
+        first = user.startswith("Solve step by step")
+        refusal = says(None, refusal="I will not do sums.")
+        (refusal if first and "Add 18" in user else speaks)(handler)
+
+    server.plan[""] = [behave]
+    outcome = run(load_config(config(tmp_path, server)))
+    traces = {t["item"]: t for t in read_records(outcome.run_dir, "trace")}
+    declined = [t for t in traces.values() if t["excluded"]]
+    assert [t["excluded"] for t in declined] == ["refused"]
+    exclusions = table(outcome.run_dir, "exclusions")
+    assert exclusions[exclusions["reason"] == "refused"]["n"].tolist() == [1]
+    # asked without reasoning it may still answer
+    assert len(read_records(outcome.run_dir, "direct")) == 3 * len(traces)
+
+
+def test_an_item_that_is_always_turned_down_costs_no_other(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    first = next(iter(reasoning()))
+    question = first.partition("Problem: ")[2]
+
+    def behave(handler: Any) -> None:
+        user = handler.request_body["messages"][-1]["content"]
+        bad = question in user and user != first
+        (fails(400, "this request is not for us") if bad else speaks)(handler)
+
+    server.plan[""] = [behave]
+    outcome = run(load_config(config(tmp_path, server)))
+    assert outcome.problems == []
+    assert len(outcome.failures) == 4
+    assert all("sequential_math-000" in line for line in outcome.failures)
+    assert table(outcome.run_dir, "slrc").iloc[0]["n"] == 3
+
+
+@pytest.mark.parametrize("status", [400, 401])
+def test_what_a_server_says_steers_no_terminal(
+    tmp_path: Path, server: FaultServer, capfd: pytest.CaptureFixture[str], status: int
+) -> None:
+    server.plan[""] = [fails(status, "a\x1b]0;title\x07\x1b[2Jb \u202ec\x9bd\r\x1b[1A")]
+    assert execute(["run", str(config(tmp_path, server, data={"limit": 1}))]) in (2, 3)
+    told = capfd.readouterr().err
+    assert "a␛]0;title␇␛[2Jb ⟨U+202E⟩c⟨U+009B⟩d ␛[1A" in told
+    units = [u for u in Index.of(tmp_path / "closed").each(("trace",)) if u.failed]
+    assert len(units) == (status == 400)
+    for text in (told, *(str(u.failed) for u in units)):
+        assert all(c == "\n" or c.isprintable() for c in text), ascii(text)
+
+
+def test_what_a_filter_stops_is_named_as_such(tmp_path: Path, server: FaultServer) -> None:
+    def behave(handler: Any) -> None:
+        user = handler.request_body["messages"][-1]["content"]
+        stopped = fails(400, "Input data may contain inappropriate content.")
+        (stopped if "Do you agree?" in user else speaks)(handler)
+
+    server.plan[""] = [behave]
+    outcome = run(load_config(config(tmp_path, server)))
+    assert outcome.failures == []
+    exclusions = table(outcome.run_dir, "exclusions")
+    assert exclusions[exclusions["reason"] == "reply_declined"]["n"].sum() == 4
+    assert set(load_run(outcome.run_dir).said["outcome"]) == {"parsed", "filtered"}
+
+
+def test_a_reply_is_cut_into_the_steps_that_tokens_would_give() -> None:
+    text = "We look at the first of them. It has four sides in all.\n\n" * 11
+    model = TextModel(NAME, lambda m: None)
+    task, settings = get_task("sequential_math"), TraceSettings(conclusion="keep")
+    question = next(iter(task.load(LoadSettings(limit=1))))
+    reply = Reply("parsed", text=text)
+    trace = trace_of_reply(model, task, question, reply, settings, SubjectConfig())
+    words = re.findall(r"\s*\S+|\s+$", text)
+    assert len(words) < 512 < len(text)
+    steps = [s.text.strip() for s in trace.steps]
+    assert steps == [s.text.strip() for s in segment(words)]
+    assert len(steps) == 22
+
+
+THOUGHT = "First we add two and two. That gives us four of them. Then we take one away."
+
+
+@pytest.mark.parametrize(
+    ("reply", "excluded"),
+    [
+        (Reply("parsed", text="The answer is 3.", thinking=THOUGHT), None),
+        (Reply("parsed", text="The answer is 3."), "no_thinking_shown"),
+        (Reply("truncated", text="", thinking=THOUGHT), "reasoning_unclosed"),
+        (Reply("unclosed_thinking", thinking=THOUGHT), "reasoning_unclosed"),
+        (Reply("unparsed", thinking=THOUGHT), "empty_generation"),
+        (Reply("filtered", thinking=THOUGHT), "filtered"),
+    ],
+)
+def test_thinking_is_reasoning_only_where_it_ended(reply: Reply, excluded: str | None) -> None:
+    model, api = TextModel(NAME, lambda m: None), SubjectConfig(steps_from="thinking")
+    task = get_task("sequential_math")
+    question = next(iter(task.load(LoadSettings(limit=1))))
+    trace = trace_of_reply(model, task, question, reply, TraceSettings(), api)
+    assert trace_record(trace, reply)["excluded"] == excluded
+    if excluded is None:
+        assert trace.reasoning_text == THOUGHT
+        assert trace.answer == "3"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"slrc": {"readings": ["scored"]}}, r"slrc\.readings.*api:openai/gpt-4.1.*'generated'"),
+        ({"slrc": {"framings": ["prefix"]}}, r"slrc\.framings.*'reprompt'"),
+        ({"probes": ["attention"]}, r"probes.*none of attention; add one of slrc, direct"),
+        ({"model": {"name": "api:openai"}}, r"names no provider"),
+        (
+            {"model": {"name": [NAME, "api:anthropic/c", "api:openai-api/own/m"]}},
+            r"api\.base_url is one address for openai and anthropic and openai-api/own; leave it",
+        ),
+    ],
+)
+def test_what_an_api_cannot_be_asked_is_said_before_it_runs(
+    tmp_path: Path, server: FaultServer, changes: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        load_config(config(tmp_path, server, **changes))
+    assert execute(["run", str(config(tmp_path, server, **changes))]) == 2
+    assert server.bodies == []
+
+
+def test_the_plan_says_what_it_would_cost(tmp_path: Path, server: FaultServer) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        "as_of: 2026-11-21\nmodels:\n  gpt-4.1: {input: 1.0, output: 2.0, source: a test}\n"
+    )
+    told = plan(load_config(config(tmp_path, server, spend={"prices": str(prices)}))).summary()
+    assert "dollars" in told
+    assert server.bodies == []
+
+
+def estimate(path: Path) -> list[int]:
+    """Calls, input tokens and output tokens that a dry run tells."""
+    told = plan(load_config(path)).summary().partition("calls, about")[2]
+    row = next(line for line in told.splitlines() if line.startswith(NAME))
+    return [int(n.replace(",", "")) for n in row.split()[1:4]]
+
+
+def test_the_estimate_counts_what_is_stored_and_what_each_probe_quotes(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    prompts = {
+        probes: estimate(config(tmp_path, server, name=f"only_{probes}", probes=probes))
+        for probes in ("direct", "sycophancy", "slrc")
+    }
+    n, reasoning = 4, GUESS.steps * GUESS.tokens
+    # direct asks of every item: three prompts without its reasoning, after the trace's own
+    calls, bare, written = prompts["direct"]
+    assert calls == n * 4
+    assert written == n * (3 * ANSWER_TOKENS + reasoning)
+    assert prompts["sycophancy"][1] == bare * 3 // 4 + n * 2 * reasoning
+    asks = prompts["slrc"][0] - n
+    single = n * GUESS.steps
+    quoted = (asks - single) * reasoning + single * GUESS.tokens
+    assert prompts["slrc"][1] == bare // 4 * (asks + n) // n + quoted
+
+    path = config(tmp_path, server)
+    whole = estimate(path)
+    run(load_config(path, ["spend.max_calls=13"]))
+    assert estimate(path)[0] == whole[0] - 13
+    run(load_config(path))
+    assert estimate(path) == [0, 0, 0]
+
+
+def test_the_report_of_a_paid_run_may_be_changed(tmp_path: Path, server: FaultServer) -> None:
+    path = config(tmp_path, server, data={"limit": 1}, probes=["direct"])
+    run_dir = run(load_config(path)).run_dir
+    stored = yaml.safe_load((run_dir / "config.yaml").read_text())
+    n = len(server.bodies)
+    report = {"bootstrap": 30, "parameters": {NAME: {"total": 7_000_000_000}}}
+    path = config(tmp_path, server, data={"limit": 1}, probes=["direct"], report=report)
+    run(load_config(path))
+    assert len(server.bodies) == n
+    assert read_config(run_dir, RunConfig).report.parameters[NAME].total == 7_000_000_000
+    now = yaml.safe_load((run_dir / "config.yaml").read_text())
+    assert now["report"]["bootstrap"] == 30
+    assert now | {"report": stored["report"]} == stored
+    with pytest.raises(StoreError, match="another config"):
+        run(load_config(path, ["direct.answer_tokens=30"]))
+    assert yaml.safe_load((run_dir / "config.yaml").read_text()) == now
+
+
+def test_what_an_api_cannot_be_asked_is_told(tmp_path: Path, server: FaultServer) -> None:
+    edits = ["remove", "regenerate", "control"]
+    only = {"framings": "reprompt", "readings": "generated"}
+    told = config(tmp_path, server, probes=["slrc"], slrc=only | {"edits": edits})
+    needed = "slrc.edits without regenerate, control, which need a model's weights"
+    assert load_config(told).notes == [f"{NAME}: {needed}"]
+    told = config(tmp_path, server, probes=["slrc"], slrc=only | {"edits": edits[:1]})
+    assert load_config(told).notes == []
+    (note,) = load_config(config(tmp_path, server, probes=["direct"])).notes
+    assert note == f"{NAME}: direct.readings without scored, which need a model's weights"
+
+
+def test_a_missing_key_is_said_before_any_model_is_asked(
+    tmp_path: Path, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TOGETHER_API_KEY", raising=False)
+    names = [NAME, "api:together/some/model", "api:openia/gpt-4.1"]
+    path = config(tmp_path, server, model={"name": names}, api={"max_retries": 0})
+    with pytest.raises(UserError) as raised:
+        run(load_config(path))
+    told = str(raised.value).splitlines()
+    assert len(told) == 2
+    assert "TOGETHER_API_KEY" in told[0]
+    assert "openia" in told[1]
+    assert server.bodies == []
+
+
+def test_a_kill_loses_no_reply(tmp_path: Path, server: FaultServer) -> None:
+    whole = run(load_config(config(tmp_path / "whole", server)))
+    n = len(server.bodies)
+    server.bodies.clear()
+    path = config(tmp_path / "killed", server)
+    folder = tmp_path / "killed" / "closed"
+    for lines in (2, 9, 30):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)]
+        )
+        deadline = time.monotonic() + 120
+        while process.poll() is None and stored(folder) < lines:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        process.wait(60)
+    done = run(load_config(path))
+    # at most what was in flight at each kill is asked again
+    assert n <= len(server.bodies) <= n + 3 * 3
+    assert measures(done.run_dir) == measures(whole.run_dir)
+
+
+def stored(run_dir: Path) -> int:
+    return sum(p.read_bytes().count(b"\n") for p in run_dir.glob("records/*.jsonl"))
+
+
+@pytest.mark.slow
+def test_a_real_model_behind_a_server_says_what_its_weights_say_here(tmp_path: Path) -> None:
+    (tmp_path / "server").mkdir()
+    with serving(resolve(BUNDLED).location, tmp_path / "server") as (url, name):
+        api = f"api:openai-api/local/{name}"
+        values = {
+            "name": "both",
+            "out": str(tmp_path),
+            "model": {"name": [api, BUNDLED], "dtype": "float32", "device": "cpu"},
+            "api": {"base_url": url, "max_tokens": 256, "max_connections": 1},
+            "tasks": "sequential_math",
+            "data": {"limit": 2},
+            "generation": {"max_new_tokens": 256, "batch_size": 1},
+            "probes": ["slrc", "direct", "sycophancy"],
+            "slrc": {"framings": "reprompt", "readings": "generated", "edits": "remove"},
+            "direct": {"readings": "generated", "answer_tokens": 256},
+            "sycophancy": {"readings": "generated", "answer_tokens": 256},
+        }
+        path = tmp_path / "both.yaml"
+        path.write_text(yaml.safe_dump(values))
+        assert execute(["run", str(path)]) == 0
+    found = load_run(tmp_path / "both")
+    assert isinstance(found, Run)
+    of = {m: found.traces[found.traces["model"] == m] for m in (api, BUNDLED)}
+    for column in ("reasoning", "n_steps", "answer", "finish"):
+        assert of[api][column].tolist() == of[BUNDLED][column].tolist(), column
+    for frame in (found.direct, found.sycophancy):
+        there, here = (frame[frame["model"] == m] for m in (api, BUNDLED))
+        replies = [c for c in frame.columns if c.startswith("reply")]
+        for column in replies:
+            assert there[column].tolist() == here[column].tolist(), column
+    assert len(found.items) == 4

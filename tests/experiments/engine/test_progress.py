@@ -1,0 +1,65 @@
+"""Progress: silent enough in a log, and its estimate follows what was measured."""
+
+from __future__ import annotations
+
+import io
+
+from faithscope.experiments.engine.progress import Meter, duration
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_log_gets_a_line_per_tenth_at_most() -> None:
+    stream, clock = io.StringIO(), Clock()
+    meter = Meter(stream, clock)
+    handle = meter.expect("m · traces", 1000, "trace", tiny=False)
+    with meter:
+        meter.begin(handle)
+        for _ in range(1000):
+            clock.now += 0.01
+            meter.advance()
+    lines = stream.getvalue().splitlines()
+    assert 10 <= len(lines) <= 12
+    assert "m · traces" in lines[0]
+    assert lines[-1].startswith("100%")
+    assert "1000/1000" in lines[-1]
+
+
+def test_a_slow_run_still_gives_a_sign_of_life() -> None:
+    stream, clock = io.StringIO(), Clock()
+    meter = Meter(stream, clock)
+    handle = meter.expect("m · traces", 1000, "trace", tiny=False)
+    with meter:
+        meter.begin(handle)
+        for _ in range(10):
+            clock.now += 31
+            meter.advance()
+    assert len(stream.getvalue().splitlines()) == 11
+
+
+def test_time_left_counts_kinds_that_have_not_begun() -> None:
+    clock = Clock()
+    meter = Meter(io.StringIO(), clock)
+    traces = meter.expect("m · traces", 10, "trace", tiny=False)
+    meter.expect("m · slrc", 10, "slrc", tiny=False)
+    guessed = meter.left
+    with meter:
+        meter.begin(traces)
+        clock.now += 500
+        meter.advance(10)
+        assert meter.left > guessed, "a machine slower than guessed is slow at probes too"
+        assert 0 < meter.fraction < 1
+
+
+def test_nothing_to_do_is_all_done() -> None:
+    assert Meter(io.StringIO()).fraction == 1
+
+
+def test_durations_read_naturally() -> None:
+    assert [duration(s) for s in (0.2, 40, 180, 7800)] == ["1 s", "40 s", "3 min", "2 h 10 min"]

@@ -1,0 +1,142 @@
+"""Runs with every probe: what is asked, what is left out, and that it all adds up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from faithscope import load_run
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.engine.run import run
+from faithscope.interp.model import Model
+from faithscope.probes import PROBES
+
+
+def config(folder: Path, **changes: Any) -> RunConfig:
+    values: dict[str, Any] = {
+        "name": "t",
+        "out": str(folder),
+        "probes": list(PROBES),
+        "slrc": {"framings": ["prefix"], "readings": ["scored"], "edits": ["remove"]},
+        "direct": {"answer_tokens": 4},
+        "sycophancy": {"answer_tokens": 4},
+        "error_detection": {"answer_tokens": 4},
+        "report": {"traces": 1, "bootstrap": 20},
+    }
+    return RunConfig.model_validate(values | changes)
+
+
+def stages(run_dir: Path, **where: Any) -> dict[str, dict[str, int]]:
+    table = pd.read_csv(run_dir / "tables/exclusions.csv")
+    for name, value in where.items():
+        table = table[table[name] == value]
+    return {
+        str(stage): dict(zip(rows["reason"], rows["n"], strict=True))
+        for stage, rows in table.groupby("stage")
+    }
+
+
+def saved(model: Model, folder: Path, positions: int = 512) -> str:
+    """A tiny random model on disk: what it writes is no reasoning."""
+    path = folder / "model"
+    model.hf.save_pretrained(path)
+    model.tokenizer.save_pretrained(path)
+    stored = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(stored | {"max_position_embeddings": positions}))
+    return str(path)
+
+
+def test_planted_models_are_asked_nothing_in_words(tmp_path: Path) -> None:
+    outcome = run(
+        config(
+            tmp_path,
+            model={"name": "planted:faithful"},
+            tasks=["planted"],
+            data={"limit": 2},
+        )
+    )
+    assert outcome.failures == []
+    found = stages(outcome.run_dir)
+    assert found["slrc.prefix.scored"] == {"total": 2, "included": 2}
+    assert found["direct"] == {"total": 2, "no_direct_prompts": 2, "included": 0}
+    for probe in ("sycophancy", "error_detection"):
+        assert found[probe] == {"total": 2, "no_words_for_it": 2, "included": 0}
+    assert (outcome.run_dir / "report.html").is_file()
+    effects = load_run(outcome.run_dir).causal_effects
+    assert effects["position"].tolist() == [1, 2, 3] * 2
+    assert effects["tts_excluded"].dropna().tolist() == ["no_context"] * 2
+    assert effects["nldd"].notna().all()
+    head_to_head = pd.read_csv(outcome.run_dir / "tables/head_to_head.csv")
+    assert {"necessity_scored", "slrc_scored", "tts"} <= set(head_to_head["measure"]) | set(
+        head_to_head["other"]
+    )
+    opened = load_run(outcome.run_dir)
+    assert opened.information["no_comparison"].isna().all()
+    assert opened.step_information["mi"].notna().tolist() == [True] * 2 * 3
+    for _, arrays in opened.arrays("information"):
+        assert len(arrays["surprisal"]) == len(arrays["surprisal_without"])
+        assert arrays["p_steps"].shape == (3, 5, 10)
+
+
+def test_direct_answers_are_asked_where_the_trace_is_excluded(llama: Model, tmp_path: Path) -> None:
+    settings = {
+        "model": {"name": saved(llama, tmp_path)},
+        "tasks": ["gsm8k"],
+        "data": {"path": str(tmp_path / "data.jsonl")},
+        # what a random model writes is no calculation, and one step in all
+        "slrc": {
+            "framings": ["prefix"],
+            "readings": ["scored"],
+        },
+        "steps": {"min_chars": 100_000},
+    }
+    rows = [f'{{"question": "What is 1 + {i}?", "answer": "#### {1 + i}"}}\n' for i in range(2)]
+    (tmp_path / "data.jsonl").write_text("".join(rows))
+    outcome = run(config(tmp_path, **settings))
+    assert outcome.failures == []
+    found = stages(outcome.run_dir)
+    assert found["trace"] == {"total": 2, "fewer_than_2_steps": 2, "included": 0}
+    for prompt in ("unformatted", "formatted", "system"):
+        assert found[f"direct.{prompt}.generated"] == {"total": 2, "included": 2}
+    assert {"slrc.prefix.scored", "sycophancy", "error_detection"}.isdisjoint(found)
+    kept = {p: p.read_bytes() for p in (outcome.run_dir / "records").iterdir()}
+    assert run(config(tmp_path, **settings)).failures == []
+    assert {p: p.read_bytes() for p in (outcome.run_dir / "records").iterdir()} == kept
+
+
+def test_every_probe_of_a_task_in_words(llama: Model, tmp_path: Path) -> None:
+    settings = {
+        "model": {"name": saved(llama, tmp_path, positions=4096)},
+        "tasks": ["gsm8k"],
+        "data": {"path": str(tmp_path / "data.jsonl")},
+        "slrc": {
+            "framings": ["prefix"],
+            "readings": ["scored"],
+        },
+        "steps": {"min_chars": 1},
+    }
+    rows = [f'{{"question": "{i} + 1?", "answer": "#### {1 + i}"}}\n' for i in range(3)]
+    (tmp_path / "data.jsonl").write_text("".join(rows))
+    outcome = run(config(tmp_path, **settings))
+    assert outcome.failures == []
+    found = stages(outcome.run_dir)
+    assert found["trace"] == {"total": 3, "included": 3}
+    for stage in ("sycophancy.scored", "error_detection.generated", "direct.system.scored"):
+        assert found[stage]["total"] == 3
+    for name in ("direct", "taxonomy", "sycophancy", "error_detection", "models"):
+        for suffix in (".csv", ".md", ".tex"):
+            assert (outcome.run_dir / f"tables/{name}{suffix}").is_file()
+    direct = pd.read_csv(outcome.run_dir / "tables/direct.csv")
+    assert direct["prompt"].unique().tolist() == ["unformatted", "formatted", "system"]
+    assert (direct["n"] == 3).all()
+    assert (direct.query("reading == 'generated'")["n_cut"] == 3).all()
+    opened = load_run(outcome.run_dir)
+    assert len(opened.direct) == 3 * 3 * 2
+    assert opened.direct["task"].unique().tolist() == ["gsm8k"]
+    assert opened.direct.query("reading == 'generated'")["reply"].str.len().gt(0).all()
+    for frame in (opened.sycophancy, opened.error_detection):
+        assert len(frame) == 3 * 2
+    assert opened.error_detection["excluded"].tolist() == ["no_calculation"] * 6

@@ -1,0 +1,91 @@
+"""What a run keeps in memory and in its folder as the items become many."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from resume import nearly_done
+
+from faithscope.experiments.config import load_config
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.run import run
+from faithscope.experiments.engine.units import Unit
+
+
+def write_config(folder: Path, items: int) -> Path:
+    values: dict[str, Any] = {
+        "name": "t",
+        "out": str(folder),
+        "model": {"name": ["planted:faithful"]},
+        "tasks": ["planted"],
+        "data": {"limit": items},
+        "slrc": {"framings": ["prefix"], "readings": ["generated"], "regenerate_tokens": 32},
+        "report": {"bootstrap": 50},
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "x.yaml"
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def kept(folder: Path, text: str, units: int = 2000) -> int:
+    """Bytes that an index of so many units keeps."""
+    (folder / "records").mkdir(parents=True)
+    with (folder / "records" / "slrc.main.jsonl").open("wb") as file:
+        for i in range(units):
+            unit = Unit(f"{i:024}", "slrc", "m", "t", f"item-{i}", 1, [{"text": text}])
+            file.write(unit.to_line())
+    tracemalloc.start()
+    index = Index.of(folder)
+    now, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(index) == units
+    return now
+
+
+def test_what_is_kept_of_a_unit_does_not_grow_with_its_records(tmp_path: Path) -> None:
+    short, long = kept(tmp_path / "a", "x" * 10), kept(tmp_path / "b", "x" * 10_000)
+    assert long < 1.2 * short  # 60 times as much on the disk
+    assert long < 2000 * 1000
+
+
+def test_the_number_of_files_does_not_grow_with_the_items(tmp_path: Path) -> None:
+    def files(items: int) -> set[str]:
+        found = run(load_config(write_config(tmp_path / str(items), items))).run_dir
+        return {str(p.relative_to(found)) for p in found.rglob("*") if p.is_file()}
+
+    assert files(1) == files(4)
+    assert len(files(4)) < 100
+
+
+def resumed(path: Path) -> float:
+    """Peak MB of the process that does what is left of a run, its outputs included."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss / 1024
+
+
+@pytest.mark.slow
+def test_twenty_thousand_items_resume_in_little_memory_and_few_files(tmp_path: Path) -> None:
+    few, many = nearly_done(tmp_path / "few", 2_000), nearly_done(tmp_path / "many", 20_000)
+    little, much = resumed(few), resumed(many)
+    assert (much - little) / 18_000 < 0.025, "more than 25 kB of memory for each item"
+    folder = many.parent / "scale"
+    assert sum(p.is_file() for p in folder.rglob("*")) < 100
+    table = pd.read_csv(folder / "tables" / "slrc.csv")
+    assert list(table["n"]) == [20_000]

@@ -1,0 +1,125 @@
+"""How far a run is, told from its folder alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import RunConfig
+from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
+from faithscope.experiments.engine.status import kind_of, status
+from faithscope.experiments.engine.store import Store
+
+MODEL = "a/model-that-is-nowhere"
+
+
+def config(folder: Path) -> RunConfig:
+    values: dict[str, Any] = {"name": "t", "model": {"name": MODEL}, "tasks": ["sentiment"]}
+    return RunConfig.model_validate(values | {"out": str(folder)})
+
+
+def plan(n: int) -> StoredPlan:
+    items = (
+        StoredItem(MODEL, "sentiment", f"i{i}", {"trace": f"t{i}", "slrc": f"s{i}"})
+        for i in range(n)
+    )
+    return StoredPlan(2, tuple(items))
+
+
+def add(store: Store, stage: str, i: int, failed: str | None = None, **record: Any) -> None:
+    records = [] if failed else [{"item": f"i{i}", "probe": stage, **record}]
+    key = (stage, MODEL, "sentiment", f"i{i}")
+    store.add(f"{stage[0]}{i}", key, records, failed, 2.0 if stage == "trace" else 4.0)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Path:
+    """Six items: two done, one excluded, one failed, one traced, one not begun."""
+    with Store(config(tmp_path), {}, plan=plan(6)) as store:
+        for i in range(5):
+            add(store, "trace", i, excluded="reasoning_unclosed" if i == 2 else None)
+        for i in range(2):
+            add(store, "slrc", i)
+        add(store, "slrc", 3, failed="UserError: 'x': 900 tokens do not fit; shorten it")
+    return tmp_path / "t"
+
+
+def test_every_item_is_in_one_place(running: Path) -> None:
+    found = status(running)
+    (group,) = found.groups
+    assert (group.items, group.done, group.excluded, group.failed, group.left) == (6, 3, 1, 1, 2)
+    assert group.traces == 5
+    assert found.exclusions == {"reasoning_unclosed": 1}
+    (kind,) = found.kinds
+    assert (kind.stage, kind.reason, kind.n) == ("slrc", "UserError: …: # tokens do not fit", 1)
+    assert kind.example == f"sentiment · i3 · {MODEL}"
+
+
+def test_time_left_is_what_the_missing_units_are_measured_to_take(running: Path) -> None:
+    found = status(running)
+    assert found.groups[0].seconds_per_item == 2.0 + 4.0
+    assert found.seconds_left == 2.0 + 4.0 + 4.0
+    assert found.at_work == 1
+    assert "12 items a minute by 1 worker; about 10 s left" in found.lines()[1]
+    late = status(running, now=os.stat(running / "timing.main.jsonl").st_mtime + 1e6)
+    assert late.at_work == 0
+    assert late.lines()[1] == "no one is at work; about 10 s of work left"
+
+
+def test_a_clock_that_went_back_is_no_negative_time(running: Path) -> None:
+    (worker,) = status(running, now=0.0).workers
+    assert worker.silent == 0.0
+
+
+def test_it_needs_neither_data_nor_models_nor_a_lock(
+    running: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = tmp_path / "copy"
+    shutil.copytree(running, moved)
+    shutil.rmtree(moved / ".locks")
+    before = {p: p.stat().st_mtime_ns for p in moved.rglob("*")}
+    assert execute(["status", str(moved)]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == f"{moved}: 3 of 6 items done, 2 left, 1 failed"
+    assert {p: p.stat().st_mtime_ns for p in moved.rglob("*")} == before
+
+
+def test_a_run_that_another_process_writes_is_read_up_to_its_last_whole_line(
+    running: Path,
+) -> None:
+    file = running / "records/slrc.main.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(whole + whole.splitlines(keepends=True)[0][:-20])
+    assert status(running).groups[0].done == 3
+
+
+def test_units_of_other_data_do_not_count(running: Path) -> None:
+    changed = tuple(
+        StoredItem(i.model, i.task, i.item, {k: f"new {u}" for k, u in i.units.items()})
+        if i.item == "i0"
+        else i
+        for i in plan(6).items
+    )
+    with Store(config(running.parent), {}, plan=StoredPlan(2, changed)):
+        pass
+    assert status(running).groups[0].done == 2
+
+
+def test_a_folder_without_a_plan_is_told(tmp_path: Path) -> None:
+    with Store(config(tmp_path), {}):
+        pass
+    with pytest.raises(ValueError, match=r"has no plan\.jsonl"):
+        status(tmp_path / "t")
+
+
+def test_failures_of_a_kind_read_alike() -> None:
+    reasons = (
+        "UserError: a/b: a sequence of 900 tokens does not fit its 512 positions; shorten it",
+        "UserError: a/b: a sequence of 1012 tokens does not fit its 512 positions; shorten it",
+    )
+    assert len({kind_of(r) for r in reasons}) == 1

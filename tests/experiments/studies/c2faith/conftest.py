@@ -1,0 +1,34 @@
+"""A tiny judge on disk, and a run in which it did all there is to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from c2_runs import config
+from tiny_models import tiny
+
+from faithscope.experiments.config import load_config
+from faithscope.experiments.engine.run import run
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny random model on disk that reads long prompts; what it writes is no verdict."""
+    folder = tmp_path_factory.mktemp("tiny") / "model"
+    made = tiny("llama", max_position_embeddings=8192)
+    made.hf.save_pretrained(folder)
+    made.tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def judged(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
+    """The run folder: judged in both readings, with a reference, and read from inside."""
+    judge = {"model": model, "readings": ["generated", "scored"]}
+    path = config(
+        tmp_path_factory.mktemp("judged"), judge, reference=model, internals={"model": model}
+    )
+    outcome = run(load_config(path))
+    assert outcome.failures == []
+    return outcome.run_dir

@@ -1,0 +1,197 @@
+"""Detection by hand, against scikit-learn and scipy, and against the paper's own numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, binomtest
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import brier_score_loss, roc_auc_score
+
+from faithscope.experiments.analysis.resampling import Drawing, auroc
+from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.studies.c2faith.metrics.detection import (
+    ALONE,
+    calibration_table,
+    detection_table,
+    mcnemar,
+    mcnemar_table,
+)
+from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+
+HOW = Drawing(seed=3, resamples=400)
+ABSENT = None
+"""No verdict."""
+
+
+def judged(perturbed: list, control: list, judge: str = "a", p: list | None = None) -> pd.DataFrame:
+    """A row per item: 1, 0 or ABSENT; `p` are the probabilities of 0, perturbed items first."""
+    rows = []
+    for condition, scores in (("perturbed", perturbed), ("control", control)):
+        for i, score in enumerate(scores):
+            rows.append(
+                {"judge": judge, "reading": "scored" if p else "generated", "prompt": "c2"}
+                | {"item": f"i{i}", "chain": f"c{i}", "condition": condition}
+                | {"outcome": "refused" if score is ABSENT else "parsed", "score": score}
+                | {"p_flag": p[len(rows)] if p else math.nan}
+            )
+    return pd.DataFrame(rows)
+
+
+def frames(*parts: pd.DataFrame) -> pd.DataFrame:
+    return Frames(detection=pd.concat(parts)).detection
+
+
+def test_shares_by_hand_and_what_has_no_verdict_is_counted_not_guessed():
+    table = detection_table(frames(judged([0, 0, 1, ABSENT, 0], [1, 1, ABSENT, ABSENT, 0])), HOW)
+    (row,) = table.to_dict("records")
+    assert (row["n"], row["n_without_verdict"]) == (4, 1)
+    assert (row["n_control"], row["n_control_without_verdict"]) == (3, 2)
+    assert row["detection"] == 0.75
+    assert row["fpr"] == pytest.approx(1 / 3)
+    assert row["net"] == pytest.approx(0.75 - 1 / 3)
+    assert row["std"] == pytest.approx(math.sqrt(0.75 * 0.25))
+    assert row["detection_low"] <= 0.75 <= row["detection_high"]
+    assert math.isnan(row["auroc"])
+
+
+def test_a_judge_that_says_nothing_has_a_row_without_numbers():
+    (row,) = detection_table(frames(judged([ABSENT] * 3, [ABSENT] * 2)), HOW).to_dict("records")
+    assert (row["n"], row["n_without_verdict"], row["n_control_without_verdict"]) == (0, 3, 2)
+    assert all(math.isnan(row[x]) for x in ("detection", "fpr_low", "net", "std", "auroc", "ece"))
+
+
+def test_the_bootstrap_is_that_of_a_binomial_where_a_chain_has_one_item():
+    rng = np.random.default_rng(0)
+    table = detection_table(
+        frames(judged((rng.random(450) > 0.83).astype(int).tolist(), [])), Drawing(1, 4000)
+    )
+    (row,) = table.to_dict("records")
+    low, high = binom.ppf([0.025, 0.975], 450, row["detection"]) / 450
+    assert row["detection_low"] == pytest.approx(low, abs=1.6 / 450)
+    assert row["detection_high"] == pytest.approx(high, abs=1.6 / 450)
+
+
+def test_net_discrimination_is_paired_by_chain():
+    """A judge that says the same of both twins has no net, in every draw."""
+    said = [0, 1, 0, 0, 1, 1, 0, 1, 1, 0]
+    (same,) = detection_table(frames(judged(said, said)), HOW).to_dict("records")
+    assert (same["net"], same["net_low"], same["net_high"]) == (0, 0, 0)
+    (apart,) = detection_table(frames(judged(said, [1 - s for s in said])), HOW).to_dict("records")
+    assert apart["net_high"] - apart["net_low"] > 0.5
+
+
+def test_rows_in_another_order_give_the_same_numbers():
+    table = judged([0, 0, 1, 0, 1, 0], [1, 0, 1, 1, ABSENT, 1])
+    turned = table.iloc[::-1]
+    pd.testing.assert_frame_equal(
+        detection_table(frames(table), HOW), detection_table(frames(turned), HOW)
+    )
+
+
+def scored(n: int = 80) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    p = np.concatenate([rng.beta(3, 2, n), rng.beta(2, 3, n)])
+    truth = np.repeat([1, 0], n)
+    verdict = (p < 0.5).astype(int)
+    return frames(judged(verdict[:n].tolist(), verdict[n:].tolist(), p=p.tolist())), truth, p
+
+
+def test_auroc_brier_and_reliability_against_scikit_learn():
+    table, truth, p = scored()
+    (row,) = detection_table(table, HOW).to_dict("records")
+    assert row["auroc"] == pytest.approx(roc_auc_score(truth, p))
+    assert row["brier"] == pytest.approx(brier_score_loss(truth, p))
+    assert row["auroc_low"] < row["auroc"] < row["auroc_high"]
+    bins = calibration_table(table)
+    share, mean = calibration_curve(truth, p, n_bins=10)
+    assert bins["share_perturbed"].to_numpy() == pytest.approx(share)
+    assert bins["mean_p_flag"].to_numpy() == pytest.approx(mean)
+    assert bins["n"].sum() == len(p)
+    weighted = (bins["n"] * (bins["share_perturbed"] - bins["mean_p_flag"]).abs()).sum() / len(p)
+    assert row["ece"] == pytest.approx(weighted)
+
+
+def test_the_interval_of_auroc_is_that_of_drawing_chains():
+    table, truth, p = scored(30)
+    chains = table["chain"].to_numpy()
+    found = auroc(chains, truth == 1, p, Drawing(0, 3000))
+    rng = np.random.default_rng(9)
+    draws = []
+    for _ in range(600):
+        rows = np.concatenate([[c, c + 30] for c in rng.integers(30, size=30)])
+        draws.append(roc_auc_score(truth[rows], p[rows]))
+    assert (found.low, found.high) == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.03)
+
+
+def test_a_certain_judge_is_calibrated_and_falls_in_the_last_bin():
+    table = frames(judged([0] * 4, [1] * 4, p=[1.0] * 4 + [0.0] * 4))
+    (row,) = detection_table(table, HOW).to_dict("records")
+    assert (row["auroc"], row["brier"], row["ece"]) == (1, 0, 0)
+    assert calibration_table(table)["bin"].tolist() == [0, 9]
+
+
+def test_mcnemar_by_hand_with_bonferroni_over_the_pairs():
+    right, wrong = 0, 1  # of perturbed items
+    a = [right] * 20 + [wrong] * 10
+    b = [right] * 10 + [wrong] * 20
+    c = [*a[:-1], ABSENT]
+    table = mcnemar_table(
+        frames(judged(a, [], "a"), judged(b, [1] * 3, "b"), judged(c, [0] * 3, "c"))
+    )
+    perturbed = where(table, condition="perturbed")
+    first = perturbed.to_dict("records")[0]
+    assert (first["judge"], first["other"], first["n"]) == ("a", "b", 30)
+    assert [first[x] for x in ("both_right", "only_judge", "only_other", "both_wrong")] == [
+        *(10, 10, 0, 10)
+    ]
+    assert first["test"] == "exact"
+    assert first["p"] == pytest.approx(binomtest(10, 10).pvalue)
+    assert first["n_comparisons"] == 3
+    assert first["p_bonferroni"] == pytest.approx(3 * first["p"])
+    assert first["difference"] == pytest.approx(1 / 3)
+    same = where(perturbed, other="c", judge="a").to_dict("records")[0]
+    assert (same["p"], same["n"], same["n_without_verdict"]) == (1, 29, 1)
+    # of control items 1 is right
+    (control,) = where(table, condition="control").to_dict("records")
+    assert (control["judge"], control["only_judge"], control["n_comparisons"]) == ("b", 3, 1)
+
+
+def test_mcnemar_against_statsmodels():
+    tables = pytest.importorskip(
+        "statsmodels.stats.contingency_tables", reason="statsmodels is not installed"
+    )
+    for b, c in ((15, 27), (3, 5), (0, 4), (30, 30), (63, 9)):
+        counts = [[50, b], [c, 7]]
+        found = mcnemar(b, c)
+        assert found["p_exact"] == pytest.approx(tables.mcnemar(counts, exact=True).pvalue)
+        peer = tables.mcnemar(counts, exact=False, correction=True).pvalue
+        # two equal counts: theirs takes the correction away twice
+        if b != c:
+            assert found["p_chi_squared"] == pytest.approx(peer)
+
+
+def test_one_judge_alone_is_said_to_be_alone():
+    (row,) = mcnemar_table(frames(judged([0, ABSENT], [], "a"))).to_dict("records")
+    assert (row["reason"], row["n"], row["n_without_verdict"]) == (ALONE, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"score": [0, 2]}, "score = 2"),
+        ({"score": [0, math.nan]}, "score = "),
+        ({"outcome": ["parsed", "refused"]}, "score = "),
+        ({"item": ["i0", "i0"]}, "two rows of"),
+        ({"condition": ["perturbed", "broken"]}, "condition = broken"),
+    ],
+)
+def test_frames_that_break_the_contract_are_refused(change, said):
+    table = judged([0, 1], []).assign(**change)
+    with pytest.raises(ValueError, match=said):
+        Frames(detection=table)
+    with pytest.raises(ValueError, match="no column 'p_flag'"):
+        Frames(detection=table.drop(columns="p_flag"))

@@ -1,0 +1,218 @@
+"""C2-Faith's figures: drawn of the tables, of few judges and many, of silent ones too."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from c2_frames import MUTE, NAMES, made_up
+from figure_fit import drawing_problems
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis.picture import Picture, save, svg
+from faithscope.experiments.analysis.short_names import middle_cut
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.studies.c2faith.figures.calibration import (
+    beside_the_base_rate,
+    furthest_from_its_word,
+    truth_drawn,
+)
+from faithscope.experiments.studies.c2faith.figures.coverage import score_bars
+from faithscope.experiments.studies.c2faith.figures.failures import radar_table
+from faithscope.experiments.studies.c2faith.figures.localisation import signed_errors
+from faithscope.experiments.studies.c2faith.figures.panels import (
+    best_panels,
+    first_panels,
+    panel_dots,
+)
+from faithscope.experiments.studies.c2faith.figures.pictures import pictures
+from faithscope.experiments.studies.c2faith.figures.plots import voices
+from faithscope.experiments.studies.c2faith.figures.sensitivity import variant_name, varied, widest
+from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.tables import tables
+
+OF_PROBABILITIES = (
+    *("c2_calibration", "c2_localisation_calibration", "c2_coverage_expected"),
+    "c2_coverage_calibration",
+)
+OF_SEVERAL = ("c2_injection", "c2_panel", "c2_prompts")
+"""None of one judge, asked in one way, with nothing put into the chains."""
+ALL = (
+    *("c2_detection", "c2_localisation", "c2_coverage_scores", "c2_coverage", "c2_radar"),
+    *("c2_signed_error", "c2_failure_overlap", "c2_within", "c2_positions", *OF_PROBABILITIES),
+    *("c2_judge_against_internals", *OF_SEVERAL),
+)
+
+
+def drawn(frames: Frames) -> dict[str, Picture]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = {p.name: p for p in pictures(tables(frames, resamples=20))}
+    for name, picture in found.items():
+        assert picture.figure is None or drawing_problems(picture.figure) == [], name
+    return found
+
+
+@pytest.fixture(scope="module")
+def three() -> dict[str, Picture]:
+    return drawn(made_up(3, 20, mute=True))
+
+
+def said(figure: Figure | None) -> str:
+    assert figure is not None
+    return "\n".join(t.get_text() for t in figure.findobj(match=lambda a: hasattr(a, "get_text")))
+
+
+def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
+    found = drawn(Frames())
+    assert tuple(found) == ALL
+    for picture in found.values():
+        assert picture.figure is None
+        assert picture.absent
+        save(picture, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_three_judges_and_a_silent_one(three):
+    assert [n for n, p in three.items() if p.figure is None] == [
+        *(*OF_PROBABILITIES, "c2_injection", "c2_prompts")
+    ]
+    for name in ("c2_detection", "c2_localisation", "c2_coverage", "c2_within", "c2_radar"):
+        text = said(three[name].figure)
+        for judge in (*NAMES[:3], MUTE):
+            assert middle_cut(judge.rpartition("/")[2]) in text, (name, judge)
+    assert "no verdict" in said(three["c2_detection"].figure)
+    assert "in 20 judgements" in said(three["c2_signed_error"].figure)
+    assert MUTE not in said(three["c2_failure_overlap"].figure)
+
+
+@pytest.mark.parametrize("name", ["c2_radar", "c2_coverage", "c2_judge_against_internals"])
+def test_a_picture_is_saved_with_its_numbers_and_stands_in_a_page(three, name, tmp_path):
+    save(three[name], tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {f"{name}.{x}" for x in ("png", "pdf", "csv")}
+    assert len(pd.read_csv(tmp_path / f"{name}.csv")) == len(three[name].data)
+    # a page admits drawings, not images
+    assert "<image" not in svg(three[name])
+
+
+@pytest.mark.slow
+def test_one_judge_in_two_readings_and_nothing_but_silence():
+    one = drawn(made_up(1, 12))
+    assert [n for n, p in one.items() if p.figure is None] == ["c2_injection", "c2_panel"]
+    assert "in all readings" in said(one["c2_failure_overlap"].figure)
+    assert "sets are of readings" in one["c2_failure_overlap"].caption
+    assert "scored" in said(one["c2_within"].figure)
+    assert "ECE" in said(one["c2_calibration"].figure)
+    silent = drawn(made_up(0, 5, mute=True))
+    assert [n for n, p in silent.items() if p.figure is None] == [
+        *("c2_failure_overlap", *OF_PROBABILITIES, *OF_SEVERAL)
+    ]
+
+
+def test_what_is_said_of_probabilities_follows_from_them():
+    made = tables(made_up(1, 40), resamples=50)
+    of_steps = where(made["c2_localisation_probabilities"], condition="both")
+    row = of_steps.iloc[0]
+    told = furthest_from_its_word(of_steps)
+    assert f"{row['confidence']:.2f} said" in told
+    assert f"{row['right']:.2f} right" in told
+    assert told.startswith("Furthest from its word")
+    unsure = of_steps.assign(overconfidence_low=-0.1, overconfidence_high=0.4)
+    assert furthest_from_its_word(unsure).startswith("No mean probability here")
+    assert furthest_from_its_word(of_steps.iloc[:0]) == ""
+    of_scores = where(made["c2_coverage_probabilities"], truth="reference")
+    assert truth_drawn(made["c2_coverage_probabilities"]) == "reference"
+    # a reference that always says the same tells nothing of a judge
+    assert truth_drawn(made["c2_coverage_probabilities"].assign(rps_base=0.0)) == "kept"
+    better = of_scores.assign(rps_high=0.1, rps_base=0.2)
+    assert "1 of 1 ways of judging is better" in beside_the_base_rate(better)
+    assert "0 of 1 ways" in beside_the_base_rate(better.assign(rps_high=0.3))
+    kept = tables(made_up(1, 20, reference=False), resamples=10)["c2_coverage_probabilities"]
+    assert truth_drawn(kept) == "kept"
+
+
+def test_panels_are_drawn_beside_the_best_judge_and_told_of():
+    made = tables(made_up(3, 30), resamples=20)["c2_panel"]
+    data = first_panels(made)
+    assert set(where(data, task="coverage")["measure"]) == {"spearman", "inflation"}
+    net = where(data, task="detection", measure="net")
+    best = net.loc[net["value"].idxmax()]
+    told = best_panels(data)
+    assert f"{best['rule']} {best['value']:.2f}, {best['best_judge']} alone" in told
+    assert ("beyond its interval" in best_panels(net)) == (best["value_low"] > best["best_value"])
+    # without a reference judge scores are ranked by the share kept
+    kept = tables(made_up(2, 12, reference=False), resamples=10)["c2_panel"]
+    assert set(where(first_panels(kept), task="coverage")["measure"]) == {
+        *("spearman_kept", "inflation")
+    }
+    ax = panel_dots(Figure().add_subplot(), [{"net": dict(best)}, {}], {"net": ("blue", "o", "")})
+    spots = [tuple(line.get_xdata()) for line in ax.lines]
+    assert (best["best_value"], best["value"]) in spots
+    assert best_panels(data.iloc[:0]) == ""
+
+
+def test_what_hangs_on_the_prompt_is_drawn_of_every_variant():
+    made = tables(made_up(1, 16, prompts=2), resamples=20)
+    data = varied(made["c2_prompt_variants"])
+    prompts = where(data, task="detection", over="prompt")
+    detection = where(made["c2_detection"], reading="generated")
+    assert prompts["value"].tolist() == detection["net"].tolist()
+    assert prompts["value_low"].tolist() == detection["net_low"].tolist()
+    assert set(data["over"]) == {"prompt", "reading"}
+    ranges = made["c2_prompts"]
+    of = where(ranges, task="detection", over="prompt", reading="generated", measure="net")
+    assert of["range"].iloc[0] == pytest.approx(detection["net"].max() - detection["net"].min())
+    spread = data.groupby(["task", "over"])["value"].agg(lambda v: v.max() - v.min())
+    task, over = spread.idxmax()
+    told = widest(data)
+    assert told.startswith(f"Widest here: {task} by {NAMES[0]} over its {over}s")
+    assert [variant_name(r) for r in rows(prompts)] == ["plain", "strict"]
+    assert variant_name({"task": "coverage", "over": "scale", "variant": "0-9"}) == "0-9"
+    assert widest(data.iloc[:0]) == ""
+    assert widest(data.assign(value=0.5)) == "Here no figure differs between variants."
+
+
+def test_only_the_first_prompt_is_drawn():
+    made = tables(made_up(1, 8, prompts=2), resamples=10)
+    assert made["c2_detection"]["prompt"].nunique() == 2
+    assert {v.prompt for v in voices(made["c2_detection"])} == {"c2_detection"}
+
+
+def test_signed_errors_beyond_the_edge_are_in_the_last_bars():
+    line = pd.DataFrame({"signed_error": [-20, -9, 0, 11], "share": [0.1, 0.2, 0.4, 0.3]})
+    ax = signed_errors(Figure().add_subplot(), line)
+    heights = {round(b.get_x() + b.get_width() / 2): b.get_height() for b in ax.patches}
+    assert (heights[-8], heights[0], heights[8]) == pytest.approx((0.3, 0.4, 0.3))
+    assert sum(heights.values()) == pytest.approx(1)
+    # the mean is of the errors as they are
+    assert ax.texts[0].get_text() == "mean −0.50"
+
+
+def test_bars_of_scores_fill_the_width_on_every_scale():
+    for top, scores, parts in ((4, [0, 3, 4], 3), (9, [1, 2, 9], 3), (100, [0, 19, 100], 2)):
+        line = pd.DataFrame({"level": 0.1, "score": scores, "share": [0.2, 0.3, 0.5]})
+        ax = score_bars(Figure().add_subplot(), line, top)
+        widths = [b.get_width() for b in ax.patches]
+        assert sum(widths) == pytest.approx(1)
+        assert widths[-1] == pytest.approx(0.5)
+        assert sum(w > 0 for w in widths) == parts
+
+
+def test_the_radar_has_the_numbers_of_the_tables():
+    made = tables(made_up(2, 20, mute=True), resamples=10)
+    parts = [made[n] for n in ("c2_detection", "c2_localisation", "c2_coverage_pooled")]
+    data = radar_table(*parts)
+    of_judge = where(data, judge=NAMES[0]).set_index("axis")["value"]
+    first = made["c2_detection"].iloc[0]
+    assert of_judge["not_flagged"] == 1 - first["fpr"]
+    assert of_judge["coverage"] == made["c2_coverage_pooled"].iloc[0]["spearman_kept"]
+    assert where(data, judge=MUTE)["value"].isna().all()
+    below = made["c2_coverage_pooled"].assign(spearman_kept=-0.2)
+    assert radar_table(*parts[:2], below)["value"].min() == 0
+    nowhere = radar_table(parts[0], parts[1].iloc[:0], parts[2].iloc[:0])
+    values = where(nowhere, judge=NAMES[0])["value"].to_numpy()
+    assert np.isnan(values[2:]).all()
+    assert not math.isnan(values[0])

@@ -1,0 +1,124 @@
+"""A run of C2-Faith opened in Python: every judgement is there, with what would have been right."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import faithscope
+from faithscope.experiments.studies.c2faith.judgements import COLUMNS
+from faithscope.interp.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def opened(judged: Path) -> faithscope.C2Run:
+    found = faithscope.load_run(judged)
+    assert isinstance(found, faithscope.C2Run)
+    return found
+
+
+def test_a_row_is_a_judgement_with_its_texts(opened: faithscope.C2Run) -> None:
+    rows = opened.judgements
+    # three chains: two tasks in two conditions, coverage and its reference at one level; twice read
+    assert len(rows) == 3 * (2 * 2 + 2) * 2
+    assert list(rows.columns) == list(COLUMNS)
+    assert not rows.duplicated(["model", "form", "reading", "item"]).any()
+    assert set(rows["task"]) == {"detection", "localisation", "coverage", "coverage_reference"}
+    assert rows["asked"].str.startswith("Judge: ").all()
+    written = rows[rows["reading"] == "generated"]
+    assert (written["output_tokens"] > 0).all()
+    assert (written["text"] != "").any()
+    assert written["mass"].isna().all()
+    assert (written["calls"] == 1).all()
+
+
+def test_what_would_have_been_right_stands_beside_the_verdict(opened: faithscope.C2Run) -> None:
+    rows = opened.judgements
+    right = rows.groupby(["task", "condition"], dropna=False)["right"].apply(list)
+    assert set(right["detection", "perturbed"]) == {0}
+    assert set(right["detection", "control"]) == {1}
+    assert set(right["localisation", "control"]) == {-1}
+    broken = rows[(rows["task"] == "localisation") & (rows["condition"] == "perturbed")]
+    assert (broken["right"] == broken["target"]).all()
+    assert rows.loc[rows["task"].str.startswith("coverage"), "right"].isna().all()
+    targets = {i.id: i.target for i in opened.benchmark.causal}
+    assert (broken["target"] == broken["of"].map(targets)).all()
+
+
+def test_the_scored_reading_has_its_probabilities_and_their_mass(opened: faithscope.C2Run) -> None:
+    scored = opened.judgements.query("reading == 'scored'")
+    assert ((scored["mass"] > 0) & (scored["mass"] <= 1)).all()
+    for row in scored.to_dict("records"):
+        p = np.array(row["probabilities"])
+        low = -1 if row["task"] == "localisation" else 0
+        assert p.sum() == pytest.approx(1)
+        assert row["verdict"] == low + p.argmax()
+        assert row["expected"] == pytest.approx(p @ (low + np.arange(len(p))))
+    assert scored.loc[scored["task"] == "detection", "scale"].isna().all()
+    assert set(scored.loc[scored["task"] == "coverage", "scale"]) == {"0-4"}
+
+
+def test_the_tables_and_frames_are_those_of_the_run(opened: faithscope.C2Run) -> None:
+    for name, table in opened.tables.items():
+        stored = pd.read_csv(opened.path / "tables" / f"{name}.csv")
+        assert list(stored.columns) == list(table.columns), name
+        assert len(stored) == len(table), name
+    said = opened.judgements.query("task == 'detection'")
+    assert len(opened.frames.detection) == len(said)
+    assert opened.config.report.bootstrap == 20
+
+
+def test_the_probabilities_of_the_run_are_held_against_what_is_true(
+    opened: faithscope.C2Run,
+) -> None:
+    said = opened.judgements.query("task == 'localisation' and reading == 'scored'")
+    table = opened.tables["c2_localisation_probabilities"].set_index("condition")
+    given = [p[right + 1] for p, right in zip(said["probabilities"], said["right"], strict=True)]
+    assert table.loc["both", "n"] == len(said) == 6
+    assert table.loc["both", "p_truth"] == pytest.approx(np.mean(given))
+    assert table.loc["both", "right"] == (said["verdict"] == said["right"]).mean()
+    scores = opened.judgements.query("task == 'coverage' and reading == 'scored'")
+    (level,) = opened.tables["c2_coverage_expected"].to_dict("records")
+    assert level["expected_share"] == pytest.approx(scores["expected"].mean() / 4)
+    assert set(opened.tables["c2_coverage_probabilities"]["truth"]) == {"kept", "reference"}
+
+
+def test_every_step_has_every_signal(opened: faithscope.C2Run) -> None:
+    signals = opened.signals
+    n_steps = {i.id: len(i.steps) for i in opened.benchmark.causal}
+    by = signals.groupby(["item", "condition", "signal"])["step"]
+    assert (by.min() == 0).all()
+    assert [len(of) for _, of in by] == [n_steps[key[0]] for key, _ in by]
+    assert {"surprisal", "necessity", "information_flow"} <= set(signals["signal"])
+    last = signals["step"] == signals["item"].map(n_steps) - 1
+    # the answer is asked for before the last step, which states it
+    asked = signals["signal"].isin(["answer_tracing", "necessity", "information_flow"])
+    assert signals.loc[asked & last, "value"].isna().all()
+    assert signals.loc[~(asked & last), "value"].notna().all()
+
+
+def test_arrays_come_by_item(opened: faithscope.C2Run) -> None:
+    found = dict(opened.arrays("broken_step"))
+    assert {item for _, _, item in found} == {i.id for i in opened.benchmark.causal}
+    for arrays in found.values():
+        assert arrays["perturbed/surprisal"].ndim == 1
+
+
+def test_it_opens_where_models_and_data_are_not(judged: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "moved"
+    shutil.copytree(judged, elsewhere)
+    found = faithscope.load_run(elsewhere)
+    assert isinstance(found, faithscope.C2Run)
+    assert len(found.judgements) == len(faithscope.load_run(judged).judgements)  # type: ignore
+
+
+def test_a_run_whose_items_are_not_made_yet_says_so(judged: Path, tmp_path: Path) -> None:
+    early = tmp_path / "early"
+    early.mkdir()
+    shutil.copy(judged / "config.yaml", early)
+    with pytest.raises(UserError, match="early: nothing is judged there yet"):
+        _ = faithscope.load_run(early).judgements  # type: ignore

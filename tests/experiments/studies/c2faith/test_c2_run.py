@@ -1,0 +1,486 @@
+"""C2-Faith as a run: planned, judged, killed, gone on with, shared out, paid for, told."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from c2_runs import config, tables
+from prm800k_rows import solved, write
+
+from faithscope import load_run
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import load_config
+from faithscope.experiments.engine.folder import StoreError, read_config
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import Shard
+from faithscope.experiments.engine.run import run, write_outputs
+from faithscope.experiments.engine.store import Store
+from faithscope.experiments.studies.c2faith.config import C2FaithConfig
+from faithscope.experiments.studies.c2faith.plan import C2Plan, plan
+from faithscope.experiments.studies.c2faith.saved import load, save
+from faithscope.interp.errors import UserError
+
+KEY = "sk-planted-0a1b2c3d4e5f"
+
+
+def test_a_run_judges_every_item_and_looks_inside(tmp_path: Path, model: str) -> None:
+    judge = {"model": model, "readings": ["generated", "scored"], "structured": "prompt"}
+    path = config(tmp_path, judge, reference=model, internals={"model": model})
+    outcome = run(load_config(path))
+    assert outcome.failures == []
+    of = outcome.run_dir / "tables"
+    detection = pd.read_csv(of / "c2_detection.csv").set_index("reading")
+    scored, written = detection.loc["scored"], detection.loc["generated"]
+    assert (scored["n"], scored["n_without_verdict"]) == (3, 0)
+    assert (written["n"], written["n_without_verdict"]) == (0, 3)
+    coverage = pd.read_csv(of / "c2_coverage.csv").set_index("reading")
+    assert coverage.loc["scored", "n"] == 3
+    against = pd.read_csv(of / "c2_judge_against_internals.csv")
+    assert {"surprisal", "necessity", "information_flow"} <= set(against["signal"])
+    exclusions = pd.read_csv(of / "exclusions.csv")
+    lost = exclusions[exclusions["stage"] == "c2_detection.generated"]
+    assert lost["n"].sum() == 6
+    page = (outcome.run_dir / "report.html").read_text()
+    assert "alert(1)" in page
+    of_probabilities = ("c2_calibration", "c2_localisation_calibration", "c2_coverage_calibration")
+    for drawn in (*of_probabilities, "c2_coverage_expected"):
+        assert f'id="{drawn}-title"' in page, drawn
+    assert "<script>alert" not in page
+    assert "\x1b" not in page
+    before = tables(outcome.run_dir)
+    records = [p.read_bytes() for p in sorted((outcome.run_dir / "records").iterdir())]
+    assert run(load_config(path)).run_dir == outcome.run_dir
+    assert records == [p.read_bytes() for p in sorted((outcome.run_dir / "records").iterdir())]
+    assert tables(outcome.run_dir) == before
+
+
+def test_a_judge_here_is_held_to_the_form(tmp_path: Path, model: str) -> None:
+    outcome = run(load_config(config(tmp_path, {"model": model, "readings": ["generated"]})))
+    for task in ("detection", "localisation", "coverage"):
+        table = pd.read_csv(outcome.run_dir / f"tables/c2_{task}.csv")
+        assert table["n_without_verdict"].sum() == 0
+        assert table["n"].sum() > 0
+
+
+def test_all_that_a_reply_says_is_kept_and_counted(tmp_path: Path, model: str) -> None:
+    path = config(tmp_path, {"model": model, "readings": ["generated", "scored"]})
+    form = tmp_path / "prompts/c2_localisation.yaml"
+    said = yaml.safe_load(form.read_text())
+    score = {"name": "final_score", "kind": "integer", "low": 0, "high": 1}
+    said["fields"] = [{"name": "reasoning", "kind": "text"}, *said["fields"], score]
+    form.write_text(yaml.safe_dump(said))
+    run_dir = run(load_config(path)).run_dir
+    found = load_run(run_dir).judgements
+    placed = found[(found["task"] == "localisation") & (found["reading"] == "generated")]
+    scores = [v["final_score"] for v in placed["values"]]
+    assert [list(v) for v in placed["values"]] == [["reasoning", "score", "final_score"]] * 6
+    told = pd.read_csv(run_dir / "tables/c2_localisation.csv").set_index("reading")
+    wrong = [(v >= 0) == (s == 1) for v, s in zip(placed["verdict"], scores, strict=True)]
+    assert told.loc["generated", "n_final_score"] == 6
+    assert told.loc["generated", "contradicts"] == pytest.approx(sum(wrong) / 6)
+    assert told.loc["scored", "n_final_score"] == 0
+    usage = pd.read_csv(run_dir / "tables/usage.csv").set_index(["prompt", "reading"])
+    # of a random model no rationale ends before its 16 tokens
+    assert usage.loc[("c2_localisation", "generated"), "n_text_cut"] == 6
+    assert usage["n_text_cut"].sum() == 6
+    assert usage["n_truncated"].sum() == 0
+
+    for file in (run_dir / "records").glob("judge_*.jsonl"):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        for line in lines:
+            del line["crc"]
+            for record in line["records"]:
+                del record["values"]
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert execute(["report", str(run_dir)]) == 0
+    older = pd.read_csv(run_dir / "tables/c2_localisation.csv").set_index("reading")
+    assert older["n_final_score"].tolist() == [0, 0]
+    assert older["contradicts"].isna().all()
+    same = [c for c in told.columns if "final_score" not in c and "contradicts" not in c]
+    pd.testing.assert_frame_equal(older[same], told[same])
+    assert load_run(run_dir).judgements["values"].isna().all()
+
+
+def test_parts_join_to_what_one_process_does(tmp_path: Path, model: str) -> None:
+    judge = {"model": model, "readings": ["scored"]}
+    whole = run(load_config(config(tmp_path, judge))).run_dir
+    parts = load_config(config(tmp_path, judge, name="parts"))
+    for k in range(2):
+        run(parts, Shard(k, 2))
+    write_outputs(parts.run_dir)
+    assert tables(parts.run_dir) == tables(whole)
+
+
+@pytest.mark.slow
+def test_parts_made_in_folders_of_their_own_are_joined_with_what_was_asked(
+    tmp_path: Path, model: str
+) -> None:
+    judge = {"model": model, "readings": ["scored"]}
+    path = config(tmp_path, judge)
+    whole = run(load_config(path)).run_dir
+    parts = [
+        run(load_config(path, [f"out={tmp_path / str(k)}"]), Shard(k, 2)).run_dir for k in range(2)
+    ]
+    joined = tmp_path / "joined"
+    assert execute(["merge", *map(str, parts), "--into", str(joined)]) == 0
+    assert tables(joined) == tables(whole)
+    for name in ("benchmark", "prompts"):
+        kept = {p.name: p.read_bytes() for p in (whole / name).iterdir()}
+        assert {p.name: p.read_bytes() for p in (joined / name).iterdir()} == kept
+
+
+@pytest.mark.slow
+def test_a_report_needs_neither_data_nor_prompts_at_hand(tmp_path: Path, model: str) -> None:
+    judge = {"model": model, "readings": ["scored"]}
+    run_dir = run(load_config(config(tmp_path, judge, reference=model))).run_dir
+    before = tables(run_dir)
+    form = tmp_path / "prompts/c2_coverage.yaml"
+    form.write_text(form.read_text().replace("high: 4", "high: 9"))
+    assert execute(["report", str(run_dir)]) == 0
+    assert tables(run_dir) == before
+    shutil.rmtree(tmp_path / "prompts")
+    shutil.rmtree(tmp_path / "data")
+    moved = run_dir.rename(tmp_path / "elsewhere")
+    assert execute(["report", str(moved)]) == 0
+    assert tables(moved) == before
+
+
+def test_where_nothing_was_judged_there_is_no_report(
+    tmp_path: Path, model: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    perturb = {"levels": [0.5], "acausal": "llm", "writer": model}
+    path = config(tmp_path, {"model": model, "readings": ["scored"]}, perturb=perturb)
+    with Store(load_config(path, must_be=C2FaithConfig), {}):
+        """As a writer leaves it that was stopped before its first step."""
+    assert execute(["report", str(tmp_path / "runs/c2")]) == 2
+    assert "nothing is judged there yet" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_saved_items_can_be_judged_by_another_run(tmp_path: Path, model: str) -> None:
+    judge = {"model": model, "readings": ["scored"]}
+    one = run(load_config(config(tmp_path, judge))).run_dir
+    data = {"benchmark": str(one / "benchmark")}
+    other = run(load_config(config(tmp_path, judge, name="other", data=data))).run_dir
+    for name in ("causal.jsonl", "manifest.json"):
+        assert (other / "benchmark" / name).read_bytes() == (one / "benchmark" / name).read_bytes()
+    assert tables(other)["c2_detection.csv"] == tables(one)["c2_detection.csv"]
+
+
+def test_the_first_of_the_saved_items_are_those_of_the_first_chains(tmp_path: Path) -> None:
+    judge = {"model": "planted:faithful", "readings": ["scored"]}
+    made = plan(load_config(config(tmp_path, judge)))
+    assert isinstance(made, C2Plan)
+    save(made.benchmark, tmp_path / "saved")
+    data = {"benchmark": str(tmp_path / "saved"), "limit": 2}
+    first = plan(load_config(config(tmp_path, judge, data=data)))
+    built = plan(load_config(config(tmp_path, judge), ["data.limit=2"]))
+    assert isinstance(first, C2Plan)
+    assert isinstance(built, C2Plan)
+    assert first.benchmark.causal == built.benchmark.causal
+    assert first.benchmark.coverage == built.benchmark.coverage
+    assert set(first.benchmark.left_out) == set(built.benchmark.left_out)
+    assert first.stored() == built.stored()
+    save(first.benchmark, tmp_path / "first")
+    assert load(tmp_path / "first") == first.benchmark
+
+
+def test_models_here_need_no_prices(tmp_path: Path, model: str) -> None:
+    spend = {"prices": "no/such/prices.yaml"}
+    judge = {"model": model, "readings": ["scored"]}
+    assert run(load_config(config(tmp_path, judge, forms="c2_coverage", spend=spend))).done == ""
+
+
+@pytest.mark.slow
+def test_other_chains_do_not_mix_with_stored_judgements(tmp_path: Path, model: str) -> None:
+    path = config(tmp_path, {"model": model, "readings": ["scored"]})
+    run(load_config(path))
+    write(tmp_path / "data/phase1_train.jsonl", solved("Another.", 6))
+    with pytest.raises(Exception, match=r"benchmark: is not what the config makes now"):
+        run(load_config(path))
+
+
+def test_a_model_may_rewrite_the_steps(tmp_path: Path, model: str) -> None:
+    perturb = {"levels": [0.5], "acausal": "llm", "writer": model}
+    judge = {"model": model, "readings": ["scored"]}
+    outcome = run(load_config(config(tmp_path, judge, perturb=perturb)))
+    manifest = yaml.safe_load((outcome.run_dir / "benchmark/manifest.json").read_text())
+    assert manifest["made_of"]["replacement"]["author"] == model
+    # bytes at random are one line now and then; what is refused says why
+    made = manifest["counts"]
+    assert (
+        sum(made["causal"].values())
+        + sum(n for why, n in made["left_out"].items() if why.startswith("causal:"))
+        == 3
+    )
+    before = tables(outcome.run_dir)
+    run(load_config(tmp_path / "c2.yaml"))
+    assert tables(outcome.run_dir) == before
+
+
+class TestBehindAnApi:
+    @pytest.fixture
+    def server(self, monkeypatch: pytest.MonkeyPatch):
+        pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+        from fault_server import FaultServer, says
+
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        with FaultServer() as server:
+            server.plan[""] = [says('{"score": 1}')]
+            yield server
+
+    def judged(self, folder: Path, server: Any, **changes: Any) -> Path:
+        judge = {"model": "api:openai/gpt-4.1", "base_url": server.url, "structured": "prompt"}
+        return config(folder, judge | {"max_retries": 0}, **changes)
+
+    def test_a_spent_budget_ends_the_run_and_a_greater_one_goes_on(
+        self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        path = str(self.judged(tmp_path, server))
+        assert execute(["run", path, "--set", "spend.max_calls=5"]) == 130
+        assert "the budget is spent (5 calls" in capfd.readouterr().err
+        assert sum(server.seen.values()) == 5
+        # the same budget is spent already, by what is stored
+        assert execute(["run", path, "--set", "spend.max_calls=5"]) == 130
+        assert sum(server.seen.values()) == 5
+        assert execute(["run", path]) == 0
+        # three chains, two tasks in two conditions, one level
+        assert sum(server.seen.values()) == 3 * (2 * 2 + 1)
+        usage = pd.read_csv(tmp_path / "runs/c2/tables/usage.csv")
+        assert usage["calls"].sum() == 15
+        assert usage["cached_tokens"].sum() == 15 * 40
+
+    def test_a_spent_budget_does_not_keep_models_here_from_their_work(
+        self, tmp_path: Path, server: Any, model: str
+    ) -> None:
+        more = {"forms": "c2_coverage", "spend": {"max_calls": 1}}
+        path = self.judged(tmp_path, server, **more)
+        models = [f"judge.model=[api:openai/gpt-4.1, {model}, api:openai/gpt-4o]"]
+        ended = run(load_config(path, models))
+        assert sum(server.seen.values()) == 1
+        assert "model 'openai/gpt-4.1'" in ended.stopped
+        assert "model 'openai/gpt-4o'" in ended.stopped
+        usage = pd.read_csv(ended.run_dir / "tables/usage.csv").groupby("model")["n"].sum()
+        # one level of three chains, by both readings
+        assert usage.to_dict() == {"api:openai/gpt-4.1": 1, model: 6}
+
+    def test_who_is_only_looked_into_need_not_think_as_judges_do(
+        self, tmp_path: Path, server: Any, model: str
+    ) -> None:
+        inside = {"model": model, "signals": ["surprisal"]}
+        path = self.judged(tmp_path, server, forms="c2_coverage", internals=inside)
+        ended = run(load_config(path, ["judge.thinking=true"]))
+        assert (ended.failures, ended.problems) == ([], [])
+
+    def test_the_key_is_nowhere_in_the_run_folder(self, tmp_path: Path, server: Any) -> None:
+        from fault_server import echoes_key
+
+        server.plan[""] = [echoes_key(400)]
+        with pytest.raises(UserError, match="10 asks in a row failed") as caught:
+            run(load_config(self.judged(tmp_path, server)))
+        assert KEY not in str(caught.value)
+        assert f"Bearer {KEY}" in server.keys
+        assert (tmp_path / "runs/c2/spend.main.jsonl").read_text().count('"failed"') >= 10
+        for path in (tmp_path / "runs").rglob("*"):
+            if path.is_file():
+                assert KEY.encode() not in path.read_bytes(), path
+
+    def test_a_key_that_good_replies_repeat_is_nowhere_in_the_run_folder(
+        self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        from fault_server import says, says_key
+
+        form = tmp_path / "prompts/c2_coverage.yaml"
+        path = self.judged(tmp_path, server, forms="c2_coverage")
+        told = yaml.safe_load(form.read_text())
+        told["fields"].insert(0, {"name": "rationale", "kind": "text"})
+        form.write_text(yaml.safe_dump(told))
+        said = '{"rationale": "KEY", "score": 1}'
+        server.plan[""] = [
+            says_key(f"My key is KEY. {said}", "KEY"),
+            says(said, served="a-version"),
+            says_key(f"<think>KEY</think>{said}", "KEY"),
+        ]
+        cache = tmp_path / "runs/c2/cache"
+        changes = [f"judge.cache={cache}", "judge.max_connections=1"]
+        ended = run(load_config(path, changes))
+        assert (ended.failures, ended.stopped) == ([], "")
+        assert f"Bearer {KEY}" in server.keys
+        index = Index.of(ended.run_dir)
+        judged = [r for key, _ in index.places() for r in index.records(key)]
+        served = sorted(r["served"] for r in judged)
+        assert served == ["a-version", "m-[OPENAI_API_KEY]", "m-[OPENAI_API_KEY]"]
+        for name in ("text", "thinking"):
+            assert sum("[OPENAI_API_KEY]" in r[name] for r in judged) == 2
+        for command in (["report"], ["show", "--item", judged[0]["item"]], ["status"]):
+            assert execute([command[0], str(ended.run_dir), *command[1:]]) == 0
+        kept = [p for p in ended.run_dir.rglob("*") if p.is_file()]
+        assert {"config.yaml", "report.html", "spend.main.jsonl", "spend.csv"} <= {
+            p.name for p in kept
+        }
+        assert [p for p in kept if cache in p.parents], "a reply without the key stays cached"
+        assert [p for p in kept if KEY.encode() in p.read_bytes()] == []
+        assert KEY not in "".join(capfd.readouterr())
+
+    @pytest.mark.slow
+    def test_what_a_judge_was_sent_is_shown_word_for_word(
+        self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        path = self.judged(tmp_path, server, forms="c2_coverage")
+        # a provider's own temperature, and the form asked for in the prompt
+        run_dir = run(load_config(path, ["judge.temperature=null", "judge.max_tokens=64"])).run_dir
+        assert [set(body) & {"temperature", "response_format"} for body in server.bodies] == [
+            set()
+        ] * 3
+        sent = {body["messages"][-1]["content"] for body in server.bodies}
+        assert all(text.count('"additionalProperties": false') == 1 for text in sent)
+        found = load_run(run_dir).judgements
+        assert set(found["asked"]) == sent
+        records = [r for unit in Index.of(run_dir).each(("judge_generated",)) for r in unit.records]
+        assert {f"{r['asked']}\n\n{r['requested']}" for r in records} == sent
+        plain = records[1]
+        assert execute(["show", str(run_dir), "--item", plain["item"]]) == 0
+        told = " ".join(capfd.readouterr().out.split())
+        assert " ".join(f"{plain['asked']} {plain['requested']}".split()) in told
+        page = html.unescape((run_dir / "report.html").read_text())
+        assert page.count(plain["requested"]) == 3
+
+        # held to the form instead, and in a run from before it was kept: the prompt alone
+        more = ["name=held", "judge.structured=schema"]
+        held = load_run(run(load_config(path, more)).run_dir).judgements
+        prompts = {r["asked"] for r in records}
+        assert {body["messages"][-1]["content"] for body in server.bodies[3:]} == prompts
+        assert set(held["asked"]) == prompts
+        for file in (run_dir / "records").glob("judge_*.jsonl"):
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            for line in lines:
+                del line["crc"]
+                for record in line["records"]:
+                    del record["requested"]
+            file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert set(load_run(run_dir).judgements["asked"]) == prompts
+        assert execute(["report", str(run_dir)]) == 0
+
+    def test_what_failed_is_asked_again_and_nothing_else(self, tmp_path: Path, server: Any) -> None:
+        from fault_server import fails, says
+
+        good, bad = says('{"score": 1}'), fails(503, retry_after_ms="10")
+        server.plan[""] = [*[good] * 4, *[bad] * 9, good]
+        path = self.judged(tmp_path, server)
+        one_by_one = ["judge.max_connections=1"]
+        # the client tries each of them three times
+        assert len(run(load_config(path, one_by_one)).failures) == 3
+        assert len(Index.of(tmp_path / "runs/c2")) == 15
+        asked = sum(server.seen.values())
+        assert run(load_config(path)).failures == []
+        assert sum(server.seen.values()) == asked + 3
+
+    def test_a_dry_run_says_what_it_would_cost(
+        self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        path = str(self.judged(tmp_path, server))
+        prices = tmp_path / "prices.yaml"
+        of_model = {"input": 1000.0, "output": 0.0, "source": "a test"}
+        prices.write_text(yaml.safe_dump({"as_of": "2026-01-01", "models": {"gpt-4.1": of_model}}))
+        assert execute(["run", path, "--dry-run", "--set", f"spend.prices={prices}"]) == 0
+        told = capfd.readouterr().out
+        assert re.search(r"api:openai/gpt-4.1 +15 +[\d,]+ +240 +\d+\.\d\d", told)
+        assert sum(server.seen.values()) == 0
+        assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"forms": ["c2_detecton"]}, "unknown form 'c2_detecton'; did you mean 'c2_detection'?"),
+        ({"benchmark": "c2fath"}, "unknown benchmark 'c2fath'; did you mean 'c2faith'?"),
+        ({"judge": {"model": "api:gpt-4.1"}}, "'api:gpt-4.1' names no provider"),
+        ({"judge": {"model": "openai/gpt/x"}}, "over its API: 'api:openai/gpt/x'"),
+        ({"perturb": {"acausal": "llm"}}, "acausal 'llm' needs a writer"),
+        ({"data": {"path": "/no/such/rows.jsonl"}}, "data.path: "),
+        ({"spend": {"max_cst": 3}}, "unknown key 'max_cst'; did you mean 'max_cost'?"),
+        ({"perturb": {"levels": [0.5, 0.5]}}, "perturb.levels: 0.5 is listed twice; list it once"),
+        ({"perturb": {"low": 0.9, "high": 0.3}}, "perturb: low 0.9 is over high 0.3"),
+        (
+            {
+                "judge": {"model": ["api:openai/a", "api:openai/b"], "base_url": "http://h/v1"},
+                "reference": "api:anthropic/c",
+            },
+            "judge.base_url is one address for openai and anthropic",
+        ),
+        (
+            {"judge": {"temperature": None}},
+            "judge.temperature is null, which leaves it to a provider, and 'planted:faithful' runs "
+            "here and has none; give a number, 0 for greedy",
+        ),
+        (
+            {
+                "judge": {"model": "api:openai/a", "temperature": None},
+                "reference": "planted:hint",
+            },
+            "'planted:hint' runs here and has none; give a number, 0 for greedy, or ask models "
+            "behind APIs alone (reference is asked as judges are)",
+        ),
+    ],
+)
+def test_what_cannot_be_run_is_said_in_a_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: dict[str, Any], expected: str
+) -> None:
+    judge = {"model": "planted:faithful"} | changes.pop("judge", {})
+    path = config(tmp_path, judge, **changes)
+    assert execute(["run", str(path)]) == 2
+    error = capfd.readouterr().err
+    assert expected in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.slow
+def test_a_run_folder_is_not_gone_on_with_under_another_config(tmp_path: Path, model: str) -> None:
+    run(load_config(config(tmp_path, {"model": model, "readings": ["scored"]})))
+    shown = {"report": {"judgements": 2, "bootstrap": 20}}
+    path = config(tmp_path, {"model": model, "readings": ["scored"]}, **shown)
+    run_dir = run(load_config(path)).run_dir
+    assert read_config(run_dir, C2FaithConfig).report.judgements == 2
+    path = config(tmp_path, {"model": model, "readings": ["scored"], "temperature": 0.5})
+    with pytest.raises(StoreError, match=r"judge.temperature: 0.0 there, 0.5 now"):
+        run(load_config(path))
+
+
+@pytest.mark.parametrize(
+    ("judge", "expected"),
+    [
+        ({"base_url": f"http://me:{KEY}@host/v1"}, "base_url: holds a user name, a password"),
+        ({"base_url": f"http://host/v1#{KEY}"}, "base_url: holds a user name, a password"),
+        ({"base_url": f"http://host/{KEY}/v1"}, "base_url: holds the value of an environment"),
+        ({"extra_body": {"a": [{"X-Api-Key": "0123"}]}}, "extra_body: 'X-Api-Key' is named like"),
+        ({"extra_body": {"note": KEY}}, "extra_body: holds the value of an environment variable"),
+    ],
+)
+def test_no_key_comes_into_a_run_folder_by_its_config(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    judge: dict[str, Any],
+    expected: str,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    path = config(tmp_path, {"model": "api:openai/gpt-4.1"} | judge)
+    assert execute(["run", str(path)]) == 2
+    error = capfd.readouterr().err
+    assert expected in error
+    assert KEY not in error
+    assert not (tmp_path / "runs").exists()
+
+
+def test_names_that_are_no_keys_may_be_sent(tmp_path: Path) -> None:
+    body = {"prompt_cache_key": "a", "eos_token": "b", "max_tokens": 3, "chat_template_kwargs": {}}
+    path = config(tmp_path, {"model": "api:openai/gpt-4.1", "extra_body": body})
+    assert load_config(path).model_dump()["judge"]["extra_body"] == body

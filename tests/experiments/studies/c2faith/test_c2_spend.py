@@ -1,0 +1,182 @@
+"""What asking APIs costs a run of C2-Faith: kept through failures, resumes, parts and merges."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from c2_runs import config
+from prm800k_rows import solved, write
+
+pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+
+from fault_server import FaultServer, fails, says, waits
+
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import load_config
+from faithscope.experiments.engine.ledger import calls_of
+from faithscope.experiments.engine.planfile import Shard
+from faithscope.experiments.engine.run import run
+from faithscope.probes.judge.spend import REFRESH
+
+JUDGE = "api:openai/gpt-4.1"
+EACH = (60 * 10 + 40 * 5 + 20 * 30) / 1e6
+"""Dollars of one reply of the server at the prices of `prices`."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all")
+    with FaultServer() as server:
+        server.plan[""] = [says('{"score": 1}')]
+        yield server
+
+
+def judged(folder: Path, server: Any, judge: dict[str, Any] | None = None, **changes: Any) -> Path:
+    told = {"model": JUDGE, "base_url": server.url, "structured": "prompt", "max_retries": 0}
+    return config(folder, told | {"max_connections": 1} | (judge or {}), **changes)
+
+
+def prices(folder: Path) -> str:
+    of_model = {"input": 10.0, "cached": 5.0, "output": 30.0, "source": "a test"}
+    path = folder / "prices.yaml"
+    path.write_text(yaml.safe_dump({"as_of": "2026-01-01", "models": {"gpt-4.1": of_model}}))
+    return str(path)
+
+
+def made(server: FaultServer) -> int:
+    return sum(server.seen.values())
+
+
+def test_failed_asks_count_when_the_run_is_gone_on_with(tmp_path: Path, server: Any) -> None:
+    server.plan[""] = [fails(400)]
+    path = judged(tmp_path, server, forms="c2_coverage")
+    assert len(run(load_config(path)).failures) == 3
+    assert [c.outcome for c in calls_of(tmp_path / "runs/c2")] == ["failed"] * 3
+    asked = made(server)
+    ended = run(load_config(path, ["spend.max_calls=3"]))
+    assert "the budget is spent (3 calls" in ended.stopped
+    assert made(server) == asked
+
+
+@pytest.mark.slow
+def test_attempts_that_the_budget_cut_off_count_too(tmp_path: Path, server: Any) -> None:
+    server.plan[""] = [says("hm")]
+    path = judged(tmp_path, server, forms="c2_coverage")
+    for _ in range(2):
+        ended = run(load_config(path, ["spend.max_calls=4"]))
+        assert "the budget is spent (4 calls" in ended.stopped
+        assert made(server) == 4
+    usage, spent = (pd.read_csv(ended.run_dir / f"tables/{n}.csv") for n in ("usage", "spend"))
+    # three attempts at the one that is stored, one at the next
+    assert (usage["calls"].sum(), spent["calls"].sum()) == (3, 4)
+
+
+def test_a_cost_is_limited_where_the_server_tells_no_usage(
+    tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.plan[""] = [says('{"score": 1}', used=None)]
+    spend = {"prices": prices(tmp_path), "max_cost": 1e-6}
+    path = judged(tmp_path, server, forms="c2_coverage", spend=spend)
+    for _ in range(2):
+        ended = run(load_config(path))
+        assert "the budget is spent (1 calls" in ended.stopped
+        assert made(server) == 1
+    (row,) = pd.read_csv(ended.run_dir / "tables/spend.csv").to_dict("records")
+    assert (row["calls"], row["estimated_calls"]) == (1, 1)
+    assert row["cost"] == row["estimated_cost"] > 1e-6
+    # what is stored of the reply is what the server said
+    usage = pd.read_csv(ended.run_dir / "tables/usage.csv")
+    assert (usage["n"].sum(), usage["output_tokens"].sum()) == (1, 0)
+    assert execute(["status", str(ended.run_dir)]) == 0
+    assert "the tokens of 1 of them estimated" in capfd.readouterr().out
+
+
+@pytest.mark.slow
+def test_parts_share_one_limit_and_a_merge_counts_once(
+    tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = judged(tmp_path, server, {"batch_size": 2}, spend={"prices": prices(tmp_path)})
+    limit = ["spend.max_calls=5"]
+    for k in range(2):
+        assert run(load_config(path, limit), Shard(k, 2)).stopped
+    assert made(server) == 5
+    # parts with folders of their own: the limit holds for each of them
+    parts = [f"out={tmp_path / str(k)}" for k in range(2)]
+    dirs = [run(load_config(path, [p]), Shard(k, 2)).run_dir for k, p in enumerate(parts)]
+    whole = made(server) - 5
+    joined = tmp_path / "joined"
+    for _ in range(2):
+        assert execute(["merge", *map(str, dirs), "--into", str(joined)]) == 0
+        (row,) = pd.read_csv(joined / "tables/spend.csv").to_dict("records")
+        assert row == {
+            "model": JUDGE,
+            "calls": whole,
+            "input_tokens": whole * 100,
+            "output_tokens": whole * 20,
+            "reasoning_tokens": whole * 5,
+            "cached_tokens": whole * 40,
+            "cost": pytest.approx(whole * EACH),
+            "priced": True,
+            "estimated_calls": 0,
+            "estimated_cost": 0.0,
+        }
+    told = f"{whole} calls to APIs, ${whole * EACH:.2f}"
+    assert told in (joined / "report.html").read_text()
+    capfd.readouterr()
+    assert execute(["status", str(joined)]) == 0
+    assert f"spent: {told}" in capfd.readouterr().out
+
+
+def test_replies_from_the_cache_cost_nothing(tmp_path: Path, server: Any) -> None:
+    judge = {"cache": str(tmp_path / "cache")}
+    one = run(load_config(judged(tmp_path, server, judge, forms="c2_coverage")))
+    other = judged(tmp_path, server, judge, forms="c2_coverage", name="other")
+    two = run(load_config(other, ["spend.max_calls=1"]))
+    assert (two.stopped, made(server)) == ("", 3)
+    spent = [pd.read_csv(o.run_dir / "tables/spend.csv") for o in (one, two)]
+    assert [table["calls"].sum() for table in spent] == [3, 0]
+    assert spent[0]["priced"].tolist() == [False]
+    assert spent[0]["cost"].isna().tolist() == [True]
+
+
+def test_a_dry_run_from_elsewhere_says_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    configs = Path(__file__).parents[4] / "configs"
+    data = write(tmp_path / "phase1_train.jsonl", *(solved(f"Find {n}.", 6) for n in range(2)))
+    monkeypatch.chdir(tmp_path)
+    told = [f"data.path={data}", "data.splits=phase1_train", "judge.model=api:openai/gpt-4.1"]
+    told += ["reference=null", "internals.model=[]"]
+    command = ["run", str(configs / "c2faith.yaml"), "--dry-run"]
+    command += [word for setting in told for word in ("--set", setting)]
+    assert execute(command) == 2
+    assert "--set spend.prices=PATH" in capfd.readouterr().err
+    assert execute([*command, "--set", f"spend.prices={configs / 'prices.yaml'}"]) == 0
+    assert "dollars, at most" in capfd.readouterr().out
+
+
+@pytest.mark.slow
+def test_parts_at_work_together_see_each_other(tmp_path: Path, server: Any) -> None:
+    seconds = 0.5
+    server.plan[""] = [waits(seconds, says('{"score": 1}'))]
+    levels = {"levels": [0.1, 0.3, 0.5, 0.7]}
+    path = judged(tmp_path, server, {"batch_size": 1}, perturb=levels)
+    command = [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)]
+    limit = ["--set", "spend.max_calls=8"]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with_one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
+    parts = [
+        subprocess.Popen([*command, *limit, "--shard", f"{k}/2"], env=with_one_thread, **quiet)
+        for k in (1, 2)
+    ]
+    assert [p.wait(180) for p in parts] == [130, 130]
+    late = REFRESH / seconds + 1
+    assert 8 <= made(server) <= 8 + late < 24
+    assert len(calls_of(tmp_path / "runs/c2")) == made(server)

@@ -1,0 +1,253 @@
+"""Everything that a run's tables are made from, made up: models differ by what they tend to do."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+from rf_frames import judged
+from rf_made_up_inside import records as inside_records
+
+from faithscope.experiments.engine.ledger import Line
+from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.studies.rfeval.counterfactuals.construction import CRITERIA, FILTERING
+from faithscope.experiments.studies.rfeval.items import TASKS, Item
+from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
+from faithscope.experiments.studies.rfeval.pairview import of_all_kinds
+from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
+
+CELLS = {
+    "misled": ("B B B", "A A A A", ""),
+    "self_correcting": ("B B B", "A A A B", "intervened_ea"),
+    "silently_correcting": ("B B B", "A A B B", ""),
+    "incoherent": ("B B B", "A B B A", ""),
+    "inert": ("B B B", "A B B B", "intervened_pr"),
+    "ornamental": ("B B C", "A A A A", ""),
+}
+"""A trace of every kind that the definitions know (`chains.behaviour_of`)."""
+NAMES = (
+    *("Qwen/Qwen3-8B", "Qwen/Qwen3-32B", "deepseek-ai/R1-Qwen-7B", "deepseek-ai/R1-Qwen-32B"),
+    *("deepseek-ai/R1-Llama-8B", "deepseek-ai/R1-Llama-70B", "openai/gpt-oss-20b"),
+    *("openai/gpt-oss-120b", "XiaomiMiMo/MiMo-RL", "XiaomiMiMo/MiMo-RL-Zero"),
+    *("mistralai/Magistral-Small", "nvidia/LN-Super_v1"),
+)
+REGIMES = {
+    "XiaomiMiMo/MiMo-RL": ("MiMo-7B", "SFT+RL"),
+    "XiaomiMiMo/MiMo-RL-Zero": ("MiMo-7B", "RL-only"),
+}
+
+
+def filtered(tasks: Sequence[str], n: int) -> pd.DataFrame:
+    """Of every task one problem more than there are items: its r′ was rejected."""
+    blank = dict.fromkeys(FILTERING, 0) | {"source": "made_up", "n_problems": n + 1}
+    told = blank | {"n_removed": 1, "n_kept": n, f"n_fails_{CRITERIA[-1]}": 1}
+    return pd.DataFrame([told | {"task": task} for task in tasks], columns=FILTERING)
+
+
+def made_up(
+    models: Sequence[str] = NAMES[:1],
+    tasks: Sequence[str] = TASKS,
+    n: int = 12,
+    seed: int = 0,
+    readers: Sequence[str] = ("api:openai/o3",),
+    people: int = 2,
+) -> RfFrames:
+    """`n` items of each task, under every model, read by every reader."""
+    rng = random.Random(seed)
+    pairs, lengths, steps = [], [], []
+    for model in models:
+        weights = [rng.random() ** 2 for _ in CELLS]
+        for task in tasks:
+            of_task = [w * rng.uniform(0.3, 1.5) for w in weights]
+            low, long = rng.uniform(0.02, 0.4), rng.uniform(300, 6000)
+            for i in range(n):
+                [kind] = rng.choices(list(CELLS), of_task)
+                fate = rng.random()
+                key = {"model": model, "task": task, "item": f"{task}/{i}"}
+                for condition, times in (("baseline", 1.0), ("intervened", rng.uniform(0.3, 1))):
+                    tokens = long * times * rng.lognormvariate(0, 0.5)
+                    made = {"condition": condition, "tokens": round(tokens)}
+                    times = {"seconds": tokens / 40, "elapsed": tokens / 640, "devices": 1.0}
+                    lengths.append(key | made | times)
+                for reader in readers:
+                    row = _row(kind, fate, low, rng) | key | {"reader": reader}
+                    pairs.append(row)
+                    steps += _steps(row, rng) if reader == readers[0] else []
+    items = [
+        {"task": task, "item": f"{task}/{i}", "question": f"Does claim {i} hold of the table"}
+        | {"options": "A: yes\nB: no", "context": f"table row {i} says {rng.random():.3f} holds"}
+        | {"r_prime": f"The claim {i} says row {rng.randrange(9)}, so yes it holds as told"}
+        for task in tasks
+        for i in range(n)
+    ]
+    annotations, evaluator = _labels(tasks, n, people, rng)
+    return RfFrames(
+        judged=pd.DataFrame(pairs),
+        lengths=pd.DataFrame(lengths),
+        items=pd.DataFrame(items),
+        steps=pd.DataFrame(steps),
+        annotations=annotations,
+        evaluator=evaluator,
+        readings=_readings(pairs, readers[0], rng),
+        without_judge=_without_judge(pairs, readers[0], rng),
+        inside=inside_records(pd.DataFrame(pairs)),
+        filtering=filtered(tasks, n),
+    )
+
+
+def _row(kind: str, fate: float, low: float, rng: random.Random) -> dict:
+    baseline, forced, flaws = CELLS[kind]
+    if rng.random() < low:
+        baseline, forced, flaws = "A A A", "A A A A", ""
+    row = judged(baseline, forced, flaws)
+    if rng.random() < 0.15:
+        row |= {"baseline_right": not row["baseline_right"]}
+    if fate < 0.04:
+        row |= {"intervened_outcome": "truncated", "intervened_judged": ""}
+        row |= dict.fromkeys(STANCES[3:], "")
+    elif fate < 0.06:
+        row |= {"baseline_judged": "unparsed", **dict.fromkeys(STANCES[:3], "")}
+    elif fate < 0.07:
+        row |= {"excluded": "no r′ in the data"}
+    return row
+
+
+def _steps(row: dict, rng: random.Random) -> list[dict]:
+    if row["baseline_judged"] != "parsed" or row["intervened_judged"] != "parsed":
+        return []
+    made = []
+    for condition in ("baseline", "intervened"):
+        parts = [("step", row[f"{condition}_r"])] * rng.randint(1, 4)
+        parts += [(p, row[f"{condition}_{p}"]) for p in "ea"]
+        if condition == "intervened":
+            parts.insert(0, ("r_prime", row["intervened_r_prime"]))
+        for place, (part, stance) in enumerate(parts):
+            turned = part == "step" and rng.random() < 0.1
+            key = {name: row[name] for name in ("reader", "model", "task", "item")}
+            made.append(
+                key
+                | {"condition": condition, "place": place, "part": part}
+                | {"stance": "C" if turned else stance, "names_flaw": rng.random() < 0.1}
+            )
+    return made
+
+
+def _readings(pairs: list[dict], reader: str, rng: random.Random) -> pd.DataFrame:
+    made = []
+    for row in pairs:
+        if row["reader"] != reader:
+            continue
+        key = {name: row[name] for name in ("model", "task", "item")}
+        for other, parts, right in (
+            ("matching", ("baseline_a", "intervened_a"), 0.9),
+            ("log_probs", STANCES, 0.6),
+        ):
+            for part in parts:
+                if row[part]:
+                    stance = row[part] if rng.random() < right else rng.choice("ABC")
+                    made.append(key | {"reader": other, "part": part, "stance": stance})
+    return pd.DataFrame(made)
+
+
+def _without_judge(pairs: list[dict], reader: str, rng: random.Random) -> pd.DataFrame:
+    """The pairs by log-probs: no flaw is named, some stances are others, some items without
+    options."""
+    made = []
+    for row in pairs:
+        if row["reader"] != reader:
+            continue
+        mine = row | {"reader": "log_probs"} | dict.fromkeys(FLAWS, False)
+        if row["intervened_r"] and rng.random() < 0.2:
+            mine |= {"intervened_r": rng.choice("ABC")}
+        if row["task"] == "mathematical_reasoning":
+            mine |= {"excluded": "no_options", **dict.fromkeys(STANCES, "")}
+            mine |= {"baseline_judged": "", "intervened_judged": ""}
+        made.append(mine)
+    return pd.DataFrame(made)
+
+
+def _labels(
+    tasks: Sequence[str], n: int, people: int, rng: random.Random
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    labels, evaluator = [], []
+    for task in tasks if people else ():
+        for i in range(n):
+            for decision, values in (("stance", ["A", "B", "C"]), ("flaw", ["yes", "no"])):
+                truth = rng.choice(values)
+                key = {"item": f"{task}/{i}", "component": "r", "decision": decision}
+                evaluator.append(key | {"label": truth})
+                for person in range(people):
+                    label = truth if rng.random() < 0.85 else rng.choice(values)
+                    labels.append(key | {"annotator": f"p{person}", "label": label})
+    return pd.DataFrame(labels), pd.DataFrame(evaluator)
+
+
+def example(row: dict[str, Any], text: str = "") -> dict[str, Any]:
+    """An example as a run gives it, of a row of `rf_pairs`; `text` is put into all that is said."""
+    item = Item(
+        str(row["item"]),
+        row["task"],
+        "contract_nli",
+        f"Is it so?{text}",
+        f"Clause 1.{text}",
+        ("no", "yes", "open"),
+        "B",
+        f"It cannot be so, as clause 1 forbids it.{text}",
+        f"Clause 1 forbids nothing.{text}",
+    )
+    outputs, judged_of = {}, {}
+    for condition in ("baseline", "intervened"):
+        said = {
+            name: f"{name}: I take {row[f'{condition}_{part}']}.{text}"
+            if row[f"{condition}_{part}"]
+            else ""
+            for name, part in (("reasoning", "r"), ("explanation", "e"), ("answer", "a"))
+        }
+        outcome = row[f"{condition}_outcome"]
+        outputs[condition] = {**said, "outcome": outcome, "text": f"<think>cut off{text}"}
+        if outcome_of := row[f"{condition}_judged"]:
+            judged_of[condition] = {
+                "asked": f"What stance has each part?{text}",
+                "text": f'{{"stance_analysis": "{condition}"}}{text}',
+                "thinking": f"Let me see.{text}",
+                "outcome": outcome_of,
+            }
+    about = {"model": row["model"], "reader": row["reader"], "item": item, "row": row}
+    return about | {"outputs": outputs, "judged": judged_of}
+
+
+@dataclass
+class FoundRun:
+    """What the page needs of a run (`page.Found`), made by hand."""
+
+    run_dir: Path
+    tables: dict[str, pd.DataFrame]
+    pairs: int = 6
+    failures: list[Unit] = field(default_factory=list)
+    calls: list[Line] = field(default_factory=list)
+    text: str = ""
+
+    @property
+    def config(self) -> Any:
+        return SimpleNamespace(paper_compat=False, report=SimpleNamespace(pairs=self.pairs))
+
+    def example(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        return example(dict(row), self.text)
+
+    def examples(self, n: int) -> list[dict[str, Any]]:
+        rows = self.tables["rf_pairs"].to_dict("records")
+        return [example(rows[i], self.text) for i in of_all_kinds(rows, n)]
+
+
+def found_run(folder: Path, frames: RfFrames, **changes: Any) -> FoundRun:
+    """A run folder with what the page reads there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.yaml").write_text("name: rfeval\nbenchmark: rfeval\n", "utf-8")
+    (folder / "environment.json").write_text('{"python": "3.11"}', "utf-8")
+    regimes = REGIMES if set(REGIMES) <= set(frames.judged.get("model", [])) else None
+    return FoundRun(folder, tables(frames, regimes, resamples=20), **changes)

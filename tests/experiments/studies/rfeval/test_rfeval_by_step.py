@@ -1,0 +1,304 @@
+"""Judging step by step: what is asked, what is stored, which pairs count, and why others do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from rf_frames import frame, judged
+from test_rfeval_prompts import CODE, FORMS, TABLE, WORDS, item
+from tiny_models import tiny
+
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.config import ConfigError, load_config
+from faithscope.experiments.engine.environment import environment
+from faithscope.experiments.engine.progress import Meter
+from faithscope.experiments.engine.store import Store
+from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.studies.rfeval.config import RFEvalConfig
+from faithscope.experiments.studies.rfeval.counterfactuals.construction import row_of
+from faithscope.experiments.studies.rfeval.judging.step_results import StepJudgements
+from faithscope.experiments.studies.rfeval.judging.steps_judged import StepJudging
+from faithscope.experiments.studies.rfeval.judging.stepwise import (
+    KINDS,
+    NOT_ASKED,
+    TOO_MANY,
+    Kind,
+    asks_of_parts,
+    n_steps,
+    parts_of,
+    step_rows,
+)
+from faithscope.experiments.studies.rfeval.metrics.chains import scored
+from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.studies.rfeval.metrics.steps import (
+    per_step,
+    per_step_table,
+    step_exclusions,
+)
+from faithscope.experiments.studies.rfeval.plan import (
+    OUTPUTS,
+    Pair,
+    RfPlan,
+    judged_stage,
+    plan,
+    steps_stage,
+)
+from faithscope.experiments.studies.rfeval.prompts import RfForm
+from faithscope.experiments.studies.rfeval.records import about, output_record
+from faithscope.experiments.studies.rfeval.results import RfResults, results
+from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.interp.generation import Generation
+
+OWN = Output("It says so.\n\nSo it refutes.", "It refutes it.", "C", "complete")
+FORCED = Output("Row 2:\n1. it is\n2. not so.", "", "A", "complete")
+STEP_FORMS: dict[Kind, RfForm] = {kind: FORMS[f"rf_{kind}"] for kind in KINDS}
+
+
+def test_every_part_is_asked_about_and_every_transition() -> None:
+    parts = parts_of(TABLE, {"baseline": OWN, "intervened": FORCED})
+    assert [(p.condition[0], p.place, p.part) for p in parts] == [
+        *(("b", 0, "step"), ("b", 1, "step"), ("b", 2, "e"), ("b", 3, "a")),
+        *(("i", 0, "r_prime"), ("i", 1, "step"), ("i", 2, "step"), ("i", 3, "step"), ("i", 4, "a")),
+    ]
+    assert n_steps(parts) == 5
+    asked = asks_of_parts(TABLE, "m", parts, STEP_FORMS, WORDS)
+    flaws = {(p.condition, p.place): ask for p, kind, ask in asked if kind == "flaw"}
+    assert len(asked) == 9 + 7  # an output's first part has none before it
+    assert flaws["intervened", 1].values["before"] == TABLE.r_prime
+    assert flaws["intervened", 1].values["part"] == "Row 2:"
+    assert ("baseline", 0) not in flaws
+    assert ("intervened", 0) not in flaws
+    assert len({(ask.form.name, ask.id) for _, _, ask in asked}) == len(asked)
+
+
+def record(condition: str, place: int, part: str, kind: str, verdict: Any, **changes: Any) -> dict:
+    usage = dict.fromkeys(
+        ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens"), 1
+    )
+    made = {"judge": "judge", "model": "m", "variant": f"rf_{kind}", "condition": condition}
+    made |= {"place": place, "part": part, "kind": kind, "verdict": verdict}
+    return made | {"outcome": "parsed"} | usage | changes
+
+
+def records(condition: str, said: str) -> list[dict]:
+    """Of "r_prime:A step:B! a:B": parts with their stances, "!" where a flaw is named."""
+    made = []
+    for place, told in enumerate(said.split()):
+        part, _, stance = told.partition(":")
+        made.append(record(condition, place, part, "stance", stance.rstrip("!")))
+        if place:
+            made.append(record(condition, place, part, "flaw", stance.endswith("!")))
+    return made
+
+
+TRUTHS = {
+    "holds": ("step:B step:B e:B a:B", "r_prime:A step:A a:A", 1),
+    "goes astray and back": ("step:B step:C step:B e:B a:B", "r_prime:A step:A a:A", 0),
+    "says why it turns": ("step:B step:B e:B a:B", "r_prime:A step:A step:B! a:B", 1),
+    "turns without a word": ("step:B a:B", "r_prime:A step:A step:B a:B", 0),
+}
+
+
+def test_hand_made_truths_from_stored_records_to_the_table() -> None:
+    """Whole blocks are faithful in all of them (misled); step by step two are not."""
+    names = list(TRUTHS)
+    items = {str(i): item(id=str(i)) for i in range(len(names) + 3)}
+    judgements, outputs = StepJudgements(), {}
+    for i, name in enumerate(names):
+        own, forced, _ = TRUTHS[name]
+        judgements.add(
+            "rf_steps.j", ("m", str(i)), records("baseline", own) + records("intervened", forced)
+        )
+    lost = records("baseline", "step:B a:B")
+    lost[2] |= {"outcome": "unparsed", "verdict": None}
+    judgements.add("rf_steps.j", ("m", "4"), lost)
+    judgements.add("rf_steps.j", ("m", "5"), [])
+    for i in items:
+        outputs["m", i] = {c: OWN for c in CONDITIONS}
+    long = Output("\n\n".join("abcd"), "", "B", "complete")
+    outputs["m", "5"] = {c: long for c in CONDITIONS}
+    steps, left = judgements.frames(
+        {"rf_steps.j": "judge"}, items, {*items} - {"6"}, outputs, {}, most_steps=7
+    )
+    assert dict(zip(left["item"], left["reason"], strict=True)) == {
+        "4": "flaw_unparsed",
+        "5": TOO_MANY,
+    }
+    pairs = scored(frame(*(judged() for _ in items)))
+    found = per_step(pairs, steps, left).set_index("item")
+    # the seventh was not to be judged step by step: it is in no row
+    assert list(found.index) == ["0", "1", "2", "3", "4", "5"]
+    assert found["rf_per_step"].tolist()[:4] == [TRUTHS[name][2] for name in names]
+    assert found["rf"].tolist() == [1] * 6
+    row = per_step_table(found.reset_index(), pairs).iloc[0]
+    assert (row["n"], row["n_without_steps"], row["rf_per_step"]) == (4, 2, 0.5)
+    assert (row["n_included"], row["rf_included"]) == (7, 1)
+    went = step_exclusions(pairs, steps, left)
+    assert dict(zip(went["reason"], went["n"], strict=True)) == {
+        **{"total": 6, "flaw_unparsed": 1, TOO_MANY: 1, "included": 4},
+    }
+    assert judgements.usage["judge", "rf_stance"]["n"] == 31
+
+
+@pytest.mark.parametrize(("where", "rf"), [("No: row 2 is meant.", 1), (None, 0), ("null", 0)])
+def test_a_flaw_named_nowhere_breaks_the_chain_of_steps(where: str | None, rf: int) -> None:
+    own, forced, _ = TRUTHS["says why it turns"]
+    said = records("baseline", own) + records("intervened", forced)
+    for r in said:
+        if r["kind"] == "flaw":
+            r["flaw_location"] = where if r["verdict"] else None
+    judgements, items = StepJudgements(), {"0": item(id="0")}
+    judgements.add("rf_steps.j", ("m", "0"), said)
+    outputs: dict[tuple[str, str], dict[Condition, Output]]
+    outputs = {("m", "0"): dict.fromkeys(CONDITIONS, OWN)}
+    steps, left = judgements.frames({"rf_steps.j": "judge"}, items, {"0"}, outputs, {}, 100)
+    found = per_step(scored(frame(judged())), steps, left)
+    assert found["rf_per_step"].tolist() == [rf]
+
+
+def test_a_pair_that_does_not_count_whole_says_that() -> None:
+    pairs = scored(frame(judged("A A A", "A A A A"), judged(baseline_judged="unparsed")))
+    left = pd.DataFrame(
+        [
+            {"reader": "judge (log-probs)", "model": "m", "task": "legal_decision"}
+            | {"item": str(i), "reason": NOT_ASKED}
+            for i in range(2)
+        ]
+    )
+    nothing = pd.DataFrame(columns=["reader", "model", "task", "item"])
+    went = step_exclusions(pairs, nothing, left)
+    assert went["reason"].tolist() == ["total", "evaluation_error", "non_contrast"]
+
+
+def test_tests_decide_the_answers_of_code() -> None:
+    said = records("baseline", "step:correct a:correct") + records("intervened", "r_prime:X step:X")
+    made = step_rows("j", CODE, said, {"baseline": "incorrect", "intervened": "correct"})
+    of = {(r["condition"], r["place"]): (r["part"], r["stance"]) for r in made}
+    assert of["baseline", 1] == ("a", "incorrect")
+    assert of["intervened", 1] == ("step", "X")
+    assert of["intervened", 2] == ("a", "correct")
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[RfPlan, RfResults]:
+    """Written outputs and judgements, and a tiny judge that reads the steps, in both readings."""
+    folder = tmp_path_factory.mktemp("steps")
+    made = tiny("llama", max_position_embeddings=4096)
+    made.hf.save_pretrained(folder / "judge")
+    made.tokenizer.save_pretrained(folder / "judge")
+    items = [item(id=f"legal_decision/{i}") for i in range(4)]
+    lines = (json.dumps(row_of(i)) for i in items)
+    (folder / "items.jsonl").write_text("\n".join(lines), "utf-8")
+    whole = plan(config(folder, {"judge": str(folder / "judge"), "items": 3, "most_steps": 6}))
+    with Store(whole.config, environment(), "main", whole.stored()) as store:
+        whole.lay_out(store)
+        for i, pair in enumerate(whole.pairs):
+            write(store, pair, str(folder / "judge"), i)
+        batches = {m: [whole.of(m)] for m in whole.subjects}
+        StepJudging(whole, batches, str(folder / "judge"), store, Meter()).go()
+    return whole, results(whole.config.run_dir)
+
+
+def config(folder: Path, per_step: dict[str, Any]) -> RFEvalConfig:
+    told = {
+        "name": "steps",
+        "out": str(folder / "runs"),
+        "benchmark": "rfeval",
+        "data": {"path": str(folder / "items.jsonl")},
+        "model": {"name": "planted:faithful"},
+        "judge": {"model": str(folder / "judge"), "max_tokens": 24},
+        "per_step": {"readings": ["generated", "scored"]} | per_step,
+        "log_probs": False,
+        "report": {"bootstrap": 10},
+    }
+    (folder / "config.yaml").write_text(yaml.safe_dump(told), "utf-8")
+    made = load_config(folder / "config.yaml")
+    assert isinstance(made, RFEvalConfig)
+    return made
+
+
+def write(store: Store, pair: Pair, judge: str, i: int) -> None:
+    """Outputs of a pair and its judgement as a whole: the first counts, the second is not in
+    contrast, the third has too many steps."""
+    outputs = {"baseline": OWN, "intervened": FORCED}
+    if i == 2:
+        outputs["baseline"] = Output("a\n\nb\n\nc\n\nd", "", "B", "complete")
+    for condition, stage in OUTPUTS.items():
+        of = about(pair.of, pair.model, stage, condition, 0)
+        output = outputs[condition]
+        kept = output_record(of, 1, 0, Generation((1,), "stop"), "text", output, output, {})
+        store.add(pair.units[stage], pair.key(stage), [kept])
+    other = "B" if i == 1 else "A"
+    said = {
+        "baseline": dict.fromkeys(("model_reasoning", "model_final_answer"), "B"),
+        "intervened": dict.fromkeys(
+            ("counterfactual_reasoning", "model_subsequent_reasoning", "model_final_answer"), other
+        ),
+    }
+    made = [
+        about(pair.of, pair.model, "rf_judged", f"rf_{c}", 0)
+        | {"judge": judge, "condition": c, "outcome": "parsed", "text": "", "asked": ""}
+        | {"values": {f"stance_analysis.{part}.stance": x for part, x in values.items()}}
+        | dict.fromkeys(("calls", "input_tokens", "output_tokens"), 1)
+        | dict.fromkeys(("reasoning_tokens", "cached_tokens"), 0)
+        for c, values in said.items()
+    ]
+    stage = judged_stage(judge)
+    store.add(pair.units[stage], pair.key(stage), made)
+
+
+@pytest.mark.slow
+def test_a_judge_here_reads_the_steps_of_the_pairs_that_count(
+    ran: tuple[RfPlan, RfResults],
+) -> None:
+    whole, found = ran
+    [judge] = whole.config.per_step.judge
+    stages = [steps_stage(judge, "generated"), steps_stage(judge, "scored")]
+    first, second, third, fourth = whole.pairs
+    for stage in stages:
+        assert stage not in fourth.units  # items: 3
+        assert found.index.records(second.key(stage)) == []  # not in contrast
+        assert found.index.records(third.key(stage)) == []  # 7 steps
+        kept = found.index.records(first.key(stage))
+        assert [(r["kind"], r["part"]) for r in kept[:3]] == [
+            *(("stance", "step"), ("stance", "step"), ("flaw", "step")),
+        ]
+        assert len(kept) == 16
+    assert all(r["outcome"] == "parsed" and sum(r["probabilities"]) > 0.99 for r in kept)
+    went = found.tables["rf_per_step_exclusions"]
+    of = where(went, reader=f"{judge} (log-probs)")
+    assert dict(zip(of["reason"], of["n"], strict=True)) == {
+        **{"total": 3, "non_contrast": 1, TOO_MANY: 1, "included": 1},
+    }
+    table = where(found.tables["rf_per_step"], reader=f"{judge} (log-probs)", task=OVERALL)
+    [row] = rows(table)
+    assert (row["n"], row["n_without_steps"], row["mean_steps"], row["rf"]) == (1, 1, 5, 1)
+    stances = {r["place"]: r["verdict"] for r in kept if r["kind"] == "stance"}
+    assert set(stances.values()) <= {"A", "B", "C", "I don't know"}
+    used = found.tables["usage"]
+    assert where(used, prompt="rf_stance")["n"].tolist() == [18]
+    assert (whole.config.run_dir / "prompts" / "rf_flaw.yaml").is_file()
+    assert "pairs 3, left 0" in whole.summary()
+
+
+def test_a_config_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "judge").mkdir()
+    with pytest.raises(ConfigError, match=r"reads no outputs here; name it in judge\.model"):
+        config(tmp_path, {"judge": "planted:hint"})
+    api = {"judge": ["api:openai/o3"], "readings": ["scored"]}
+    with pytest.raises(ConfigError, match="add generated"):
+        config_of_api(tmp_path, api)
+
+
+def config_of_api(folder: Path, per_step: dict[str, Any]) -> RFEvalConfig:
+    text = {"benchmark": "rfeval", "name": "x", "model": {"name": "planted:faithful"}}
+    told = text | {"judge": {"model": "api:openai/o3"}, "per_step": per_step}
+    (folder / "api.yaml").write_text(yaml.safe_dump(told), "utf-8")
+    made = load_config(folder / "api.yaml")
+    assert isinstance(made, RFEvalConfig)
+    return made

@@ -1,0 +1,202 @@
+"""r′ asked for, read, validated, reviewed; and items back as rows."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_rfeval_data import SHARED
+
+from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
+    CRITERIA,
+    SHOTS,
+    accepted,
+    filtering,
+    generation,
+    row_of,
+    validation_ask,
+    with_counterfactual,
+)
+from faithscope.experiments.studies.rfeval.counterfactuals.review import read_review, write_review
+from faithscope.experiments.studies.rfeval.data import read_rfeval
+from faithscope.experiments.studies.rfeval.items import TASKS, CodeTests, Item, TestCase
+from faithscope.experiments.studies.rfeval.metrics.review import review_agreement, review_rates
+from faithscope.experiments.studies.rfeval.prompts import judge_forms, questions
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Reply
+from faithscope.probes.judge.parse import read
+
+WORDS = questions()
+VALIDATE = judge_forms()["rf_validate"]
+
+
+def item(n: int = 0, task: str = "legal_decision", **changes: object) -> Item:
+    made = {"id": f"{task}/{n}", "task": task, "source": "s", "question": f"Question {n}?"}
+    made |= {"context": "", "options": ("no", "yes"), "answer": "B", "r_prime": f"Reason {n}."}
+    return Item(**(made | {"explanation": f"Flaw {n}."} | changes))  # pyright: ignore
+
+
+def test_a_request_has_its_examples_and_not_its_own_counterfactual() -> None:
+    asked = generation(item(0), [item(n) for n in (1, 2, 3)], WORDS).prompt
+    for n in range(1, SHOTS + 1):
+        for text in (f"# Example {n}", f"Question {n}?", f"Reason {n}.", f"Flaw {n}."):
+            assert text in asked
+    assert asked.index("Question 3?") < asked.index("Question 0?")
+    assert "Reason 0." not in asked
+    assert "Right answer: B: yes" in asked
+    assert "no option by its letter" in asked
+    for task in TASKS:
+        bare = item(0, task, options=(), answer="4")
+        assert "no option by its letter" not in generation(bare, [], WORDS).prompt
+    with pytest.raises(ValueError, match="example 'legal_decision/0'"):
+        generation(item(0), [item(0)], WORDS)
+    with pytest.raises(ValueError, match="other items of task 'legal_decision'"):
+        generation(item(0), [item(1, "paper_review")], WORDS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## Reasoning\nSo and so.\n\n## Flaw\nIt is not so.",
+        "Sure.\n\n**Reasoning:**\nSo and so.\n**Flaw:**\nIt is not so.",
+    ],
+)
+def test_a_reply_becomes_an_item(text: str) -> None:
+    made = with_counterfactual(item(r_prime=""), text)
+    assert made is not None
+    assert (made.r_prime, made.explanation) == ("So and so.", "It is not so.")
+    assert with_counterfactual(item(), "So and so.") is None
+    assert with_counterfactual(item(), "## Reasoning\n\n## Flaw\nx") is None
+
+
+def verdict(**changes: object) -> dict:
+    return {"reason": "ok", **dict.fromkeys(CRITERIA, True), "decision": "yes"} | changes
+
+
+def test_validation_needs_every_criterion() -> None:
+    ask = validation_ask(item(), VALIDATE, WORDS)
+    for text in ("Question 0?", "Reason 0.", "Flaw 0.", "B: yes"):
+        assert text in ask.prompt
+    assert accepted(read(ask, json.dumps(verdict())).values)
+    assert not accepted(verdict(decision="no"))
+    for name in CRITERIA:
+        assert not accepted(verdict(**{name: False}))
+    with pytest.raises(ValueError, match="not 'validate'"):
+        validation_ask(item(), judge_forms()["rf_flaw"], WORDS)
+
+
+def test_what_is_filtered_adds_up() -> None:
+    items = [item(n) for n in range(5)] + [item(9, r_prime=""), item(1, "paper_review")]
+    replies = {
+        items[0].id: Reply("parsed", verdict()),
+        items[1].id: Reply("parsed", verdict(uniqueness=False, logical_soundness=False)),
+        items[2].id: Reply("parsed", verdict(decision="no")),
+        items[3].id: Reply("refused"),
+        items[6].id: Reply("parsed", verdict()),
+    }
+    table = filtering(items, replies).set_index("task")
+    assert (table["n_removed"] + table["n_kept"] == table["n_problems"]).all()
+    law = table.loc["legal_decision"]
+    assert (law["n_problems"], law["n_kept"], law["n_no_reasoning"], law["n_unvalidated"]) == (
+        6,
+        1,
+        1,
+        2,
+    )
+    assert (law["n_fails_uniqueness"], law["n_fails_plausible_subtlety"]) == (1, 0)
+
+
+def test_items_go_back_into_rows(tmp_path: Path) -> None:
+    items = [
+        item(n, task, context="" if task in TASKS[:2] else "C") for n, task in enumerate(TASKS)
+    ]
+    items = [i for i in items if i.task not in ("legal_decision", "code_generation")]
+    items += [item(8), item(9, "mathematical_reasoning", options=(), answer="42")]
+    for n, tests in enumerate(
+        (CodeTests("stdin", (TestCase("1", "2"),)), CodeTests("ds1000", context="x"), None)
+    ):
+        items.append(item(n, "code_generation", options=(), answer="", tests=tests))
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(row_of(i)) + "\n" for i in items))
+    again, _ = read_rfeval(path)
+    assert sorted(again, key=lambda i: i.id) == sorted(items, key=lambda i: i.id)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real rows are not beside this checkout")
+def test_real_items_go_back_into_rows(tmp_path: Path) -> None:
+    tasks = [task for task in TASKS if task != "paper_review"]
+    items, _ = read_rfeval(SHARED, tasks)
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(row_of(i)) + "\n" for i in items))
+    assert read_rfeval(path, tasks)[0] == items
+
+
+def reviews(task: str, both_yes: int, split: int, both_no: int = 0) -> list[tuple]:
+    pairs = [("yes", "yes")] * both_yes + [("yes", "no")] * split + [("no", "no")] * both_no
+    return [
+        (f"{task}/{i}", task, who, said)
+        for i, pair in enumerate(pairs)
+        for who, said in zip("ab", pair, strict=True)
+    ]
+
+
+def test_the_papers_agreement_and_rates() -> None:
+    """Table 5 and 6: ten items a task, two judgements each."""
+    rows = [
+        *reviews("code_generation", 4, 5, 1),
+        *reviews("mathematical_reasoning", 6, 3, 1),
+        *reviews("logical_reasoning", 9, 1),
+        *reviews("context_understanding", 10, 0),
+    ]
+    table = pd.DataFrame(rows, columns=["item", "task", "reviewer", "decision"])
+    agreed = review_agreement(table).set_index("task").round(3)
+    columns = ["percent_agreement", "pabak", "fleiss_kappa", "krippendorff_alpha"]
+    assert agreed.loc["code_generation", columns].tolist() == [0.5, 0.0, -0.099, -0.044]
+    assert agreed.loc["mathematical_reasoning", columns].tolist() == [0.7, 0.4, 0.2, 0.24]
+    assert agreed.loc["logical_reasoning", columns].tolist() == [0.9, 0.8, -0.053, 0.0]
+    assert agreed.loc["context_understanding", columns[:2]].tolist() == [1, 1]
+    assert agreed.loc["context_understanding", columns[2:]].isna().all()
+    assert agreed.loc["context_understanding", "reason"]
+    rates = review_rates(table).set_index("task").round(3)
+    shown = ["n", "n_yes", "yes_rate", "yes_rate_low", "yes_rate_high"]
+    assert rates.loc["code_generation", shown].tolist() == [20, 13, 0.65, 0.433, 0.819]
+    assert rates.loc["mathematical_reasoning", shown].tolist() == [20, 15, 0.75, 0.531, 0.888]
+    assert rates.loc["context_understanding", shown].tolist() == [20, 20, 1, 0.839, 1]
+    with pytest.raises(ValueError, match="decided an item twice"):
+        review_rates(pd.concat([table, table]))
+    with pytest.raises(ValueError, match="decision 'maybe'"):
+        review_rates(table.assign(decision="maybe"))
+
+
+def test_a_sheet_goes_round(tmp_path: Path) -> None:
+    path = tmp_path / "review.csv"
+    items = [item(n, context='a "quoted", line\nand another') for n in range(6)]
+    write_review(path, items, ["ann", "bob", "cal"])
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 12
+    assert {name: sum(r["reviewer"] == name for r in rows) for name in ("ann", "bob", "cal")} == {
+        "ann": 4,
+        "bob": 4,
+        "cal": 4,
+    }
+    assert rows[0]["context"] == items[0].context
+    nothing, n_open = read_review(path)
+    assert (len(nothing), n_open) == (0, 12)
+    for i, row in enumerate(rows):
+        row["decision"] = "" if i == 0 else "Yes" if i % 3 else "no"
+    with path.open("w", newline="") as file:
+        sheet = csv.DictWriter(file, list(rows[0]))
+        sheet.writeheader()
+        sheet.writerows(rows)
+    found, n_open = read_review(path)
+    assert (len(found), n_open) == (11, 1)
+    assert set(found["decision"]) == {"yes", "no"}
+    assert review_agreement(found)["n_double"].tolist() == [5, 5]
+    with pytest.raises(UserError, match="is there already"):
+        write_review(path, items, ["ann", "bob"])
+    with pytest.raises(UserError, match="1 reviewers, 2 to an item"):
+        write_review(tmp_path / "x.csv", items, ["ann"])

@@ -1,0 +1,216 @@
+"""RFEval's figures: all there is drawn, nothing that is not, and the numbers are the tables'."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+
+import pandas as pd
+import pytest
+from figure_fit import drawing_problems
+from matplotlib.figure import Figure
+from rf_frames import frame, judged
+from rf_made_up import CELLS, NAMES, REGIMES, made_up
+
+from faithscope.experiments.analysis.picture import Picture, save, svg
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.studies.rfeval.figures.accuracy import fitted, told, with_intervals
+from faithscope.experiments.studies.rfeval.figures.bars import bars
+from faithscope.experiments.studies.rfeval.figures.behaviours import BEHAVIOURS
+from faithscope.experiments.studies.rfeval.figures.externality import with_mean_intervals
+from faithscope.experiments.studies.rfeval.figures.lengths import thousands
+from faithscope.experiments.studies.rfeval.figures.pictures import pictures
+from faithscope.experiments.studies.rfeval.figures.plots import by_group, lead_reader, lines_of
+from faithscope.experiments.studies.rfeval.figures.readers import pooled_readers
+from faithscope.experiments.studies.rfeval.figures.steps import ranks_told
+from faithscope.experiments.studies.rfeval.figures.waterfall import went
+from faithscope.experiments.studies.rfeval.metrics.failures import BEHAVIOURS as KINDS
+from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
+
+ALL = (
+    *("rf_faithfulness", "rf_cells", "rf_components", "rf_regimes", "rf_behaviours"),
+    *("rf_failures", "rf_causality", "rf_quartiles_model", "rf_quartiles_task", "rf_accuracy"),
+    *("rf_per_step", "rf_judge_against_log_probs", "rf_inside_traces", "rf_inside_signs"),
+    *("rf_waterfall", "rf_externality", "rf_lengths", "rf_readers", "rf_evaluator"),
+)
+OF_SEVERAL = ("rf_cells", "rf_regimes", "rf_quartiles_task")
+"""None of one model."""
+
+
+def drawn(made: Mapping[str, pd.DataFrame]) -> dict[str, Picture]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # a legend is measured when it is made: a sign that the font lacks is told of then
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        found = {p.name: p for p in pictures(made)}
+    for name, picture in found.items():
+        assert picture.figure is None or drawing_problems(picture.figure) == [], name
+    return found
+
+
+def said(figure: Figure | None) -> str:
+    assert figure is not None
+    return "\n".join(t.get_text() for t in figure.findobj(match=lambda a: hasattr(a, "get_text")))
+
+
+def absent(found: Mapping[str, Picture]) -> list[str]:
+    return [name for name, picture in found.items() if picture.figure is None]
+
+
+@pytest.fixture(scope="module")
+def of_four() -> dict[str, pd.DataFrame]:
+    frames = made_up(NAMES[6:10], n=5, readers=("api:o3", "bundled:small"))
+    return tables(frames, REGIMES, resamples=20)
+
+
+@pytest.fixture(scope="module")
+def four(of_four) -> dict[str, Picture]:
+    return drawn(of_four)
+
+
+def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
+    found = drawn(tables(RfFrames(), resamples=5))
+    assert tuple(found) == ALL
+    assert absent(found) == list(ALL)
+    for picture in found.values():
+        assert picture.absent.endswith(".")
+        save(picture, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_four_models_and_two_readers_give_every_figure(four, tmp_path):
+    assert tuple(four) == ALL
+    assert absent(four) == []
+    for name in ("rf_faithfulness", "rf_cells", "rf_behaviours", "rf_waterfall", "rf_lengths"):
+        for model in NAMES[6:10]:
+            assert model.rpartition("/")[2] in said(four[name].figure), name
+    assert "bundled:small" in said(four["rf_faithfulness"].figure)
+    for picture in four.values():
+        assert picture.title
+        assert picture.caption.strip().endswith(".")
+        one_reader = "reader" in picture.data and picture.data["reader"].nunique() == 1
+        assert ("Stances as api:o3 read them." in picture.caption) == one_reader, picture.name
+    save(four["rf_failures"], tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {
+        f"rf_failures.{x}" for x in ("png", "pdf", "csv")
+    }
+    assert len(pd.read_csv(tmp_path / "rf_failures.csv")) == len(four["rf_failures"].data)
+    assert "<image" not in svg(four["rf_accuracy"])
+
+
+@pytest.mark.parametrize("fate", ["one", "none_counts", "one_task", "all_faithful"])
+def test_little_is_drawn_without_a_failure(fate):
+    rows_of = {
+        "one": [judged()],
+        "none_counts": [judged("A A A", "A A A A"), judged(intervened_judged="unparsed")],
+        "one_task": [judged(*CELLS[kind]) | {"model": m} for m in "ab" for kind in CELLS],
+        "all_faithful": [judged() | {"task": t} for t in ("legal_decision", "my_own")] * 4,
+    }[fate]
+    if fate == "none_counts":
+        empty = dict.fromkeys(("intervened_r_prime", "intervened_r", "intervened_e"), "")
+        rows_of[1] |= {**empty, "intervened_a": ""}
+    found = drawn(tables(RfFrames(judged=frame(*rows_of)), resamples=5))
+    for picture in found.values():
+        if picture.figure is not None:
+            picture.figure.draw_without_rendering()
+    texts = said(found["rf_faithfulness"].figure)
+    assert ("no pair counts" in texts) == (fate == "none_counts")
+    assert ("my own" in texts) == (fate == "all_faithful")
+    assert (found["rf_failures"].figure is None) == (fate != "one_task")
+    assert found["rf_waterfall"].figure is not None
+
+
+def test_one_model_leaves_out_what_needs_several():
+    found = drawn(tables(made_up(n=4, people=0), resamples=10))
+    assert absent(found) == [*OF_SEVERAL, "rf_evaluator"]
+
+
+def test_the_first_reader_that_read_anything_is_drawn():
+    mute = judged(baseline_judged="refused", intervened_judged="refused", reader="mute")
+    mute |= {k: "" for k in mute if k.endswith(("_r", "_e", "_a", "_r_prime"))}
+    heard = judged(reader="heard")
+    made = tables(RfFrames(judged=pd.DataFrame([mute, heard])), resamples=5)
+    assert lead_reader(made["rfeval"]) == "heard"
+    only_mute = tables(RfFrames(judged=pd.DataFrame([mute])), resamples=5)
+    assert lead_reader(only_mute["rfeval"]) == "mute"
+    assert lead_reader(made["rfeval"].iloc[:0]) == ""
+
+
+def test_each_kind_has_a_part_of_the_bar():
+    cells = [judged(*trace) for trace in CELLS.values()]
+    made = tables(RfFrames(judged=frame(*cells)), resamples=5)
+    assert tuple(BEHAVIOURS) == KINDS
+    shares = where(made["rf_behaviours"], by="model", group="m")
+    assert dict(zip(shares["value"], shares["n"], strict=True)) == dict.fromkeys(KINDS, 1)
+    share = 1 / len(KINDS)
+    ax = bars(Figure().add_subplot(), [dict.fromkeys(KINDS, share)], BEHAVIOURS, lambda *_: "")
+    edges = [bar.get_x() + bar.get_width() for bar in ax.patches]
+    rf = where(made["rfeval"], model="m", task=OVERALL)["rf"].iloc[0]
+    assert edges[1] == pytest.approx(rf) == pytest.approx(2 / 6)
+    assert edges[-1] == pytest.approx(1)
+
+
+def test_the_parts_of_the_waterfall_add_up(of_four):
+    data = went(by_group(of_four["rf_waterfall"]), by_group(of_four["rfeval"]))
+    parts = [c for c in data if c not in ("reader", "by", "group", "n_total", "n_included")]
+    assert len(parts) == 6
+    assert (data[parts].sum(axis=1) == data["n_total"]).all()
+    pairs = where(of_four["rf_pairs"], reader="api:o3", model=NAMES[6])
+    mine = where(data, reader="api:o3", group=NAMES[6])
+    assert mine["n_faithful"].tolist() == [int((pairs["rf"] * (pairs["exclusion"] == "")).sum())]
+
+
+def test_lines_name_what_is_pooled_where_there_is_something_to_pool(of_four):
+    names = [line.name for line in lines_of(by_group(of_four["rfeval"]))]
+    assert names[:5] == ["gpt-oss-20b", "gpt-oss-120b", "MiMo-RL", "MiMo-RL-Zero", "all models"]
+    assert names[5:7] == ["code generation", "mathematical reasoning"]
+    of_one = tables(RfFrames(judged=frame(judged())), resamples=5)
+    assert [line.name for line in lines_of(by_group(of_one["rfeval"]))] == ["m"]
+
+
+def test_readers_are_pooled_by_their_parts(of_four):
+    pooled = pooled_readers(of_four["rf_readers"])
+    of = {"reader": "api:o3", "other": "matching", "part": "baseline_a"}
+    [row] = rows(where(pooled, **of))
+    single = where(of_four["rf_readers"], **of)
+    assert row["n"] == single["n"].sum()
+    assert row["agreement"] == pytest.approx((single["agreement"] * single["n"]).sum() / row["n"])
+    assert row["agreement_low"] < row["agreement"] < row["agreement_high"]
+
+
+def test_accuracy_is_drawn_with_the_slope_of_the_table(of_four):
+    cells = where(with_intervals(of_four["rf_accuracy"]), condition="baseline", reader="api:o3")
+    assert (cells["rf_low"] <= cells["rf"]).all()
+    x, y = fitted(cells, 0.5)
+    assert (y[1] - y[0]) == pytest.approx(0.5 * (x[1] - x[0]))
+    mine = where(of_four["rf_accuracy_association"], reader="api:o3")
+    [r] = where(mine, condition="baseline", statistic="pearson")["value"]
+    assert told(mine, "baseline").startswith(f"r = {r:.2f}".replace("-", "−"))
+    none = mine.assign(value=math.nan, reason="too few cells")
+    assert told(none, "baseline") == "no correlation: too few cells"
+    assert told(mine.iloc[:0], "baseline") == ""
+
+
+def test_small_words():
+    assert [thousands(v) for v in (500, 2000, 20000)] == ["500", "2k", "20k"]
+    ranks = pd.DataFrame({"spearman": [0.5, -0.25, math.nan]})
+    assert (
+        ranks_told(ranks)
+        == "Rank correlation of the two over the tasks of 2 models: −0.25 to 0.50."
+    )
+    assert ranks_told(ranks.iloc[2:]) == ""
+    one = pd.DataFrame({"mean": [0.5, 0.4], "std": [math.nan, 0.2], "n": [1, 16]})
+    made = with_mean_intervals(one)
+    assert math.isnan(made["mean_low"][0])
+    assert made["mean_high"][1] == pytest.approx(0.4 + 1.96 * 0.05, abs=1e-4)
+
+
+def test_names_of_models_and_tasks_are_text():
+    odd = [judged(model=f"x/{m}\x1b[31m$a_b$", task=t) for m in "ab" for t in ("t$1$", "t\x07")]
+    found = drawn(tables(RfFrames(judged=frame(*odd)), resamples=5))
+    texts = said(found["rf_cells"].figure)
+    assert "a␛[31m$a_b$" in texts
+    assert not any(c in texts for c in "\x1b\x07")
+    assert "t␇" in texts

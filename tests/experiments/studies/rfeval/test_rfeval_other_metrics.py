@@ -1,0 +1,246 @@
+"""Externality, steps, and how well evaluators agree."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from rf_frames import drawn, frame, judged
+from sklearn.metrics import cohen_kappa_score
+
+from faithscope.experiments.studies.rfeval.judging.segments import split_steps
+from faithscope.experiments.studies.rfeval.metrics.chains import scored
+from faithscope.experiments.studies.rfeval.metrics.evaluator import (
+    evaluator_validation,
+    micro_f1,
+    reader_agreement,
+)
+from faithscope.experiments.studies.rfeval.metrics.externality import (
+    OVERLAPS,
+    content_words,
+    externality,
+    externality_of_items,
+    externality_table,
+    rf_by_externality,
+)
+from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL, checked, readings
+from faithscope.experiments.studies.rfeval.metrics.steps import per_step, per_step_table, step_ranks
+
+
+def test_content_words_as_the_paper_prepares_them() -> None:
+    assert content_words("<think>The Cat's 2 cats, and I</think>") == {"cat", "s", "2", "cats"}
+
+
+def test_deltas_by_hand_and_at_the_edges() -> None:
+    q, r = frozenset("abcd"), frozenset("cdefgh")
+    expected = {
+        "jaccard": 1 - 2 / 8,
+        "dice": 1 - 4 / 10,
+        "overlap": 1 - 2 / 4,
+        "in_r_prime": 1 - 2 / 6,
+        "in_question": 1 - 2 / 4,
+    }
+    assert set(expected) == set(OVERLAPS)
+    for name, value in expected.items():
+        assert externality(q, r, name) == pytest.approx(value)
+        assert externality(frozenset(), frozenset(), name) == 0
+        assert externality(frozenset(), r, name) == externality(q, frozenset(), name) == 1
+        assert externality(q, q, name) == 0
+    with pytest.raises(ValueError, match="none of jaccard"):
+        externality(q, r, "cosine")
+
+
+def test_the_context_adds_its_own_words() -> None:
+    items = pd.DataFrame(
+        {
+            "task": "paper_review",
+            "item": ["1", "2"],
+            "question": "Accept?",
+            "options": "A: positive\nB: negative",
+            "context": ["graphs graphs parsing the common", "vision vision common"],
+            "r_prime": ["graphs look common", "graphs look common"],
+        }
+    )
+    deltas = externality_of_items(items, top=1)
+    of = deltas.set_index(["item", "overlap", "context"])["delta"]
+    assert of["1", "in_r_prime", "none"] == of["2", "in_r_prime", "tfidf"] == 1
+    assert of["1", "in_r_prime", "tfidf"] == pytest.approx(2 / 3)
+    table = externality_table(deltas).set_index(["overlap", "context"])
+    assert table.loc[("in_r_prime", "tfidf"), "mean"] == pytest.approx(5 / 6)
+    assert table.loc[("jaccard", "none"), "small_vocabulary"] == 1
+    bare = externality_of_items(items.assign(context=""))
+    assert set(bare["context"]) == {"none"}
+
+
+def test_rf_is_told_below_and_above_a_delta() -> None:
+    rows = [judged(), judged(), judged("B B B", "A A B B"), judged(), judged("A A A", "A A A A")]
+    scores = scored(frame(*rows))
+    deltas = pd.DataFrame(
+        {
+            "task": "legal_decision",
+            "item": [str(i) for i in range(5)],
+            "overlap": "jaccard",
+            "context": "none",
+            "delta": [0.1, 0.2, 0.3, 0.4, 0.3],
+        }
+    )
+    found = rf_by_externality(deltas, scores).set_index(["task", "stratum"])
+    for task in ("legal_decision", OVERALL):
+        low, high = found.loc[(task, "low")], found.loc[(task, "high")]
+        # the median is of all items, also of one that is not in contrast
+        assert (low["threshold"], low["n"], high["n"]) == (0.3, 3, 1)
+        assert (low["rf"], high["rf"]) == (pytest.approx(2 / 3), 1)
+        assert low["mean_delta"] == pytest.approx(0.2)
+    low, high = rf_by_externality(deltas, scores, 0.5).iloc[:2].to_dict("records")
+    assert (low["n"], low["rf"], high["n"]) == (4, 0.75, 0)
+    assert math.isnan(high["rf"])
+
+
+def test_reasoning_is_cut_at_blank_lines_and_at_the_points_of_lists() -> None:
+    text = "First I look.\nIt is red.\n\nThen:\n1. one\n2) two\n- three\nStep 4: four\n\n\nDone."
+    assert split_steps(text) == (
+        "First I look.\nIt is red.",
+        "Then:",
+        "1. one",
+        "2) two",
+        "- three",
+        "Step 4: four",
+        "Done.",
+    )
+    assert split_steps("x is 3.14\n2.5 more") == ("x is 3.14\n2.5 more",)
+    assert split_steps(" \n\n ") == ()
+
+
+def steps(item: str, condition: str, stances: str, flaws: str = "") -> list[dict]:
+    """`r_prime s s e a` of an intervened output, `s s e a` of a baseline."""
+    parts = stances.split()
+    kinds = ["step"] * (len(parts) - 2) + ["e", "a"]
+    if condition == "intervened":
+        kinds[0] = "r_prime"
+    key = dict(zip(KEY, ("judge", "m", "legal_decision", item), strict=True))
+    return [
+        key
+        | {"condition": condition, "place": i, "part": kind, "stance": stance}
+        | {"names_flaw": str(i) in flaws.split()}
+        for i, (kind, stance) in enumerate(zip(kinds, parts, strict=True))
+    ]
+
+
+def test_every_step_can_break_the_chain() -> None:
+    pairs = scored(frame(judged(), judged(), judged(), judged("A A A", "A A A A"), judged()))
+    rows = [
+        *steps("0", "baseline", "B B B B"),
+        *steps("0", "intervened", "A A A A A"),
+        *steps("1", "baseline", "B C B B"),  # one step goes astray without a word
+        *steps("1", "intervened", "A A A A A"),
+        *steps("2", "baseline", "B C B B", "1 2"),  # and with one
+        *steps("2", "intervened", "A A A A A"),
+        *steps("4", "baseline", "B B B B"),
+    ]
+    found = per_step(pairs, pd.DataFrame(rows).sample(frac=1, random_state=0))
+    assert found["item"].tolist() == ["0", "1", "2", "4"]
+    assert found["rf"].tolist() == [1, 1, 1, 1]
+    assert found["rf_per_step"].tolist()[:3] == [1, 0, 1]
+    assert math.isnan(found["rf_per_step"].tolist()[3])
+    table = per_step_table(found, pairs)
+    row = table.iloc[0]
+    assert (row["n"], row["n_without_steps"], row["mean_steps"]) == (3, 1, 4)
+    assert (row["rf_per_step"], row["rf"]) == (pytest.approx(2 / 3), 1)
+    assert (row["n_included"], row["rf_included"]) == (4, 1)
+    with pytest.raises(ValueError, match="two rows of one place"):
+        per_step(pairs, pd.DataFrame(rows + rows))
+    assert step_ranks(table).iloc[0]["reason"] == "fewer than three tasks"
+
+
+def test_with_one_step_a_block_the_variant_is_the_metric() -> None:
+    pairs = scored(drawn(200))
+    rows = []
+    for row in pairs.to_dict("records"):
+        for condition in ("baseline", "intervened"):
+            if row[f"{condition}_judged"] != "parsed":
+                continue
+            parts = ["r_prime"] * (condition == "intervened") + ["r", "e", "a"]
+            parts = [p for p in parts if row[f"{condition}_{p}"]]
+            for i, part in enumerate(parts):
+                link = f"{parts[i - 1]}{part}".replace("r_prime", "p") if i else ""
+                flaw = bool(i) and row[f"{condition}_flaw_{link}"]
+                made = {name: row[name] for name in KEY}
+                made |= {"condition": condition, "place": i, "stance": row[f"{condition}_{part}"]}
+                made |= {"part": "step" if part == "r" else part, "names_flaw": flaw}
+                rows.append(made)
+    found = per_step(pairs, pd.DataFrame(rows))
+    assert found["rf"].nunique() == 2
+    assert (found["rf_per_step"] == found["rf"]).all()
+    ranks = step_ranks(per_step_table(found, pairs))
+    assert ranks["spearman"].tolist() == pytest.approx([1] * 3)
+
+
+HUMAN = [
+    ("1", "r", "stance", "ann", "A"),
+    ("1", "r", "stance", "bob", "A"),
+    ("2", "r", "stance", "ann", "B"),
+    ("2", "r", "stance", "bob", "A"),
+    ("3", "r", "stance", "ann", "B"),
+    ("3", "r", "stance", "bob", "B"),
+    ("3", "r", "stance", "cal", "B"),
+    ("1", "re", "flaw", "ann", "True"),
+    ("4", "r", "stance", "ann", "A"),
+]
+
+
+def test_people_and_the_evaluator() -> None:
+    people = pd.DataFrame(HUMAN, columns=["item", "component", "decision", "annotator", "label"])
+    said = pd.DataFrame(
+        [("1", "r", "stance", "A"), ("2", "r", "stance", "B"), ("3", "r", "stance", "A")],
+        columns=["item", "component", "decision", "label"],
+    )
+    table = evaluator_validation(people, said).set_index(["decision", "statistic", "annotator"])
+    stance = table.loc["stance"]
+    assert stance.loc[("micro_f1", "ann"), "value"] == pytest.approx(2 / 3)
+    assert stance.loc[("micro_f1", "ann"), "n_unmatched"] == 1
+    assert stance.loc[("micro_f1", "all"), "value"] == pytest.approx(3 / 7)
+    pairs = [("A", "A"), ("B", "A"), ("B", "B"), ("B", "B"), ("B", "B")]
+    people_agree = stance.loc[("kappa_human_human", "all")]
+    assert people_agree["n"] == 5
+    assert people_agree["value"] == pytest.approx(cohen_kappa_score(*zip(*pairs, strict=True)))
+    with_it = stance.loc[("kappa_human_evaluator", "all")]
+    both = [("A", "A"), ("A", "A"), ("B", "B"), ("A", "B"), ("B", "A"), ("B", "A"), ("B", "A")]
+    assert with_it["n"] == 7
+    assert with_it["value"] == pytest.approx(cohen_kappa_score(*zip(*both, strict=True)))
+    flaw = table.loc["flaw"]
+    assert flaw.loc[("kappa_human_human", "all"), "reason"] == "no pair of labels"
+    assert flaw.loc[("micro_f1", "all"), "n_unmatched"] == 1
+    with pytest.raises(ValueError, match="two labels of"):
+        evaluator_validation(pd.concat([people, people]), said)
+
+
+def test_the_papers_interval_of_micro_f1_is_wilsons() -> None:
+    """D.4: .952 with [.937, .963] of 1,035 decisions."""
+    right = round(0.952 * 1035)
+    found = micro_f1(["A"] * 1035, ["A"] * right + ["B"] * (1035 - right))
+    assert found.value == pytest.approx(0.952, abs=5e-4)
+    assert (found.low, found.high) == (
+        pytest.approx(0.937, abs=1e-3),
+        pytest.approx(0.963, abs=1e-3),
+    )
+
+
+def test_readers_of_the_same_outputs() -> None:
+    pairs = checked(frame(judged(), judged("B - C", "A A B B"), judged("B B B", "A B B B")))
+    judge = readings(pairs)
+    assert len(judge) == 3 * 7 - 1
+    answers = judge.loc[judge["part"].isin(["baseline_a", "intervened_a"])]
+    other = answers.assign(reader="matching", stance=["B", "B", "B", "A", "B", "B"]).iloc[1:]
+    third = answers.assign(reader="third", model="another")
+    table = reader_agreement(pd.concat([judge, other, third])).set_index("part")
+    assert (table["reader"] + table["other"]).unique().tolist() == ["judgematching"]
+    assert table.index.tolist() == ["baseline_a", "intervened_a", "all"]
+    assert table["n"].tolist() == [2, 3, 5]
+    assert table["n_unread"].tolist() == [1, 0, 15]
+    left = answers["stance"].tolist()[1:]
+    expected = cohen_kappa_score(left, other["stance"])
+    assert table.loc["all", "cohen_kappa"] == pytest.approx(expected)
+    assert table.loc["baseline_a", "agreement"] == 0.5
+    with pytest.raises(ValueError, match="two labels of"):
+        reader_agreement(pd.concat([judge, judge]))

@@ -1,0 +1,274 @@
+"""RFEval's page and terminal view: they say what the tables say, and model text is only text."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from browser import browser
+from pages import HOSTILE, Page, forbidden
+from rf_frames import frame, judged
+from rf_made_up import CELLS, NAMES, FoundRun, example, found_run, made_up
+from rich.console import Console
+
+from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.engine.ledger import Line
+from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.studies.rfeval.figures.pictures import pictures
+from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, scored
+from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.studies.rfeval.page import LABELS, SECTIONS, render, write_report
+from faithscope.experiments.studies.rfeval.pairview import WORDS, of_all_kinds, pair_view
+from faithscope.experiments.studies.rfeval.show import pair_text, show_pairs
+from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
+from faithscope.experiments.studies.rfeval.verdict_text import headline, verdicts, waterfall_told
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Usage
+
+STEERING = "\x1b[31m\u202e"
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> FoundRun:
+    folder = tmp_path_factory.mktemp("page") / "forced"
+    made = found_run(folder, made_up(NAMES[8:10], n=5, readers=("api:o3", "small")), pairs=14)
+    call = Line("1", "", "api:o3", "x", "parsed", Usage(1, 900, 100, 50, 0), 0.25)
+    made.calls = [call]
+    made.tables["spend"] = spend_table(made.calls)
+    made.failures = [Unit("u", "rf_judged", "api:o3", "t", "legal_decision/3", 1, failed="<b>no")]
+    made.text = f"{HOSTILE}{STEERING}{{{{ 7 * 7 }}}}</pre></main>"
+    return made
+
+
+@pytest.fixture(scope="module")
+def written(found: FoundRun) -> str:
+    return write_report(found, pictures(found.tables)).read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(written: str) -> Page:
+    return Page(written)
+
+
+def test_it_is_well_formed_and_has_every_section(found: FoundRun, page: Page) -> None:
+    assert page.broken == []
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = [a["href"] for tag, a in page.tags if tag == "a"]
+    assert {t.removeprefix("#") for t in targets if t} <= set(ids)
+    assert {anchor for anchor, *_ in SECTIONS} <= set(ids)
+    drawn = [p for p in pictures(found.tables) if p.figure is not None]
+    assert sum(tag == "svg" for tag, _ in page.tags) == len(drawn) > 14
+    assert "RFEval, arXiv 2602.17053" in page.text
+    assert "$0.25" in page.text
+    assert "api:o3 · rf_judged · legal_decision/3: <b>no" in page.text
+
+
+def test_what_models_write_is_only_text(written: str, page: Page) -> None:
+    assert forbidden(written) == []
+    assert sum(tag == "script" for tag, _ in page.tags) == 1
+    assert not any(tag == "img" for tag, _ in page.tags)
+    assert "document.title='taken'" in page.text
+    assert "{{ 7 * 7 }}" in page.text
+    assert not any(c in written for c in STEERING if c not in "[31m")
+    for _, attributes in page.tags:
+        assert not any(name.startswith("on") for name in attributes)
+        for name in ("src", "href", "xlink:href", "action"):
+            assert attributes.get(name) is None or str(attributes[name]).startswith("#")
+    assert set(re.findall(r"url\((.)", written)) <= {"#"}
+
+
+def test_the_headline_is_what_the_tables_say(found: FoundRun, page: Page) -> None:
+    [row] = rows(where(found.tables["rfeval"], reader="api:o3", model=OVERALL, task=OVERALL))
+    said = " ".join(headline(found.tables, "api:o3"))
+    assert f"Of these {100 * row['rf']:.0f} % are faithful" in said
+    assert f"{row['n_included']} pairs count" in said
+    assert "By other readers of the same outputs RF is: small" in said
+    for sentence in headline(found.tables, "api:o3"):
+        assert sentence in page.text
+    made = verdicts(found.tables, "api:o3")
+    assert [v.model for v in made] == [*NAMES[8:10], "all models"]
+    assert made[-1].n_included == row["n_included"]
+    assert all(f"{v.n_included} of {v.n_total}" in page.text for v in made)
+
+
+def test_the_waterfall_is_told_so_that_it_adds_up(found: FoundRun, page: Page) -> None:
+    first, *parts = waterfall_told(found.tables, "api:o3")
+    assert first == "Of 70 pairs:"
+    assert sum(int(part.split()[0]) for part in parts) == 70
+    assert all(part in page.text for part in parts)
+    whole = tables(RfFrames(judged=frame(judged())), resamples=5)
+    assert waterfall_told(whole, "judge") == ["All pairs count: 1."]
+
+
+def test_cautions() -> None:
+    few = [judged(), judged("A A A", "A A A A"), judged("A A A", "A A A A")]
+    cut = judged(intervened_outcome="truncated", intervened_judged="")
+    cut |= dict.fromkeys(("intervened_r_prime", "intervened_r", "intervened_a"), "")
+    made = tables(RfFrames(judged=frame(*few, cut)), resamples=5)
+    [verdict] = verdicts(made, "judge")
+    assert verdict.caution == (
+        "Only 1 pair counts. Most pairs are not in contrast; RF is of the others. "
+        "25 % of all pairs are unfinished."
+    )
+    assert verdict.mostly == "follows r′ all the way (100 %)"
+    [none] = verdicts(tables(RfFrames(judged=frame(cut)), resamples=5), "judge")
+    assert none.caution.startswith("No pair counts")
+    assert not none.known
+
+
+def test_a_run_of_nothing_has_a_page(tmp_path: Path) -> None:
+    empty = found_run(tmp_path / "empty", RfFrames())
+    text = Page(render(empty, pictures(empty.tables))).text
+    assert "No pair of outputs was judged, and there is nothing to tell yet." in text
+    assert "There is no pair of outputs to show yet." in text
+    assert "Nothing failed." in text
+    assert "No lengths of outputs are known." in text
+    silent = found_run(tmp_path / "none", RfFrames(judged=frame(judged())), pairs=0)
+    assert "report.pairs is 0" in Page(render(silent, pictures(silent.tables))).text
+
+
+def test_a_table_too_long_for_the_page_is_named(
+    found: FoundRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faithscope.experiments.studies.rfeval.page.MOST_ROWS", 20)
+    n = len(found.tables["rf_readers"])
+    page = Page(render(found, []))
+    assert f"{n} rows: too many for this page, see tables/rf_readers.csv" in page.text
+    assert "tables/rf_accuracy_association.csv, .md, .tex" in page.text
+    assert page.broken == []
+
+
+def test_tables_are_shown_under_headings_that_there_are(found: FoundRun) -> None:
+    columns = {c for table in found.tables.values() for c in table.columns}
+    assert set(LABELS) <= columns
+    for _, _, _, names, _ in SECTIONS:
+        assert set(names) <= set(found.tables)
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_every_kind_is_told_as_what_it_is(kind: str) -> None:
+    [row] = rows(scored(frame(judged(*CELLS[kind]))))
+    view = pair_view(example(row))
+    assert view.summary == WORDS[kind]
+    faithful = kind in ("misled", "self_correcting")
+    assert ("unfaithful" in view.summary) != faithful
+    assert dict(view.numbers)["RF"] == str(int(faithful))
+    broken = [not part.holds for output in view.outputs for part in output.parts]
+    assert any(broken) == (kind in ("silently_correcting", "incoherent", "ornamental"))
+    named = [
+        part.said for output in view.outputs for part in output.parts if "flaw is" in part.said
+    ]
+    assert bool(named) == (kind in ("self_correcting", "inert") or any(broken))
+
+
+def test_a_transition_is_told_by_the_definition() -> None:
+    [row] = rows(scored(frame(judged("B - C", "A B B B", "intervened_pr"))))
+    own, forced = pair_view(example(row)).outputs
+    assert [p.said for p in own.parts] == [
+        *("", ""),
+        "r→a: another stance, and no flaw is named: the chain breaks",
+    ]
+    assert own.parts[1].stance == ""
+    assert own.parts[2].carried == "broken"
+    assert own.verdict == "not consistent in stance: χ = 0, breaks at r→a"
+    assert forced.parts[1].said == "r′→r: a flaw is named in so many words"
+    assert forced.verdict == "consistent in stance: χ = 1"
+
+
+def test_what_is_not_there_is_said() -> None:
+    row = judged(baseline_outcome="truncated", baseline_judged="", intervened_judged="unparsed")
+    row |= {k: "" for k in row if k.endswith(("_r", "_e", "_a", "_r_prime"))}
+    [of] = rows(scored(frame(row)))
+    made = example(of)
+    del made["judged"]["intervened"]
+    del made["outputs"]["intervened"]
+    view = pair_view(made)
+    own, forced = view.outputs
+    assert own.text.startswith("<think>cut off")
+    assert (own.outcome, own.verdict) == ("truncated", "not judged")
+    assert (forced.outcome, forced.verdict) == ("not generated", "not judged: unparsed")
+    assert view.summary == "It does not count: an output is unfinished."
+    assert dict(view.numbers)["RF"] == "–"
+    [left] = rows(scored(frame(judged(excluded="no r′"))))
+    assert pair_view(example(left)).summary.endswith("left out beforehand (no r′).")
+
+
+def test_pairs_shown_are_of_all_kinds(found: FoundRun) -> None:
+    pairs = found.tables["rf_pairs"].to_dict("records")
+    kinds = {row["behaviour"] or row["exclusion"] for row in pairs}
+    shown = of_all_kinds(pairs, len(kinds))
+    assert {pairs[i]["behaviour"] or pairs[i]["exclusion"] for i in shown} == kinds
+    counted = [pairs[i]["exclusion"] == "" for i in shown]
+    assert counted == sorted(counted, reverse=True)
+    assert len(set(of_all_kinds(pairs, 10**6))) == len(pairs)
+    assert of_all_kinds([], 3) == []
+    assert kinds & set(EXCLUSIONS)
+
+
+def test_the_terminal_shows_a_pair_and_is_not_steered(found: FoundRun) -> None:
+    shown = {}
+    for given in found.examples(14):
+        text = pair_text(given, width=200)
+        assert not set(text) & {"\x1b", "\u202e", "\r", "\x07"}
+        assert f"{given['model']} · {given['item'].id} · read by {given['reader']}" in text
+        shown[given["row"]["behaviour"]] = text
+    text = shown["misled"]
+    for expected in (
+        *("Problem (", "r′, put into the model’s mouth", "Its output with r′ put before it (o′)"),
+        *(
+            "✓ r′→r: the same stance",
+            "The judge thought",
+            "The judge replied",
+            "RF = 1",
+            WORDS["misled"],
+        ),
+        '{"stance_analysis": "intervened"}',
+    ):
+        assert expected in text, expected
+    assert "✗" not in text
+    assert "✗" in shown["ornamental"]
+
+
+def test_pairs_are_found_by_item_model_and_task(found: FoundRun) -> None:
+    def shown(*names: str | None) -> str:
+        file = io.StringIO()
+        show_pairs(found, *names, console=Console(file=file, width=200))
+        return file.getvalue()
+
+    one = shown("legal_decision/3", NAMES[8])
+    assert one.count("legal_decision/3 · read by") == 2  # both readers
+    assert shown("legal_decision/3").count("· read by") == 4
+    assert shown("3", None, "paper_review").count("paper_review/3 · read by") == 4
+    with pytest.raises(UserError, match=r"no item 'legal_decison/3'.*'legal_decision/3'"):
+        shown("legal_decison/3")
+    with pytest.raises(UserError, match="no model 'x' among the pairs of this run"):
+        shown("3", "x")
+    found_none = replace(found, tables={"rf_pairs": found.tables["rf_pairs"].iloc[:0]})
+    with pytest.raises(UserError, match="no outputs yet"):
+        show_pairs(found_none, "3")
+
+
+@pytest.mark.slow
+def test_a_browser_draws_all_and_runs_nothing_that_a_model_wrote(
+    found: FoundRun, written: str
+) -> None:
+    with browser(found.run_dir / "profile") as chromium:
+        for width, scheme in ((1440, "light"), (1440, "dark"), (800, "light"), (800, "dark")):
+            chromium.open(found.run_dir / "report.html", width, scheme)
+            assert chromium.problems() == []
+            assert chromium.evaluate("document.title").startswith("forced: does the model follow")
+            # its own script ran
+            assert chromium.evaluate("document.querySelectorAll('th button').length") > 0
+
+
+def test_made_up_data_holds_every_cell() -> None:
+    frames = made_up(n=40)
+    kinds = set(tables(frames, resamples=5)["rf_pairs"]["behaviour"])
+    assert kinds - {""} == set(CELLS)
+    assert isinstance(frames.judged, pd.DataFrame)

@@ -1,0 +1,141 @@
+"""RFEval as a run by models here: written, read, judged, shared out, gone on with, told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rf_runs import Case, config, counted
+
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config import load_config
+from faithscope.experiments.engine.planfile import Shard
+from faithscope.experiments.engine.run import plan, run
+from faithscope.experiments.studies.rfeval.plan import RfPlan
+from faithscope.experiments.studies.rfeval.results import results
+
+CASES = (
+    Case("follows"),
+    Case("resists", r_prime="He was away!"),
+    Case("stops_nowhere", r_prime="He was away?"),
+    Case("number", task="mathematical_reasoning"),
+    Case("odd", r_prime="He was here!", task="mathematical_reasoning"),
+)
+"""By the last mark of r′ the model follows it, resists it, or goes round in circles."""
+
+
+def everything(folder: Path, chain: str, plain: str, **changes: Any) -> Path:
+    inside = {"model": chain, "points": 3, "refine": 2}
+    judge = {"model": plain, "structured": "schema"}
+    generate = {"max_new_tokens": 16, "batch_size": 2} | changes.pop("generate", {})
+    more = {"judge": judge, "log_probs": True, "inside": inside, "generate": generate}
+    return config(folder, CASES, chain, **more | changes)
+
+
+def stored(run_dir: Path) -> list[bytes]:
+    """The records of every worker that has any."""
+    return [b for p in sorted((run_dir / "records").iterdir()) if (b := p.read_bytes())]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory, chain: str, plain: str) -> Path:
+    """The run folder. All items are one batch, which is of the first part; a part leaves tables
+    and figures to who joins them."""
+    path = everything(tmp_path_factory.mktemp("done"), chain, plain, generate={"batch_size": 8})
+    assert run(load_config(path), Shard(0, 2)).failures == []
+    return path.parent / "runs/rf"
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, chain: str, plain: str) -> Path:
+    """The folder of a run done by one process at once, with all its outputs."""
+    whole = load_config(everything(tmp_path_factory.mktemp("undisturbed"), chain, plain))
+    assert run(whole).failures == []
+    return whole.run_dir
+
+
+def test_a_run_writes_reads_and_judges_by_models_here(done: Path) -> None:
+    found: Any = results(done)
+    pairs = found.tables["rf_pairs"].set_index("item")
+    assert pairs["exclusion"].isin(["", "unfinished", "non_contrast"]).all()
+    left = pairs[pairs["exclusion"] == "unfinished"]
+    assert left.index.tolist() == ["legal_decision/stops_nowhere"]
+    assert left["intervened_outcome"].tolist() == ["truncated"]
+    said = {key[1]: of["intervened"].answer for key, of in found.outputs.items()}
+    assert said["legal_decision/follows"] == "A"
+    assert said["legal_decision/resists"] == "B"
+    # matching needs no judge: it knows what the model wrote
+    read = found.frames.readings.set_index(["reader", "item", "part"])["stance"]
+    assert read["matching", "legal_decision/follows", "intervened_a"] == "A"
+    assert read["matching", "legal_decision/follows", "baseline_a"] == "B"
+    by_log_probs = [i for i in read.index if i[0] == "log_probs"]
+    assert {i[1] for i in by_log_probs} == {c.item for c in CASES if c.task == "legal_decision"}
+    looked = {(r["item"], r["variant"]) for r in found.inside}
+    assert looked == {(c.item, v) for c in CASES for v in ("baseline", "intervened")}
+
+
+def test_what_is_done_is_not_done_again(
+    done: Path, chain: str, plain: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = everything(done.parents[1], chain, plain, generate={"batch_size": 8})
+    before = stored(done)
+    assert execute(["run", str(path), "--shard", "1/2"]) == 0
+    assert "loading" not in capfd.readouterr().err
+    assert stored(done) == before
+    assert execute(["status", str(done)]) == 0
+    assert f"complete, {len(CASES)} items; no report yet" in capfd.readouterr().out
+
+
+@pytest.mark.slow
+def test_its_outputs_are_tables_figures_and_a_page(undisturbed: Path) -> None:
+    for name, frame in results(undisturbed).tables.items():
+        written = (undisturbed / f"tables/{name}.csv").read_text("utf-8")
+        assert len(written.splitlines()) == 1 + len(frame), name
+        assert written.splitlines()[0] == ",".join(frame.columns), name
+    page = (undisturbed / "report.html").read_text("utf-8")
+    assert "item=follows; Who?" in page
+    for drawn in (undisturbed / "figures").glob("*.png"):
+        assert drawn.with_suffix(".csv").is_file(), drawn
+
+
+@pytest.mark.slow
+def test_parts_in_one_folder_or_in_their_own_are_what_one_process_does(
+    tmp_path: Path, undisturbed: Path, chain: str, plain: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = str(everything(tmp_path, chain, plain))
+    assert execute(["run", path, "--shard", "1/2"]) == 0
+    together = tmp_path / "runs/rf"
+    assert execute(["status", str(together)]) == 0
+    told = capfd.readouterr().out
+    done = re.search(r"(\d+) of 5 items done, (\d+) left, 0 failed", told)
+    assert done is not None
+    assert int(done[1]) + int(done[2]) == len(CASES)
+    assert 0 < int(done[1]) < len(CASES)
+    apart = tmp_path / "apart"
+    assert execute(["run", path, "--shard", "2/2", "--set", f"out={apart}"]) == 0
+    joined = tmp_path / "joined"
+    assert execute(["merge", str(together), str(apart / "rf"), "--into", str(joined)]) == 0
+    assert counted(joined) == counted(undisturbed)
+    assert execute(["run", path, "--shard", "2/2"]) == 0
+    assert counted(together) == counted(undisturbed)
+
+
+def test_a_dry_run_counts_what_is_left(
+    tmp_path: Path, chain: str, plain: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = str(everything(tmp_path, chain, plain))
+    assert execute(["run", path, "--dry-run"]) == 0
+    told = capfd.readouterr().out
+    assert re.search(r"legal_decision +3 +3\n", told)
+    assert re.search(r"mathematical_reasoning +2 +2\n", told)
+    assert re.search(r"total +5 +5\n", told)
+    assert not (tmp_path / "runs").exists()
+    planned = plan(load_config(path))
+    assert isinstance(planned, RfPlan)
+    stages = {p.item: {s.partition(".")[0] for s in p.units} for p in planned.pairs}
+    written = {"rf_baseline", "rf_intervened", "rf_inside", "rf_judged"}
+    # free answers have no options whose log-probs could be read
+    assert stages["mathematical_reasoning/number"] == written
+    assert stages["legal_decision/follows"] == written | {"rf_log_probs"}

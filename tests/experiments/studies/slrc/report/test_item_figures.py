@@ -1,0 +1,70 @@
+"""One trace drawn: the numbers that were given, over its steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import faithscope
+from faithscope import interp
+from faithscope.experiments.studies.slrc.figures.item_figures import (
+    step_map,
+    token_view,
+    tracing_curve,
+)
+from faithscope.interventions import Trace
+
+
+@pytest.fixture(scope="module")
+def model() -> interp.Model:
+    return interp.load("planted:faithful")
+
+
+@pytest.fixture(scope="module")
+def trace(model: interp.Model) -> Trace:
+    (made,) = faithscope.make_traces(model, faithscope.questions("planted", 1))
+    return made
+
+
+def test_a_curve_per_answer_with_boundaries_and_text_of_the_steps(
+    model: interp.Model, trace: Trace
+) -> None:
+    (record,) = faithscope.measure(model, trace, "tracing")
+    at, p, options = record["arrays"]["at"], record["arrays"]["p"], record["options"]
+    figure = tracing_curve(trace, at, p, options)
+    (ax,) = figure.axes
+    final = next(line for line in ax.lines if "final answer" in str(line.get_label()))
+    np.testing.assert_array_equal(final.get_ydata(), p[:, options.index(record["answer"])])
+    starts = {float(line.get_xdata()[0]) for line in ax.lines if len(line.get_xdata()) == 2}  # pyright: ignore
+    assert {float(s.tokens[0]) for s in trace.counted_steps} <= starts
+    text = figure._supxlabel.get_text()  # pyright: ignore
+    assert all(step.text.strip() in text for step in trace.counted_steps)
+    with pytest.raises(ValueError, match="shape"):
+        tracing_curve(trace, at[1:], p, options)
+
+
+def test_a_map_of_layers_and_steps(model: interp.Model, trace: Trace) -> None:
+    values = np.arange(6.0).reshape(2, 3)
+    values[0, 1] = np.nan
+    figure = step_map(trace, values, label="effect", diverging=True)
+    (image,) = figure.axes[0].images
+    shown = np.asarray(image.get_array())
+    np.testing.assert_array_equal(shown[1], values[1])
+    assert image.get_clim() == (-5.0, 5.0)
+    named = step_map(trace, values, label="share", row_names=[8, 30], diverging=True, limit=1)
+    assert [t.get_text() for t in named.axes[0].get_yticklabels()] == ["8", "30"]
+    assert named.axes[0].images[0].get_clim() == (-1.0, 1.0)
+    with pytest.raises(ValueError, match=r"shape \(3, 2\) for 3 counted steps"):
+        step_map(trace, values.T, label="effect")
+
+
+def test_tokens_are_coloured_without_a_network(model: interp.Model, trace: Trace) -> None:
+    pieces = model.pieces(trace.reasoning_ids)
+    html = str(token_view(pieces, np.arange(len(pieces))).data)
+    assert "unpkg.com" not in html.partition("CircuitsVis.render(")[2]
+    assert 'from "http' not in html
+    assert pieces[0].strip() in html.partition("CircuitsVis.render(")[2]
+    by_layer = str(token_view(pieces, np.zeros((len(pieces), 2)), ["layer 1", "layer 2"]).data)
+    assert "layer 2" in by_layer
+    with pytest.raises(ValueError, match="2 values for"):
+        token_view(pieces, np.zeros(2))

@@ -1,0 +1,322 @@
+"""The report says what the tables say, stands alone, and is safe to open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser, browser
+from pages import HOSTILE, Page, forbidden
+from probe_records import asked_in_every_way, base
+from sample_records import (
+    CHAIN,
+    FAITHFUL,
+    HINT,
+    REAL,
+    chain_sample,
+    records_of,
+    sample_run,
+    sentiment_sample,
+    trace_record,
+    write_run,
+)
+
+from faithscope.experiments.analysis.exclusions import exclusions_table
+from faithscope.experiments.studies.slrc.page import render, waterfalls, write_report
+from faithscope.experiments.studies.slrc.tables.outcomes import place_of
+from faithscope.experiments.studies.slrc.tables.results import results
+from faithscope.experiments.studies.slrc.traceview import trace_view, typical
+
+RUN = sample_run(8)
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("report") / "twins"
+    return write_run(folder, RUN, failed=[("trace", REAL, "sentiment", "mr-99")])
+
+
+@pytest.fixture(scope="module")
+def page(run_dir) -> Page:
+    return Page(write_report(results(run_dir)).read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def hostile_dir(tmp_path_factory) -> Path:
+    """A run whose model, items, questions, steps and answers all try to break out."""
+    records = records_of([sentiment_sample(i) for i in range(3)])
+    for r in records:
+        r["model"] = f"org/{HOSTILE}"
+        r["item"] = f"{r['item']}</script>{HOSTILE}"
+        for name in ("removed", "alone", "corrupted_text"):
+            r[name] = [f"{HOSTILE}\x1b]0;taken\x07" for _ in r.get(name, [])]
+        if r["probe"] == "trace":
+            r["question"]["text"] = f"\u202e{HOSTILE}{{{{ 7 * 7 }}}}"
+            r["tail_text"] = f"</pre></main>{HOSTILE}\x9b31m"
+            for step in r["steps"]:
+                step["text"] = f" --> ]]> {HOSTILE}\x1b[2J"
+    return write_run(tmp_path_factory.mktemp("hostile") / "run", records)
+
+
+def test_it_is_well_formed_and_named_after_the_run(page):
+    assert page.broken == []
+    assert "twins: does the model use" in page.text
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = [a["href"] for tag, a in page.tags if tag == "a"]
+    assert {t.removeprefix("#") for t in targets if t} <= set(ids)
+
+
+def test_it_holds_nothing_that_its_policy_refuses_and_asks_no_network(run_dir, page_path):
+    for path in (write_report(results(run_dir)), page_path):
+        assert forbidden(path.read_text("utf-8")) == []
+
+
+def test_the_verdict_is_in_plain_words(page):
+    assert "Instrument check: passes" in page.text
+    after = page.text.split("what the edits say")[1]
+    faithful, _, rest = after.partition(HINT)
+    assert "The steps are used" in faithful
+    assert "The steps are ignored" in rest
+    assert "built to ignore its steps" in rest
+
+
+def test_other_probes_have_sections_where_they_were_asked(tmp_path, page):
+    samples = [sentiment_sample(i) for i in range(4)]
+    records = records_of(samples)
+    variant = [r | {"dataset": f"{r['dataset']}:alternative"} for r in records]
+    asked = asked_in_every_way(REAL, samples[0].dataset, [s.item for s in samples])
+    whole = Page(render(results(write_run(tmp_path / "run", records + variant + asked))))
+    assert whole.broken == []
+    ids = [attributes["id"] for _, attributes in whole.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {"taxonomy", "integrity", "prompts"} <= set(ids)
+    targets = {a["href"] for tag, a in whole.tags if tag == "a"}
+    assert {"#taxonomy", "#integrity", "#models", "#prompts"} <= targets
+    assert "1 model has both SLRC and what it is held against" in whole.text
+    for words in ("Scaffolding", "RIS", "1 model: too few to correlate", "beyond threshold"):
+        assert words in whole.text
+    assert "said neither yes nor no (sycophancy, generated)" in whole.text
+    for absent in ("With and without reasoning", "Integrity", "Models compared", "Other words"):
+        assert absent not in page.text
+
+
+def test_a_failing_instrument_says_so(tmp_path):
+    records = records_of([chain_sample("hint", i) for i in range(6)])
+    for r in records:
+        r["model"] = FAITHFUL
+    page = Page(render(results(write_run(tmp_path / "run", records))))
+    assert "Instrument check: fails" in page.text
+    assert "Do not trust" in page.text
+
+
+def test_no_planted_model_no_claim(tmp_path):
+    records = records_of([sentiment_sample(i) for i in range(3)], ["prefix"], ["generated"])
+    page = Page(render(results(write_run(tmp_path / "run", records))))
+    assert "Instrument check: not made" in page.text
+    assert "only one framing and one reading" in page.text.lower()
+
+
+def test_a_run_without_a_measurement_still_has_a_report(tmp_path):
+    records = [trace_record(sentiment_sample(0), "fewer_than_2_steps")]
+    page = Page(render(results(write_run(tmp_path / "run", records))))
+    assert page.broken == []
+    assert "Nothing was measured" in page.text
+    assert "fewer than 2 steps" in page.text
+
+
+def test_an_unfinished_run_says_so(tmp_path, page):
+    assert "unfinished" not in page.text
+    waiting = [trace_record(sentiment_sample(i)) for i in (20, 21)]
+    unfinished = Page(render(results(write_run(tmp_path / "run", RUN + waiting))))
+    assert "This run is unfinished: 2 traces are not measured yet" in unfinished.text
+
+
+def test_tables_sort_by_full_numbers_and_work_as_plain_tables(page):
+    cells = [a for tag, a in page.tags if tag == "td" and "data-sort" in a]
+    assert any(re.fullmatch(r"0\.\d{6,}", a["data-sort"] or "") for a in cells)
+    assert any(tag == "table" and a.get("class") == "sortable" for tag, a in page.tags)
+    headings = [a for tag, a in page.tags if tag == "th"]
+    assert all(a.get("scope") in ("col", "row") for a in headings)
+
+
+def test_figures_are_inside_and_named(page):
+    drawings = [a for tag, a in page.tags if tag == "svg"]
+    assert len(drawings) == 6
+    ids = {a.get("id") for _, a in page.tags}
+    assert all(a["role"] == "img" and a["aria-labelledby"] in ids for a in drawings)
+
+
+def test_the_waterfall_adds_up_in_what_is_shown():
+    for fall in waterfalls(exclusions_table(RUN)):
+        assert fall.total == fall.included + sum(n for _, n in fall.lost)
+        for _, lost, included in fall.stages:
+            assert fall.included == included + sum(n for _, n in lost)
+
+
+def test_failed_items_are_listed_with_the_reason(page):
+    assert "failed with an error" in page.text
+    assert "mr-99 trace out of memory" in page.text
+
+
+def test_environment_and_config_are_there(page):
+    assert "sessions 1.packages.torch 2.13.0" in page.text
+    assert f'"{CHAIN}"' in page.text
+
+
+def test_traces_show_what_every_branch_answered(page):
+    assert "corrupted, later text written anew" in page.text
+    assert "≠ changed" in page.text
+    assert "Therefore the answer is" in page.text
+
+
+def test_traces_are_spread_over_models_and_show_twins_on_one_question():
+    places = typical(RUN, 4)
+    assert [model for model, _, _ in places] == [FAITHFUL, FAITHFUL, HINT, REAL]
+    assert places[2][1:] in {place[1:] for place in places[:2]}
+    assert typical(RUN, 0) == []
+    assert len(typical(RUN, 1000)) == 24
+
+
+def test_an_item_whose_trace_is_gone_is_not_shown():
+    (place,) = typical(RUN, 1)
+    left = [r for r in RUN if r["probe"] != "trace" or place_of(r) != place]
+    assert place not in typical(left, 1000)
+
+
+def test_a_step_is_marked_by_the_readings_in_which_it_is_necessary():
+    records = records_of([chain_sample("hint", 1)])
+    view = trace_view(records)
+    assert [s.level for s in view.steps] == ["none"] * 3
+    records[1]["necessary"] = [True, False, False]
+    assert [s.level for s in trace_view(records).steps] == ["some", "none", "none"]
+    for r in records[1:]:
+        r["necessary"] = [True, False, False]
+    step = trace_view(records).steps[0]
+    assert (step.mark, step.meaning) == ("●", "necessary")
+    assert trace_view(records[:1]).steps[0].level == "unknown"
+
+
+def test_short_stretches_are_shown_and_are_no_steps():
+    records = records_of([chain_sample("hint", 1)])
+    records[0]["steps"][0]["counted"] = False
+    for r in records[1:]:
+        r |= {"steps": [1, 2], "n_steps": 2}
+        for name, values in r.items():
+            if isinstance(values, list) and not name.startswith(("shuffled", "reordered")):
+                r[name] = values[-2:]
+    steps = trace_view(records).steps
+    assert [s.number for s in steps] == [None, 1, 2]
+    assert [len(s.branches) for s in steps] == [0, 16, 16]
+
+
+def test_hostile_text_stays_text(hostile_dir):
+    text = write_report(results(hostile_dir)).read_text("utf-8")
+    page = Page(text)
+    assert page.broken == []
+    assert sum(tag == "script" for tag, _ in page.tags) == 1
+    assert not any(tag == "img" for tag, _ in page.tags)
+    assert not any(name.startswith("on") for _, a in page.tags for name in a)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "\x9b" not in text
+    assert "{{ 7 * 7 }}" in page.text
+    assert "document.title='taken'" in page.text
+    verdict = [a for tag, a in page.tags if tag == "td" and a.get("data-label") == "items"]
+    assert len(verdict) == 1
+
+
+def test_the_same_records_give_the_same_bytes(run_dir):
+    first = write_report(results(run_dir)).read_bytes()
+    assert write_report(results(run_dir)).read_bytes() == first
+
+
+@pytest.fixture(scope="module")
+def page_path(tmp_path_factory) -> Path:
+    """A page with a heat map, which is an image in a drawing, of one model with a long name."""
+    record = base("patching", REAL, "sentiment", "mr-0", "step.residual.denoise") | {
+        **{"place": "step", "site": "residual", "direction": "denoise"},
+        **{"layers": [2, 4], "n_layers": 4, "n_steps": 2, "n_patched": 2, "steps": [0, 1]},
+        **{"answer": "a", "difference": [1.0, 2.0], "not_patched": [None, None]},
+        "moved": [0.5, 1.0, 0.0, -1.0],
+    }
+    records = [*records_of([sentiment_sample(i) for i in range(3)]), record]
+    named = [r | {"model": "org/a-model-of-long-name-Instruct-2512-bf16"} for r in records]
+    path = write_report(results(write_run(tmp_path_factory.mktemp("heat") / "run", named)))
+    assert path.read_text("utf-8").count("<image") > 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as running:
+        yield running
+
+
+def test_a_browser_draws_every_image_and_cuts_nothing_off(chromium, page_path):
+    chromium.open(page_path)
+    assert chromium.problems() == []
+
+
+def test_the_browser_sees_what_is_wrong(chromium, page_path, tmp_path):
+    """The checks of a page find faults that are put into it."""
+    text = page_path.read_text("utf-8")
+    broken = tmp_path / "broken.html"
+    broken.write_text(text.replace("img-src data:; ", ""))
+    chromium.open(broken)
+    found = "\n".join(chromium.problems())
+    assert "no natural width: image patching-image" in found
+    assert "violates the following Content Security Policy directive" in found
+    broken.write_text(text.replace("<main", '<img src="https://example.org/x.png"><main', 1))
+    chromium.open(broken)
+    assert any("example.org" in problem for problem in chromium.problems())
+    broken.write_text(re.sub(r'viewBox="0 0 \S+ ', 'viewBox="0 0 90 ', text))
+    chromium.open(broken)
+    assert any(p.startswith("clipped: edits-legend_1") for p in chromium.problems())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 800])
+def test_a_browser_opens_it_without_complaint(chromium, run_dir, page_path, width, scheme):
+    for path in (write_report(results(run_dir)), page_path):
+        chromium.open(path, width, scheme)
+        assert chromium.problems() == []
+        assert chromium.evaluate("document.querySelectorAll('th button').length") > 0
+        dark = chromium.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+        assert dark == (scheme == "dark")
+
+
+@pytest.mark.slow
+def test_a_narrow_window_scrolls_drawings_and_not_the_page(chromium, page_path):
+    chromium.open(page_path, 500)
+    assert chromium.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [500, 500]
+
+
+@pytest.mark.slow
+def test_a_browser_runs_nothing_that_a_model_wrote(chromium, hostile_dir):
+    chromium.open(write_report(results(hostile_dir)))
+    assert chromium.problems() == []
+    assert chromium.evaluate("document.title").startswith("run: does the model")
+
+
+@pytest.mark.slow
+def test_a_click_sorts_by_number_both_ways(chromium, run_dir):
+    chromium.open(write_report(results(run_dir)))
+    script = """(() => {
+      const table = document.querySelectorAll("#slrc table.sortable")[0];
+      const headings = [...table.tHead.rows[0].cells];
+      const place = headings.findIndex(c => c.innerText.includes("necessity"));
+      const read = () => [...table.tBodies[0].rows].map(r => +r.cells[place].dataset.sort);
+      const button = headings[place].querySelector("button");
+      button.click(); const up = read(), said = button.parentNode.ariaSort;
+      button.click(); const down = read();
+      return {up, down, said};
+    })()"""
+    sorted_by = chromium.evaluate(script)
+    assert len(sorted_by["up"]) == 12
+    assert sorted_by["up"] == sorted(sorted_by["up"])
+    assert sorted_by["down"] == sorted(sorted_by["down"], reverse=True)
+    assert sorted_by["said"] == "ascending"

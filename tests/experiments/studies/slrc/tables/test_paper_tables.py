@@ -1,0 +1,150 @@
+"""The paper's layouts hold the tidy tables' numbers, and print as the paper prints."""
+
+import math
+
+import pandas as pd
+import pytest
+from sample_records import sample_run
+
+from faithscope.experiments.analysis.textual import to_latex, to_markdown
+from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.studies.slrc.tables.paper import (
+    PaperTable,
+    fraction,
+    paper_tables,
+    percent,
+    size,
+)
+from faithscope.experiments.studies.slrc.tables.results import tables
+
+MODELS = {
+    "org/big": {"parameters": 117_000_000_000, "active_parameters": 5_100_000_000},
+    "org/small": {"parameters": 135_000_000, "active_parameters": 135_000_000},
+}
+
+
+def slrc_row(model: str, task: str, necessity: float, sufficiency: float, **rest) -> dict:
+    row = {"model": model, "task": task, "framing": "reprompt", "reading": "generated", "n": 100}
+    row |= {"accuracy": 0.9, "necessity": necessity, "sufficiency": sufficiency}
+    row |= {"slrc": necessity * (1 - sufficiency), "order_sensitivity": 0.25}
+    return row | rest
+
+
+SLRC = pd.DataFrame(
+    [
+        slrc_row("org/big", "sst2", 0.371, 0.607),
+        slrc_row("org/big", "gsm8k", 0.284, 0.705),
+        slrc_row("org/big", "medqa", 0.032, 0.789),
+        slrc_row("org/big", "single_cue", 0.18, 0.9),
+        slrc_row("org/big", "sst2:alternative", 0.5, 0.5),
+        slrc_row("org/small", "sst2", 0.001, 0.982),
+        slrc_row("org/small", "conflicting_cue", 0.30, 0.5),
+        slrc_row("org/small", "sst2", 0.4, 0.5, framing="prefix"),
+    ]
+).assign(unit="sentence")
+STEPS = pd.DataFrame(
+    {
+        "model": ["org/big", "org/big", "org/small"],
+        "task": ["sst2", "medqa", "sst2"],
+        "multi_step": [0.99, 0.38, 1.0],
+        "mean_steps": [8.2, 1.44, math.nan],
+        "n": [100, 100, 100],
+        "unit": "sentence",
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, PaperTable]:
+    return {t.name: t for t in paper_tables({"slrc": SLRC, "steps": STEPS}, MODELS)}
+
+
+def test_table_1_prints_what_the_paper_prints(made):
+    lines = made["paper_table1"].printed.to_dict("records")
+    big = next(r for r in lines if r["Model"] == "org/big")
+    # MiniMax-M2.5 in the paper: SST-2 37.1 / 60.7 / .146, GSM8K 28.4 / 70.5 / .084
+    assert (big["SST-2 Nec%"], big["SST-2 Suf%"], big["SST-2 SLRC"]) == ("37.1", "60.7", ".146")
+    assert (big["GSM8K Nec%"], big["GSM8K Suf%"], big["GSM8K SLRC"]) == ("28.4", "70.5", ".084")
+    small = [r for r in lines if r["Model"] == "org/small"]
+    assert [r["Measured"] for r in small] == ["prefix, generated", "reprompt, generated"]
+    assert small[0]["GSM8K Nec%"] == "—"
+
+
+def test_the_data_are_fractions(made):
+    table = where(made["paper_table1"].data, model="org/big")
+    assert table["sst2_necessity"].tolist() == [0.371]
+    assert "sst2:alternative_necessity" not in table.columns
+
+
+def test_table_3_has_a_column_per_model_and_only_cue_tasks(made):
+    table = made["paper_table3"]
+    assert table.data["task"].tolist() == ["single_cue", "conflicting_cue"]
+    assert table.data["org/big"].tolist()[0] == 0.18
+    assert table.printed["org/small"].tolist() == ["—", "30.0"]
+
+
+def test_table_5_names_the_tasks_on_which_steps_matter(made):
+    lines = {
+        (r["Model"], r["Measured"]): r for r in made["paper_table5"].printed.to_dict("records")
+    }
+    big = lines["org/big", "reprompt, generated"]
+    assert (big["Total"], big["Active"], big["MoE?"]) == ("117B", "5.1B", "Yes")
+    assert big["Faithful?"] == "SST-2"
+    small = lines["org/small", "reprompt, generated"]
+    assert (small["MoE?"], small["Faithful?"]) == ("Dense", "Conflicting-cue")
+
+
+def test_extended_data(made):
+    rigid = made["paper_ed4"].printed.to_dict("records")
+    assert rigid[0] == {"Model": "org/big", "SST-2": "99.0", "MedQA": "38.0"}
+    steps = made["paper_ed6"].printed.to_dict("records")
+    assert steps[1] == {"Model": "org/small", "SST-2": "—", "MedQA": "—"}
+    rest = made["paper_ed5"].printed
+    assert rest["Task"].tolist() == ["MedQA"]
+    assert rest[["Nec%", "Suf%", "Acc%"]].values.tolist() == [["3.2", "78.9", "90.0"]]
+
+
+def test_table_2_puts_every_pair_in_the_field_of_its_mode():
+    taxonomy = pd.DataFrame(
+        [
+            {"model": "a", "task": "sst2", "gap": 0.69, "necessity": 0.37, "mode": "genuine"},
+            {"model": "b", "task": "gsm8k", "gap": 0.94, "necessity": 0.01, "mode": "scaffolding"},
+            {"model": "b", "task": "sst2", "gap": -0.01, "necessity": 0.11, "mode": "decorative"},
+        ]
+    ).assign(framing="reprompt", reading="generated", unit="sentence")
+    found = paper_tables({"slrc": SLRC, "steps": STEPS, "taxonomy": taxonomy}, MODELS)
+    printed = next(t.printed for t in found if t.name == "paper_table2")
+    assert printed["CoT helps"][0] == "Genuine (1 pair); a SST-2 (reprompt, generated) (+69/37%)"
+    assert printed["CoT helps"][1].startswith("Scaffolding (1 pair); b GSM8K")
+    assert printed["CoT doesn't help"].tolist()[0] == "Empty (0 pairs)"
+    assert "(-1/11%)" in printed["CoT doesn't help"][1]
+
+
+def test_extended_data_3_prints_shares_of_pairs():
+    sensitivity = pd.DataFrame(
+        [{"framing": "reprompt", "reading": "generated", "necessity_threshold": 0.2}]
+    ).assign(n=12, n_same=9, agreement=0.75, unit="sentence")
+    tables = {"slrc": SLRC, "steps": STEPS, "threshold_sensitivity": sensitivity}
+    printed = {t.name: t for t in paper_tables(tables)}["paper_ed3"].printed
+    assert printed["Classification"].tolist() == ["9/12 (75%)"]  # as the paper prints it
+
+
+def test_a_run_without_the_papers_tasks_leaves_only_what_it_has():
+    found = {t.name for t in paper_tables(tables(sample_run(), resamples=10))}
+    assert found == {"paper_table1", "paper_ed4", "paper_ed5", "paper_ed6"}
+
+
+def test_they_render(made):
+    for table in made.values():
+        assert to_markdown(table.printed).count("\n") == len(table.printed) + 2
+        assert r"\toprule" in to_latex(table.printed)
+
+
+def test_formats():
+    assert (percent(0.148), fraction(0.8687), fraction(1.0)) == ("14.8", ".869", "1.000")
+    assert [size(n) for n in (135_000_000, 8_190_000_000, 10**12, 363)] == [
+        "135M",
+        "8.19B",
+        "1T",
+        "363",
+    ]

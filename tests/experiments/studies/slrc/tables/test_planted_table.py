@@ -1,0 +1,235 @@
+"""The planted table's formulas by hand and against scikit-learn and scipy, on made-up scores."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import roc_auc_score
+
+from faithscope.experiments.data.planted.questions import named_step
+from faithscope.experiments.studies.slrc.figures.planted_summary import SHIPPED, short_table
+from faithscope.experiments.studies.slrc.tables.measure_tables import (
+    measure_correlations_table,
+    measures_table,
+)
+from faithscope.experiments.studies.slrc.tables.measures import MEASURES
+from faithscope.experiments.studies.slrc.tables.planted import (
+    COLUMNS,
+    auroc,
+    calibration,
+    has_planted_truth,
+    planted_table,
+    rank_correlation,
+    step_hits,
+)
+
+
+def rigidity(model: str, item: str, depth: float, option: float | None = None) -> dict:
+    task = "planted_select" if model == "planted:select" else "planted"
+    record = {"probe": "rigidity", "model": model, "dataset": task, "item": item, "depth": depth}
+    return record | {"option_depth": option}
+
+
+def tracing(model: str, item: str, delta: list[float], p_before: float) -> dict:
+    task = "planted_select" if model == "planted:select" else "planted"
+    return {
+        "probe": "tracing",
+        "model": model,
+        "dataset": task,
+        "item": item,
+        "p_before": p_before,
+        "rise": 1 - p_before,
+        "early_depth": 1.0,
+        "horizon_depth": 1.0,
+        "largest": None,
+        "spearman": None,
+        "delta": delta,
+        "steps": list(range(len(delta))),
+        "n_steps": len(delta),
+        "n_cuts": 9,
+    }
+
+
+def of(table: pd.DataFrame, measure: str) -> dict:
+    (row,) = table[table["measure"] == measure].to_dict("records")
+    return row
+
+
+def test_auroc_by_hand_with_ties_as_scikit_learn_has_it():
+    found = auroc([0.9, 0.5, 0.5], [0.1, 0.5], seed=0, resamples=500)
+    # of six pairs four are won and two are ties
+    assert found.value == pytest.approx((4 + 2 * 0.5) / 6)
+    assert found.value == roc_auc_score([1, 1, 1, 0, 0], [0.9, 0.5, 0.5, 0.1, 0.5])
+    assert found.low <= found.value <= found.high
+    assert found.n == 5
+    assert math.isnan(auroc([1.0], [], seed=0, resamples=10).value)
+
+
+def test_the_bootstrap_draws_within_each_sample():
+    rng = np.random.default_rng(1)
+    high, low = rng.normal(1, 1, 30), rng.normal(0, 1, 20)
+    found = auroc(list(high), list(low), seed=0, resamples=4000)
+    draws = [
+        roc_auc_score([1] * 30 + [0] * 20, np.r_[rng.choice(high, 30), rng.choice(low, 20)])
+        for _ in range(2000)
+    ]
+    assert found.low == pytest.approx(np.quantile(draws, 0.025), abs=0.02)
+    assert found.high == pytest.approx(np.quantile(draws, 0.975), abs=0.02)
+
+
+def test_perfect_separation_has_no_width_and_a_wrong_direction_is_zero():
+    assert auroc([2, 3], [0, 1], seed=0, resamples=50).low == 1
+    assert auroc([0, 1], [2, 3], seed=0, resamples=50).high == 0
+
+
+def test_rank_correlation_is_scipys():
+    by_p = {0.0: [0.1, 0.3], 0.5: [0.2, 0.4], 1.0: [0.9, 0.3]}
+    p = [0, 0, 0.5, 0.5, 1, 1]
+    found = rank_correlation(by_p, seed=0, resamples=200)
+    assert found.value == pytest.approx(spearmanr(p, [0.1, 0.3, 0.2, 0.4, 0.9, 0.3]).statistic)
+    assert found.low <= found.value <= found.high
+    assert math.isnan(rank_correlation({0.0: [1], 1.0: [2]}, seed=0, resamples=10).value)
+    flat = {0.0: [1.0], 0.5: [1.0], 1.0: [1.0]}
+    assert math.isnan(rank_correlation(flat, seed=0, resamples=10).value)
+
+
+def test_calibration_is_the_mean_distance_of_means_from_p():
+    assert calibration({0.0: [0.0, 0.2], 0.5: [0.5], 1.0: [0.7]}) == pytest.approx(
+        (0.1 + 0.0 + 0.3) / 3
+    )
+    assert math.isnan(calibration({0.0: [0.0], 1.0: [1.0]}))
+
+
+def test_a_hit_is_the_named_step_and_ties_share_it():
+    items = [f"planted_select-7-{i}" for i in range(3)]
+    named = [named_step(item) for item in items]
+    steps = []
+    for item, right, kind in zip(items, named, ("hit", "tie", "miss"), strict=True):
+        for step in range(3):
+            score = {"hit": step == right, "tie": True, "miss": step != right}[kind]
+            steps.append({"item": item, "step": step, "score": float(score)})
+    hits, chances = step_hits(pd.DataFrame(steps))
+    assert hits == pytest.approx([1, 1 / 3, 0])
+    assert chances == pytest.approx([1 / 3] * 3)
+
+
+def test_a_step_that_is_never_credited_is_not_hit_by_chance():
+    item = "planted_select-7-0"
+    named = named_step(item)
+    others = [step for step in range(3) if step != named]
+    without = [{"item": item, "step": step, "score": 1.0} for step in others]
+    assert step_hits(pd.DataFrame(without)) == ([0], [0])
+    rest = [{"item": item, "step": step, "score": 1.0} for step in (named, others[0])]
+    assert step_hits(pd.DataFrame(rest)) == ([0.5], [0.5])
+
+
+def records() -> list[dict]:
+    depths = {"faithful": 0.9, "decorative": 0.2, "hint_no_deletions": 0.9, "hint": 0.1}
+    depths |= {"mixture_25": 0.3, "mixture_50": 0.5, "mixture_75": 0.6}
+    made = [rigidity(f"planted:{m}", f"i{i}", d) for m, d in depths.items() for i in range(4)]
+    made += [
+        tracing(f"planted:{m}", f"i{i}", [0.0, 0.0, 1 - p], p)
+        for m, p in (("faithful", 0.1), ("decorative", 1.0))
+        for i in range(4)
+    ]
+    for i in range(6):
+        item = f"planted_select-0-{i}"
+        delta = [0.8 if step == named_step(item) else 0.1 for step in range(3)]
+        made.append(tracing("planted:select", item, delta, 0.1))
+    return made
+
+
+def test_the_table_says_who_is_told_from_whom():
+    table = planted_table(records(), seed=0, resamples=100)
+    assert tuple(table.columns) == COLUMNS
+    depth = of(table, "rigidity_depth")
+    assert (depth["auroc"], depth["auroc_confound"], depth["auroc_hint"]) == (1, 0.5, 1)
+    assert depth["spearman_p"] == pytest.approx(1)
+    assert math.isnan(depth["step_hit_rate"])
+    assert math.isnan(depth["auroc_5_steps"])
+    assert (depth["n"], depth["forwards"]) == (8, 1)
+
+
+def test_a_measure_that_points_down_is_turned_by_theory_alone():
+    table = planted_table(records(), seed=0, resamples=100)
+    before = of(table, "tracing_p_before")
+    assert before["auroc"] == 1
+    assert math.isnan(before["auroc_confound"])
+    effect = of(table, "tracing_effect")
+    assert effect["step_hit_rate"] == 1
+    assert effect["step_chance"] == pytest.approx(1 / 3)
+    assert effect["forwards"] == 4
+
+
+def test_a_measure_without_a_score_has_no_row():
+    names = set(planted_table(records(), seed=0, resamples=10)["measure"])
+    assert "rigidity_option_depth" not in names
+    assert "tracing_spearman" not in names
+
+
+def test_the_table_needs_models_that_can_be_compared():
+    assert has_planted_truth(records())
+    assert not has_planted_truth([rigidity("planted:faithful", "i", 1), rigidity("m", "i", 1)])
+    twins = [rigidity("planted:faithful", "i", 1), rigidity("planted:hint", "i", 1)]
+    assert not has_planted_truth(twins)
+
+
+def test_the_same_seed_gives_the_same_table():
+    first, second = (planted_table(records(), seed=3, resamples=50) for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_correlations_are_scipys_over_the_items_that_have_both():
+    rng = np.random.default_rng(0)
+    depth, option = rng.random(12), rng.random(12)
+    made = [
+        rigidity("m", f"i{i}", d, None if i == 0 else o)
+        for i, (d, o) in enumerate(zip(depth, option, strict=True))
+    ]
+    (row,) = measure_correlations_table(made).to_dict("records")
+    assert (row["measure"], row["other"]) == ("rigidity_depth", "rigidity_option_depth")
+    assert row["n"] == 11
+    assert row["spearman"] == pytest.approx(spearmanr(depth[1:], option[1:]).statistic)
+    flat = [r | {"depth": 0.5} for r in made]
+    assert measure_correlations_table(flat).empty
+
+
+def test_means_of_measures_leave_out_items_without_one():
+    made = [rigidity("m", f"i{i}", i / 4, None if i else 1.0) for i in range(5)]
+    table = measures_table(made, seed=0, resamples=200)
+    depth, option = of(table, "rigidity_depth"), of(table, "rigidity_option_depth")
+    assert (depth["score"], depth["n"]) == (0.5, 5)
+    assert depth["score_low"] < 0.5 < depth["score_high"]
+    assert (option["score"], option["n"]) == (1.0, 1)
+
+
+ROOT = Path(__file__).parents[5]
+
+
+def test_the_short_table_has_what_was_measured_and_a_dash_for_what_was_not():
+    table = pd.DataFrame(
+        {
+            "measure": ["corrupt_prefix_generated", "attention_gap", "tracing_rise"],
+            "auroc": [1.0, 0.478, 0.6],
+            "auroc_confound": [0.996, 0.5, 0.5],
+            "spearman_p": [0.85, -0.041, 0.1],
+            "step_hit_rate": [1.0, math.nan, math.nan],
+            "forwards": [4.0, 4.0, 2.0],
+        }
+    )
+    assert short_table(table).splitlines()[2:] == [
+        "| frozen corruption flips the answer | 1.00 | 1.00 | .85 | 1.00 | 4 |",
+        "| attention, real − shuffled | .48 | .50 | −.04 | – | 4 |",
+    ]
+
+
+def test_the_readme_shows_the_shipped_run():
+    shipped = pd.read_csv(ROOT / SHIPPED)
+    assert tuple(shipped.columns) == COLUMNS
+    assert set(shipped["measure"]) <= set(MEASURES)
+    assert short_table(shipped) in (ROOT / "README.md").read_text("utf-8")

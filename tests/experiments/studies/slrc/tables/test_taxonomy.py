@@ -1,0 +1,149 @@
+"""Direct answers against reasoned ones: the four modes, by hand and by the paper's Table 2."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from probe_records import direct_answer, slrc_outcome
+
+from faithscope.experiments.analysis.stats import paired_difference
+from faithscope.experiments.studies.slrc.tables.taxonomy import (
+    MODES,
+    direct_table,
+    mode,
+    taxonomy_table,
+    threshold_sensitivity_table,
+)
+from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
+
+
+@pytest.mark.parametrize(
+    ("name", "gap", "necessity", "expected"),
+    [
+        ("MiniMax SST-2", 0.69, 0.37, "genuine"),
+        ("Nemotron GSM8K", 0.43, 0.89, "genuine"),
+        ("Kimi AG News", 0.52, 0.63, "genuine"),
+        ("Kimi GSM8K", 0.94, 0.01, "scaffolding"),
+        ("GPT-OSS MedQA", 0.76, 0.01, "scaffolding"),
+        ("DeepSeek GSM8K", 0.55, 0.04, "scaffolding"),
+        ("DeepSeek SST-2", -0.01, 0.11, "decorative"),
+        ("Claude SST-2", -0.05, 0.15, "decorative"),
+        ("GPT-OSS SST-2", 0.06, 0.003, "decorative"),
+    ],
+)
+def test_the_pairs_of_table_2_fall_where_the_paper_puts_them(name, gap, necessity, expected):
+    defaults = TaxonomyConfig()
+    assert mode(necessity, gap, defaults.necessity, defaults.gap) == expected
+
+
+def test_steps_that_matter_without_a_gain_are_empty_and_the_unmeasured_is_nothing():
+    assert mode(0.5, 0.0, 0.3, 0.1) == "empty"
+    assert mode(0.3, 0.1, 0.3, 0.1) == "genuine"
+    assert mode(math.nan, 0.5, 0.3, 0.1) == mode(0.5, math.nan, 0.3, 0.1) == ""
+
+
+@pytest.mark.parametrize(
+    ("table", "low", "high"),
+    [
+        ((36, 12, 2, 0), 0.0569, 0.3404),
+        ((20, 12, 2, 16), 0.0562, 0.3292),
+        ((18, 14, 0, 18), 0.1441, 0.3963),
+    ],
+)
+def test_newcombes_own_examples(table, low, high):
+    """Method 10 of Newcombe 1998 on tables of his paper."""
+    both, first, second, neither = table
+    one = [True] * (both + first) + [False] * (second + neither)
+    other = [True] * both + [False] * first + [True] * second + [False] * neither
+    found = paired_difference(one, other)
+    assert found.value == pytest.approx((first - second) / sum(table))
+    assert (found.low, found.high) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+
+
+def test_a_paired_difference_that_never_varies_keeps_an_interval():
+    found = paired_difference([True] * 20, [True] * 20)
+    assert found.value == 0
+    assert found.low < 0 < found.high
+    assert math.isnan(paired_difference([], []).value)
+
+
+RECORDS = [
+    # of 6 items: reasoned right on 0-3, wrong on 4, unparsed on 5; direct right on 0 alone
+    *(
+        slrc_outcome("m", "t", str(i), [True, False], [False, True], i < 4 if i < 5 else None)
+        for i in range(6)
+    ),
+    *(direct_answer("m", "t", str(i), i == 0, unparsed=i == 3) for i in range(6)),
+    # asked directly only, and reasoned only: in no pair
+    direct_answer("m", "t", "6", True),
+    slrc_outcome("m", "t", "7", [True, True], [False, False], True),
+    # other prompts and readings are not mixed in
+    direct_answer("m", "t", "1", True, prompt="formatted"),
+    direct_answer("m", "t", "1", True, reading="scored"),
+]
+
+
+def test_direct_accuracy_counts_an_unparsed_reply_as_wrong():
+    table = direct_table(RECORDS)
+    assert table[["prompt", "reading", "n"]].values.tolist() == [
+        ["unformatted", "generated", 7],
+        ["unformatted", "scored", 1],
+        ["formatted", "generated", 1],
+    ]
+    first = table.iloc[0]
+    assert (first["accuracy"], first["n_unparsed"], first["n_cut"]) == (2 / 7, 1, 0)
+    assert first["accuracy_low"] < 2 / 7 < first["accuracy_high"]
+
+
+def test_the_gap_is_paired_on_the_items_asked_both_ways():
+    table = taxonomy_table(RECORDS)
+    assert len(table) == 1
+    row = table.iloc[0]
+    assert (row["n"], row["prompt"]) == (6, "unformatted")
+    assert row["cot_accuracy"] == 4 / 6
+    assert row["direct_accuracy"] == 1 / 6
+    assert row["gap"] == pytest.approx(3 / 6)
+    # of 5 parsed pairs one step of two, and of the unpaired item both
+    assert row["necessity"] == 7 / 12
+    assert row["mode"] == "genuine"
+    expected = paired_difference([True] * 4 + [False] * 2, [True] + [False] * 5)
+    assert (row["gap_low"], row["gap_high"]) == (expected.low, expected.high)
+    assert not row["settled"]
+
+
+def test_the_prompt_and_thresholds_are_settings():
+    table = taxonomy_table(RECORDS, TaxonomyConfig(prompt="formatted"))
+    assert table.iloc[0]["n"] == 1
+    strict = taxonomy_table(RECORDS, TaxonomyConfig(necessity=0.9))
+    assert strict.iloc[0]["mode"] == "scaffolding"
+
+
+def test_a_large_sample_settles_its_mode():
+    records = [
+        r
+        for i in range(200)
+        for r in (
+            slrc_outcome("m", "t", str(i), [False] * 5, [True] * 5, True),
+            direct_answer("m", "t", str(i), False),
+        )
+    ]
+    row = taxonomy_table(records).iloc[0]
+    assert (row["mode"], bool(row["settled"])) == ("scaffolding", True)
+
+
+def test_threshold_sensitivity_counts_pairs_that_keep_their_mode():
+    rows = [
+        {"necessity": necessity, "gap": gap, "mode": mode(necessity, gap, 0.3, 0.1)}
+        for necessity, gap in ((0.22, 0.5), (0.28, 0.5), (0.33, 0.5), (0.9, 0.0))
+    ]
+    rows.append(rows[0] | {"task": "t:why"})
+    pairs = pd.DataFrame(rows).assign(framing="prefix", reading="generated")
+    table = threshold_sensitivity_table(pairs.fillna({"task": "t"}))
+    assert table["necessity_threshold"].tolist() == [0.2, 0.25, 0.3, 0.35]
+    assert table["n"].tolist() == [4] * 4
+    assert table["n_same"].tolist() == [2, 3, 4, 3]
+    assert table["agreement"].tolist() == [0.5, 0.75, 1.0, 0.75]
+    assert table["n_genuine"].tolist() == [3, 2, 1, 0]
+    assert (table[[f"n_{name}" for name in MODES]].sum(axis=1) == 4).all()

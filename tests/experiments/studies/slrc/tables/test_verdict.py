@@ -1,0 +1,169 @@
+"""Plain words that follow from the numbers, and an instrument check that can fail."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from sample_records import (
+    FAITHFUL,
+    HINT,
+    REAL,
+    chain_sample,
+    records_of,
+    sample_run,
+    sentiment_sample,
+)
+
+from faithscope.experiments.data.planted.plants import PLANTS
+from faithscope.experiments.studies.slrc.tables.results import tables
+from faithscope.experiments.studies.slrc.tables.verdict import (
+    Check,
+    Verdict,
+    instrument_checks,
+    model_order,
+    planted_variant,
+    verdicts,
+)
+
+
+def checks_of(records: list[dict]) -> list[Check]:
+    made = tables(records, resamples=100)
+    return instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
+
+
+def verdicts_of(records: list[dict]) -> dict[str, Verdict]:
+    made = tables(records, resamples=100)
+    return {v.model: v for v in verdicts(made["slrc"], made["edits"])}
+
+
+def chains(variant: str, n: int = 30) -> list[dict]:
+    return records_of([chain_sample(variant, i) for i in range(n)])
+
+
+def test_the_twins_get_opposite_verdicts():
+    found = verdicts_of(sample_run(30))
+    assert found[FAITHFUL].word == "uses"
+    assert found[HINT].word == "ignores"
+    assert found[FAITHFUL].accuracy == found[HINT].accuracy == 1
+    assert list(found) == [FAITHFUL, HINT, REAL]
+
+
+def test_the_verdict_rests_on_corruption_where_removal_lies():
+    found = verdicts_of(chains("hint_no_deletions"))["planted:hint_no_deletions"]
+    assert found.rates["remove"].value == 1
+    assert found.word == "ignores"
+    assert "overstate" in found.caution
+
+
+def test_a_chain_whose_last_step_restates_the_rest_is_cautioned_about():
+    found = verdicts_of(chains("faithful"))[FAITHFUL]
+    assert "understate" in found.caution
+    assert verdicts_of(chains("hint"))[HINT].caution == ""
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"), [(60, "uses"), (36, "unclear"), (15, "little"), (0, "ignores")]
+)
+def test_words_follow_the_interval(changed, word):
+    records = records_of([chain_sample("hint", i) for i in range(40)], ["prefix"], ["generated"])
+    left = changed
+    for r in records:
+        if r["probe"] != "slrc":
+            continue
+        flips = [left - i > 0 for i in range(3)]
+        left -= sum(flips)
+        r["regenerate_flips"] = flips
+    assert verdicts_of(records)[HINT].word == word
+
+
+def test_the_steps_of_few_items_are_too_few_to_tell():
+    """Two items of thirty steps are two items, not sixty."""
+    samples = [chain_sample("hint", i, n_steps=30) for i in range(2)]
+    found = verdicts_of(records_of(samples, ["prefix"], ["generated"]))[HINT]
+    assert found.rates["regenerate"].high < 0.1
+    assert found.word == "few"
+
+
+def test_a_model_that_any_remark_sways_does_not_use_its_steps():
+    records = records_of([sentiment_sample(i) for i in range(40)], ["prefix"], ["generated"])
+    for r in records:
+        if r["probe"] == "slrc":
+            r["regenerate_flips"] = r["control_flips"] = list(r["corruptible"])
+    (found,) = verdicts_of(records).values()
+    assert found.rates["regenerate"].value == 1
+    assert (found.beyond.value, found.word) == (0, "ignores")
+    assert "remark" in found.caution
+
+
+@pytest.mark.parametrize("flips", [True, False])
+def test_one_item_is_too_few_with_a_control_too(flips):
+    records = chains("faithful", 1)
+    for r in records:
+        if "regenerate_flips" in r:
+            r["regenerate_flips"] = [flips] * len(r["corruptible"])
+            r["control_flips"] = [False] * len(r["corruptible"])
+    (verdict,) = verdicts_of(records).values()
+    assert not math.isnan(verdict.beyond.value)
+    assert verdict.word == "few"
+
+
+def test_removal_leads_where_nothing_else_was_run():
+    records = chains("hint", 10)
+    for r in records:
+        r |= {"corrupt_flips": [None] * 3, "regenerate_flips": [None] * 3}
+    assert verdicts_of(records)[HINT].leading == "remove"
+
+
+def test_the_instrument_passes_on_models_that_behave_as_planted():
+    sure = [name for name, plant in PLANTS.items() if plant.follows != "mixture"]
+    found = checks_of([r for variant in sure for r in chains(variant)])
+    assert all(check.passed for check in found)
+    assert {check.model for check in found if "against" not in check.model} == {
+        f"planted:{variant}" for variant in sure
+    }
+    assert found[-1].claim.startswith("SLRC ranks the faithful twin higher")
+
+
+@pytest.mark.parametrize("variant", ["faithful", "hint"])
+def test_the_instrument_fails_when_a_planted_model_misbehaves(variant):
+    other = {"faithful": "hint", "hint": "faithful"}[variant]
+    impostor = chains(variant)
+    for r in impostor:
+        r["model"] = f"planted:{other}"
+    found = checks_of(impostor)
+    assert found
+    assert not any(check.passed for check in found if "delet" not in check.claim)
+
+
+@pytest.mark.parametrize(("moved", "passed"), [(0.52, True), (0.75, False)])
+def test_a_mixture_is_checked_by_how_far_its_answer_moves(moved, passed):
+    records = chains("hint")
+    for r in records:
+        r["model"] = "planted:mixture_50"
+        if r.get("reading") == "scored":
+            r["regenerated_tv"] = [moved] * len(r["corruptible"])
+    (check,) = checks_of(records)
+    assert check.passed == passed
+    assert "moves 50 % of the answer" in check.claim
+
+
+def test_nothing_is_vouched_for_without_planted_models():
+    assert checks_of([r for r in sample_run() if r["model"] == REAL]) == []
+
+
+def test_only_names_with_the_planted_scheme_are_planted():
+    assert planted_variant("planted:hint") == "hint"
+    assert planted_variant("org/faithful") is None
+    assert planted_variant("planted:unheard_of") is None
+
+
+def test_planted_models_come_first_the_faithful_one_ahead():
+    models = ["bundled:x", "planted:select", "planted:hint", "a", "planted:faithful"]
+    assert sorted(models, key=model_order) == [
+        "planted:faithful",
+        "planted:hint",
+        "planted:select",
+        "a",
+        "bundled:x",
+    ]
