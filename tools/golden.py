@@ -29,7 +29,7 @@ for folder in (
     ROOT,
     ROOT / "benchmarks",
     TESTS,
-    *(TESTS / "experiments" / name for name in ("c2faith", "rfeval", "runs")),
+    *(TESTS / "experiments" / name for name in ("studies/c2faith", "studies/rfeval", "engine")),
 ):
     sys.path.insert(0, str(folder))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
