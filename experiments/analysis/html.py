@@ -114,7 +114,7 @@ def _cell(text: str, value: Any) -> Cell:
 
 
 def asset(name: str) -> str:
-    folder = resources.files("faithscope.experiments.studies.slrc.figures").joinpath("assets")
+    folder = resources.files("faithscope.experiments.analysis").joinpath("assets")
     return folder.joinpath(name).read_text("utf-8")
 
 
