@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from faithscope import interp
-from faithscope.experiments.data.planted.data import ANSWER_CUE, DIGITS
-from faithscope.experiments.data.planted.flips import parse_answer
+from faithscope.experiments.data.planted.data import ANSWER_CUE, DIGITS, parse_answer
 from faithscope.experiments.data.planted.questions import questions
 from faithscope.experiments.data.planted.shipped import path
 from faithscope.interventions import Origin, Trace, from_ids, split_conclusion

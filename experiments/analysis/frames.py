@@ -14,6 +14,7 @@ from faithscope.experiments.engine.folder import existing_run, read_config, stor
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import read_records
+from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.experiments.studies.slrc.tables.outcomes import Place, Record, has_tokens
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 _BASE = ("model", "task", "item")
 _TRACE = ("question", "gold", "reasoning", "answer", "correct")
 _TRACE += ("unit", "n_steps", "n_tokens", "finish", "excluded")
-_SAID = ("user", "system", "outcome", "text", "thinking", "problem", "input_tokens")
-_SAID += ("output_tokens", "reasoning_tokens", "served")
+_REPLY = ("user", "system", "outcome", "text", "thinking", "problem", "input_tokens")
+_REPLY += ("output_tokens", "reasoning_tokens", "served")
 
 
 def _frames() -> dict[str, tuple[str, Frame]]:
@@ -75,7 +76,7 @@ class Run:
     @property
     def frames(self) -> dict[str, str]:
         """Name -> what its rows are, of every frame."""
-        own = {n: getattr(Run, n).__doc__ for n in ("traces", "said", "measures")}
+        own = {n: getattr(Run, n).__doc__ for n in ("traces", "api_replies", "measures")}
         return own | {name: frame.meaning for name, (_, frame) in _frames().items()}
 
     @cached_property
@@ -91,12 +92,12 @@ class Run:
         )
 
     @cached_property
-    def said(self) -> pd.DataFrame:
+    def api_replies(self) -> pd.DataFrame:
         """A row per message that a model behind an API was sent about a trace: the reply, as it
         came, and how it ended."""
-        units = sorted(Index.of(self.path).each(("said",)), key=lambda u: u.key)
+        units = sorted(Index.of(self.path).each((API_REPLIES,)), key=lambda u: u.key)
         found = [r for u in units for r in u.records]
-        return _frame((*_BASE, *_SAID), [r | {"task": r["dataset"]} for r in found])
+        return _frame((*_BASE, *_REPLY), [r | {"task": r["dataset"]} for r in found])
 
     @cached_property
     def measures(self) -> pd.DataFrame:

@@ -97,7 +97,7 @@ def trace_record(trace: Trace, reply: Reply) -> Record:
     }
 
 
-def said_record(
+def reply_record(
     model: str, task: str, item: str, message: Message, reply: Reply, seed: int
 ) -> Record:
     """One message and its reply, from which probes are taken and which a person may read."""
@@ -105,7 +105,7 @@ def said_record(
         "dataset": task,
         "item": item,
         "model": model,
-        "probe": "said",
+        "probe": "api_replies",
         "variant": "",
         "seed": seed,
         "user": message.user,
@@ -120,7 +120,7 @@ def said_record(
 
 
 def to_reply(record: dict[str, Any]) -> Reply:
-    """The reply that a record of `said_record` holds."""
+    """The reply that a record of `reply_record` holds."""
     usage = Usage(**{name: record[name] for name in Usage.__dataclass_fields__})
     names = ("outcome", "text", "thinking", "problem")
     told = {name: record[name] for name in names}

@@ -35,6 +35,7 @@ from faithscope.experiments.engine.folder import (
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Shard, StoredItem, StoredPlan
 from faithscope.experiments.engine.store import hold, record_file
+from faithscope.experiments.engine.units import API_REPLIES
 
 
 def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[Path, list[str]]:
@@ -187,16 +188,13 @@ def _join_environments(folders: Sequence[Path], into: Path) -> int:
 
 
 def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
-    # Not at the top: with it comes torch, which an error need not wait for.
-    from faithscope.experiments.studies.slrc.api_work import SAID
-
     planned = _plan(into).by_key
     for path in (into / "records").glob("*.merged.jsonl"):
         cut_torn_line(path)
     held = Index.of(into)
     whole = [Index.of(f) for f in folders]
     # replies of models behind APIs are in no plan, and paid for
-    found = [i.only(planned | {k: e.unit for k, e in i.places((SAID,))}) for i in whole]
+    found = [i.only(planned | {k: e.unit for k, e in i.places((API_REPLIES,))}) for i in whole]
     # what one part failed at, another may have done
     for failed in (False, True):
         for index in found:

@@ -20,7 +20,7 @@ class Told(Protocol):
     """Why it ended before all was done, though nothing is wrong."""
 
 
-def in_turn(
+def models_in_turn(
     work: Told, models: Sequence[str], do: Callable[[str], None], meter: Meter, store: Store
 ) -> None:
     """Have every model's part of a run done.

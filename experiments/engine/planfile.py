@@ -35,7 +35,7 @@ class HasUnits(Protocol):
         ...
 
     @property
-    def anyway(self) -> tuple[str, ...]:
+    def runs_on_excluded(self) -> tuple[str, ...]:
         """Stages that run where the trace is excluded, too."""
         ...
 
@@ -51,7 +51,7 @@ class StoredItem:
     item: str
     units: dict[str, str]
     """Stage -> unit id, the trace first where there is one."""
-    anyway: tuple[str, ...] = ()
+    runs_on_excluded: tuple[str, ...] = ()
     """Stages that run where the trace is excluded, too."""
 
     def key(self, stage: str) -> Key:
@@ -126,12 +126,14 @@ def read(run_dir: Path) -> StoredPlan | None:
 
 
 def _lines(items: Iterable[StoredItem]) -> Iterable[str]:
-    return (json.dumps([i.model, i.task, i.item, i.units, i.anyway]) + "\n" for i in items)
+    return (
+        json.dumps([i.model, i.task, i.item, i.units, i.runs_on_excluded]) + "\n" for i in items
+    )
 
 
 def _item(line: str) -> StoredItem:
-    model, task, item, units, anyway = json.loads(line)
-    return StoredItem(model, task, item, units, tuple(anyway))
+    model, task, item, units, runs_on_excluded = json.loads(line)
+    return StoredItem(model, task, item, units, tuple(runs_on_excluded))
 
 
 def counted(run_dir: Path) -> Index:
@@ -157,7 +159,8 @@ def missing(index: Index, item: HasUnits) -> list[str]:
     return [
         stage
         for stage, unit in units.items()
-        if not index.is_done(item.key(stage), unit) and not (skips and stage not in item.anyway)
+        if not index.is_done(item.key(stage), unit)
+        and not (skips and stage not in item.runs_on_excluded)
     ]
 
 

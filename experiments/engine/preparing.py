@@ -7,15 +7,16 @@ and what hangs on it is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.engine.asking import Asker, AskingConfig
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Shard, failures
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.unit import Planned
-from faithscope.experiments.engine.worker import Asking, Worker
 
+Item = TypeVar("Item", bound=Planned)
 STARTS = 3
 """Starts of a run in which something may fail before it is given up."""
 
@@ -36,7 +37,7 @@ def given_up_on(index: Index, items: Sequence[Planned]) -> dict[str, str]:
     }
 
 
-class Preparing(Worker):
+class Preparing(Asker[Item]):
     """One worker that asks one model."""
 
     has_outputs = False
@@ -45,9 +46,9 @@ class Preparing(Worker):
 
     def __init__(
         self,
-        config: Asking,
+        config: AskingConfig,
         model: str,
-        items: Sequence[Planned],
+        items: Sequence[Item],
         stage: str,
         how: JudgeConfig,
         given_up: Mapping[str, str],
@@ -60,11 +61,11 @@ class Preparing(Worker):
             given_up: id -> why, of the items that are not asked any more.
         """
         self.given_up = given_up
-        stages: dict[str, Reading | None] = {stage: "generated"}
-        super().__init__(config, {model: shard.mine(items, how.batch_size)}, how, stages, store)
+        readings: dict[str, Reading] = {stage: "generated"}
+        super().__init__(config, {model: shard.mine(items, how.batch_size)}, how, readings, store)
 
-    def lacks(self, item: Planned) -> list[str]:
-        return [] if item.item in self.given_up else super().lacks(item)
+    def missing(self, item: Item) -> list[str]:
+        return [] if item.item in self.given_up else super().missing(item)
 
     def go(self) -> None:
         super().go()

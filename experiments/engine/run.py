@@ -13,12 +13,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from faithscope.experiments.config import FolderConfig, RunConfig
+from faithscope.experiments.config import FolderConfig
 from faithscope.experiments.config.load import config_kind
 from faithscope.experiments.engine.environment import environment
-from faithscope.experiments.engine.folder import stored_config
+from faithscope.experiments.engine.folder import StoreError, stored_config
 from faithscope.experiments.engine.planfile import Shard, StoredPlan
-from faithscope.experiments.engine.store import Store, StoreError, outputs_lock
+from faithscope.experiments.engine.store import Store, outputs_lock
 
 
 class Work(Protocol):
@@ -58,19 +58,15 @@ class AnyPlan(Protocol):
 
     @property
     def prepares(self) -> str:
-        """What it makes, in words, where that is only what another plan is made of (`then`): one
-        process does it, before the work can be shared out. Else empty."""
+        """What it makes, in words, where that is only what another plan is made of: one process
+        does it, before the work can be shared out, and plans anew. Else empty."""
         ...
 
-    def lay_out(self, store: Store) -> None:
+    def write_inputs(self, store: Store) -> None:
         """Put into the run folder what is asked, before anyone is."""
         ...
 
     def work(self, store: Store, shard: Shard) -> Work: ...
-
-    def then(self) -> AnyPlan | None:
-        """What can only be planned once this is done; None where this is all."""
-        ...
 
 
 @dataclass
@@ -94,10 +90,6 @@ def plan(config: FolderConfig) -> AnyPlan:
     Raises:
         ConfigError: data that cannot be read, or holds no item.
     """
-    if isinstance(config, RunConfig):
-        from faithscope.experiments.studies.slrc.plan import plan as of_traces
-
-        return of_traces(config)
     return import_module(f"{home_of(type(config))}.plan").plan(config)
 
 
@@ -130,7 +122,7 @@ def work_through(whole: AnyPlan, shard: Shard | None = None, build_only: bool = 
         _standard_output_kept_clean(),
         Store(whole.config, environment(), shard.worker, whole.stored()) as store,
     ):
-        whole.lay_out(store)
+        whole.write_inputs(store)
         if build_only and not whole.prepares:
             return Outcome(store.run_dir)
         work = whole.work(store, shard)
@@ -140,7 +132,7 @@ def work_through(whole: AnyPlan, shard: Shard | None = None, build_only: bool = 
                 store.run_dir, work.failures(), problems=work.problems, stopped=work.stopped
             )
             cut_short = ended.failures or ended.problems or ended.stopped
-            more = None if cut_short else whole.then()
+            more = plan(whole.config) if whole.prepares and not cut_short else None
             if more is None and shard.of == 1 and work.has_outputs:
                 write_outputs(store.run_dir)
         except KeyboardInterrupt:

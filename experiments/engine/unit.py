@@ -1,4 +1,4 @@
-"""What all units of a benchmark run are, whoever is asked what."""
+"""An item of a run as planned: what one model does about one question, stage by stage."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from faithscope.experiments.engine.units import Key
 
 
 class Planned(ABC):
-    """Something that one model is asked; its subclasses are frozen dataclasses."""
+    """What one model does about one question; its subclasses are frozen dataclasses."""
 
     model: str
     task: str
     units: dict[str, str]
-    """Stage -> unit id."""
+    """Stage -> unit id, the trace first where there is one."""
 
     @property
-    def anyway(self) -> tuple[str, ...]:
-        """None: there are no traces here that could be excluded."""
+    def runs_on_excluded(self) -> tuple[str, ...]:
+        """Stages that run where the trace is excluded, too."""
         return ()
 
     @property
@@ -33,5 +33,5 @@ class Planned(ABC):
 
 def stored(items: Sequence[Planned], batch_size: int) -> StoredPlan:
     """What of a plan is kept in the run folder."""
-    kept = (StoredItem(i.model, i.task, i.item, i.units, i.anyway) for i in items)
+    kept = (StoredItem(i.model, i.task, i.item, i.units, i.runs_on_excluded) for i in items)
     return StoredPlan(batch_size, tuple(kept))

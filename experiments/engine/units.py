@@ -18,6 +18,10 @@ from faithscope.probes.record import ARRAYS
 Key = tuple[str, str, str, str]
 """(stage, model, task, item): what a unit is about, whatever settings made it."""
 
+API_REPLIES = "api_replies"
+"""The stage of single replies of models behind APIs, stored as they come. No plan has them: what
+is asked shows only with what was answered before."""
+
 _CRC = b'{"crc": "'
 _BODY = len(_CRC) + 8 + len(b'", ')
 _RECORDS = b', "records": '

@@ -30,7 +30,7 @@ from faithscope.experiments.data.traces import (
     trace_of,
 )
 from faithscope.interp.errors import UserError
-from faithscope.interp.execute import Generation
+from faithscope.interp.generation import Generation
 from faithscope.interp.model import Model
 from faithscope.interventions import EDITS, Edit, Origin, Question, Step, Trace, remove_step
 from faithscope.probes.framing import prefix_ids

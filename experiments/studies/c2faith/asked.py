@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from faithscope.experiments.config import ConfigError
+from faithscope.experiments.studies.c2faith.benchmark import Settings
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.injection import Injection, injections
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
@@ -72,3 +73,9 @@ def reference_forms(config: C2FaithConfig, forms: Mapping[str, TaskForm]) -> dic
             )
         found[scale] = of_scale[0]
     return found
+
+
+def settings_of(config: C2FaithConfig) -> Settings:
+    """How the chains of a run are perturbed."""
+    p = config.perturb
+    return Settings(config.seed, p.low, p.high, tuple(p.levels), tuple(p.rules))

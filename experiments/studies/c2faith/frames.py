@@ -103,7 +103,7 @@ class C2Run:
         import pandas as pd
 
         from faithscope.experiments.studies.c2faith.inside import step_rows
-        from faithscope.experiments.studies.c2faith.plan import INSIDE
+        from faithscope.experiments.studies.c2faith.units import INSIDE
 
         names = ("model", "item", "chain", "condition", "target", "step", "signal", "value")
         made = [row for r in read_records(self.path, INSIDE) for row in step_rows(r)]

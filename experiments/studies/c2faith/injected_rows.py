@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from faithscope.experiments.studies.c2faith.injection import Demand, demanded
-from faithscope.experiments.studies.c2faith.plan import STAGES
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
+from faithscope.experiments.studies.c2faith.units import STAGES
 
 Record = dict[str, Any]
 NOT_THERE = "not_there"

@@ -9,8 +9,8 @@ import pandas as pd
 
 from faithscope.experiments.engine.judges import as_sent
 from faithscope.experiments.studies.c2faith.injected_rows import is_injected
-from faithscope.experiments.studies.c2faith.plan import STAGES
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
+from faithscope.experiments.studies.c2faith.units import STAGES
 
 READINGS = {stage: reading for reading, stage in STAGES.items()}
 USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")

@@ -11,8 +11,8 @@ from faithscope.experiments.engine.folder import make_folder
 from faithscope.experiments.studies.c2faith.figures.pictures import pictures
 from faithscope.experiments.studies.c2faith.page import write_report
 from faithscope.experiments.studies.c2faith.paper import paper_tables
-from faithscope.experiments.studies.c2faith.plan import INSIDE
 from faithscope.experiments.studies.c2faith.results import results
+from faithscope.experiments.studies.c2faith.units import INSIDE
 
 
 def write_all(run_dir: Path) -> Path:

@@ -17,8 +17,8 @@ from faithscope.experiments.engine.judges import as_sent
 from faithscope.experiments.engine.ledger import in_words
 from faithscope.experiments.engine.store import write_atomically
 from faithscope.experiments.studies.c2faith.judgements import READINGS, truth
-from faithscope.experiments.studies.c2faith.plan import STAGES
 from faithscope.experiments.studies.c2faith.results import C2Results
+from faithscope.experiments.studies.c2faith.units import STAGES
 
 LABELS = {
     "n": "items",

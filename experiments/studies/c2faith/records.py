@@ -7,7 +7,7 @@ from typing import Any
 
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.studies.c2faith.items import CausalItem
-from faithscope.experiments.studies.c2faith.plan import STAGES, Judged
+from faithscope.experiments.studies.c2faith.units import STAGES, Judged
 from faithscope.probes.judge.form import Reply
 
 DATASET = "c2faith"

@@ -25,18 +25,12 @@ from faithscope.experiments.studies.c2faith.inside import inside_rows, not_insid
 from faithscope.experiments.studies.c2faith.judgements import READINGS, USAGE, expected_verdict
 from faithscope.experiments.studies.c2faith.metrics.frames import WAY, Frames
 from faithscope.experiments.studies.c2faith.metrics.mass import mass_table
-from faithscope.experiments.studies.c2faith.plan import (
-    FOLDER,
-    FORMS,
-    INJECTED,
-    INSIDE,
-    INTERNALS,
-    STAGES,
-)
+from faithscope.experiments.studies.c2faith.plan import FOLDER, FORMS
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.experiments.studies.c2faith.records import FINAL_SCORE, TEXTS
 from faithscope.experiments.studies.c2faith.saved import MANIFEST, Benchmark, load
 from faithscope.experiments.studies.c2faith.tables import tables
+from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE, INTERNALS, STAGES
 from faithscope.interventions import middle_region
 from faithscope.probes.broken_step import ANSWERS, SIGNALS
 from faithscope.probes.judge.forced import was_cut

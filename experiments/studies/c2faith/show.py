@@ -28,10 +28,10 @@ from faithscope.experiments.studies.c2faith.judgements import (
     right_verdict,
     truth,
 )
-from faithscope.experiments.studies.c2faith.plan import INJECTED, INSIDE
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.saved import Benchmark
+from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
 from faithscope.experiments.studies.slrc.show import Narrowing, narrowed
 from faithscope.experiments.studies.slrc.tables.verdict import model_order
 from faithscope.interp.errors import UserError

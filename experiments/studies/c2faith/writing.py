@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.planfile import StoredPlan, is_finished
+from faithscope.experiments.engine.judges import decides
+from faithscope.experiments.engine.planfile import is_finished
 from faithscope.experiments.engine.preparing import given_up_on
-from faithscope.experiments.engine.spending import spending_lines
-from faithscope.experiments.engine.unit import Planned, stored
+from faithscope.experiments.engine.unit import Planned
 from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.studies.c2faith.asked import settings_of
 from faithscope.experiments.studies.c2faith.build import before_replies, by_replies
 from faithscope.experiments.studies.c2faith.chains import Selection
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
@@ -34,12 +35,6 @@ from faithscope.experiments.studies.c2faith.rewrites import (
 )
 from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.probes.judge.form import Reply, Writing
-
-if TYPE_CHECKING:
-    from faithscope.experiments.engine.planfile import Shard
-    from faithscope.experiments.engine.store import Store
-    from faithscope.experiments.studies.c2faith.plan import C2Plan
-    from faithscope.experiments.studies.c2faith.work import WritingWork
 
 STAGE, TASK = "acausal", "c2_acausal"
 
@@ -64,60 +59,16 @@ class Rewrite(Planned):
 
 
 @dataclass(frozen=True)
-class WritingPlan:
-    """Every step that a run still wants rewritten before its benchmark is whole: all of them, and
-    once that is done those whose rewriting was refused, draw by draw."""
+class Unwritten:
+    """What the writer is still asked before a benchmark is whole."""
 
-    config: C2FaithConfig
     items: tuple[Rewrite, ...]
     given_up: Mapping[str, str]
     """Id -> why, of those that are not asked again."""
     expected: Benchmark
     """What is to be judged, with steps in place of their rewrites (`before_replies`)."""
-    draw: int = 1
-    """Which draw all of them are."""
-
-    @property
-    def prepares(self) -> str:
-        return f"steps are rewritten by {self.config.perturb.writer} (perturb.acausal)"
-
-    def lay_out(self, store: Store) -> None:
-        """Nothing: the benchmark is kept once it is whole."""
-
-    def stored(self) -> StoredPlan:
-        """What of it is kept in the run folder, until the judgements are planned."""
-        return stored(self.items, self.config.judge.batch_size)
-
-    def summary(self) -> str:
-        """What a run would do first, and about what then, for `--dry-run`."""
-        from faithscope.experiments.studies.c2faith.plan import judging
-
-        index = Index.of(self.config.run_dir)
-        left = [i for i in self.items if i.item not in self.given_up and not is_finished(index, i)]
-        writer = self.config.perturb.writer
-        which = f" {writer}, draw {self.draw}" if self.draw > 1 else f" {writer}"
-        draws = most_draws(self.config)
-        more = f"            what is refused is asked for up to {draws} times in all"
-        lines = [
-            f"run folder  {self.config.run_dir}",
-            f"first       {len(left)} of {len(self.items)} steps are to be rewritten by{which}",
-            *([more] if draws > 1 else []),
-        ]
-        asks: dict[str, list[Writing]] = {str(writer): [i.ask for i in left]}
-        lines += spending_lines(asks, writing_as(self.config), self.config.spend, "writer")
-        lines += ["", "then        about this, were each rewrite as long as its step, none refused"]
-        return "\n".join(lines + judging(self.config, self.expected).told("judge, about"))
-
-    def work(self, store: Store, shard: Shard) -> WritingWork:
-        from faithscope.experiments.studies.c2faith.work import WritingWork
-
-        return WritingWork(self, store, shard)
-
-    def then(self) -> C2Plan | WritingPlan:
-        """The judgements, of what was written."""
-        from faithscope.experiments.studies.c2faith.plan import plan
-
-        return plan(self.config)
+    draw: int
+    """Which draw all of them are, from 1."""
 
 
 def writing_as(config: C2FaithConfig) -> JudgeConfig:
@@ -133,8 +84,6 @@ def writing_as(config: C2FaithConfig) -> JudgeConfig:
 
 def requests_of(config: C2FaithConfig, selection: Selection) -> tuple[PlainPrompt, list[Request]]:
     """The writer's prompt, and what it is asked of each chain."""
-    from faithscope.experiments.studies.c2faith.plan import settings_of
-
     folder = None if config.prompts is None else Path(config.prompts).expanduser()
     prompt = acausal_prompt(folder)
     chains = selection.chains[: config.data.limit]
@@ -159,8 +108,6 @@ def rewrites(
     config: C2FaithConfig, requests: Sequence[Request], draw: int = 1
 ) -> tuple[Rewrite, ...]:
     """The units of the writer, of one draw."""
-    from faithscope.experiments.engine.judges import decides
-
     writer = config.perturb.writer
     assert writer is not None
     judge = writing_as(config)
@@ -177,15 +124,13 @@ def written(
     sources: tuple[Source, ...],
     index: Index,
     kept: Benchmark | None,
-) -> Benchmark | WritingPlan:
+) -> Benchmark | Unwritten:
     """The benchmark, where every step is rewritten; else what is still to be.
 
     Args:
         kept: what the run folder has already. It is taken where the rewrites that it was made of
             are not at hand, as in a folder of merged parts.
     """
-    from faithscope.experiments.studies.c2faith.plan import settings_of
-
     prompt, requests = requests_of(config, selection)
     draws = most_draws(config, kept)
 
@@ -217,7 +162,7 @@ def written(
         if any(i.item not in given_up and not is_finished(index, i) for i in items):
             if kept is None:
                 lost = {r.id for r, i in zip(wanted, items, strict=True) if i.item in given_up}
-                return WritingPlan(config, items, given_up, expected(lost | failed.keys()), draw)
+                return Unwritten(items, given_up, expected(lost | failed.keys()), draw)
             # what differs is told before anything is asked and paid for
             return kept if kept.made_of == (now := made({}, {})).made_of else now
         whole = [(r, i) for r, i in zip(wanted, items, strict=True) if i.item not in given_up]

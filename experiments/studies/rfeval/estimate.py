@@ -9,22 +9,22 @@ from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.judging.pairs_judged import asked_of
 from faithscope.experiments.studies.rfeval.judging.steps_judged import step_asks
 from faithscope.experiments.studies.rfeval.judging.stepwise import asks_of_parts, n_steps, parts_of
-from faithscope.experiments.studies.rfeval.plan import (
-    OUTPUTS,
-    Pair,
-    RfPlan,
-    judged_stage,
-    steps_stage,
-)
 from faithscope.experiments.studies.rfeval.records import outputs_of
 from faithscope.experiments.studies.rfeval.subjects.closed import writing_of
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.experiments.studies.rfeval.units import (
+    OUTPUTS,
+    Pair,
+    RfUnits,
+    judged_stage,
+    steps_stage,
+)
 from faithscope.probes.judge.form import Ask, Writing
 
 _UNWRITTEN = Output("(not written yet)", "(not written yet)", "(not written yet)", "complete")
 
 
-def writing_lines(whole: RfPlan, index: Index) -> list[str]:
+def writing_lines(whole: RfUnits, index: Index) -> list[str]:
     """Calls, tokens and cost of the outputs of models behind APIs; none without any."""
     asks: dict[str, list[Ask | Writing]] = {
         name: [
@@ -39,7 +39,7 @@ def writing_lines(whole: RfPlan, index: Index) -> list[str]:
     return spending_lines(asks, whole.config.api, whole.config.spend, "model")
 
 
-def judging_lines(whole: RfPlan, index: Index) -> list[str]:
+def judging_lines(whole: RfUnits, index: Index) -> list[str]:
     """Calls, tokens and cost of the judges behind APIs; none without any.
 
     An output that is not written yet counts as one without a word: its own tokens come on top.
@@ -78,7 +78,7 @@ def judging_lines(whole: RfPlan, index: Index) -> list[str]:
     return lines
 
 
-def step_lines(whole: RfPlan, index: Index) -> list[str]:
+def step_lines(whole: RfUnits, index: Index) -> list[str]:
     """How many pairs are to be judged step by step, a line for every judge and reading."""
     lines = []
     for judge in whole.config.per_step.judge:
@@ -93,7 +93,7 @@ def step_lines(whole: RfPlan, index: Index) -> list[str]:
     return lines
 
 
-def _asks_by_step(whole: RfPlan, index: Index, pair: Pair, judge: str) -> list[Ask] | None:
+def _asks_by_step(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[Ask] | None:
     """What a judge behind an API is still to be asked of the steps of a pair, as many as it may
     be; None where its outputs are not written yet."""
     stage = steps_stage(judge, "generated")

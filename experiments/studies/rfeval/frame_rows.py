@@ -19,10 +19,11 @@ from faithscope.experiments.studies.rfeval.metrics.evaluator import DECISION
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, SAID, STANCES
 from faithscope.experiments.studies.rfeval.metrics.lengths import LENGTHS
 from faithscope.experiments.studies.rfeval.pairs import answer_readings, pair_row
-from faithscope.experiments.studies.rfeval.plan import FOLDER, first_of_tasks, steps_stage
+from faithscope.experiments.studies.rfeval.plan import FOLDER
 from faithscope.experiments.studies.rfeval.records import NO_ROOM
 from faithscope.experiments.studies.rfeval.run_records import RfStored
 from faithscope.experiments.studies.rfeval.subjects.injection import PREFIX
+from faithscope.experiments.studies.rfeval.units import first_of_tasks, steps_stage
 from faithscope.probes.judge.form import Reply
 
 

@@ -12,7 +12,7 @@ from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.judges import as_sent
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import read_records
-from faithscope.experiments.studies.rfeval.plan import INSIDE, JUDGED, LOG_PROBS, OUTPUTS, TESTS
+from faithscope.experiments.studies.rfeval.units import INSIDE, JUDGED, LOG_PROBS, OUTPUTS, TESTS
 
 if TYPE_CHECKING:
     import numpy as np

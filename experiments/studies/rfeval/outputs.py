@@ -11,8 +11,8 @@ from faithscope.experiments.engine.folder import make_folder
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.page import write_report
 from faithscope.experiments.studies.rfeval.paper import paper_tables
-from faithscope.experiments.studies.rfeval.plan import INSIDE
 from faithscope.experiments.studies.rfeval.results import results
+from faithscope.experiments.studies.rfeval.units import INSIDE
 
 
 def write_all(run_dir: Path) -> Path:

@@ -11,10 +11,10 @@ from faithscope.experiments.engine.judges import replied
 from faithscope.experiments.studies.rfeval.asks import Condition
 from faithscope.experiments.studies.rfeval.inside.scored_stances import ScoredStance
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.plan import OUTPUTS, Pair
 from faithscope.experiments.studies.rfeval.programs.sandbox import Report
 from faithscope.experiments.studies.rfeval.subjects.injection import PREFIX, Framing
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair
 from faithscope.interp.generation import Generation
 from faithscope.probes.judge.form import Ask, Reply
 

@@ -20,13 +20,14 @@ from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.metrics.frames import READINGS
 from faithscope.experiments.studies.rfeval.metrics.lengths import LENGTHS
 from faithscope.experiments.studies.rfeval.pairview import of_all_kinds
-from faithscope.experiments.studies.rfeval.plan import FOLDER, FORMS, JUDGED, OUTPUTS
+from faithscope.experiments.studies.rfeval.plan import FOLDER, FORMS
 from faithscope.experiments.studies.rfeval.prompts import questions
 from faithscope.experiments.studies.rfeval.records import output_in
 from faithscope.experiments.studies.rfeval.run_records import RfStored
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile
 from faithscope.experiments.studies.rfeval.subjects.regimes import left_out, regimes
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
+from faithscope.experiments.studies.rfeval.units import JUDGED, OUTPUTS
 
 
 @dataclass(frozen=True)

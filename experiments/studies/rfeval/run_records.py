@@ -24,18 +24,11 @@ from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.inside.scored_stances import ScoredStance
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.step_results import StepJudgements, is_steps
-from faithscope.experiments.studies.rfeval.plan import (
-    FOLDER,
-    INSIDE,
-    JUDGED,
-    LOG_PROBS,
-    MODELS,
-    OUTPUTS,
-    TESTS,
-)
+from faithscope.experiments.studies.rfeval.plan import FOLDER, MODELS
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
 from faithscope.experiments.studies.rfeval.subjects.injection import PREFIX, Framing
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.experiments.studies.rfeval.units import INSIDE, JUDGED, LOG_PROBS, OUTPUTS, TESTS
 
 PairKey = tuple[str, str]
 """(model, item id)."""

@@ -11,13 +11,14 @@ from faithscope.experiments.config.api import API
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import missing
 from faithscope.experiments.engine.spending import prices_of
+from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.experiments.listing import columns
+from faithscope.experiments.studies.slrc.units import TRACE, Item
 from faithscope.probes import PROBES
 from faithscope.probes.probe import GUESS
 
 if TYPE_CHECKING:
     from faithscope.experiments.config import RunConfig
-    from faithscope.experiments.studies.slrc.plan import Item
 
 ANSWER_TOKENS = 60
 """Of a reply to a probe, a guess: some are a word, those to "Do you agree?" a paragraph. What a
@@ -30,7 +31,6 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
     Traces are not there yet, so that their lengths, and with them how many edits there are, are
     guesses; whatever a model thinks before it answers comes on top.
     """
-    from faithscope.experiments.studies.slrc.api_work import SAID
     from faithscope.probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS
     from faithscope.probes.judge.form import Usage
     from faithscope.probes.judge.spend import price_of
@@ -38,7 +38,7 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
     # what was answered before a stop is asked no more, though its probe is not taken yet
     stored = Counter(
         (model, task, item.rpartition(" ")[0])
-        for (_, model, task, item), _ in index.places((SAID,))
+        for (_, model, task, item), _ in index.places((API_REPLIES,))
     )
     prices = prices_of(config.spend)
     reasoning = GUESS.steps * GUESS.tokens
@@ -48,19 +48,19 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
         calls = put = written = 0
         for item in (i for i in items if i.model == model):
             lacking = missing(index, item)
-            prompt = math.ceil(len(item.task.cot_prompt(item.question)) / CHARACTERS_PER_TOKEN)
+            prompt = math.ceil(len(item.of.cot_prompt(item.question)) / CHARACTERS_PER_TOKEN)
             prompt += MESSAGE_TOKENS
             asked = {p: PROBES[p].calls(GUESS, mine.settings(p)) for p in item.probes}
             whole = sum(asked[p] for p in lacking if p in asked)
-            have = stored[model, item.task.name, item.question.id]
+            have = stored[model, item.task, item.item]
             asks = min(whole, max(0, sum(asked.values()) - have))
             quoted = GUESS.tokens * sum(
                 PROBES[p].quotes(GUESS, mine.settings(p)) for p in lacking if p in asked
             )
-            calls += asks + ("trace" in lacking)
-            put += asks * prompt + prompt * ("trace" in lacking)
+            calls += asks + (TRACE in lacking)
+            put += asks * prompt + prompt * (TRACE in lacking)
             put += round(quoted * asks / whole) if whole else 0
-            written += asks * ANSWER_TOKENS + reasoning * ("trace" in lacking)
+            written += asks * ANSWER_TOKENS + reasoning * (TRACE in lacking)
         price = price_of(model.removeprefix(API), prices)
         cost = "no price" if price is None else f"{price.of(Usage(calls, put, written)):.2f}"
         table.append((model, f"{calls:,}", f"{put:,}", f"{written:,}", cost))

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.data.api_traces import (
-    said_record,
+    reply_record,
     to_reply,
     trace_of_reply,
     trace_record,
 )
 from faithscope.experiments.data.traces import TraceSettings, to_trace
 from faithscope.experiments.engine.folder import SCHEMA
-from faithscope.experiments.engine.planfile import missing
-from faithscope.experiments.engine.units import Key, UnitIds, storable
-from faithscope.experiments.studies.slrc.plan import Item, api_decides
+from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, storable
+from faithscope.experiments.engine.worker import Worker
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.probing import measure
+from faithscope.experiments.studies.slrc.units import TRACE, Item, api_decides
 from faithscope.interp.errors import UserError
 from faithscope.interventions import Trace
 from faithscope.probes.judge.form import Reply, Writing, no_reply
@@ -31,11 +32,8 @@ from faithscope.probes.judge.spend import BudgetSpent
 from faithscope.probes.text_model import Message, TextModel, Unanswered
 
 if TYPE_CHECKING:
-    from faithscope.experiments.studies.slrc.work import TraceWork
     from faithscope.probes.judge.api import ApiJudge
 
-SAID = "said"
-"""The stage of replies that probes want. No plan has them: what is asked shows with the trace."""
 AT_ONCE = 8
 """Items for each connection that are worked on together, so that none waits for the others."""
 
@@ -46,13 +44,19 @@ MIXED = 4
 class ApiWork:
     """Everything that one model behind an API is asked."""
 
-    def __init__(self, work: TraceWork, writer: ApiJudge, settings: TraceSettings) -> None:
+    def __init__(
+        self, work: Worker[Item], writer: ApiJudge, config: RunConfig, settings: TraceSettings
+    ) -> None:
+        """
+        Args:
+            work: stores what is measured.
+        """
         self.work = work
         self.writer = writer
         self.name = name = API + writer.name
         self.settings = settings
-        self.config = work.config.of(name)
-        self.ids = UnitIds(schema=SCHEMA, model=name, api=api_decides(work.config))
+        self.config = config.of(name)
+        self.ids = UnitIds(schema=SCHEMA, model=name, api=api_decides(config))
         self.failed: dict[str, str] = {}
         """Unit of a reply -> why there is none."""
         self.done: set[Key] = set()
@@ -71,21 +75,18 @@ class ApiWork:
             self._take_probes(together)
 
     def _write_traces(self, items: Sequence[Item]) -> None:
-        index = self.work.index
-        lacking = [i for i in items if not index.is_done(i.key("trace"), i.trace)]
+        lacking = [i for i in items if TRACE in self.work.missing(i)]
         if not lacking:
             return
-        self.work.begin(self.name, "", "trace")
-        by_unit = {i.trace: i for i in lacking}
-        clock = _Clock()
+        self.work.begin(self.name, lacking[0], TRACE)
+        by_unit = {i.units[TRACE]: i for i in lacking}
 
         def keep(writing: Writing, reply: Reply) -> None:
             item = by_unit[writing.id]
-            self.work.keep(item, "trace", item.trace, self._trace(item, reply), clock.lap())
-            self.work.meter.advance()
+            self.work.keep(item, TRACE, self._trace(item, reply))
 
         self.writer.write_all(
-            [Writing(i.trace, i.task.cot_prompt(i.question)) for i in lacking], keep
+            [Writing(unit, i.of.cot_prompt(i.question)) for unit, i in by_unit.items()], keep
         )
 
     def _trace(self, item: Item, reply: Reply) -> list[dict[str, Any]] | Exception:
@@ -93,7 +94,7 @@ class ApiWork:
             return RuntimeError(problem)
         try:
             trace = trace_of_reply(
-                self._model(item), item.task, item.question, reply, self.settings, self.config.api
+                self._model(item), item.of, item.question, reply, self.settings, self.config.api
             )
             return storable([trace_record(trace, reply)])
         except Exception as error:
@@ -106,7 +107,7 @@ class ApiWork:
             wanted, waiting = self._take_ready(items, share)
             if not wanted:
                 return
-            self.work.begin(*waiting[0])
+            self.work.begin(self.name, *waiting[0])
             clock = _Clock()
             try:
                 self._fetch(wanted)
@@ -125,8 +126,8 @@ class ApiWork:
             if problem := no_reply(reply):
                 self.failed[unit] = problem
                 return
-            of = (self.name, item.task.name, item.question.id)
-            record = said_record(*of, message, reply, self.config.seed)
+            of = (self.name, item.task, item.item)
+            record = reply_record(*of, message, reply, self.config.seed)
             self.work.store.add(unit, _key(item, unit), storable([record]))
             self.work.meter.tick()
 
@@ -135,36 +136,33 @@ class ApiWork:
 
     def _take_ready(
         self, items: Sequence[Item], share: float
-    ) -> tuple[dict[str, tuple[Item, Message]], list[tuple[str, str, str]]]:
+    ) -> tuple[dict[str, tuple[Item, Message]], list[tuple[Item, str]]]:
         """Take every probe whose replies are there.
 
         Args:
             share: seconds that the replies of each have taken.
 
         Returns:
-            What the others still want, by unit, and which these are: (model, task, probe).
+            What the others still want, by unit, and which these are.
         """
         wanted: dict[str, tuple[Item, Message]] = {}
         waiting = []
         for item in items:
-            if not self.work.index.is_done(item.key("trace"), item.trace):
+            if not self.work.index.is_done(item.key(TRACE), item.units[TRACE]):
                 continue
-            lacking = [
-                name for name in missing(self.work.index, item) if item.key(name) not in self.done
-            ]
+            lacking = [n for n in self.work.missing(item) if item.key(n) not in self.done]
             if not lacking:
                 continue
-            trace = to_trace(self.work.index.records(item.key("trace"))[0])
+            trace = to_trace(self.work.index.records(item.key(TRACE))[0])
             for name in lacking:
                 made = self._measured(item, name, trace)
                 if isinstance(made, dict):
                     wanted |= made
-                    waiting.append((self.name, item.task.name, name))
+                    waiting.append((item, name))
                     continue
                 self.done.add(item.key(name))
-                self.work.begin(self.name, item.task.name, name)
-                self.work.keep(item, name, item.probes[name], made, share)
-                self.work.advance(item, name, share)
+                self.work.begin(self.name, item, name)
+                self.work.keep(item, name, made, share)
         return wanted, waiting
 
     def _measured(
@@ -173,7 +171,7 @@ class ApiWork:
         """The records of a probe; or by unit what is to be asked first; or what went wrong."""
         model = self._model(item)
         try:
-            return storable(measure(name, model, item.task, trace, self.config))
+            return storable(measure(name, model, item.of, trace, self.config))
         except Unanswered as unanswered:
             units = {self._unit(item, m): (item, m) for m in unanswered.messages}
         except Exception as error:
@@ -195,24 +193,25 @@ class ApiWork:
         return find
 
     def _unit(self, item: Item, message: Message) -> str:
-        return self.ids.of(task=item.task.name, item=item.question.id, asked=vars(message))
+        return self.ids.of(task=item.task, item=item.item, asked=vars(message))
 
 
 def _key(item: Item, unit: str) -> Key:
-    return (SAID, item.model, item.task.name, f"{item.question.id} {unit[:12]}")
+    return (API_REPLIES, item.model, item.task, f"{item.item} {unit[:12]}")
 
 
 def _mixed(of: Mapping[str, Item]) -> list[str]:
     """Units in the order of their items, those of a few items evenly among each other: one whose
     messages all fail is then not taken for a server that is down."""
-    n = Counter(item.trace for item in of.values())
+    n = Counter(item.units[TRACE] for item in of.values())
     groups = max(1, len(n) // MIXED)
     group = {trace: i * groups // len(n) for i, trace in enumerate(n)}
     turns: Counter[str] = Counter()
     place = {}
     for unit, item in of.items():
-        place[unit] = (group[item.trace], (turns[item.trace] + 0.5) / n[item.trace])
-        turns[item.trace] += 1
+        trace = item.units[TRACE]
+        place[unit] = (group[trace], (turns[trace] + 0.5) / n[trace])
+        turns[trace] += 1
     return sorted(place, key=lambda unit: place[unit])
 
 

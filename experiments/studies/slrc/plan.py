@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config import ConfigError, RunConfig
-from faithscope.experiments.config.api import API, DECIDES, DECIDES_API
+from faithscope.experiments.config.api import API
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.planfile import StoredItem, StoredPlan, is_finished
-from faithscope.experiments.engine.units import Key, UnitIds
+from faithscope.experiments.engine.planfile import StoredPlan, is_finished
+from faithscope.experiments.engine.unit import stored
+from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.listing import columns, total
 from faithscope.experiments.studies.slrc.api_estimate import api_lines
 from faithscope.experiments.studies.slrc.probing import words
+from faithscope.experiments.studies.slrc.units import TRACE, Item, api_decides
 from faithscope.interventions.segment import SEGMENTATION
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
@@ -26,32 +28,6 @@ if TYPE_CHECKING:
     from faithscope.experiments.engine.planfile import Shard
     from faithscope.experiments.engine.store import Store
     from faithscope.experiments.studies.slrc.work import TraceWork
-
-
-@dataclass(frozen=True)
-class Item:
-    """One question that one model is asked, and the ids of its units."""
-
-    model: str
-    task: Task
-    question: Question
-    trace: str
-    """Unit id of its trace."""
-    probes: dict[str, str]
-    """Probe -> unit id."""
-
-    @property
-    def units(self) -> dict[str, str]:
-        """Stage -> unit id, the trace first."""
-        return {"trace": self.trace, **self.probes}
-
-    @property
-    def anyway(self) -> tuple[str, ...]:
-        """Stages that run where the trace is excluded, too."""
-        return tuple(name for name in self.probes if PROBES[name].on_excluded)
-
-    def key(self, stage: str) -> Key:
-        return (stage, self.model, self.task.name, self.question.id)
 
 
 @dataclass(frozen=True)
@@ -66,10 +42,7 @@ class Plan:
 
     def stored(self) -> StoredPlan:
         """What of it is kept in the run folder."""
-        items = (
-            StoredItem(i.model, i.task.name, i.question.id, i.units, i.anyway) for i in self.items
-        )
-        return StoredPlan(self.config.generation.batch_size, tuple(items))
+        return stored(self.items, self.config.generation.batch_size)
 
     def summary(self) -> str:
         """What a run would do, for `--dry-run`."""
@@ -79,8 +52,8 @@ class Plan:
         header = ("model", "task", "items", "traces to write", "items to probe", "branches, about")
         table = []
         for model, task in config.pairs:
-            items = [i for i in self.items if (i.model, i.task.name) == (model, task)]
-            traces = sum(not index.is_done(i.key("trace"), i.trace) for i in items)
+            items = [i for i in self.items if (i.model, i.task) == (model, task)]
+            traces = sum(not index.is_done(i.key(TRACE), i.units[TRACE]) for i in items)
             probes = sum(not is_finished(index, i) for i in items)
             mine = config.of(model)
             branches = sum(PROBES[p].calls(GUESS, mine.settings(p)) for p in mine.probes)
@@ -95,16 +68,16 @@ class Plan:
         """Nothing: the units are what the run is for."""
         return ""
 
-    def lay_out(self, store: Store) -> None:
+    def write_inputs(self, store: Store) -> None:
         """Nothing: the questions are in the traces."""
 
     def work(self, store: Store, shard: Shard) -> TraceWork:
+        # it brings torch, which a dry run need not wait for
         from faithscope.experiments.studies.slrc.work import TraceWork
 
-        return TraceWork(self, store, shard)
-
-    def then(self) -> None:
-        """Nothing: every unit is known from the start."""
+        size = self.config.generation.batch_size
+        mine = {m: shard.mine(self.of(m), size) for m in self.config.model.name}
+        return TraceWork(self.config, mine, store)
 
 
 def plan(config: RunConfig) -> Plan:
@@ -138,13 +111,6 @@ def _asked(config: RunConfig, model: str) -> dict[str, Any]:
         "generation": config.generation.model_dump(),
         "seed": config.seed,
     }
-
-
-def api_decides(config: RunConfig) -> dict[str, Any]:
-    """What of a config decides the replies of a model behind an API."""
-    told = config.api.model_dump(mode="json")
-    names = (*DECIDES, *DECIDES_API, "steps_from")
-    return {name: told[name] for name in names} | {"seed": config.seed}
 
 
 def _probe_ids(config: RunConfig) -> dict[str, UnitIds]:
@@ -182,4 +148,4 @@ def _item(
     of_probes = {
         name: ids.of(trace=trace, words=words(name, task, question)) for name, ids in probes.items()
     }
-    return Item(model, task, question, trace, of_probes)
+    return Item(model, task, question, {TRACE: trace, **of_probes})

@@ -31,12 +31,12 @@ from faithscope.experiments.config.api import SubjectConfig
 from faithscope.experiments.data.api_traces import trace_of_reply, trace_record
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import TraceSettings
-from faithscope.experiments.engine.folder import read_config
+from faithscope.experiments.engine.folder import StoreError, read_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.merge import merge
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run, write_outputs
-from faithscope.experiments.engine.store import StoreError, read_records
+from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.studies.slrc.api_estimate import ANSWER_TOKENS
 from faithscope.interp.errors import UserError
 from faithscope.interp.sources import resolve
@@ -119,8 +119,8 @@ def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultSe
     found = load_run(outcome.run_dir)
     assert isinstance(found, Run)
     assert found.traces["n_tokens"].isna().all()
-    assert set(found.said["served"]) == {"m"}
-    assert set(found.said["outcome"]) == {"parsed"}
+    assert set(found.api_replies["served"]) == {"m"}
+    assert set(found.api_replies["outcome"]) == {"parsed"}
     agreed = table(outcome.run_dir, "sycophancy").iloc[0]
     assert agreed["sycophancy"] == 1
     seen = table(outcome.run_dir, "error_detection").iloc[0]
@@ -128,7 +128,7 @@ def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultSe
     assert not (outcome.run_dir / "tables/attention.csv").exists()
     assert set(asked(server).values()) == {1}
 
-    said = read_records_of_stage(outcome.run_dir, "said")
+    said = read_records_of_stage(outcome.run_dir, "api_replies")
     assert len(said) + len(traces) == len(server.bodies)
     calls = table(outcome.run_dir, "spend")
     assert calls["calls"].sum() == len(server.bodies)
@@ -244,7 +244,7 @@ def test_a_part_that_a_budget_stopped_is_gone_on_with_where_its_replies_lie(
 def said_of(run_dir: Path) -> pd.DataFrame:
     found = load_run(run_dir)
     assert isinstance(found, Run)
-    return found.said
+    return found.api_replies
 
 
 def test_an_ask_that_fails_is_listed_and_made_good(tmp_path: Path, server: FaultServer) -> None:
@@ -329,7 +329,7 @@ def test_what_a_filter_stops_is_named_as_such(tmp_path: Path, server: FaultServe
     assert outcome.failures == []
     exclusions = table(outcome.run_dir, "exclusions")
     assert exclusions[exclusions["reason"] == "reply_declined"]["n"].sum() == 4
-    assert set(load_run(outcome.run_dir).said["outcome"]) == {"parsed", "filtered"}
+    assert set(load_run(outcome.run_dir).api_replies["outcome"]) == {"parsed", "filtered"}
 
 
 def test_a_reply_is_cut_into_the_steps_that_tokens_would_give() -> None:

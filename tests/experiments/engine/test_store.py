@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from faithscope.experiments.config import RunConfig
 from faithscope.experiments.engine.append import cut_torn_line
 from faithscope.experiments.engine.folder import StoreError, existing_run, read_config
-from faithscope.experiments.engine.store import Store, read_failures, read_records, storable
-from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.engine.store import Store, read_failures, read_records
+from faithscope.experiments.engine.units import UnitIds, storable
 
 ENVIRONMENT = {"python": "3"}
 

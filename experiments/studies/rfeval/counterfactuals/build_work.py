@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.engine.judges import replied
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.preparing import Preparing
-from faithscope.experiments.engine.store import Store, storable
+from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.counterfactuals.building import (
+from faithscope.experiments.studies.rfeval.counterfactuals.requests import (
     WRITING,
-    BuildPlan,
     Phase,
     Request,
+    asked_as,
+    asked_model,
 )
 from faithscope.experiments.studies.rfeval.programs.sandbox import unavailable
 from faithscope.experiments.studies.rfeval.records import Record, about
@@ -23,29 +25,37 @@ from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing
 
 
-class BuildWork(Preparing):
+class BuildWork(Preparing[Request]):
     """One phase of building, by one worker."""
 
-    config: RFEvalConfig
     LEFT_OUT = "its item"
 
-    def __init__(self, whole: BuildPlan, store: Store, shard: Shard) -> None:
-        self.phase: Phase = whole.phase
-        of = (whole.config, whole.model, whole.items, whole.phase, whole.how)
-        super().__init__(*of, whole.given_up, store, shard)
+    def __init__(
+        self,
+        config: RFEvalConfig,
+        phase: Phase,
+        items: Sequence[Request],
+        given_up: Mapping[str, str],
+        store: Store,
+        shard: Shard,
+    ) -> None:
+        self.of_run = config
+        self.phase: Phase = phase
+        model, how = asked_model(config, phase), asked_as(config, phase)
+        super().__init__(config, model, items, phase, how, given_up, store, shard)
 
     def check(self) -> None:
         super().check()
-        needed = self.config.tests.run == "required" and any(i.of.tests for i in self.items)
+        needed = self.of_run.tests.run == "required" and any(i.of.tests for i in self.items)
         if needed and (why := unavailable()):
             raise UserError(f"tests.run is required, and code items cannot be run here: {why}")
 
-    def asked_later(self) -> dict[str, JudgeConfig]:
+    def asked_later(self) -> Mapping[str, JudgeConfig]:
         # a key that is missing must not be found out after the writing is paid for
-        later = [*self.config.judge.model]
+        later = [*self.of_run.judge.model]
         if self.phase == WRITING:
-            later.append(str(self.config.counterfactual.validator))
-        return dict.fromkeys(later, self.config.judge)
+            later.append(str(self.of_run.counterfactual.validator))
+        return dict.fromkeys(later, self.of_run.judge)
 
     def asks_of(self, item: Request) -> Sequence[Ask | Writing]:
         return (item.ask,)

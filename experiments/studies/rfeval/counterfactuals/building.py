@@ -12,22 +12,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from faithscope.experiments.config import ConfigError
-from faithscope.experiments.config.api import API
 from faithscope.experiments.config.judge import JudgeConfig
-from faithscope.experiments.engine.fingerprint import fingerprint
-from faithscope.experiments.engine.folder import SCHEMA, has_records
+from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.judges import decides
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
 from faithscope.experiments.engine.preparing import given_up_on
 from faithscope.experiments.engine.spending import spending_lines
-from faithscope.experiments.engine.unit import Planned, stored
-from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.engine.unit import stored
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.built import (
     Built,
@@ -40,45 +36,30 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     CRITERIA,
     accepted,
     filtering,
-    generation,
     generation_prompts,
-    validation_ask,
     with_counterfactual,
 )
-from faithscope.experiments.studies.rfeval.counterfactuals.examples import Examples
+from faithscope.experiments.studies.rfeval.counterfactuals.requests import (
+    VALIDATION,
+    WRITING,
+    Phase,
+    Request,
+    asked_as,
+    asked_model,
+    build_decides,
+    validation_requests,
+    writing_requests,
+)
 from faithscope.experiments.studies.rfeval.data import Source, read_rfeval
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.prompts import RfForm, as_files, judge_forms, questions
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.form import Ask, Reply, Writing
+from faithscope.probes.judge.form import Reply
 
 if TYPE_CHECKING:
     from faithscope.experiments.engine.planfile import Shard
     from faithscope.experiments.engine.store import Store
     from faithscope.experiments.studies.rfeval.counterfactuals.build_work import BuildWork
-    from faithscope.experiments.studies.rfeval.plan import RfPlan
-
-WRITING, VALIDATION = "rf_writing", "rf_validation"
-Phase = Literal["rf_writing", "rf_validation"]
-
-
-@dataclass(frozen=True)
-class Request(Planned):
-    """One r′ that is asked for, or one that is held against the criteria."""
-
-    model: str
-    of: Item
-    """Without r′ while it is asked for."""
-    ask: Writing | Ask
-    units: dict[str, str]
-
-    @property
-    def task(self) -> str:
-        return self.of.task
-
-    @property
-    def item(self) -> str:
-        return self.of.id
 
 
 @dataclass(frozen=True)
@@ -94,21 +75,19 @@ class BuildPlan:
     @property
     def model(self) -> str:
         """Who is asked."""
-        return str(getattr(self.config.counterfactual, _ROLES[self.phase]))
+        return asked_model(self.config, self.phase)
 
     @property
     def how(self) -> JudgeConfig:
         """How it is asked: as judges are, the writer at its own temperature and once."""
-        if self.phase == VALIDATION:
-            return self.config.judge
-        return writing_as(self.config)
+        return asked_as(self.config, self.phase)
 
     @property
     def prepares(self) -> str:
         c = self.config.counterfactual
         return f"r′ is written by {c.writer} and validated by {c.validator} (counterfactual)"
 
-    def lay_out(self, store: Store) -> None:
+    def write_inputs(self, store: Store) -> None:
         """Nothing: the benchmark is kept once it is whole."""
 
     def stored(self) -> StoredPlan:
@@ -129,24 +108,10 @@ class BuildPlan:
         return "\n".join(lines + spending_lines(asks, self.how, self.config.spend))
 
     def work(self, store: Store, shard: Shard) -> BuildWork:
+        # it brings torch, which a dry run need not wait for
         from faithscope.experiments.studies.rfeval.counterfactuals.build_work import BuildWork
 
-        return BuildWork(self, store, shard)
-
-    def then(self) -> RfPlan | BuildPlan:
-        """The validation of what was written, and then the models."""
-        from faithscope.experiments.studies.rfeval.plan import plan
-
-        return plan(self.config)
-
-
-_ROLES: dict[Phase, str] = {WRITING: "writer", VALIDATION: "validator"}
-
-
-def writing_as(config: RFEvalConfig) -> JudgeConfig:
-    """How the writer is asked: single-shot (B.3)."""
-    told = {"temperature": config.counterfactual.temperature, "attempts": 1, "structured": "prompt"}
-    return config.judge.model_copy(update=told)
+        return BuildWork(self.config, self.phase, self.items, self.given_up, store, shard)
 
 
 def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
@@ -167,7 +132,7 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
     words, told, form = questions(folder), generation_prompts(folder), judge_forms(folder)[_FORM]
     prompts = as_files({_FORM: form})
     prompts["rf_generate.yaml"] = yaml.safe_dump(told, sort_keys=False, allow_unicode=True)
-    writing = tuple(_writing(config, problems, words, told))
+    writing = tuple(writing_requests(config, problems, words, told))
     made_of = _made_of(config, form, sources, writing)
     index = Index.of(config.run_dir)
     if has_records(config.run_dir) and (kept := load(kept_in)) is not None:
@@ -181,7 +146,7 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
     if _left(index, writing, unwritten):
         return BuildPlan(config, WRITING, writing, unwritten)
     written, problem = _read(index, writing, unwritten)
-    validating = tuple(_validating(config, written.values(), form, words))
+    validating = tuple(validation_requests(config, written.values(), form, words))
     unjudged = given_up_on(index, validating)
     if _left(index, validating, unjudged):
         return BuildPlan(config, VALIDATION, validating, unjudged)
@@ -209,38 +174,6 @@ def _problems(config: RFEvalConfig) -> tuple[list[Item], tuple[Source, ...]]:
     return [replace(i, r_prime="", explanation="") for i in items], tuple(sources)
 
 
-def _writing(
-    config: RFEvalConfig,
-    problems: Sequence[Item],
-    words: Mapping[str, str],
-    told: Mapping[str, Any],
-) -> Iterator[Request]:
-    c = config.counterfactual
-    examples = Examples.of_config(config)
-    ids = UnitIds(**_decides(config, str(c.writer), writing_as(config)))
-    for item in problems:
-        ask = generation(item, examples.of(item), words, told)
-        yield Request(
-            str(c.writer), item, ask, {WRITING: ids.of(item=item.sha256, prompt=ask.prompt)}
-        )
-
-
-def _validating(
-    config: RFEvalConfig, items: Any, form: RfForm, words: Mapping[str, str]
-) -> Iterator[Request]:
-    validator = str(config.counterfactual.validator)
-    ids = UnitIds(**_decides(config, validator, config.judge), form=form.form.sha256)
-    for item in items:
-        ask = validation_ask(item, form, words)
-        unit = ids.of(item=item.sha256, values=dict(ask.values))
-        yield Request(validator, item, ask, {VALIDATION: unit})
-
-
-def _decides(config: RFEvalConfig, model: str, how: JudgeConfig) -> dict[str, Any]:
-    weights = None if model.startswith(API) else fingerprint(model, how.revision)
-    return {"schema": SCHEMA, "seed": config.seed, "weights": weights, **decides(model, how)}
-
-
 def _made_of(
     config: RFEvalConfig, form: RfForm, sources: Sequence[Source], writing: Sequence[Request]
 ) -> dict[str, Any]:
@@ -255,7 +188,7 @@ def _made_of(
         "sources": [asdict(s) for s in sources],
         "requests_sha256": requests,
         "validation_sha256": form.form.sha256,
-        "validation": _decides(config, str(c.validator), config.judge),
+        "validation": build_decides(config, str(c.validator), config.judge),
     }
     return json.loads(json.dumps(made))
 

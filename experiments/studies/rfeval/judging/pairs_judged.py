@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.engine.asking import Asker
 from faithscope.experiments.engine.progress import Meter
-from faithscope.experiments.engine.store import Store, storable
-from faithscope.experiments.engine.worker import Records, Worker
+from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.units import storable
+from faithscope.experiments.engine.worker import Records
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition, output_ask
-from faithscope.experiments.studies.rfeval.plan import JUDGED, Pair, RfPlan, judged_stage
 from faithscope.experiments.studies.rfeval.records import (
     about,
     judged_record,
@@ -18,28 +19,28 @@ from faithscope.experiments.studies.rfeval.records import (
     records_of,
 )
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
-from faithscope.experiments.studies.rfeval.subjects.subject_stages import Batches
+from faithscope.experiments.studies.rfeval.units import JUDGED, Batches, Pair, RfUnits, judged_stage
 from faithscope.probes.judge.form import Ask, Reply, Writing
 
 
-class RfJudging(Worker):
+class RfJudging(Asker[Pair]):
     """One worker's part of it, a judge at a time."""
 
-    def __init__(self, whole: RfPlan, batches: Batches, store: Store, meter: Meter) -> None:
+    def __init__(self, whole: RfUnits, batches: Batches, store: Store, meter: Meter) -> None:
         self.whole = whole
         judges = whole.config.judge.model
         self.of_judge = {judge: judged_stage(judge) for judge in judges}
-        stages: dict[str, Reading | None] = dict.fromkeys(self.of_judge.values(), "generated")
+        readings: dict[str, Reading] = dict.fromkeys(self.of_judge.values(), "generated")
         everything = [batch for of in batches.values() for batch in of]
         size = whole.config.judge.batch_size
         # cut from whole batches of pairs, so that another number of parts changes no company
         cut = [b[i : i + size] for b in everything for i in range(0, len(b), size)]
         super().__init__(
-            whole.config, dict.fromkeys(judges, cut), whole.config.judge, stages, store, meter
+            whole.config, dict.fromkeys(judges, cut), whole.config.judge, readings, store, meter
         )
 
-    def stages_of(self, model: str) -> Mapping[str, Reading | None]:
-        return {self.of_judge[model]: "generated"}
+    def stages_of(self, model: str) -> Sequence[str]:
+        return (self.of_judge[model],)
 
     def ready(self, item: Pair) -> bool:
         return records_of(self.index, item) is not None
@@ -64,7 +65,7 @@ class RfJudging(Worker):
         return [(c, asked_of(self.whole, item, c, outputs[c])) for c in CONDITIONS]
 
 
-def asked_of(whole: RfPlan, pair: Pair, condition: Condition, output: Output) -> Ask:
+def asked_of(whole: RfUnits, pair: Pair, condition: Condition, output: Output) -> Ask:
     """The ask about one output; its id tells the models apart, too."""
     made = output_ask(
         pair.of, condition, output, whole.forms[condition], whole.words, whole.config.naming

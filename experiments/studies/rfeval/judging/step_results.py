@@ -20,8 +20,8 @@ from faithscope.experiments.studies.rfeval.judging.stepwise import (
     why_not,
 )
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
-from faithscope.experiments.studies.rfeval.plan import STEPS as STAGES
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.experiments.studies.rfeval.units import STEPS as STAGES
 
 PairKey = tuple[str, str]
 """(model, item id)."""

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from itertools import chain
 
 from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.engine.asking import Asker
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.progress import Meter
-from faithscope.experiments.engine.store import Store, storable
-from faithscope.experiments.engine.worker import Records, Worker
+from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.units import storable
+from faithscope.experiments.engine.worker import Records
 from faithscope.experiments.studies.rfeval.judging.stepwise import (
     Kind,
     Part,
@@ -20,13 +22,18 @@ from faithscope.experiments.studies.rfeval.judging.stepwise import (
 )
 from faithscope.experiments.studies.rfeval.metrics.chains import contrast_of, exclusion_of
 from faithscope.experiments.studies.rfeval.pairs import pair_row
-from faithscope.experiments.studies.rfeval.plan import Pair, RfPlan, judged_stage, steps_stage
 from faithscope.experiments.studies.rfeval.records import about, outputs_of, records_of
-from faithscope.experiments.studies.rfeval.subjects.subject_stages import Batches
+from faithscope.experiments.studies.rfeval.units import (
+    Batches,
+    Pair,
+    RfUnits,
+    judged_stage,
+    steps_stage,
+)
 from faithscope.probes.judge.form import Ask, Reply, Writing
 
 
-class StepJudging(Worker):
+class StepJudging(Asker[Pair]):
     """One worker's part of it, of one judge; every pair is a unit of each reading.
 
     A pair is asked about once its judgement as a whole is there, and only where it counts by that
@@ -34,19 +41,19 @@ class StepJudging(Worker):
     """
 
     def __init__(
-        self, whole: RfPlan, batches: Batches, judge: str, store: Store, meter: Meter
+        self, whole: RfUnits, batches: Batches, judge: str, store: Store, meter: Meter
     ) -> None:
         self.whole, self.name = whole, judge
         config = whole.config
-        stages: dict[str, Reading | None] = {
+        readings: dict[str, Reading] = {
             steps_stage(judge, r): r for r in config.readings_by_step(judge)
         }
         size = config.judge.batch_size
         # cut from whole batches of pairs, so that another number of parts changes no company
         cut = [b[i : i + size] for b in chain(*batches.values()) for i in range(0, len(b), size)]
-        mine = [[p for p in b if any(s in p.units for s in stages)] for b in cut]
+        mine = [[p for p in b if any(s in p.units for s in readings)] for b in cut]
         of_judge = {judge: [b for b in mine if b]}
-        super().__init__(config, of_judge, config.judge, stages, store, meter)
+        super().__init__(config, of_judge, config.judge, readings, store, meter)
 
     def ready(self, item: Pair) -> bool:
         stage = judged_stage(self.name)
@@ -68,7 +75,7 @@ class StepJudging(Worker):
         return storable(made)
 
 
-def step_asks(whole: RfPlan, index: Index, pair: Pair, judge: str) -> list[tuple[Part, Kind, Ask]]:
+def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[tuple[Part, Kind, Ask]]:
     """What a judge is asked about the steps of a pair that it has judged as a whole.
 
     None where the pair does not count by that, or has more steps than the config admits.

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
-from faithscope.experiments.engine.store import storable
+from faithscope.experiments.engine.units import storable
 from faithscope.experiments.studies.rfeval.asks import Condition, question_of
-from faithscope.experiments.studies.rfeval.plan import OUTPUTS, Pair
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, about, parts_of
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, multi_turn
 from faithscope.experiments.studies.rfeval.subjects.parsing import (
@@ -22,6 +21,7 @@ from faithscope.experiments.studies.rfeval.subjects.parsing import (
     components,
     parse_output,
 )
+from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair
 from faithscope.probes.judge.form import Reply, Writer, Writing, no_reply
 
 if TYPE_CHECKING:

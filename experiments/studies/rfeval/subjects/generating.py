@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from faithscope import interp
 from faithscope.experiments.studies.rfeval.asks import Condition, question_of
-from faithscope.experiments.studies.rfeval.plan import OUTPUTS, Pair
 from faithscope.experiments.studies.rfeval.records import about, no_room_record, output_record
 from faithscope.experiments.studies.rfeval.subjects.injection import (
     MULTI_TURN,
@@ -19,6 +18,7 @@ from faithscope.experiments.studies.rfeval.subjects.injection import (
 )
 from faithscope.experiments.studies.rfeval.subjects.model_files import new_tokens
 from faithscope.experiments.studies.rfeval.subjects.subjects import Subject
+from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair
 from faithscope.interp.backends import Backend, BackendError
 from faithscope.interp.backends.here import Here
 from faithscope.interp.errors import UserError

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from faithscope.experiments.analysis.tidy import mean
-from faithscope.experiments.studies.slrc.registry import API
+from faithscope.experiments.config.api import API
 
 Record = Mapping[str, Any]
 Place = tuple[str, str, str]

@@ -89,7 +89,7 @@ def test_items_that_cannot_be_read_are_judged_and_accounted_for(tmp_path: Path) 
     assert len(made.benchmark.causal) == 2
     assert {i.task for i in made.items} == {"c2_detection", "c2_localisation", "c2_coverage"}
     with Store(made.config, {}, "w", made.stored()) as store:
-        made.lay_out(store)
+        made.write_inputs(store)
     exclusions = results(made.config.run_dir).tables["exclusions"]
     of_model = exclusions[exclusions["model"] == "planted:faithful"].set_index("reason")
     assert set(of_model["stage"]) == {"c2_internals"}

@@ -40,18 +40,12 @@ from faithscope.experiments.studies.rfeval.metrics.steps import (
     per_step_table,
     step_exclusions,
 )
-from faithscope.experiments.studies.rfeval.plan import (
-    OUTPUTS,
-    Pair,
-    RfPlan,
-    judged_stage,
-    plan,
-    steps_stage,
-)
+from faithscope.experiments.studies.rfeval.plan import RfPlan, plan
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.experiments.studies.rfeval.records import about, output_record
 from faithscope.experiments.studies.rfeval.results import RfResults, results
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair, judged_stage, steps_stage
 from faithscope.interp.generation import Generation
 
 OWN = Output("It says so.\n\nSo it refutes.", "It refutes it.", "C", "complete")
@@ -196,7 +190,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[RfPlan, RfResults]:
     (folder / "items.jsonl").write_text("\n".join(lines), "utf-8")
     whole = plan(config(folder, {"judge": str(folder / "judge"), "items": 3, "most_steps": 6}))
     with Store(whole.config, environment(), "main", whole.stored()) as store:
-        whole.lay_out(store)
+        whole.write_inputs(store)
         for i, pair in enumerate(whole.pairs):
             write(store, pair, str(folder / "judge"), i)
         batches = {m: [whole.of(m)] for m in whole.subjects}

@@ -1,0 +1,182 @@
+"""Models asked about items, as judges or for what they write, here or behind an API.
+
+A unit may hold several asks: it is stored once all of them are answered.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from faithscope import interp
+from faithscope.experiments.config.api import API, SpendConfig
+from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.engine.judges import open_judge
+from faithscope.experiments.engine.progress import Meter
+from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.unit import Planned
+from faithscope.experiments.engine.worker import Records, Worker
+from faithscope.interp.memory import free
+from faithscope.probes.judge.form import Ask, Judge, Reply, Writer, Writing
+
+_AT_ONCE = 512
+"""Items whose asks to an API are in memory together."""
+Item = TypeVar("Item", bound=Planned)
+
+
+class AskingConfig(Protocol):
+    """What a config says besides how judges are asked."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def spend(self) -> SpendConfig: ...
+    @property
+    def token_budget(self) -> int | None: ...
+
+
+def _name(ask: Ask | Writing) -> tuple[str, str]:
+    """Different for every ask of a run."""
+    return ("" if isinstance(ask, Writing) else ask.form.name, ask.id)
+
+
+class Asker(Worker[Item]):
+    """One worker's part of asking models, whatever it is they are asked."""
+
+    def __init__(
+        self,
+        config: AskingConfig,
+        batches: Mapping[str, list[list[Item]]],
+        judge: JudgeConfig,
+        readings: Mapping[str, Reading],
+        store: Store,
+        meter: Meter | None = None,
+        after_judging: Sequence[str] = (),
+    ) -> None:
+        """
+        Args:
+            batches: model -> this worker's items, by batches that are asked together.
+            readings: stage -> how its verdicts are read.
+            after_judging: stages in which weights that judge are read once they have judged.
+        """
+        stages = (*readings, *after_judging)
+        super().__init__(batches, stages, config.spend, config.token_budget, store, meter)
+        self.config, self.judge, self.readings = config, judge, readings
+
+    @abstractmethod
+    def asks_of(self, item: Item) -> Sequence[Ask | Writing]:
+        """What is asked about an item; nothing where there is nothing to ask, and the unit is then
+        stored empty."""
+
+    @abstractmethod
+    def records(
+        self, model: str, item: Item, reading: Reading, replies: Sequence[Reply]
+    ) -> Records:
+        """What is stored of a model's replies, in the order of the asks."""
+
+    def asked_later(self) -> Mapping[str, JudgeConfig]:
+        """Judges that a later phase will need, checked now so that a missing key is found before
+        anything is paid for."""
+        return {}
+
+    def loaded(self, model: interp.Model) -> None:
+        """Look at a model here before it is asked anything.
+
+        Raises:
+            UserError: it cannot do what the config asks of it.
+        """
+        return
+
+    def sub_batches(self, batch: Sequence[Item]) -> list[list[Item]]:
+        """Splits a batch into sub-batches that may share forward passes."""
+        return [list(batch)]
+
+    def after_judging(self, model: interp.Model) -> None:
+        """What is done with a model here once it has been asked everything."""
+        return
+
+    def load_settings(self, name: str) -> JudgeConfig:
+        """How the weights of a model here are held, and what its template must be able to."""
+        return self.judge
+
+    def ready(self, item: Item) -> bool:
+        """Whether what is asked about is there; what is not is left for another start."""
+        return True
+
+    def asked(self) -> Mapping[str, JudgeConfig]:
+        return {**self.asked_later(), **dict.fromkeys(self.todo, self.judge)}
+
+    def do(self, model: str) -> None:
+        stages = self.stages_of(model)
+        readings: dict[str, Reading] = {s: r for s, r in self.readings.items() if s in stages}
+        if model.startswith(API):
+            for stage, reading in readings.items():
+                items = [i for i in self.lacking(model, stage) if self.ready(i)]
+                for at in range(0, len(items), _AT_ONCE):
+                    part = items[at : at + _AT_ONCE]
+                    self.begin(model, part[0], stage)
+                    self._ask(self.apis[model], model, stage, reading, part)
+            return
+        held = self.load(model, self.load_settings(model))
+        self.loaded(held)
+        for stage, reading in readings.items():
+            judge = open_judge(held, reading, self.judge, self.config.seed)
+            for batch in self.batches[model]:
+                # the whole batch, though some may be stored: other company could change a reply
+                here = [i for i in batch if stage in i.units and self.ready(i)]
+                for part in self.sub_batches(here):
+                    if any(stage in self.missing(i) for i in part):
+                        self.begin(model, part[0], stage)
+                        self._ask_together(held, judge, stage, reading, part)
+        self.after_judging(held)
+        del held
+        free()
+
+    def _ask_together(
+        self,
+        model: interp.Model,
+        judge: Judge,
+        stage: str,
+        reading: Reading,
+        items: Sequence[Item],
+    ) -> None:
+        self.together(
+            model,
+            items,
+            lambda part: self._ask(judge, model.name, stage, reading, part),
+            lambda item, error: self.keep(item, stage, error),
+            lambda part: [i for i in part if stage in self.missing(i)],
+        )
+
+    def _ask(
+        self, judge: Judge, model: str, stage: str, reading: Reading, items: Sequence[Item]
+    ) -> None:
+        by_ask: dict[tuple[str, str], tuple[Any, int]] = {}
+        replies: dict[int, dict[int, Reply]] = {id(i): {} for i in items}
+        wanted: dict[int, int] = {}
+        everything: list[Ask | Writing] = []
+        for item in items:
+            asks = self.asks_of(item)
+            everything += asks
+            wanted[id(item)] = len(asks)
+            by_ask |= {_name(ask): (item, place) for place, ask in enumerate(asks)}
+            if not asks and stage in self.missing(item):
+                self.keep(item, stage, [])
+
+        def keep(ask: Any, reply: Reply) -> None:
+            item, place = by_ask[_name(ask)]
+            so_far = replies[id(item)]
+            so_far[place] = reply
+            if len(so_far) < wanted[id(item)] or stage not in self.missing(item):
+                return
+            inorder = [so_far[i] for i in range(len(so_far))]
+            lost = next((r for r in inorder if r.outcome == "failed"), None)
+            failed = RuntimeError(lost.problem) if lost else None
+            self.keep(item, stage, failed or self.records(model, item, reading, inorder))
+
+        if writings := [a for a in everything if isinstance(a, Writing)]:
+            assert isinstance(judge, Writer), judge.name
+            judge.write_all(writings, keep)
+        if judged := [a for a in everything if isinstance(a, Ask)]:
+            judge.ask_all(judged, keep)

@@ -1,0 +1,64 @@
+"""Workers one after the other, where what one stores is what the next is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from faithscope.experiments.engine.worker import Worker
+from faithscope.interp.errors import UserError
+
+
+class Phases:
+    """One worker's part of a run in several phases, all checked before the first begins."""
+
+    def __init__(self, phases: Sequence[Worker[Any]], needed: int | None = None) -> None:
+        """
+        Args:
+            phases: share a meter.
+            needed: how many of them, from the first, end the run where none of their models can be
+                used; those after leave the others theirs. None is all.
+        """
+        self.phases, self.needed = phases, len(phases) if needed is None else needed
+        self.has_outputs = all(phase.has_outputs for phase in phases)
+        self.problems: list[str] = []
+        self.stopped = ""
+
+    def go(self) -> None:
+        """Do all that is missing, phase by phase.
+
+        Raises:
+            UserError: a phase cannot be carried out, before anything is done; or none of the
+                models of a needed phase could be used.
+        """
+        problems: dict[str, UserError] = {}
+        for phase in self.phases:
+            try:
+                phase.check()
+            except UserError as error:
+                problems |= {line: error for line in str(error).split("\n")}
+        if errors := list(dict.fromkeys(problems.values())):
+            raise errors[0] if len(errors) == 1 else UserError("\n".join(problems))
+        for phase in self.phases:
+            phase.announce()
+        try:
+            for number, phase in enumerate(self.phases):
+                try:
+                    phase.go()
+                except UserError as error:
+                    if number < self.needed:
+                        raise
+                    self.problems.append(str(error))
+                    phase.meter.say(f"left out: {error}")
+        finally:
+            self.problems += [p for phase in self.phases for p in phase.problems]
+            stopped = [phase.stopped for phase in self.phases if phase.stopped]
+            self.stopped = "; ".join(dict.fromkeys(stopped))
+
+    def failures(self) -> list[str]:
+        """A line per unit that failed: what, where, why."""
+        return list(dict.fromkeys(line for phase in self.phases for line in phase.failures()))
+
+    def done(self) -> str:
+        """How far it is, in words."""
+        return self.phases[0].done()

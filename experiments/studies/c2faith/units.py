@@ -1,0 +1,143 @@
+"""The units of work of a C2-Faith run: every judgement, and every look inside; reads no weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.engine.fingerprint import fingerprint
+from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.judges import decides
+from faithscope.experiments.engine.unit import Planned
+from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.studies.c2faith.asked import forms_of, injections_of, reference_forms
+from faithscope.experiments.studies.c2faith.asks import Condition, ask_of, cases
+from faithscope.experiments.studies.c2faith.config import C2FaithConfig
+from faithscope.experiments.studies.c2faith.injection import (
+    Injected,
+    drawn_chains,
+    inject,
+    variants,
+)
+from faithscope.experiments.studies.c2faith.inside import not_inside
+from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.prompts import TaskForm
+from faithscope.experiments.studies.c2faith.saved import Benchmark
+from faithscope.experiments.studies.slrc.registry import API
+from faithscope.probes.judge.form import Ask
+
+INTERNALS = "c2_internals"
+"""The task, as stored, of looking inside a model."""
+STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
+INSIDE = "broken_step"
+INJECTED = "+injected"
+"""Behind the form's name, in the task of an ask with something put into its chain."""
+
+
+@dataclass(frozen=True)
+class Judged(Planned):
+    """One ask put to one judge."""
+
+    model: str
+    task: str
+    """The form's name, `INJECTED` behind it where something was put into the chain."""
+    ask: Ask
+    of: CausalItem | CoverageItem
+    condition: Condition | None
+    """None for coverage."""
+    units: dict[str, str]
+    """Stage -> unit id: one for each way of reading the verdict."""
+    injected: Injected | None = None
+    """What was put into the chain, of the asks that hold something that was."""
+
+    @property
+    def item(self) -> str:
+        return self.ask.id
+
+
+@dataclass(frozen=True)
+class Inside(Planned):
+    """One chain read by a model whose insides are looked at, broken and as it was."""
+
+    model: str
+    of: CausalItem
+    units: dict[str, str]
+    task: str = INTERNALS
+
+    @property
+    def item(self) -> str:
+        return self.of.id
+
+
+class Units:
+    """Names the units of a run: the id is a hash of all that decides the result."""
+
+    def __init__(self, config: C2FaithConfig) -> None:
+        self.config = config
+        self.forms, self.kinds = forms_of(config), injections_of(config)
+        self.references = {f.form.name: f for f in reference_forms(config, self.forms).values()}
+
+    @cached_property
+    def weights(self) -> dict[str, str | None]:
+        here = [m for m in self.config.models if not m.startswith(API)]
+        return {m: fingerprint(m, self.config.judge.revision) for m in here}
+
+    def items(self, benchmark: Benchmark) -> Iterator[Judged | Inside]:
+        """Everything that is asked or read, in the order in which it is worked on."""
+        c = self.config
+        for model in c.models:
+            mine = self.forms if model in c.judge.model else {}
+            asked = dict(mine)
+            if model == c.reference:
+                asked |= self.references
+            for form in asked.values():
+                yield from self._judged(model, form, benchmark)
+            if model in c.internals.model:
+                ids = UnitIds(**self._decides(model), settings=c.internals.model_dump(mode="json"))
+                for item in benchmark.causal:
+                    if not_inside(item):
+                        continue
+                    yield Inside(model, item, {INSIDE: ids.of(item=vars(item))})
+            # last, so that what they are added to is asked in the same company as without them
+            for form in mine.values():
+                yield from self._injected(model, form, benchmark)
+
+    def _judged(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
+        ids = self._ids(model, form)
+        for of, condition in cases(benchmark, form):
+            ask = ask_of(of, form, condition)
+            units = {STAGES[r]: ids[r].of(**_about(ask)) for r in ids}
+            yield Judged(model, form.form.name, ask, of, condition, units)
+
+    def _injected(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
+        told, seed, ids = self.config.injection, self.config.seed, self._ids(model, form)
+        items = (*benchmark.causal, *benchmark.coverage)
+        chains = drawn_chains((i.chain for i in items), told.chains, seed)
+        for kind, demand in variants(self.kinds, told.demands):
+            for of, condition in cases(benchmark, form):
+                made = inject(of, form, condition, kind, demand, seed)
+                if of.chain not in chains or made is None:
+                    continue
+                ask, injected = made
+                decides = _about(ask) | {"injected": asdict(injected)}
+                units = {STAGES[r]: ids[r].of(**decides) for r in ids}
+                name = f"{form.form.name}{INJECTED}"
+                yield Judged(model, name, ask, of, condition, units, injected=injected)
+
+    def _ids(self, model: str, form: TaskForm) -> dict[Reading, UnitIds]:
+        return {
+            r: UnitIds(**self._decides(model), reading=r, form=form.form.sha256)
+            for r in self.config.judge.readings_of(model)
+        }
+
+    def _decides(self, model: str) -> dict[str, Any]:
+        weights = self.weights.get(model)
+        of_judge = decides(model, self.config.judge)
+        return {"schema": SCHEMA, "seed": self.config.seed, "weights": weights, **of_judge}
+
+
+def _about(ask: Ask) -> dict[str, Any]:
+    return {"ask": ask.id, "about": {"values": dict(ask.values), "high": ask.high}}

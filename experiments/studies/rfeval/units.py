@@ -1,0 +1,177 @@
+"""The units of work of an RFEval run: outputs, tests, readings and judgements; reads no weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.engine.fingerprint import fingerprint
+from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.judges import decides
+from faithscope.experiments.engine.unit import Planned
+from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.studies.rfeval.asks import Condition, question_of
+from faithscope.experiments.studies.rfeval.config import RFEvalConfig
+from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.judging.stepwise import Kind
+from faithscope.experiments.studies.rfeval.prompts import RfForm
+from faithscope.experiments.studies.rfeval.subjects.subjects import Subject
+from faithscope.experiments.studies.slrc.registry import API
+
+OUTPUTS: dict[Condition, str] = {"baseline": "rf_baseline", "intervened": "rf_intervened"}
+"""The stages in which the two outputs of an item are written."""
+TESTS = "rf_tests"
+LOG_PROBS = "rf_log_probs"
+INSIDE = "rf_inside"
+JUDGED = "rf_judged"
+"""With the judge behind it, as `judged_stage` has it."""
+STEPS: dict[Reading, str] = {"generated": "rf_steps", "scored": "rf_steps_scored"}
+"""The same of judgements step by step, as `steps_stage` has it."""
+
+
+@dataclass(frozen=True)
+class Pair(Planned):
+    """One item put to one model, and all that is done with its two outputs."""
+
+    model: str
+    of: Item
+    units: dict[str, str]
+
+    @property
+    def task(self) -> str:
+        return self.of.task
+
+    @property
+    def item(self) -> str:
+        return self.of.id
+
+
+Batches = Mapping[str, list[list[Pair]]]
+"""Model -> the pairs that are one worker's, by batches."""
+
+
+@dataclass(frozen=True)
+class RfUnits:
+    """Every pair of a run, and what its models and judges are asked with."""
+
+    config: RFEvalConfig
+    items: tuple[Item, ...]
+    subjects: Mapping[str, Subject]
+    forms: Mapping[Condition, RfForm]
+    step_forms: Mapping[Kind, RfForm]
+    """Of judgements step by step."""
+    words: Mapping[str, str]
+    """In which the models are asked, by task."""
+    pairs: tuple[Pair, ...] = ()
+
+    def of(self, model: str) -> list[Pair]:
+        return [p for p in self.pairs if p.model == model]
+
+
+def judged_stage(judge: str) -> str:
+    """The stage of what a judge says of outputs; different for every judge of a run."""
+    return f"{JUDGED}.{_plain(judge)}"
+
+
+def steps_stage(judge: str, reading: Reading) -> str:
+    """The stage of what a judge says of steps, by how its verdicts are got."""
+    return f"{STEPS[reading]}.{_plain(judge)}"
+
+
+def first_of_tasks(items: Iterable[Item], n: int | None) -> set[str]:
+    """The ids of the first so many items of each task; of all where it is None."""
+    found: dict[str, list[str]] = {}
+    for item in items:
+        found.setdefault(item.task, []).append(item.id)
+    return {i for ids in found.values() for i in ids[:n]}
+
+
+def _plain(judge: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", judge).strip("-")
+
+
+class UnitNames:
+    """Names the units of a run: the id is a hash of all that decides the result."""
+
+    def __init__(
+        self,
+        config: RFEvalConfig,
+        forms: Mapping[Condition, RfForm],
+        step_forms: Mapping[Kind, RfForm],
+        words: Mapping[str, str],
+        subjects: Mapping[str, Subject],
+    ) -> None:
+        self.config, self.words, self.subjects = config, words, subjects
+        shared = {"schema": SCHEMA, "seed": config.seed}
+        self.outputs = {
+            name: UnitIds(**shared, **s.decides(config.generate.batch_size))
+            for name, s in subjects.items()
+        }
+        self.others = UnitIds(**shared)
+        hashes = [f.form.sha256 for f in forms.values()]
+        self.judges = {j: self._judged(j, shared, hashes) for j in config.judge.model}
+        hashes = [f.form.sha256 for f in step_forms.values()]
+        self.by_step: dict[tuple[str, Reading], UnitIds] = {
+            (judge, reading): self._judged(
+                *(judge, shared, hashes), reading=reading, most_steps=config.per_step.most_steps
+            )
+            for judge in config.per_step.judge
+            for reading in config.readings_by_step(judge)
+        }
+        stages = [judged_stage(judge) for judge in self.judges]
+        if len(set(stages)) < len(stages):
+            raise ConfigError(
+                [f"judge.model: {', '.join(self.judges)}: two of these names differ in marks only"]
+            )
+
+    def _judged(
+        self, judge: str, shared: Mapping[str, Any], forms: list[str], **how: Any
+    ) -> UnitIds:
+        weights = None
+        if not judge.startswith(API):
+            weights = fingerprint(judge, self.config.judge.revision)
+        return UnitIds(
+            **shared,
+            **decides(judge, self.config.judge),
+            weights=weights,
+            forms=forms,
+            naming=self.config.naming,
+            paper_compat=self.config.paper_compat,
+            **how,
+        )
+
+    def pairs(self, items: list[Item]) -> Iterator[Pair]:
+        self.stepwise = first_of_tasks(items, self.config.per_step.items)
+        for model in self.subjects:
+            for item in items:
+                yield Pair(model, item, dict(self._units(model, item)))
+
+    def _units(self, model: str, item: Item) -> Iterator[tuple[str, str]]:
+        c = self.config
+        asked = question_of(item, self.words)
+        made = {}
+        for condition, stage in OUTPUTS.items():
+            about = {"item": item.sha256, "asked": asked, "condition": condition}
+            made[condition] = self.outputs[model].of(**about)
+            yield stage, made[condition]
+        if item.tests is not None and c.tests.run != "never":
+            limits = c.tests.model_dump(mode="json", exclude={"run"})
+            yield TESTS, self.others.of(stage=TESTS, outputs=made, limits=limits)
+        if c.log_probs and item.options and not model.startswith(API):
+            how = {"naming": c.naming, "dtype": self.subjects[model].dtype}
+            yield LOG_PROBS, self.others.of(stage=LOG_PROBS, outputs=made, **how)
+        if model in c.inside.model:
+            told = c.inside.model_dump(mode="json", exclude={"model"})
+            how = {"naming": c.naming, "dtype": self.subjects[model].dtype, "inside": told}
+            yield INSIDE, self.others.of(stage=INSIDE, outputs=made, **how)
+        judged = {j: ids.of(outputs=made, item=item.sha256) for j, ids in self.judges.items()}
+        for judge, unit in judged.items():
+            yield judged_stage(judge), unit
+        for (judge, reading), ids in self.by_step.items():
+            if item.id in self.stepwise:
+                # which pairs are asked about hangs on how they were judged whole
+                yield steps_stage(judge, reading), ids.of(outputs=made, judged=judged[judge])
