@@ -1,8 +1,9 @@
-"""Intervals from drawing whole chains: a chain's perturbed and control items go together.
+"""Intervals from drawing whole clusters: rows that are not independent are drawn together.
 
-The paper draws examples (C2-Faith, App. A). Where a chain has one example of a kind the two
-are the same; where a number is a difference between conditions, or pools the deletion levels,
-drawing chains keeps what the examples of a chain have in common.
+A chain's perturbed and control items are one cluster, and so are an item's answers under several
+models. The paper draws examples (C2-Faith, App. A): where a cluster has one row of a kind the two
+are the same; where a number is a difference between conditions, drawing clusters keeps what its
+rows have in common.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from sklearn.metrics import roc_auc_score
 from faithscope.experiments.analysis import ranks, stats
 from faithscope.experiments.analysis.stats import NOTHING, Estimate
 
-Chains = Sequence[str] | np.ndarray
-"""(rows,) the chain of every row."""
+Clusters = Sequence[str] | np.ndarray
+"""(rows,) the cluster of every row: a chain, an item."""
 _AT_ONCE = 200
 
 
@@ -33,31 +34,31 @@ class Drawing:
     resamples: int = stats.RESAMPLES
 
 
-def weights(chains: int, how: Drawing) -> Iterator[Float[np.ndarray, "draws chains"]]:
-    """How often each chain is drawn, draw by draw, some draws at a time."""
-    drawn = _drawn(chains, how)
+def weights(clusters: int, how: Drawing) -> Iterator[Float[np.ndarray, "draws clusters"]]:
+    """How often each cluster is drawn, draw by draw, some draws at a time."""
+    drawn = _drawn(clusters, how)
     for first in range(0, how.resamples, _AT_ONCE):
         yield drawn[first : first + _AT_ONCE]
 
 
 @lru_cache(maxsize=2)
-def _drawn(chains: int, how: Drawing) -> Float[np.ndarray, "draws chains"]:
-    """Counts as floats, for products; the same for every number of the same many chains."""
+def _drawn(clusters: int, how: Drawing) -> Float[np.ndarray, "draws clusters"]:
+    """Counts as floats, for products; the same for every number of the same many clusters."""
     rng = np.random.default_rng(how.seed)
-    drawn = rng.multinomial(chains, np.full(chains, 1 / chains), size=how.resamples)
+    drawn = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=how.resamples)
     made = drawn.astype(np.float32)
     made.flags.writeable = False
     return made
 
 
 def ratios(
-    chains: Chains,
+    clusters: Clusters,
     of: Mapping[str, tuple[np.ndarray, np.ndarray]],
     *,
     minus: Mapping[str, tuple[str, str]] | None = None,
     how: Drawing,
 ) -> dict[str, Estimate]:
-    """Sums over rows divided by sums over rows, with percentile intervals from drawing chains.
+    """Sums over rows divided by sums over rows, with percentile intervals from drawing clusters.
 
     Args:
         of: name -> (rows,) what is summed above the line, and below it.
@@ -69,7 +70,7 @@ def ratios(
     """
     minus = minus or {}
     names = list(of)
-    told, codes = np.unique(np.asarray(chains, dtype=str), return_inverse=True)
+    told, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     if not len(told):
         return dict.fromkeys([*names, *minus], NOTHING)
     sums = np.stack(
@@ -94,16 +95,29 @@ def ratios(
     return made
 
 
+def means(
+    clusters: Clusters,
+    of: Mapping[str, np.ndarray],
+    *,
+    minus: Mapping[str, tuple[str, str]] | None = None,
+    how: Drawing,
+) -> dict[str, Estimate]:
+    """`ratios` of values to their number; NaN is a value that is not there."""
+    there = {name: ~np.isnan(np.asarray(x, dtype=float)) for name, x in of.items()}
+    summed = {name: (np.where(there[name], x, 0), there[name]) for name, x in of.items()}
+    return ratios(clusters, summed, minus=minus, how=how)
+
+
 def auroc(
-    chains: Chains,
+    clusters: Clusters,
     positive: Bool[np.ndarray, " rows"],
     score: Float[np.ndarray, " rows"],
     how: Drawing,
 ) -> Estimate:
-    """Area under the ROC curve, ties counting half; its interval from drawing chains."""
+    """Area under the ROC curve, ties counting half; its interval from drawing clusters."""
     if positive.all() or not positive.any():
         return Estimate(math.nan, math.nan, math.nan, len(positive))
-    told, codes = np.unique(np.asarray(chains, dtype=str), return_inverse=True)
+    told, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     high, low = score[positive], score[~positive]
     wins = ((high[:, None] > low) + 0.5 * (high[:, None] == low)).astype(np.float32)
     draws = []
@@ -117,17 +131,17 @@ def auroc(
 
 
 def spearman(
-    chains: Chains,
+    clusters: Clusters,
     x: Float[np.ndarray, " rows"],
     y: Float[np.ndarray, " rows"],
     how: Drawing,
 ) -> tuple[Estimate, float]:
-    """Spearman's rho with its interval from drawing chains, and the p-value against rho = 0.
+    """Spearman's rho with its interval from drawing clusters, and the p-value against rho = 0.
 
     NaN where one of the two does not vary or there are fewer than three rows. The p-value takes
-    rows for independent: NaN where a chain has several.
+    rows for independent: NaN where a cluster has several.
     """
-    told, codes = np.unique(np.asarray(chains, dtype=str), return_inverse=True)
+    told, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     if len(x) < ranks.FEWEST or not np.ptp(x) or not np.ptp(y):
         return Estimate(math.nan, math.nan, math.nan, len(x)), math.nan
     found = spearmanr(x, y)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.stats import Estimate
+from faithscope.experiments.analysis.stats import Estimate, mean_of_items
 
 
 def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
     """The rows in which every named column has the value, or one of a set of values."""
-    keep = pd.Series(True, index=table.index)
+    mask = pd.Series(True, index=table.index)
     for name, value in values.items():
-        keep &= table[name].isin(list(value) if isinstance(value, set | dict | list) else [value])
-    found = table.loc[keep]
-    assert isinstance(found, pd.DataFrame)
-    return found
+        mask &= table[name].isin(list(value) if isinstance(value, set | dict | list) else [value])
+    return keep(table, mask)
 
 
 def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -33,6 +32,67 @@ def distinct(table: pd.DataFrame, *names: str) -> list[dict[str, Any]]:
     return [dict(zip(names, found, strict=True)) for found in dict.fromkeys(map(tuple, values))]
 
 
+def groups(
+    table: pd.DataFrame, names: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Every combination of values in the named columns, in the order of the table."""
+    for key, of_key in table.groupby(list(names), sort=False, dropna=False):
+        yield dict(zip(names, cast(tuple, key), strict=True)), of_key
+
+
+def keep(table: pd.DataFrame, mask: Any) -> pd.DataFrame:
+    """The rows under a mask."""
+    found = table.loc[mask]
+    assert isinstance(found, pd.DataFrame)
+    return found
+
+
+def only(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The named columns in that order, as a table of its own."""
+    found = table[list(names)]
+    assert isinstance(found, pd.DataFrame)
+    return found.copy()
+
+
+def count(mask: Any) -> int:
+    """How many values are true."""
+    return int(np.count_nonzero(mask))
+
+
+def numbers(values: Any) -> np.ndarray:
+    """A column as floats."""
+    return values.to_numpy(dtype=float)
+
+
+def check_rows(
+    what: str, table: pd.DataFrame, columns: Sequence[str], key: Sequence[str] = ()
+) -> None:
+    """Refuse a table that cannot be counted from.
+
+    Raises:
+        ValueError: one of `columns` is missing, or two rows have the same `key`.
+    """
+    if missing := [c for c in columns if c not in table.columns]:
+        raise ValueError(f"{what}: no column {missing[0]!r}; it needs {', '.join(columns)}")
+    twice = table.duplicated(subset=list(key)) if key else np.zeros(len(table), dtype=bool)
+    if twice.any():
+        first = table.loc[twice, list(key)].iloc[0].to_dict()
+        raise ValueError(f"{what}: two rows of {first}; keep one of them")
+
+
+def typed(
+    table: pd.DataFrame, columns: Sequence[str], floats: Collection[str]
+) -> dict[str, pd.Series]:
+    """The named columns: floats where so named, else texts, "" for a missing one."""
+    made = {}
+    for name in columns:
+        values = table[name].reset_index(drop=True)
+        is_float = name in floats
+        text = values.where(values.notna(), "").astype(str)
+        made[name] = pd.Series(pd.to_numeric(values), dtype=float) if is_float else text
+    return made
+
+
 def with_interval(*names: str) -> list[str]:
     """The columns of estimates: `x`, `x_low`, `x_high` of each name."""
     return [column for x in names for column in (x, f"{x}_low", f"{x}_high")]
@@ -42,6 +102,19 @@ def columns(name: str, estimate: Estimate) -> dict[str, float]:
     """An estimate as the columns of `with_interval`."""
     values = (estimate.value, estimate.low, estimate.high)
     return dict(zip(with_interval(name), values, strict=True))
+
+
+def all_columns(estimates: Mapping[str, Estimate], names: Iterable[str]) -> dict[str, float]:
+    """The named estimates as the columns of `with_interval`."""
+    return {k: v for name in names for k, v in columns(name, estimates[name]).items()}
+
+
+def item_means(
+    values: Mapping[str, Sequence[float | None]], *, seed: int, resamples: int
+) -> dict[str, float]:
+    """Column -> a value an item: the columns of their means, intervals from drawing items."""
+    means = {n: mean_of_items(x, seed=seed, resamples=resamples) for n, x in values.items()}
+    return all_columns(means, means)
 
 
 def present(values: Iterable[Any]) -> list[Any]:

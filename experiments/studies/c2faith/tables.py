@@ -7,18 +7,16 @@ import pandas as pd
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.resampling import Drawing
 from faithscope.experiments.studies.c2faith.metrics.agreement import agreement_table
+from faithscope.experiments.studies.c2faith.metrics.calibration import (
+    calibration_tables,
+    recalibration_table,
+)
 from faithscope.experiments.studies.c2faith.metrics.coverage import (
     coverage_table,
     pooled_coverage_table,
     scores_table,
 )
-from faithscope.experiments.studies.c2faith.metrics.coverage_probabilities import (
-    coverage_calibration_table,
-    coverage_expected_table,
-    coverage_probabilities_table,
-)
 from faithscope.experiments.studies.c2faith.metrics.detection import (
-    calibration_table,
     detection_table,
     mcnemar_table,
 )
@@ -30,10 +28,6 @@ from faithscope.experiments.studies.c2faith.metrics.localisation import (
     signed_error_table,
     within_table,
 )
-from faithscope.experiments.studies.c2faith.metrics.localisation_probabilities import (
-    localisation_calibration_table,
-    localisation_probabilities_table,
-)
 from faithscope.experiments.studies.c2faith.metrics.overlap import failure_overlap_table
 from faithscope.experiments.studies.c2faith.metrics.panels import missed_by_all_table, panel_table
 from faithscope.experiments.studies.c2faith.metrics.predictors import (
@@ -43,7 +37,11 @@ from faithscope.experiments.studies.c2faith.metrics.predictors import (
     positions_table,
     predictors_table,
 )
-from faithscope.experiments.studies.c2faith.metrics.recalibration import recalibration_table
+from faithscope.experiments.studies.c2faith.metrics.probabilities import (
+    coverage_expected_table,
+    coverage_probabilities_table,
+    localisation_probabilities_table,
+)
 from faithscope.experiments.studies.c2faith.metrics.sensitivity import (
     prompt_agreement_table,
     prompts_table,
@@ -96,12 +94,10 @@ def _tidy(frames: Frames, how: Drawing) -> dict[str, pd.DataFrame]:
         "c2_prompts": prompts_table(over),
         "c2_prompt_variants": variants_table(over),
         "c2_prompt_agreement": prompt_agreement_table(of_task),
-        "c2_calibration": calibration_table(frames.detection),
+        **calibration_tables(frames),
         "c2_localisation_probabilities": localisation_probabilities_table(frames.localisation, how),
-        "c2_localisation_calibration": localisation_calibration_table(frames.localisation),
         "c2_coverage_probabilities": coverage_probabilities_table(frames.coverage, how),
         "c2_coverage_expected": coverage_expected_table(frames.coverage, how),
-        "c2_coverage_calibration": coverage_calibration_table(frames.coverage),
         "c2_recalibration": recalibration_table(frames, how),
         "c2_signed_error": signed_error_table(frames.localisation),
         "c2_within": within_table(frames.localisation),

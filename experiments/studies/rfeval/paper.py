@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.analysis.tidy import groups, only, where
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
 from faithscope.experiments.studies.rfeval.metrics.failures import (
@@ -23,13 +23,7 @@ from faithscope.experiments.studies.rfeval.metrics.failures import (
     INTERVENED_LINKS,
     VIOLATIONS,
 )
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    OVERALL,
-    WAY,
-    groups,
-    only,
-    with_overall,
-)
+from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, WAY, with_overall
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.subjects.model_files import REGIMES
 from faithscope.experiments.studies.slrc.tables.paper import PaperTable

@@ -14,11 +14,10 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.tidy import count, rows, where
 from faithscope.experiments.studies.c2faith.figures.coverage import first_scale
 from faithscope.experiments.studies.c2faith.figures.plots import Voice, grid, say_silent, voices
-from faithscope.experiments.studies.c2faith.metrics.frames import CONTROL, PERTURBED, count
-from faithscope.experiments.studies.c2faith.metrics.localisation_probabilities import BOTH
+from faithscope.experiments.studies.c2faith.metrics.frames import BOTH, CONTROL, PERTURBED
 
 CONDITIONS = {
     BOTH: (BLUE, "o", "all chains"),
@@ -39,7 +38,7 @@ def reliability(
     *,
     intervals: bool = True,
 ) -> Axes:
-    """A curve of `metrics.reliability.curve`; thinner where its intervals are left out."""
+    """A curve of `analysis.calibration.curve`; thinner where its intervals are left out."""
     x, y = f"mean_{probability}", f"share_{event}"
     if intervals:
         low, high = line[y] - line[f"{y}_low"], line[f"{y}_high"] - line[y]

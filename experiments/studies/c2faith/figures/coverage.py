@@ -14,9 +14,9 @@ from matplotlib.patches import Patch
 from faithscope.experiments.analysis.panels import behind, curve, legend_of_most
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import GREY, INK_ON_DARK, INK_ON_PALE, share_ticks
-from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.analysis.tidy import count, numbers, where
 from faithscope.experiments.studies.c2faith.figures.plots import Voice, grid, say_silent, voices
-from faithscope.experiments.studies.c2faith.metrics.frames import count, maximum, numbers
+from faithscope.experiments.studies.c2faith.metrics.frames import maximum
 
 PARTS = 5
 """Scores are drawn in so many parts of equal width: each score of 0-4 by itself."""

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import BLUE, GREEN, ORANGE, PURPLE
-from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.analysis.tidy import numbers, rows
 from faithscope.experiments.studies.c2faith.figures.plots import (
     Voice,
     curves,
@@ -18,7 +18,6 @@ from faithscope.experiments.studies.c2faith.figures.plots import (
     say_silent,
     voices,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import numbers
 
 FARTHEST = 8
 """Steps early or late beyond which Figure 5 puts all into its outermost bars."""

@@ -20,17 +20,12 @@ from faithscope.experiments.analysis.raters import (
     krippendorff_alpha,
     quadratic_kappa,
 )
+from faithscope.experiments.analysis.tidy import groups
 from faithscope.experiments.studies.c2faith.metrics.detection import ALONE
-from faithscope.experiments.studies.c2faith.metrics.frames import (
-    groups,
-    verdicts_by_judge,
-    who_spoke,
-)
+from faithscope.experiments.studies.c2faith.metrics.frames import BOTH, verdicts_by_judge, who_spoke
 
 AGREEMENT = ["task", "condition", "scale", "reading", "prompt", "statistic", "judge", "other"]
 AGREEMENT += ["n_judges", "value", "n", "n_without_verdict", "reason"]
-BOTH = "both"
-"""Perturbed and control items together: judges that flag everything agree, but not here."""
 NO_ITEM = "no item that all judged"
 
 

@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.resampling import Drawing, ratios, spearman
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.c2faith.metrics.frames import (
-    WAY,
+from faithscope.experiments.analysis.resampling import Drawing, means, spearman
+from faithscope.experiments.analysis.tidy import (
+    all_columns,
+    columns,
     groups,
     keep,
-    maximum,
     numbers,
+    with_interval,
 )
+from faithscope.experiments.studies.c2faith.metrics.frames import WAY, maximum
 
 INFLATED = 0.75
 """Of the maximum: the paper's score >= 3 on 0-4, at the same fraction on finer scales."""
@@ -74,29 +75,19 @@ def coverage_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     chains = said["chain"].to_numpy()
     score, reference = numbers(said["score"]), numbers(said["reference"])
     kept = 1 - numbers(said["n_removed"]) / numbers(said["n_middle"])
-    held = ~np.isnan(reference)
-    error = np.where(held, score - reference, 0.0)
-    all_of = np.ones(len(score), dtype=bool)
-    found = ratios(
-        chains,
-        {
-            "mean": (score, all_of),
-            "bias": (error, held),
-            "mae": (np.abs(error), held),
-            "inflation": (score >= INFLATED * top, all_of),
-        },
-        how=how,
-    )
+    held, error = ~np.isnan(reference), score - reference
+    values = {"mean": score, "bias": error, "mae": np.abs(error)}
+    values["inflation"] = score >= INFLATED * top
     row: dict[str, Any] = {"n": len(said), "n_without_verdict": len(judged) - len(said)}
     row |= {"n_reference": int(held.sum()), "inflated_from": INFLATED * top}
-    for name in ("mean", "bias", "mae", "inflation"):
-        row |= columns(name, found[name])
+    row |= all_columns(means(chains, values, how=how), values)
     row |= {"sd": float(score.std()) if len(score) else math.nan}
     of_top = (row[name] / top for name in with_interval("mean"))
     row |= dict(zip(with_interval("mean_share"), of_top, strict=True))
     row |= {"share_kept": _mean(kept)}
     row |= {"reference_mean": _mean(reference[held])}
-    for name, truth, of in (("spearman", reference, held), ("spearman_kept", kept, all_of)):
+    for name, truth in (("spearman", reference), ("spearman_kept", kept)):
+        of = ~np.isnan(truth)
         rho, p = spearman(chains[of], score[of], truth[of], how)
         row |= columns(name, rho) | {f"{name}_p": p}
     expected = numbers(said["expected"])

@@ -10,24 +10,24 @@ import pandas as pd
 from scipy.stats import binomtest, chi2
 from sklearn.metrics import brier_score_loss
 
+from faithscope.experiments.analysis.calibration import calibration_error
 from faithscope.experiments.analysis.resampling import Drawing, auroc, ratios
 from faithscope.experiments.analysis.stats import paired_difference, share
-from faithscope.experiments.analysis.tidy import columns, where, with_interval
-from faithscope.experiments.studies.c2faith.metrics.frames import (
-    CONTROL,
-    PERTURBED,
-    WAY,
+from faithscope.experiments.analysis.tidy import (
+    columns,
     count,
     groups,
     keep,
     numbers,
     only,
-    verdicts_by_judge,
+    where,
+    with_interval,
 )
-from faithscope.experiments.studies.c2faith.metrics.reliability import (
-    calibration_error,
-    curve,
-    curve_columns,
+from faithscope.experiments.studies.c2faith.metrics.frames import (
+    CONTROL,
+    PERTURBED,
+    WAY,
+    verdicts_by_judge,
 )
 
 FEW_DISCORDANT = 25
@@ -38,7 +38,6 @@ DETECTION = [*WAY, "n", "n_without_verdict", "n_control", "n_control_without_ver
 DETECTION += [*with_interval("detection"), "detection_wilson_low", "detection_wilson_high"]
 DETECTION += [*with_interval("fpr"), "fpr_wilson_low", "fpr_wilson_high"]
 DETECTION += [*with_interval("net"), "std", *with_interval("auroc"), "brier", "ece"]
-CALIBRATION = [*WAY, "n_without_verdict", *curve_columns("p_flag", "perturbed")]
 MCNEMAR = ["reading", "prompt", "condition", "judge", "other", "n", "n_without_verdict"]
 MCNEMAR += ["both_right", "only_judge", "only_other", "both_wrong", *with_interval("difference")]
 MCNEMAR += ["test", "p", "p_exact", "p_chi_squared", "n_comparisons", "p_bonferroni", "reason"]
@@ -98,25 +97,6 @@ def _of_probabilities(said: pd.DataFrame, how: Drawing) -> dict[str, Any]:
         "brier": float(brier_score_loss(truth, p, pos_label=True)),
         "ece": calibration_error(truth, p),
     }
-
-
-def calibration_table(detection: pd.DataFrame) -> pd.DataFrame:
-    """The reliability curve of the scored reading: a row per bin of `p_flag` that holds items.
-
-    `share_perturbed` with its Wilson interval, against `mean_p_flag`. Half of the items are
-    perturbed, by construction: a calibrated judge of these items, not of chains in the wild.
-    A way of judging that gives probabilities but none with a verdict has one row, of n = 0.
-    """
-    made = []
-    for key, mine in groups(detection, WAY):
-        kept = keep(mine, mine["score"].notna() & mine["p_flag"].notna())
-        without = len(mine) - len(kept)
-        if key["reading"] != "scored" and not len(kept):
-            continue
-        truth, p = (kept["condition"] == PERTURBED).to_numpy(), numbers(kept["p_flag"])
-        of_bins = curve(truth, p, "p_flag", "perturbed") or [{"n": 0}]
-        made += [key | {"n_without_verdict": without} | of_bin for of_bin in of_bins]
-    return pd.DataFrame(made, columns=CALIBRATION)
 
 
 def mcnemar_table(detection: pd.DataFrame) -> pd.DataFrame:

@@ -7,16 +7,20 @@ is counted beside every number, and never taken for a verdict of either kind.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.tidy import check_rows, typed
+
 WAY = ("judge", "reading", "prompt")
 """Who judged, how the judgement was read, and the form that was asked."""
 PERTURBED, CONTROL = "perturbed", "control"
+BOTH = "both"
+"""Perturbed and control items together."""
 NO_STEP = -1
 """Said by a judge that finds no broken step (C2-Faith, §3.3)."""
 _ABOUT_EDITS = (
@@ -137,17 +141,8 @@ def checked(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     every = [*shape.columns, *([shape.distribution] if shape.distribution else [])]
     if frame.empty:
         return pd.DataFrame(columns=every).astype(dict.fromkeys(shape.numbers, float))
-    if missing := [c for c in shape.columns if c not in frame.columns]:
-        raise ValueError(
-            f"c2faith frame {name!r}: no column {missing[0]!r}; it needs {', '.join(shape.columns)}"
-        )
-    made = {}
-    for column in shape.columns:
-        values = frame[column].reset_index(drop=True)
-        if column in shape.numbers:
-            made[column] = pd.Series(pd.to_numeric(values), dtype=float)
-        else:
-            made[column] = values.where(values.notna(), "").astype(str)
+    check_rows(f"c2faith frame {name!r}", frame, shape.columns, shape.key)
+    made = typed(frame, shape.columns, shape.numbers)
     if shape.distribution:
         given = frame[shape.distribution] if shape.distribution in frame else [None] * len(frame)
         made[shape.distribution] = pd.Series(
@@ -155,10 +150,6 @@ def checked(name: str, frame: pd.DataFrame) -> pd.DataFrame:
             dtype=object,
         )
     kept = pd.DataFrame(made)
-    twice = kept.duplicated(subset=list(shape.key))
-    if twice.any():
-        first = kept.loc[twice, list(shape.key)].iloc[0].to_dict()
-        raise ValueError(f"c2faith frame {name!r}: two rows of {first}; keep one of them")
     if shape.verdict:
         _check_verdicts(name, kept, shape.verdict)
     if shape.distribution:
@@ -228,14 +219,6 @@ def maximum(scale: str) -> int:
     return int(high)
 
 
-def groups(
-    frame: pd.DataFrame, names: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Every combination of values in the named columns, in the order of the frame."""
-    for key, of_key in frame.groupby(list(names), sort=False, dropna=False):
-        yield dict(zip(names, cast(tuple, key), strict=True)), of_key
-
-
 def verdicts_by_judge(frame: pd.DataFrame, value: str, keys: Sequence[str]) -> pd.DataFrame:
     """A row per item (its `keys` as index, sorted), a column per judge in order; NaN for none."""
     judges = list(dict.fromkeys(frame["judge"]))
@@ -249,27 +232,3 @@ def who_spoke(said: pd.DataFrame) -> pd.DataFrame:
     """The columns of `verdicts_by_judge` that hold a verdict: a judge that never gives one would
     leave no item that all judged."""
     return said.dropna(axis=1, how="all")
-
-
-def keep(frame: pd.DataFrame, mask: Any) -> pd.DataFrame:
-    """The rows under a mask."""
-    found = frame.loc[mask]
-    assert isinstance(found, pd.DataFrame)
-    return found
-
-
-def count(mask: Any) -> int:
-    """How many are true."""
-    return int(np.count_nonzero(mask))
-
-
-def only(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """So many columns, in that order; a frame of its own."""
-    found = frame[list(names)]
-    assert isinstance(found, pd.DataFrame)
-    return found.copy()
-
-
-def numbers(values: Any) -> np.ndarray:
-    """A column as floats."""
-    return values.to_numpy(dtype=float)

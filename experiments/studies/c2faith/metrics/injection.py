@@ -10,10 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.resampling import Drawing, ratios
+from faithscope.experiments.analysis.resampling import Drawing, means
 from faithscope.experiments.analysis.stats import paired_difference, share
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.c2faith.metrics.frames import WAY, count, groups, keep, numbers
+from faithscope.experiments.analysis.tidy import (
+    all_columns,
+    columns,
+    count,
+    groups,
+    keep,
+    numbers,
+    with_interval,
+)
+from faithscope.experiments.studies.c2faith.metrics.frames import WAY
 
 INJECTION = [*WAY, "task", "injection", "demand", "n", "n_without_verdict"]
 INJECTION += with_interval("demanded_clean", "demanded_injected", "difference")
@@ -73,5 +81,5 @@ def _distance(pairs: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def _mean(name: str, pairs: pd.DataFrame, values: np.ndarray, how: Drawing) -> dict[str, float]:
-    found = ratios(pairs["chain"].to_numpy(), {name: (values, np.ones(len(values)))}, how=how)
-    return columns(name, found[name])
+    mean = means(pairs["chain"].to_numpy(), {name: values}, how=how)
+    return all_columns(mean, mean)

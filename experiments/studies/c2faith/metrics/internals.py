@@ -12,16 +12,8 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.resampling import Drawing, auroc, ratios
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.c2faith.metrics.frames import (
-    CONTROL,
-    NO_STEP,
-    PERTURBED,
-    WAY,
-    groups,
-    keep,
-    numbers,
-)
+from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, with_interval
+from faithscope.experiments.studies.c2faith.metrics.frames import CONTROL, NO_STEP, PERTURBED, WAY
 from faithscope.experiments.studies.c2faith.metrics.localisation import blindly
 
 JUDGE, INTERNALS = "judge", "internals"

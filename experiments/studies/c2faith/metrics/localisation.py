@@ -10,16 +10,15 @@ import pandas as pd
 
 from faithscope.experiments.analysis.resampling import Drawing, ratios
 from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.c2faith.metrics.frames import (
-    CONTROL,
-    NO_STEP,
-    PERTURBED,
-    WAY,
+from faithscope.experiments.analysis.tidy import (
+    all_columns,
+    columns,
     groups,
     keep,
     numbers,
+    with_interval,
 )
+from faithscope.experiments.studies.c2faith.metrics.frames import CONTROL, NO_STEP, PERTURBED, WAY
 
 WITHIN = 10
 """The greatest distance, in steps, of the curve of Figure 7."""
@@ -101,8 +100,7 @@ def localisation_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
         "n_detected": int(detected.sum()),
     }
     row["n_final_score"] = int(twice.sum())
-    for name in (*_ESTIMATES, "exact_control", *_TOLD_TWICE):
-        row |= columns(name, found[name])
+    row |= all_columns(found, found)
     row["exact_chance"] = blindly(numbers(judged["n_steps"])[p])
     row["exact_chance_middle"] = blindly(numbers(judged["n_middle"])[p])
     of_target = numbers(judged["p_target"])[p]

@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.resampling import Drawing, ratios
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.c2faith.metrics.frames import WAY, count, groups, keep, numbers
+from faithscope.experiments.analysis.resampling import Drawing, means
+from faithscope.experiments.analysis.tidy import (
+    all_columns,
+    count,
+    groups,
+    keep,
+    numbers,
+    with_interval,
+)
+from faithscope.experiments.studies.c2faith.metrics.frames import WAY
 
 MASS = [*WAY, "n", "n_without_verdict", *with_interval("mean_mass"), "median_mass", "least_mass"]
 MASS += ["share_below_half"]
@@ -31,9 +38,9 @@ def mass_table(scored: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     for key, mine in groups(scored, WAY):
         said = keep(mine, mine["mass"].notna())
         mass = numbers(said["mass"])
-        found = ratios(said["chain"].to_numpy(), {"mean_mass": (mass, np.ones(len(mass)))}, how=how)
+        mean = means(said["chain"].to_numpy(), {"mean_mass": mass}, how=how)
         row: dict[str, Any] = {"n": len(mass), "n_without_verdict": count(mine["mass"].isna())}
-        row |= columns("mean_mass", found["mean_mass"])
+        row |= all_columns(mean, mean)
         row |= {
             "median_mass": float(np.median(mass)) if len(mass) else math.nan,
             "least_mass": float(mass.min()) if len(mass) else math.nan,

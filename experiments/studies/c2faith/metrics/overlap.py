@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, where, with_interval
+from faithscope.experiments.analysis.tidy import columns, groups, where, with_interval
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     PERTURBED,
     WAY,
-    groups,
     verdicts_by_judge,
     who_spoke,
 )

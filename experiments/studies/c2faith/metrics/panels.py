@@ -14,13 +14,11 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.resampling import Drawing
-from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.tidy import count, groups, rows, where
 from faithscope.experiments.studies.c2faith.metrics.coverage import coverage_row
 from faithscope.experiments.studies.c2faith.metrics.detection import ALONE, detection_row
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     PERTURBED,
-    count,
-    groups,
     verdicts_by_judge,
     who_spoke,
 )

@@ -13,16 +13,17 @@ from sklearn.preprocessing import StandardScaler
 
 from faithscope.experiments.analysis.resampling import Drawing, ratios
 from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, where, with_interval
-from faithscope.experiments.studies.c2faith.features import EDIT_TYPES
-from faithscope.experiments.studies.c2faith.metrics.frames import (
-    PERTURBED,
-    WAY,
+from faithscope.experiments.analysis.tidy import (
+    columns,
     count,
     groups,
     keep,
     numbers,
+    where,
+    with_interval,
 )
+from faithscope.experiments.studies.c2faith.features import EDIT_TYPES
+from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY
 
 FEATURES = (
     "math_symbol_density",

@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis import stats
-from faithscope.experiments.analysis.tidy import rows, with_interval
-from faithscope.experiments.studies.c2faith.metrics.frames import groups, verdicts_by_judge
+from faithscope.experiments.analysis.tidy import groups, rows, with_interval
+from faithscope.experiments.studies.c2faith.metrics.frames import verdicts_by_judge
 
 MEASURES = {
     "detection": ("detection", "fpr", "net", "auroc"),

@@ -15,9 +15,9 @@ from faithscope.experiments.analysis.dots import share_axis
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import GREY, share_ticks
 from faithscope.experiments.analysis.stats import wilson_of_items
-from faithscope.experiments.analysis.tidy import columns, rows, where
+from faithscope.experiments.analysis.tidy import columns, numbers, rows, where
 from faithscope.experiments.studies.rfeval.figures.plots import STYLES, model_names, task_names
-from faithscope.experiments.studies.rfeval.metrics.frames import CONDITIONS, numbers
+from faithscope.experiments.studies.rfeval.metrics.frames import CONDITIONS
 
 OF = {"baseline": "model’s own answers", "intervened": "answers under r′"}
 

@@ -18,8 +18,15 @@ from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE, PURPLE
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.stats import wilson_of_items
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
-from faithscope.experiments.studies.rfeval.metrics.frames import STANCES, numbers
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    distinct,
+    numbers,
+    rows,
+    where,
+    with_interval,
+)
+from faithscope.experiments.studies.rfeval.metrics.frames import STANCES
 
 PARTS = {
     "baseline_r": "own output: reasoning",

@@ -13,13 +13,8 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import DescrStatsW
 
 from faithscope.experiments.analysis.stats import CONFIDENCE, RESAMPLES, percentiles
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    CONDITIONS,
-    WAY,
-    groups,
-    included,
-    numbers,
-)
+from faithscope.experiments.analysis.tidy import groups, numbers
+from faithscope.experiments.studies.rfeval.metrics.frames import CONDITIONS, WAY, included
 
 CELLS = [*WAY, "task", "condition", "n", "n_without_answer", "accuracy", "rf"]
 ASSOCIATION = ["reader", "condition", "statistic", "value", "value_low", "value_high", "p"]

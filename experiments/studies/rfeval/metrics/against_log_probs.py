@@ -8,17 +8,9 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.stats import kappa, wilson
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tidy import columns, count, groups, only, with_interval
 from faithscope.experiments.studies.rfeval.metrics.evaluator import CONSTANT
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    CONDITIONS,
-    KEY,
-    WAY,
-    count,
-    groups,
-    only,
-    with_overall,
-)
+from faithscope.experiments.studies.rfeval.metrics.frames import CONDITIONS, KEY, WAY, with_overall
 
 MEASURES = {"rf": "rf", "contrast": "contrast"}
 MEASURES |= {f"chi_{c}": f"{c}_chi" for c in CONDITIONS} | {"kappa": "kappa"}

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.stats import wilson_of_items
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, numbers
+from faithscope.experiments.analysis.tidy import columns, numbers, with_interval
+from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 
 QUARTILES = ["reader", "by", "group", "quartile", "n_cells", "n_included"]
 QUARTILES += [*with_interval("rf"), "coverage_min", "coverage_max"]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 from sklearn.metrics import f1_score
 
 from faithscope.experiments.analysis.stats import NOTHING, Estimate, agreement, kappa, wilson
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, STANCES, groups, only
+from faithscope.experiments.analysis.tidy import check_rows, columns, groups, only, with_interval
+from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, STANCES
 
 DECISION = ("item", "component", "decision")
 """What was labelled: a part of an output (or a transition), its stance or its flaw."""
@@ -48,8 +48,8 @@ def evaluator_validation(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> 
     Raises:
         ValueError: a column is missing, or a decision is labelled twice by one.
     """
-    _check(annotations, ANNOTATIONS, (*DECISION, "annotator"), "annotations")
-    _check(evaluator, (*DECISION, "label"), DECISION, "evaluator")
+    check_rows("rfeval annotations", annotations, ANNOTATIONS, (*DECISION, "annotator"))
+    check_rows("rfeval evaluator", evaluator, (*DECISION, "label"), DECISION)
     both = annotations.merge(
         evaluator[[*DECISION, "label"]], on=list(DECISION), how="left", suffixes=("", "_evaluator")
     )
@@ -103,7 +103,7 @@ def reader_agreement(readings: pd.DataFrame) -> pd.DataFrame:
     Raises:
         ValueError: a column is missing, or one reader read a part twice.
     """
-    _check(readings, READINGS, READINGS[:-1], "readings")
+    check_rows("rfeval readings", readings, READINGS, READINGS[:-1])
     made = []
     for about, of in groups(readings, ("model",)):
         wide = of.pivot(index=["part", "task", "item"], columns="reader", values="stance")
@@ -129,12 +129,3 @@ def _human_pairs(of: pd.DataFrame) -> list[tuple[Any, Any]]:
     for _, labels in of.sort_values("annotator").groupby(list(DECISION), sort=True):
         pairs += itertools.combinations(labels["label"].tolist(), 2)
     return pairs
-
-
-def _check(frame: pd.DataFrame, wanted: Sequence[str], key: Sequence[str], what: str) -> None:
-    if missing := [c for c in wanted if c not in frame.columns]:
-        raise ValueError(f"rfeval {what}: no column {missing[0]!r}; it needs {', '.join(wanted)}")
-    twice = frame.duplicated(subset=list(key))
-    if twice.any():
-        first = frame.loc[twice, list(key)].iloc[0].to_dict()
-        raise ValueError(f"rfeval {what}: two labels of {first}; keep one of them")

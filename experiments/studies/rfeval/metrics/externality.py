@@ -17,15 +17,8 @@ import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    WAY,
-    count,
-    groups,
-    included,
-    numbers,
-    with_overall,
-)
+from faithscope.experiments.analysis.tidy import columns, count, groups, numbers, with_interval
+from faithscope.experiments.studies.rfeval.metrics.frames import WAY, included, with_overall
 
 _STOP = (
     "a an the and or but if then else for to in on at by with of from as is are was were be been "

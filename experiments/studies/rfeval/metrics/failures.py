@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.rfeval.metrics.chains import LINKS
-from faithscope.experiments.studies.rfeval.metrics.frames import (
+from faithscope.experiments.analysis.tidy import (
+    columns,
     count,
-    included,
+    groups,
+    keep,
     numbers,
-    with_overall,
+    with_interval,
 )
+from faithscope.experiments.studies.rfeval.metrics.chains import LINKS
+from faithscope.experiments.studies.rfeval.metrics.frames import included, with_overall
 
 VIOLATIONS = ("baseline_inconsistent", "intervened_inconsistent", "no_influence", "several")
 BASELINE_LINKS = ("re", "ea", "ra")
@@ -87,9 +89,7 @@ def behaviours(scored: pd.DataFrame) -> pd.DataFrame:
 
 def _unfaithful(scored: pd.DataFrame) -> pd.DataFrame:
     frame = included(scored)
-    found = frame.loc[frame["rf"] == 0]
-    assert isinstance(found, pd.DataFrame)
-    return found
+    return keep(frame, frame["rf"] == 0)
 
 
 def _shares(frame: pd.DataFrame, statistic: str, said: Any, values: Sequence[str]) -> pd.DataFrame:
@@ -97,13 +97,13 @@ def _shares(frame: pd.DataFrame, statistic: str, said: Any, values: Sequence[str
     frame = frame.assign(_said=said)
     made: list[dict[str, Any]] = []
     for by in ("model", "task"):
-        for key, of in with_overall(frame, by).groupby(["reader", by], sort=False):
-            reader, group = cast(tuple, key)
+        for key, of in groups(with_overall(frame, by), ("reader", by)):
+            group = key[by]
             if by == "task" and group == "overall":
                 continue  # the same as of all models
             for value in values:
                 n = count(of["_said"] == value)
-                row = {"reader": reader, "by": by, "group": group, "statistic": statistic}
+                row = {"reader": key["reader"], "by": by, "group": group, "statistic": statistic}
                 row |= {"value": value, "n_of": len(of), "n": n}
                 made.append(row | columns("share", wilson(n, len(of))))
     return pd.DataFrame(made, columns=SHARES)

@@ -9,17 +9,14 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.stats import Estimate, wilson
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tidy import columns, count, groups, numbers, with_interval
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import (
     CONDITIONS,
     OVERALL,
     WAY,
     attempted,
-    count,
-    groups,
     included,
-    numbers,
     with_overall,
 )
 

@@ -6,11 +6,9 @@ that was attempted is counted, and none is taken for what it is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
-
-import numpy as np
 import pandas as pd
+
+from faithscope.experiments.analysis.tidy import check_rows, count, keep, typed
 
 WAY = ("reader", "model")
 """Who read the stances, and whose output it is."""
@@ -54,25 +52,11 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
     if frame.empty:
         kinds = dict.fromkeys(RIGHT, float) | dict.fromkeys(FLAWS, bool)
         return pd.DataFrame(columns=[*COLUMNS, *SAID.values()]).astype(kinds)
-    if missing := [c for c in COLUMNS if c not in frame.columns]:
-        raise ValueError(f"rfeval frame: no column {missing[0]!r}; it needs {', '.join(COLUMNS)}")
-    made: dict[str, Any] = {}
-    for name in COLUMNS:
-        values = frame[name].reset_index(drop=True)
-        if name in FLAWS:
-            made[name] = values.map(lambda v: v is True or v == 1).astype(bool)
-        elif name in RIGHT:
-            made[name] = pd.Series(pd.to_numeric(values), dtype=float)
-        else:
-            made[name] = values.where(values.notna(), "").astype(str)
-    for name, said in SAID.items():
-        values = frame[said if said in frame.columns else name].reset_index(drop=True)
-        made[said] = values.where(values.notna(), "").astype(str)
+    check_rows("rfeval frame", frame, COLUMNS, KEY)
+    own = {said: frame[said if said in frame else name] for name, said in SAID.items()}
+    made = typed(frame.assign(**own), [*COLUMNS, *SAID.values()], RIGHT)
+    made |= {name: frame[name].reset_index(drop=True).isin([1]) for name in FLAWS}
     kept = pd.DataFrame(made)
-    twice = kept.duplicated(subset=list(KEY))
-    if count(twice):
-        first = kept.loc[twice, list(KEY)].iloc[0].to_dict()
-        raise ValueError(f"rfeval frame: two rows of {first}; keep one of them")
     for condition in CONDITIONS:
         needed = ["r", "a", *(["r_prime"] if condition == "intervened" else [])]
         for part in needed:
@@ -101,41 +85,12 @@ def readings(checked_frame: pd.DataFrame) -> pd.DataFrame:
 
 def attempted(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows that were not left out before anything else (appendix C.4, global exclusion)."""
-    found = frame.loc[frame["exclusion"] != "global"]
-    assert isinstance(found, pd.DataFrame)
-    return found
+    return keep(frame, frame["exclusion"] != "global")
 
 
 def included(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows that count: well-formed, judged, in contrast."""
-    found = frame.loc[frame["exclusion"] == ""]
-    assert isinstance(found, pd.DataFrame)
-    return found
-
-
-def groups(
-    frame: pd.DataFrame, names: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Every combination of values in the named columns, in the order of the frame."""
-    for key, of in frame.groupby(list(names), sort=False, dropna=False):
-        yield dict(zip(names, cast(tuple, key), strict=True)), of
-
-
-def only(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """So many columns, in that order; a frame of its own."""
-    found = frame[list(names)]
-    assert isinstance(found, pd.DataFrame)
-    return found.copy()
-
-
-def count(mask: Any) -> int:
-    """How many are true."""
-    return int(np.count_nonzero(mask))
-
-
-def numbers(values: Any) -> np.ndarray:
-    """A column as floats."""
-    return values.to_numpy(dtype=float)
+    return keep(frame, frame["exclusion"] == "")
 
 
 def with_overall(frame: pd.DataFrame, *names: str) -> pd.DataFrame:

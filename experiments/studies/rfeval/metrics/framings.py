@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
+from faithscope.experiments.analysis.tidy import keep
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, PREFIX, Framing
 
@@ -66,9 +67,8 @@ def each_model(make: Make, frame: pd.DataFrame) -> pd.DataFrame:
 def comparable(table: pd.DataFrame) -> pd.DataFrame:
     """A table of `apart` without the rows that pool models of a framing that does not lead."""
     lead = framings_in(table)[:1]
-    found = table.loc[(table["model"] != OVERALL) | table["framing"].isin(lead)]
-    assert isinstance(found, pd.DataFrame)
-    return found.reset_index(drop=True)
+    kept = keep(table, (table["model"] != OVERALL) | table["framing"].isin(lead))
+    return kept.reset_index(drop=True)
 
 
 def _behind_model(table: pd.DataFrame) -> int:
@@ -76,6 +76,4 @@ def _behind_model(table: pd.DataFrame) -> int:
 
 
 def _of(table: pd.DataFrame, framing: Framing) -> pd.DataFrame:
-    found = table.loc[table["framing"] == framing]
-    assert isinstance(found, pd.DataFrame)
-    return found
+    return keep(table, table["framing"] == framing)

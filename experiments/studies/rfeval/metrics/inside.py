@@ -12,25 +12,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis import stats
-from faithscope.experiments.analysis.resampling import Drawing, ratios
+from faithscope.experiments.analysis.resampling import Drawing, means
 from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, rows, with_interval
-from faithscope.experiments.studies.rfeval.inside.trace_signals import POSITIONS, TURNS, Traced
-from faithscope.experiments.studies.rfeval.metrics.failures import BEHAVIOURS, CAUSALITY, VIOLATIONS
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    KEY,
-    WAY,
+from faithscope.experiments.analysis.tidy import (
+    columns,
     count,
     groups,
+    keep,
+    numbers,
     only,
-    with_overall,
+    rows,
+    with_interval,
 )
+from faithscope.experiments.studies.rfeval.inside.trace_signals import POSITIONS, TURNS, Traced
+from faithscope.experiments.studies.rfeval.metrics.failures import BEHAVIOURS, CAUSALITY, VIOLATIONS
+from faithscope.experiments.studies.rfeval.metrics.frames import KEY, WAY, with_overall
 from faithscope.experiments.studies.rfeval.metrics.inside_frame import (
     FAMILIES,
     SIGNALS,
@@ -110,16 +112,8 @@ def inside_table(
     made = []
     for way, of in groups(with_overall(joined, "model"), WAY):
         for by, group, members in _groups(of):
-            values = members[list(SIGNALS)].to_numpy(float)
-            known = ~np.isnan(values)
-            found = ratios(
-                members["item"].astype(str).to_numpy(),
-                {
-                    s: (np.where(known[:, i], values[:, i], 0), known[:, i].astype(float))
-                    for i, s in enumerate(SIGNALS)
-                },
-                how=how,
-            )
+            values = {signal: numbers(members[signal]) for signal in SIGNALS}
+            found = means(members["item"].astype(str).to_numpy(), values, how=how)
             for family, signal in _signals():
                 about = {**way, "by": by, "group": group, "family": family, "signal": signal}
                 made.append(
@@ -147,7 +141,7 @@ def inside_signs(joined: pd.DataFrame) -> pd.DataFrame:
     }
     for way, of in groups(with_overall(joined.assign(**told), "model"), WAY):
         for contrast, (column, positive, negative) in CONTRASTS.items():
-            members = cast(pd.DataFrame, of.loc[of[column].isin([*positive, *negative])])
+            members = keep(of, of[column].isin([*positive, *negative]))
             kind = members[column].isin(positive).to_numpy()
             signs = [
                 {**way, "contrast": contrast, "family": family, "signal": signal}
@@ -194,8 +188,8 @@ def inside_turns(joined: pd.DataFrame) -> pd.DataFrame:
     Shares of the pairs with a trace, with Wilson intervals; see `signs.TURNS`.
     """
     made = []
-    traced = joined.loc[joined["turn_part"] != ""]
-    for way, of in groups(with_overall(cast(pd.DataFrame, traced), "model"), WAY):
+    traced = keep(joined, joined["turn_part"] != "")
+    for way, of in groups(with_overall(traced, "model"), WAY):
         for behaviour in (*BEHAVIOURS, _POOLED):
             kept = of if behaviour == _POOLED else of.loc[of["behaviour"] == behaviour]
             for part in TURNS:
@@ -237,9 +231,8 @@ def inside_traces(
     frame = with_overall(pd.DataFrame(curves), "model")
     for about, of in groups(frame, (*WAY, "behaviour", "part", "option")):
         values = np.stack(of["curve"].to_list())
-        ones = np.ones(len(of))
-        by = {str(i): (values[:, i], ones) for i in range(POSITIONS)}
-        estimates = ratios(of["item"].astype(str).to_numpy(), by, how=how)
+        by = {str(i): values[:, i] for i in range(POSITIONS)}
+        estimates = means(of["item"].astype(str).to_numpy(), by, how=how)
         for i in range(POSITIONS):
             row = {**about, "position": i / (POSITIONS - 1), "n": len(of)}
             made.append(row | columns("p", estimates[str(i)]))
@@ -257,8 +250,7 @@ def _groups(frame: pd.DataFrame) -> Iterable[tuple[str, str, pd.DataFrame]]:
     yield _POOLED, _POOLED, frame
     for by, values in SAID.items():
         for value in values:
-            members = frame.loc[frame[by] == value]
-            assert isinstance(members, pd.DataFrame)
+            members = keep(frame, frame[by] == value)
             name = value or "none" if isinstance(value, str) else f"{value:.0f}"
             if len(members):
                 yield by, name, members

@@ -6,13 +6,8 @@ import math
 
 import pandas as pd
 
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    OVERALL,
-    groups,
-    numbers,
-    only,
-    with_overall,
-)
+from faithscope.experiments.analysis.tidy import check_rows, groups, numbers, only
+from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, with_overall
 
 LENGTHS = ("model", "task", "item", "condition", "tokens", "seconds", "elapsed", "devices")
 """A row per output: tokens generated (reasoning, explanation and answer; without r′); `seconds`
@@ -32,11 +27,7 @@ def length_table(lengths: pd.DataFrame) -> pd.DataFrame:
     """
     if lengths.empty:
         return pd.DataFrame(columns=LENGTH_TABLE)
-    if missing := [c for c in LENGTHS if c not in lengths.columns]:
-        raise ValueError(f"rfeval lengths: no column {missing[0]!r}; give {', '.join(LENGTHS)}")
-    key = ["model", "task", "item", "condition"]
-    if lengths.duplicated(subset=key).any():
-        raise ValueError("rfeval lengths: an output is there twice; keep one row of each")
+    check_rows("rfeval lengths", lengths, LENGTHS, ("model", "task", "item", "condition"))
     made = []
     for about, of in groups(with_overall(lengths, "task"), ("model", "task", "condition")):
         tokens = numbers(of["tokens"])

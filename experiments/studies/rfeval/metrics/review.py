@@ -9,8 +9,8 @@ import pandas as pd
 
 from faithscope.experiments.analysis.raters import fleiss_kappa, krippendorff_alpha
 from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.rfeval.metrics.frames import count, groups, with_overall
+from faithscope.experiments.analysis.tidy import check_rows, columns, count, groups, with_interval
+from faithscope.experiments.studies.rfeval.metrics.frames import with_overall
 
 REVIEWS = ("item", "task", "reviewer", "decision")
 """A row per decision of a person: `decision` is "yes" or "no"."""
@@ -78,9 +78,6 @@ def review_items(reviews: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check(reviews: pd.DataFrame) -> None:
-    if missing := [c for c in REVIEWS if c not in reviews.columns]:
-        raise ValueError(f"rfeval reviews: no column {missing[0]!r}; give {', '.join(REVIEWS)}")
+    check_rows("rfeval reviews", reviews, REVIEWS, ("item", "reviewer"))
     if odd := set(reviews["decision"]) - {"yes", "no"}:
         raise ValueError(f"rfeval reviews: decision {min(map(str, odd))!r}; give yes or no")
-    if reviews.duplicated(subset=["item", "reviewer"]).any():
-        raise ValueError("rfeval reviews: one reviewer decided an item twice; keep one of them")

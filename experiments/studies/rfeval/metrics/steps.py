@@ -11,13 +11,19 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tidy import (
+    check_rows,
+    columns,
+    count,
+    groups,
+    keep,
+    with_interval,
+)
 from faithscope.experiments.studies.rfeval.metrics.frames import (
     CONDITIONS,
     KEY,
     OVERALL,
     WAY,
-    count,
     included,
     with_overall,
 )
@@ -57,10 +63,7 @@ def per_step(
     Raises:
         ValueError: a column is missing, or two rows are of one place.
     """
-    if missing := [c for c in STEPS if c not in steps.columns]:
-        raise ValueError(f"rfeval steps: no column {missing[0]!r}; give {', '.join(STEPS)}")
-    if steps.duplicated(subset=[*KEY, "condition", "place"]).any():
-        raise ValueError("rfeval steps: two rows of one place of one output; keep one of them")
+    check_rows("rfeval steps", steps, STEPS, (*KEY, "condition", "place"))
     chi: dict[tuple, tuple[bool, int]] = {}
     ordered = steps.sort_values("place", kind="stable")
     for key, of in ordered.groupby([*KEY, "condition"], sort=False):
@@ -69,7 +72,7 @@ def per_step(
         chi[cast(tuple, key)] = holds, count(of["part"] == "step")
     made = []
     blocks = included(scored).to_dict("records")
-    planned = {key[: len(KEY)] for key in chi} | _keys(left)
+    planned = {key[: len(KEY)] for key in chi} | {*_keys(left)}
     asked = [*steps["reader"], *([] if left is None else left["reader"])]
     readers = list(dict.fromkeys(map(str, asked)))
     for reader, row in itertools.product(readers, blocks):
@@ -110,10 +113,11 @@ def step_exclusions(scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFram
     return pd.DataFrame(made, columns=STEP_EXCLUSIONS)
 
 
-def _keys(frame: pd.DataFrame | None) -> set[tuple]:
+def _keys(frame: pd.DataFrame | None) -> list[tuple]:
+    """The pairs of a frame in its order, once each."""
     if frame is None or frame.empty:
-        return set()
-    return set(frame[list(KEY)].itertuples(index=False, name=None))
+        return []
+    return list(dict.fromkeys(frame[list(KEY)].itertuples(index=False, name=None)))
 
 
 def per_step_table(pairs: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
@@ -126,12 +130,12 @@ def per_step_table(pairs: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
         pairs: what `per_step` gave.
         scored: what it was given.
     """
-    blocks = with_overall(included(scored), "task").groupby([*WAY, "task"], sort=False)["rf"]
-    whole = {cast(tuple, key): of for key, of in blocks}
+    cell = (*WAY, "task")
+    blocks = groups(with_overall(included(scored), "task"), cell)
+    whole = {tuple(key.values()): of["rf"] for key, of in blocks}
     made = []
-    for key, of in with_overall(pairs, "task").groupby([*WAY, "task"], sort=False):
+    for row, of in groups(with_overall(pairs, "task"), cell):
         kept = of.dropna(subset=["rf_per_step"])
-        row: dict[str, Any] = dict(zip((*WAY, "task"), cast(tuple, key), strict=True))
         row |= {"n": len(kept), "n_without_steps": len(of) - len(kept)}
         every = whole[blocks_reader(row["reader"]), row["model"], row["task"]]
         row |= {"n_included": len(every), "mean_steps": kept["n_steps"].mean()}
@@ -145,9 +149,8 @@ def per_step_table(pairs: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
 def step_ranks(table: pd.DataFrame) -> pd.DataFrame:
     """Whether the two order the tasks alike: Spearman over tasks, a row per model."""
     made = []
-    cells = table.loc[(table["task"] != OVERALL) & (table["n"] > 0)]
-    for key, of in cells.groupby(list(WAY), sort=False):
-        row: dict[str, Any] = dict(zip(WAY, cast(tuple, key), strict=True))
+    cells = keep(table, (table["task"] != OVERALL) & (table["n"] > 0))
+    for row, of in groups(cells, WAY):
         row |= {"n_tasks": len(of), "spearman": math.nan, "p": math.nan, "reason": ""}
         if len(of) < 3:
             row["reason"] = "fewer than three tasks"

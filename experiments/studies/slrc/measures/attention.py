@@ -10,11 +10,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, panels
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tidy import item_means, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Section, Slice, Table
 from faithscope.experiments.studies.slrc.tables.outcomes import Record, of_probe
 from faithscope.probes.attention import REGIONS
@@ -44,9 +43,8 @@ def attention_table(records: Iterable[Record], seed: int, resamples: int) -> pd.
     found = []
     for (model, task), same in of_probe(records, "attention"):
         row: dict[str, Any] = {"model": model, "task": task, "n": len(same)}
-        for name in (*SHARES, *DROPS):
-            values = [r[name] for r in same]
-            row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
+        shares = {name: [r[name] for r in same] for name in (*SHARES, *DROPS)}
+        row |= item_means(shares, seed=seed, resamples=resamples)
         row |= {"signal": signal(row["gap"]), "signal_drop": signal(row["gap_drop"])}
         for name in (*ALLOCATED, "entropy"):
             row[name] = math.fsum(r[name] for r in same) / len(same)
@@ -65,9 +63,8 @@ def attention_by_layer_table(records: Iterable[Record], seed: int, resamples: in
         for i in range(same[0]["n_layers"]):
             row: dict[str, Any] = {"model": model, "task": task, "layer": i + 1}
             row |= {"depth": (i + 1) / same[0]["n_layers"], "n": len(same)}
-            for name, field in _BY_LAYER.items():
-                values = [r[field][i] for r in same]
-                row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
+            shares = {name: [r[field][i] for r in same] for name, field in _BY_LAYER.items()}
+            row |= item_means(shares, seed=seed, resamples=resamples)
             for name in ALLOCATED:
                 row[name] = math.fsum(r[f"{name}_by_layer"][i] for r in same) / len(same)
             row["entropy"] = math.fsum(r["entropy_by_layer"][i] for r in same) / len(same)

@@ -22,7 +22,7 @@ from faithscope.experiments.analysis.plots import (
     share_ticks,
 )
 from faithscope.experiments.analysis.stats import Estimate
-from faithscope.experiments.analysis.tidy import columns, mean, present, with_interval
+from faithscope.experiments.analysis.tidy import columns, item_means, present, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
     Section,
@@ -30,7 +30,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     Table,
     per_step,
 )
-from faithscope.experiments.studies.slrc.tables.by_place import BINS, middle, steps_in
+from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
 from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
 from faithscope.experiments.studies.slrc.tables.outcomes import Record, of_probe, share_within_floor
 from faithscope.probes.causal_effects import STEP_MEASURES
@@ -52,9 +52,8 @@ def causal_effects_table(records: Iterable[Record], seed: int, resamples: int) -
     found = []
     for (model, task), same in of_probe(records, "causal_effects"):
         row: dict[str, Any] = {"model": model, "task": task, "n": len(same)}
-        for name in STEP_MEASURES:
-            values = [r[f"mean_{name}"] for r in same]
-            row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
+        means = {name: [r[f"mean_{name}"] for r in same] for name in STEP_MEASURES}
+        row |= item_means(means, seed=seed, resamples=resamples)
         for name in MEDIANS:
             values = present(r[f"mean_{name}"] for r in same)
             row |= columns(f"{name}_median", _median(values, seed, resamples))
@@ -82,21 +81,12 @@ def causal_effects_by_step_table(
     Step i of T stands at (i - 1/2) / T; `position` is the middle of the fifth it falls in. An
     item counts once in a fifth, with the mean of its steps there.
     """
-    found = []
-    for (model, task), same in of_probe(records, "causal_effects"):
-        for at in range(BINS):
-            here = [(r, places) for r in same if (places := steps_in(r["n_steps"], at))]
-            if not here:
-                continue
-            row: dict[str, Any] = {"model": model, "task": task}
-            row |= {"position": middle(at), "n": len(here)}
-            row["n_steps"] = sum(len(places) for _, places in here)
-            for name in STEP_MEASURES:
-                values = [mean(present(r[name][i] for i in places)) for r, places in here]
-                row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
-            found.append(row)
-    names = ["model", "task", "position", "n", "n_steps", *with_interval(*STEP_MEASURES)]
-    return pd.DataFrame(found, columns=names)
+    groups = (
+        ({"model": model, "task": task}, same)
+        for (model, task), same in of_probe(records, "causal_effects")
+    )
+    fields = {name: name for name in STEP_MEASURES}
+    return by_place_table(groups, ("model", "task"), fields, seed, resamples)
 
 
 def _median(values: Sequence[float], seed: int, resamples: int) -> Estimate:

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, OfItem, by_step
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import (
@@ -19,7 +18,13 @@ from faithscope.experiments.analysis.plots import (
     panels,
     share_ticks,
 )
-from faithscope.experiments.analysis.tidy import columns, mean, mean_present, where, with_interval
+from faithscope.experiments.analysis.tidy import (
+    item_means,
+    mean,
+    mean_present,
+    where,
+    with_interval,
+)
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
     Section,
@@ -27,7 +32,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     Table,
     per_step,
 )
-from faithscope.experiments.studies.slrc.tables.by_place import BINS, middle, steps_in
+from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
 from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
 from faithscope.experiments.studies.slrc.tables.outcomes import Record, of_probe, share_within_floor
 
@@ -59,9 +64,8 @@ def filler_table(records: Iterable[Record], seed: int, resamples: int) -> pd.Dat
     found = []
     for place, same in _groups(records):
         row: dict[str, Any] = place | {"n": len(same), "n_steps": sum(r["n_steps"] for r in same)}
-        for name, of in _SCORES.items():
-            values = [of(r) for r in same]
-            row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
+        scores = {name: [of(r) for r in same] for name, of in _SCORES.items()}
+        row |= item_means(scores, seed=seed, resamples=resamples)
         row["flips_within_floor"] = share_within_floor(same, "")
         row["removed_flips_within_floor"] = share_within_floor(same, "removed_")
         found.append(row | mass_columns(same, seed=seed, resamples=resamples))
@@ -71,25 +75,9 @@ def filler_table(records: Iterable[Record], seed: int, resamples: int) -> pd.Dat
 
 
 def filler_by_step_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """The same by relative place: step i of T stands at (i - 1/2) / T.
-
-    `position` is the middle of the bin it falls in, of five; `n` counts the items that have a
-    step there.
-    """
-    found = []
-    for place, same in _groups(records):
-        for b in range(BINS):
-            here = [(r, at) for r in same if (at := steps_in(r["n_steps"], b))]
-            if not here:
-                continue
-            row: dict[str, Any] = place | {"position": middle(b), "n": len(here)}
-            row["n_steps"] = sum(len(at) for _, at in here)
-            for name, field in OF_STEPS.items():
-                values = [mean_present([r[field][i] for i in at]) for r, at in here]
-                row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
-            found.append(row)
-    names = ["model", "task", "filler", "position", "n", "n_steps", *with_interval(*OF_STEPS)]
-    return pd.DataFrame(found, columns=names)
+    """The same by relative place of the step; see `by_place_table`."""
+    key = ("model", "task", "filler")
+    return by_place_table(_groups(records), key, OF_STEPS, seed, resamples)
 
 
 def _groups(records: Iterable[Record]) -> list[tuple[dict[str, Any], list[Record]]]:

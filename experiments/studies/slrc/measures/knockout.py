@@ -13,11 +13,16 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE, panels, share_ticks
-from faithscope.experiments.analysis.tidy import columns, mean_present, rows, where, with_interval
+from faithscope.experiments.analysis.tidy import (
+    item_means,
+    mean_present,
+    rows,
+    where,
+    with_interval,
+)
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
     Section,
@@ -25,7 +30,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     Table,
     per_step,
 )
-from faithscope.experiments.studies.slrc.tables.by_place import BINS, middle, steps_in
+from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
 from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
 from faithscope.experiments.studies.slrc.tables.outcomes import Record, of_probe, share_within_floor
 
@@ -56,10 +61,8 @@ def knockout_table(records: Iterable[Record], seed: int, resamples: int) -> pd.D
     found = []
     for place, same in _groups(records):
         row: dict[str, Any] = place | {"n": len(same), "n_steps": sum(r["n_steps"] for r in same)}
-        for name, of in _SCORES.items():
-            row |= columns(
-                name, stats.mean_of_items([of(r) for r in same], seed=seed, resamples=resamples)
-            )
+        scores = {name: [of(r) for r in same] for name, of in _SCORES.items()}
+        row |= item_means(scores, seed=seed, resamples=resamples)
         for kind in ("", "removed_"):
             row[f"{kind}flips_within_floor"] = share_within_floor(same, kind)
         found.append(row | mass_columns(same, seed=seed, resamples=resamples))
@@ -69,25 +72,9 @@ def knockout_table(records: Iterable[Record], seed: int, resamples: int) -> pd.D
 
 
 def knockout_by_step_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """The same measures by relative place: step i of T stands at (i - 1/2) / T.
-
-    `position` is the middle of the bin it falls in, of five; `n` counts the items that have a
-    step there.
-    """
-    found = []
-    for place, same in _groups(records):
-        for b in range(BINS):
-            parts = [(r, at) for r in same if (at := steps_in(r["n_steps"], b))]
-            if not parts:
-                continue
-            row: dict[str, Any] = place | {"position": middle(b), "n": len(parts)}
-            row["n_steps"] = sum(len(at) for _, at in parts)
-            for name, field in MEASURES.items():
-                values = [mean_present([r[field][i] for i in at]) for r, at in parts]
-                row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
-            found.append(row)
-    names = ["model", "task", *_GROUP, "position", "n", "n_steps", *with_interval(*MEASURES)]
-    return pd.DataFrame(found, columns=names)
+    """The same measures by relative place of the step; see `by_place_table`."""
+    key = ("model", "task", *_GROUP)
+    return by_place_table(_groups(records), key, MEASURES, seed, resamples)
 
 
 def _groups(records: Iterable[Record]) -> list[tuple[dict[str, Any], list[Record]]]:

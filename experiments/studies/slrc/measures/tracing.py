@@ -12,7 +12,7 @@ from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import BLUE, GREY, panels, share_ticks
-from faithscope.experiments.analysis.tidy import columns, mean, with_interval
+from faithscope.experiments.analysis.tidy import columns, item_means, mean, present, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
     Section,
@@ -36,9 +36,8 @@ def tracing_table(records: Iterable[Record], seed: int, resamples: int) -> pd.Da
     found = []
     for (model, task), same in of_probe(records, "tracing"):
         row: dict[str, Any] = {"model": model, "task": task, "n": len(same)}
-        for name in MEANS:
-            values = [r[name] for r in same if r[name] is not None]
-            row |= columns(name, stats.mean_of_items(values, seed=seed, resamples=resamples))
+        means = {name: present(r[name] for r in same) for name in MEANS}
+        row |= item_means(means, seed=seed, resamples=resamples)
         row |= columns("settled_before", stats.share([r["early"] == 0 for r in same]))
         row |= columns("no_horizon", stats.share([r["horizon"] == 0 for r in same]))
         row |= mass_columns(same, seed=seed, resamples=resamples)
@@ -52,9 +51,9 @@ def tracing_by_position_table(records: Iterable[Record], seed: int, resamples: i
     found = []
     for (model, task), same in of_probe(records, "tracing"):
         for i in range(POSITIONS):
-            p = stats.mean_of_items([r["curve"][i] for r in same], seed=seed, resamples=resamples)
-            place = {"model": model, "task": task, "position": i / (POSITIONS - 1)}
-            found.append(place | {"n": len(same)} | columns("p", p))
+            place = {"model": model, "task": task, "position": i / (POSITIONS - 1), "n": len(same)}
+            p = {"p": [r["curve"][i] for r in same]}
+            found.append(place | item_means(p, seed=seed, resamples=resamples))
     return pd.DataFrame(found, columns=["model", "task", "position", "n", *with_interval("p")])
 
 

@@ -13,17 +13,17 @@ from scipy.stats import spearmanr
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
+from faithscope.experiments.analysis.calibration import calibration_error, curve
 from faithscope.experiments.analysis.resampling import Drawing
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.metrics import localisation_probabilities as of_steps
-from faithscope.experiments.studies.c2faith.metrics.coverage_probabilities import (
-    coverage_calibration_table,
+from faithscope.experiments.studies.c2faith.metrics.calibration import calibration_tables
+from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.metrics.probabilities import (
     coverage_expected_table,
     coverage_probabilities_table,
+    localisation_probabilities_table,
     rps,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.reliability import calibration_error, curve
 
 HOW = Drawing(seed=3, resamples=100)
 P = Sequence[float]
@@ -74,6 +74,14 @@ def one(table: pd.DataFrame, **of: str) -> dict:
     return row
 
 
+def of_steps(judged: pd.DataFrame) -> pd.DataFrame:
+    return calibration_tables(Frames(localisation=judged))["c2_localisation_calibration"]
+
+
+def of_scores(judged: pd.DataFrame) -> pd.DataFrame:
+    return calibration_tables(Frames(coverage=judged))["c2_coverage_calibration"]
+
+
 def test_the_curve_and_its_error_by_hand() -> None:
     p = np.array([0.05, 0.15, 0.18, 1.0, 0.95])
     happened = np.array([False, True, False, True, True])
@@ -89,7 +97,7 @@ def test_the_curve_and_its_error_by_hand() -> None:
 def test_localisation_by_hand() -> None:
     # right with .7; wrong with .6, .1 on the target; no verdict | right with .5; wrong with .9
     perturbed = [(0.1, 0.1, 0.7, 0.1), (0.6, 0.2, 0.1, 0.1), ()]
-    table = of_steps.localisation_probabilities_table(
+    table = localisation_probabilities_table(
         placed(perturbed, [(0.5, 0.25, 0.25, 0.0), (0.1, 0.9, 0.0, 0.0)]), HOW
     )
     broken, intact = one(table, condition="perturbed"), one(table, condition="control")
@@ -118,7 +126,7 @@ def test_localisation_by_hand() -> None:
 def test_localisation_against_scikit_learn() -> None:
     p, q, verdicts = drawn(60, 6, 1), drawn(60, 6, 2), 6
     judged = placed([tuple(x) for x in p], [tuple(x) for x in q], target=3)
-    row = one(of_steps.localisation_probabilities_table(judged, HOW), condition="both")
+    row = one(localisation_probabilities_table(judged, HOW), condition="both")
     together, truth = np.concatenate([p, q]), np.repeat([4, 0], 60)
     assert row["log_loss"] == pytest.approx(log_loss(truth, together, labels=range(verdicts)))
     per_verdict = [brier_score_loss(truth == k, together[:, k]) for k in range(verdicts)]
@@ -126,7 +134,7 @@ def test_localisation_against_scikit_learn() -> None:
     right, confidence = together.argmax(axis=1) == truth, together.max(axis=1)
     assert row["auroc_right"] == pytest.approx(roc_auc_score(right, confidence))
     assert row["auroc_broken"] == pytest.approx(roc_auc_score(truth == 4, 1 - together[:, 0]))
-    bins = where(of_steps.localisation_calibration_table(judged), condition="both")
+    bins = where(of_steps(judged), condition="both")
     share, mean = calibration_curve(right, confidence, n_bins=10)
     assert bins["share_right"].to_numpy() == pytest.approx(share)
     assert bins["mean_confidence"].to_numpy() == pytest.approx(mean)
@@ -152,7 +160,7 @@ def test_a_judge_that_means_what_it_says_and_one_that_overstates_it() -> None:
         ]
         parts.append(placed([], [tuple(x) for x in said[truth == 0]]))
         judged = pd.concat(parts)
-        found[name] = one(of_steps.localisation_probabilities_table(judged, HOW), condition="both")
+        found[name] = one(localisation_probabilities_table(judged, HOW), condition="both")
     honest, sharp_row = found["honest"], found["sharp"]
     assert honest["overconfidence_low"] < 0 < honest["overconfidence_high"]
     assert honest["ece"] < 0.04
@@ -166,7 +174,7 @@ def test_a_judge_that_means_what_it_says_and_one_that_overstates_it() -> None:
 
 def test_what_is_impossible_to_the_judge_costs_no_infinity() -> None:
     row = one(
-        of_steps.localisation_probabilities_table(placed([(1.0, 0.0, 0.0)], []), HOW),
+        localisation_probabilities_table(placed([(1.0, 0.0, 0.0)], []), HOW),
         condition="perturbed",
     )
     assert row["log_loss"] == pytest.approx(-math.log(np.finfo(float).eps))
@@ -215,7 +223,7 @@ def test_coverage_by_hand_and_against_scipy() -> None:
     assert kept["auroc"] == pytest.approx(roc_auc_score(truth < 0.75, not_inflated))
     held = np.array(references[:36]) / 4
     assert reference["bias"] == pytest.approx((expected[:36] - held).mean())
-    bins = where(coverage_calibration_table(judged), truth="reference")
+    bins = where(of_scores(judged), truth="reference")
     cuts = []
     for cut in (0.25, 0.5, 0.75, 1.0):
         below = np.array(p[:36])[:, : round(4 * cut)].sum(axis=1)
@@ -242,7 +250,7 @@ def test_a_finer_scale_is_cut_at_the_same_shares() -> None:
     p = np.zeros(10)
     p[[2, 3, 7]] = 0.5, 0.3, 0.2
     judged = rated([tuple(p)], [6], scale="0-9")
-    bins = where(coverage_calibration_table(judged), truth="kept")
+    bins = where(of_scores(judged), truth="kept")
     # 2 is below a quarter of 9, 2 and 3 below its half, 7 from three quarters
     assert bins["mean_p_below"].tolist() == pytest.approx([0.5, 0.8, 0.8, 1])
     # a quarter is kept: not below .25
@@ -258,17 +266,17 @@ def test_a_judge_without_probabilities_is_left_out_and_a_silent_one_is_not() -> 
     written = placed([(0.1, 0.2, 0.7)], []).assign(reading="generated", probabilities=[()])
     silent = placed([()], [()]).assign(judge="silent")
     judged = Frames(localisation=pd.concat([written, silent])).localisation
-    table = of_steps.localisation_probabilities_table(judged, HOW)
+    table = localisation_probabilities_table(judged, HOW)
     assert table["judge"].unique().tolist() == ["silent"]
     assert table["n"].tolist() == [0, 0, 0]
     assert table["n_without_verdict"].tolist() == [1, 1, 2]
     assert table["right"].isna().all()
-    bins = of_steps.localisation_calibration_table(judged)
+    bins = of_steps(judged)
     assert (len(bins), set(bins["n"])) == (3, {0})
     quiet = rated([(), ()], [2, 4])
     assert coverage_probabilities_table(quiet, HOW)["n_without_verdict"].tolist() == [2]
     assert coverage_expected_table(quiet, HOW)["n"].tolist() == [0]
-    assert set(coverage_calibration_table(quiet)["n"]) == {0}
+    assert set(of_scores(quiet)["n"]) == {0}
 
 
 @pytest.mark.parametrize(

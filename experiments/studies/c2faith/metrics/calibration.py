@@ -1,0 +1,148 @@
+"""Whether a judge's probabilities hold as often as they say, and what a right scale leaves (ours).
+
+A judge that is miscalibrated may know nothing, or know much and say it on a wrong scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from faithscope.experiments.analysis.calibration import (
+    FOLDS,
+    LEAST_OF_KIND,
+    Event,
+    calibration_error,
+    curves_table,
+    recalibrated,
+)
+from faithscope.experiments.analysis.resampling import Drawing, means
+from faithscope.experiments.analysis.tidy import all_columns, groups, keep, numbers, with_interval
+from faithscope.experiments.studies.c2faith.metrics.coverage import INFLATED, OF
+from faithscope.experiments.studies.c2faith.metrics.frames import BOTH, WAY, Frames
+from faithscope.experiments.studies.c2faith.metrics.probabilities import (
+    below_cuts,
+    by_condition,
+    chains_of,
+    outcomes,
+    replaced,
+    with_truths,
+)
+
+FEW = f"fewer than {LEAST_OF_KIND} items of either kind, or than {FOLDS} chains"
+RIGHT = "verdict_right"
+EVENTS = {"kept": "below_three_quarters", "reference": "reference_below_three_quarters"}
+"""Of coverage: what a score is held against -> the event."""
+_BRIER = ("brier", "brier_recalibrated", "brier_base")
+RECALIBRATION = ["task", *WAY, "scale", "reference_judge", "event", "n", "n_happened"]
+RECALIBRATION += ["n_without_verdict", *with_interval(*_BRIER, "gain")]
+RECALIBRATION += ["ece", "ece_recalibrated", "slope", "reason"]
+
+
+def calibration_tables(frames: Frames) -> dict[str, pd.DataFrame]:
+    """A reliability curve a task, by name; a judge that gives no probabilities is in none.
+
+    Wilson intervals take the levels of a chain for independent, which they are not.
+    """
+    detection = curves_table(
+        detection_events(frames.detection), [*WAY, "n_without_verdict"], "p_flag", "perturbed"
+    )
+    localisation = curves_table(
+        (e for e in localisation_events(frames.localisation) if e.about["event"] == RIGHT),
+        [*WAY, "condition", "n_without_verdict"],
+        "confidence",
+        "right",
+    )
+    coverage = curves_table(
+        coverage_events(frames.coverage),
+        [*OF, "truth", "below", "n_without_verdict"],
+        "p_below",
+        "below",
+    )
+    return {
+        "c2_calibration": detection,
+        "c2_localisation_calibration": localisation,
+        "c2_coverage_calibration": coverage,
+    }
+
+
+def recalibration_table(frames: Frames, how: Drawing) -> pd.DataFrame:
+    """A row per judge, reading, prompt (and scale) and event that its probabilities speak of.
+
+        event               step_replaced: of detection the step shown, of localisation any
+                            step, 1 - P(-1); verdict_right, by the verdict's own probability; of
+                            coverage below_three_quarters, that so much of the middle steps is
+                            not kept, and reference_below_three_quarters
+        brier               of the probabilities as given; `brier_recalibrated`, by a logistic
+                            curve through other chains' probabilities; `brier_base`, of the
+                            event's share in other chains
+        gain                brier_base - brier_recalibrated: above 0, the judge knows something
+        ece                 calibration error before and after
+        slope               of the logistic curve through all items, over the log-odds: 1 where
+                            the scale is right, nearer 0 where a judge is surer than it may be,
+                            below 0 where it has things the wrong way round
+
+    Intervals are from drawing chains, with the curves as they were fitted.
+    """
+    events = [*detection_events(frames.detection), *localisation_events(frames.localisation)]
+    events += coverage_events(frames.coverage)
+    made = []
+    for e in events:
+        if e.about.get("condition", BOTH) != BOTH or e.about.get("below", INFLATED) != INFLATED:
+            continue
+        row = {"scale": "", "reference_judge": "", **e.about}
+        row |= {"n": len(e.p), "n_happened": int(e.happened.sum())}
+        made.append(row | {"ece": calibration_error(e.happened, e.p)} | _recalibrated(e, how))
+    return pd.DataFrame(made, columns=RECALIBRATION)
+
+
+def detection_events(detection: pd.DataFrame) -> Iterator[Event]:
+    """That the step shown was replaced, by `p_flag`.
+
+    Half of the items are perturbed, by construction: a calibrated judge of these items, not of
+    chains in the wild.
+    """
+    for key, judged in groups(detection, WAY):
+        known = keep(judged, judged["score"].notna() & judged["p_flag"].notna())
+        if key["reading"] == "scored" or len(known):
+            about = {"task": "detection", "event": "step_replaced"} | key
+            about |= {"n_without_verdict": len(judged) - len(known)}
+            yield Event(about, chains_of(known), replaced(known), numbers(known["p_flag"]))
+
+
+def localisation_events(localisation: pd.DataFrame) -> Iterator[Event]:
+    """By condition and of both, that the verdict is right, by its own probability; and of both
+    that some step was replaced, by 1 - P(-1)."""
+    for key, judged, n_without in by_condition(localisation):
+        about = {"task": "localisation", **key, "n_without_verdict": n_without}
+        if key["condition"] == BOTH:
+            some = 1 - np.array([p[0] for p in judged["probabilities"]], dtype=float)
+            any_step = about | {"event": "step_replaced"}
+            yield Event(any_step, chains_of(judged), replaced(judged), some)
+        right, confidence, _ = outcomes(judged)
+        yield Event(about | {"event": RIGHT}, chains_of(judged), right, confidence)
+
+
+def coverage_events(coverage: pd.DataFrame) -> Iterator[Event]:
+    """That the truth lies below a cut, by the probability of the scores below it."""
+    for key, judged, truth in with_truths(coverage):
+        for cut, p in below_cuts(judged, key["scale"]).items():
+            about = {"task": "coverage", **key, "event": EVENTS[key["truth"]], "below": cut}
+            yield Event(about, chains_of(judged), truth < cut, p)
+
+
+def _recalibrated(event: Event, how: Drawing) -> dict[str, Any]:
+    clusters = np.asarray(event.clusters, dtype=str)
+    found = recalibrated(clusters, event.happened, event.p)
+    if found is None:
+        return {"reason": FEW}
+    by_curve, by_share, slope = found
+    given = zip(_BRIER, (event.p, by_curve, by_share), strict=True)
+    errors = {name: (q - event.happened) ** 2 for name, q in given}
+    gain = {"gain": ("brier_base", "brier_recalibrated")}
+    row: dict[str, Any] = {"slope": slope, "reason": ""}
+    row |= all_columns(means(clusters, errors, minus=gain, how=how), (*_BRIER, "gain"))
+    return row | {"ece_recalibrated": calibration_error(event.happened, by_curve)}
