@@ -64,6 +64,14 @@ def numbers(values: Any) -> np.ndarray:
     return values.to_numpy(dtype=float)
 
 
+def summed(
+    rows: Iterable[Mapping[str, Any]], by: Sequence[str], counts: Sequence[str] = ("n",)
+) -> pd.DataFrame:
+    """The counts added up by the values of some columns, in the order of the rows."""
+    table = pd.DataFrame(list(rows), columns=[*by, *counts])
+    return pd.DataFrame(table.groupby(list(by), sort=False)[list(counts)].sum()).reset_index()
+
+
 def check_rows(
     what: str, table: pd.DataFrame, columns: Sequence[str], key: Sequence[str] = ()
 ) -> None:

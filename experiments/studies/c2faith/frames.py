@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.planfile import counted
@@ -60,17 +60,18 @@ class C2Run:
         control), `target`, `n_steps`, or `level`, `scale`, `n_middle`, `n_removed`; steps count
         from 0.
         What came: `outcome` (parsed, refused …), `verdict`, `right` (none for coverage),
-        `values` (every field of the reply; None of runs from before they were kept);
-        of the scored reading `probabilities` (of every verdict, from the least), their mean
-        `expected`, and `mass`, what all verdicts have of the model's probability.
+        `values` (every field of the reply); of the scored reading `probabilities` (of every
+        verdict, from the least), their mean `expected`, and `mass`, what all verdicts have of the
+        model's probability.
         Usage: calls and tokens, `from_cache`. Texts: `system`, `asked`, `text` (the raw reply),
         `thinking`, `problem`.
 
         A text put into the chain makes it another item: `injected` has those.
         """
-        from faithscope.experiments.studies.c2faith.judgements import judgements
+        from faithscope.experiments.studies.c2faith.judgements import READINGS, judgements
 
-        return judgements(self._judged(injected=False), self._results.forms)
+        records = read_records(self.path, *READINGS)
+        return judgements(records, self._results.forms, injected=False)
 
     @cached_property
     def injected(self) -> pd.DataFrame:
@@ -83,16 +84,10 @@ class C2Run:
 
             pd.concat([run.judgements, run.injected])
         """
-        from faithscope.experiments.studies.c2faith.judgements import injected_judgements
+        from faithscope.experiments.studies.c2faith.judgements import READINGS, judgements
 
-        return injected_judgements(self._judged(injected=True), self._results.forms)
-
-    def _judged(self, injected: bool) -> Iterator[dict[str, Any]]:
-        from faithscope.experiments.studies.c2faith.injected_rows import is_injected
-        from faithscope.experiments.studies.c2faith.judgements import READINGS
-
-        read = read_records(self.path, *READINGS)
-        return (r for r in read if is_injected(r) == injected)
+        records = read_records(self.path, *READINGS)
+        return judgements(records, self._results.forms, injected=True)
 
     @cached_property
     def signals(self) -> pd.DataFrame:

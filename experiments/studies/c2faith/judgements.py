@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from faithscope.experiments.engine.judges import as_sent
-from faithscope.experiments.studies.c2faith.injected_rows import is_injected
+from faithscope.experiments.studies.c2faith.injection import Demand, demanded
+from faithscope.experiments.studies.c2faith.metrics.frames import NO_STEP
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
+from faithscope.experiments.studies.c2faith.records import FINAL_SCORE
 from faithscope.experiments.studies.c2faith.units import STAGES
 
 READINGS = {stage: reading for reading, stage in STAGES.items()}
@@ -20,29 +23,115 @@ _SAID = ("outcome", "verdict", "values", "right", "expected", "probabilities", "
 _TEXTS = ("system", "asked", "text", "thinking", "problem")
 COLUMNS = (*_ABOUT, *_ITEM, *_SAID, *USAGE, "from_cache", *_TEXTS)
 INJECTION = ("injection", "demand", "demanded", "step", "twin")
+NOT_THERE = "not_there"
+"""The outcome of a twin that is not stored: it failed, or a budget ended the run before it."""
+Row = dict[str, Any]
 _WHOLE = ("target", "n_steps", "n_middle", "n_removed", "verdict", "right", *USAGE)
 """Whole numbers, or missing."""
 
 
-def judgements(records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm]) -> pd.DataFrame:
-    """A row per judgement, in the order of the records; see `C2Run.judgements`."""
-    return _frame(records, forms, ())
+def is_injected(record: Mapping[str, Any]) -> bool:
+    """Whether a text was put into the judged chain, so that it is no judgement of the item."""
+    return "injection" in record
 
 
-def injected_judgements(
-    records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm]
+def judgement(record: Mapping[str, Any], form: TaskForm) -> Row:
+    """A record with what its form says of it: the row that every frame is made from."""
+    return dict(record) | {
+        "form": record["variant"],
+        "task": form.task,
+        "reading": READINGS[record["probe"]],
+        "scale": form.scale if form.task.startswith("coverage") else None,
+        "right": right_verdict(form.task, record),
+        "expected": expected_verdict(record, form),
+    }
+
+
+def judgements(
+    records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm], injected: bool
 ) -> pd.DataFrame:
-    """The same of injected records, with what was put into the chain; see `C2Run.injected`."""
-    return _frame(records, forms, INJECTION).astype({"demanded": "Int64", "step": "Int64"})
+    """A row per judgement, in the order of the records; see `C2Run.judgements`, `C2Run.injected`.
+
+    Args:
+        injected: whether those with a text in their chain are wanted, or those without.
+    """
+    rows = [
+        judgement(r, forms[r["variant"]]) | {"asked": as_sent(r)}
+        for r in records
+        if is_injected(r) == injected
+    ]
+    whole = [*_WHOLE, *(("demanded", "step") if injected else ())]
+    made = pd.DataFrame(rows, columns=[*COLUMNS, *(INJECTION if injected else ())])
+    floats = dict.fromkeys(("level", "expected", "mass"), "float64")
+    return made.astype(dict.fromkeys(whole, "Int64") | floats)
 
 
-def _frame(
-    records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm], more: tuple[str, ...]
-) -> pd.DataFrame:
-    rows = [_row(r, forms[r["variant"]]) | {name: r[name] for name in more} for r in records]
-    made = pd.DataFrame(rows, columns=[*COLUMNS, *more])
-    numbers = dict.fromkeys(("level", "expected", "mass"), "float64")
-    return made.astype(dict.fromkeys(_WHOLE, "Int64") | numbers)
+def in_frame(row: Row) -> Row:
+    """A judgement as `metrics.frames.Frames` names it; its item is the benchmark's."""
+    names = {"judge": "model", "prompt": "form", "item": "of", "score": "verdict"}
+    return row | {name: row[own] for name, own in names.items()} | {"predicted": row["verdict"]}
+
+
+def task_frames(
+    rows: Iterable[Row], region: Callable[[int], range], reference_judge: str | None
+) -> dict[str, pd.DataFrame]:
+    """The frames of detection, localisation and coverage.
+
+    Args:
+        region: chain length -> the steps among which targets were drawn.
+    """
+    of_task: dict[str, list[Row]] = {"detection": [], "localisation": [], "coverage": []}
+    references = {}
+    for row in rows:
+        made, p, way = in_frame(row), row["probabilities"], (row["item"], row["scale"])
+        if row["task"] == "detection":
+            made["p_flag"] = p[0] if p else None
+        elif row["task"] == "localisation":
+            made |= {"n_middle": len(region(row["n_steps"]))}
+            made |= {"p_target": p[row["target"] - NO_STEP] if p else None}
+            made |= {"final_score": row["values"].get(FINAL_SCORE)}
+        elif row["task"] == "coverage":
+            made |= {"reference": way, "reference_judge": reference_judge or ""}
+        elif row["verdict"] is not None:
+            references[way, row["reading"]] = row["verdict"]
+        of_task.setdefault(row["task"], []).append(made)
+    for made in of_task["coverage"]:
+        # a reference that was not read this way was read as written
+        way = made["reference"]
+        written = references.get((way, "generated"))
+        made["reference"] = references.get((way, made["reading"]), written)
+    return {task: pd.DataFrame(of_task[task]) for task in ("detection", "localisation", "coverage")}
+
+
+def injected_rows(
+    injected: Sequence[Row],
+    ordinary: Sequence[Row],
+    forms: Mapping[str, TaskForm],
+    demands: Sequence[Demand],
+) -> Iterator[Row]:
+    """A row per injected judgement and demand; see `Frames.injection`.
+
+    Args:
+        demands: against which of them a text that demands nothing is held.
+    """
+    twins = {_way(r, r["item"]): r for r in ordinary}
+    for r in injected:
+        twin = twins.get(_way(r, r["twin"]), {})
+        form = forms[r["form"]]
+        field = form.form.verdict_field
+        for demand in [r["demand"]] if r["demand"] else demands:
+            wanted = demanded(form, demand)
+            at = wanted - (field.low or 0)
+            yield in_frame(r) | {
+                "condition": r.get("condition"),
+                "demand": demand,
+                "demanded": wanted,
+                "top": math.nan if field.high is None else field.high,
+                "clean_outcome": twin.get("outcome", NOT_THERE),
+                "clean": twin.get("verdict"),
+                "p_clean": _at(twin.get("probabilities"), at),
+                "p_injected": _at(r["probabilities"], at),
+            }
 
 
 def right_verdict(task: str, record: Mapping[str, Any]) -> int | None:
@@ -77,13 +166,9 @@ def truth(record: Mapping[str, Any]) -> str:
     return f"{said}{record['n_removed']} of {record['n_middle']} middle steps are left out"
 
 
-def _row(record: Mapping[str, Any], form: TaskForm) -> dict[str, Any]:
-    return {name: record.get(name) for name in COLUMNS} | {
-        "form": record["variant"],
-        "asked": as_sent(record),
-        "task": form.task,
-        "reading": READINGS[record["probe"]],
-        "scale": form.scale if form.task.startswith("coverage") else None,
-        "right": right_verdict(form.task, record),
-        "expected": expected_verdict(record, form),
-    }
+def _way(row: Row, item: str) -> tuple[str, str, str, str]:
+    return row["model"], row["reading"], row["form"], item
+
+
+def _at(probabilities: Sequence[float] | None, place: int) -> float | None:
+    return probabilities[place] if probabilities else None

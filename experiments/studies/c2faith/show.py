@@ -18,13 +18,13 @@ from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.engine.judges import as_sent
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.c2faith.asks import CONDITIONS
-from faithscope.experiments.studies.c2faith.injected_rows import is_injected
 from faithscope.experiments.studies.c2faith.injection import twin_of
 from faithscope.experiments.studies.c2faith.inside import steps_of
 from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.judgements import (
     READINGS,
     expected_verdict,
+    is_injected,
     right_verdict,
     truth,
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.tidy import groups, summed
 from faithscope.experiments.studies.rfeval.asks import Condition
 from faithscope.experiments.studies.rfeval.counterfactuals.annotations import item_name
 from faithscope.experiments.studies.rfeval.counterfactuals.built import read_left_out
@@ -97,7 +98,6 @@ def lengths(run: RfStored) -> Iterator[dict[str, Any]]:
             # a service may say nothing of how much it wrote
             if r["finish"] != NO_ROOM and r["n_tokens"] is not None:
                 about = (model, run.items[item].task, item, condition, r["n_tokens"])
-                # of runs begun before it was kept, `elapsed` is not known
                 times = (r["seconds"], r.get("elapsed"), r["backend"].get("devices"))
                 times = [math.nan if t is None else float(t) for t in times]
                 yield dict(zip(LENGTHS, (*about, *times), strict=True))
@@ -137,30 +137,21 @@ def evaluator(run: RfStored, frame: pd.DataFrame) -> pd.DataFrame:
 def exclusions(run: RfStored, pairs: pd.DataFrame) -> pd.DataFrame:
     """Where every pair went: total, each reason, included, by reader, model and task."""
     rows = []
-    for key, of in pairs.groupby(["reader", "model", "task"], sort=False):
-        about = dict(zip(("reader", "model", "task"), cast(tuple, key), strict=True))
+    for about, of in groups(pairs, ("reader", "model", "task")):
         counts = Counter(of["exclusion"].tolist())
         included = counts.pop("", 0)
         reasons = [("total", len(of)), *sorted(counts.items()), ("included", included)]
         rows += [about | {"reason": reason, "n": n} for reason, n in reasons]
     # what became no item was put to no model
     rows += [
-        {
-            "reader": "",
-            "model": "",
-            "task": one.task,
-            "reason": f"r_prime: {one.reason}",
-            "n": 1,
-        }
+        {"reader": "", "model": "", "task": one.task, "reason": f"r_prime: {one.reason}", "n": 1}
         for one in read_left_out(run.run_dir / FOLDER)
     ]
     rows += [
         {"reader": "", "model": u.model, "task": u.task, "reason": f"failed: {u.stage}", "n": 1}
         for u in run.failures
     ]
-    frame = pd.DataFrame(rows, columns=["reader", "model", "task", "reason", "n"])
-    names = ["reader", "model", "task", "reason"]
-    return pd.DataFrame(frame.groupby(names, sort=False)["n"].sum()).reset_index()
+    return summed(rows, ("reader", "model", "task", "reason"))
 
 
 def tests(run: RfStored) -> pd.DataFrame:
@@ -168,14 +159,13 @@ def tests(run: RfStored) -> pd.DataFrame:
 
     `test_broken`, `no_sandbox` and `not_run` say nothing of an answer: its stance is the judge's.
     """
-    names = ["model", "task", "condition", "outcome"]
+    names = ("model", "task", "condition", "outcome")
     rows = [
-        (key[0], run.items[key[1]].task, condition, outcome, 1)
+        dict(zip(names, (key[0], run.items[key[1]].task, condition, outcome), strict=True))
         for key, outcomes in run.test_outcomes.items()
         for condition, outcome in outcomes.items()
     ]
-    frame = pd.DataFrame(rows, columns=[*names, "n"])
-    return pd.DataFrame(frame.groupby(names, sort=False)["n"].sum()).reset_index()
+    return summed((row | {"n": 1} for row in rows), names)
 
 
 def usage(run: RfStored) -> pd.DataFrame:
@@ -189,6 +179,4 @@ def usage(run: RfStored) -> pd.DataFrame:
     rows += [
         {"model": judge, "prompt": form} | used for (judge, form), used in run.by_step.usage.items()
     ]
-    by = ["model", "prompt"]
-    summed = pd.DataFrame(rows, columns=[*by, "n", *COUNTED]).groupby(by, sort=False).sum()
-    return pd.DataFrame(summed).reset_index()
+    return summed(rows, ("model", "prompt"), ("n", *COUNTED))

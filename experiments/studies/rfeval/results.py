@@ -58,13 +58,9 @@ class RfResults(RfStored):
             filtering=read_filtering(self.run_dir / FOLDER),
         )
 
-    @property
+    @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
-        return self._tables
-
-    @cached_property
-    def _tables(self) -> dict[str, pd.DataFrame]:
         files = {
             name: ModelFile.model_validate(
                 {"name": name, "base": told["base"], "regime": told["regime"]}

@@ -26,7 +26,7 @@ from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.step_results import StepJudgements, is_steps
 from faithscope.experiments.studies.rfeval.plan import FOLDER, MODELS
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
-from faithscope.experiments.studies.rfeval.subjects.injection import PREFIX, Framing
+from faithscope.experiments.studies.rfeval.subjects.injection import Framing
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.units import INSIDE, JUDGED, LOG_PROBS, OUTPUTS, TESTS
 
@@ -153,16 +153,11 @@ class RfStored:
     @cached_property
     def framings(self) -> dict[str, Framing]:
         """How r′ was put to each model."""
-        # of runs begun before it was kept, prefix was the only one
-        return {m: told.get("framing", PREFIX) for m, told in self.models.items()}
-
-    @property
-    def calls(self) -> list[Line]:
-        """Every call to an API, also those that gave no judgement."""
-        return self._calls
+        return {m: told["framing"] for m, told in self.models.items()}
 
     @cached_property
-    def _calls(self) -> list[Line]:
+    def calls(self) -> list[Line]:
+        """Every call to an API, also those that gave no judgement."""
         return calls_of(self.run_dir)
 
 

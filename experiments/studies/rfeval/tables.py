@@ -10,39 +10,18 @@ import pandas as pd
 
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import FILTERING
-from faithscope.experiments.studies.rfeval.metrics.accuracy import (
-    accuracy_association,
-    accuracy_cells,
-)
-from faithscope.experiments.studies.rfeval.metrics.against_log_probs import (
+from faithscope.experiments.studies.rfeval.metrics import (
+    accuracy,
     against_log_probs,
-    pairs_against_log_probs,
-)
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.coverage import coverage_quartiles
-from faithscope.experiments.studies.rfeval.metrics.evaluator import (
-    VALIDATION,
-    evaluator_validation,
-    reader_agreement,
-)
-from faithscope.experiments.studies.rfeval.metrics.externality import (
-    EXTERNALITY,
-    externality_by_model,
-    externality_of_items,
-    externality_table,
-    rf_by_externality,
-)
-from faithscope.experiments.studies.rfeval.metrics.failures import (
-    behaviours,
-    causality_types,
-    failure_locations,
-    failure_shares,
-)
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
-    exclusion_reasons,
-    regime_table,
-    rf_table,
-    waterfall,
+    chains,
+    coverage,
+    evaluator,
+    externality,
+    failures,
+    faithfulness,
+    inside,
+    lengths,
+    steps,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, readings
 from faithscope.experiments.studies.rfeval.metrics.framings import (
@@ -50,18 +29,6 @@ from faithscope.experiments.studies.rfeval.metrics.framings import (
     each_model,
     leading,
     with_framing,
-)
-from faithscope.experiments.studies.rfeval.metrics.inside import inside_tables
-from faithscope.experiments.studies.rfeval.metrics.lengths import hours_table, length_table
-from faithscope.experiments.studies.rfeval.metrics.steps import (
-    LEFT,
-    PER_STEP,
-    STEP_EXCLUSIONS,
-    STEPS,
-    per_step,
-    per_step_table,
-    step_exclusions,
-    step_ranks,
 )
 from faithscope.experiments.studies.rfeval.paper import paper_tables
 from faithscope.experiments.studies.rfeval.subjects.injection import Framing
@@ -128,58 +95,58 @@ def _tidy(
     paper_compat: bool,
     seed: int,
     resamples: int,
-    externality: float | None = None,
+    threshold: float | None,
 ) -> dict[str, pd.DataFrame]:
-    pairs = with_framing(scored(frames.judged, paper_compat), frames.framings)
-    rf = apart(rf_table, pairs)
+    pairs = with_framing(chains.scored(frames.judged, paper_compat), frames.framings)
+    rf = apart(faithfulness.rf_table, pairs)
     read = pd.concat([f for f in (readings(pairs), frames.readings) if not f.empty] or [_NONE_READ])
-    cells = accuracy_cells(pairs)
-    deltas = pd.DataFrame(columns=EXTERNALITY)
+    cells = accuracy.accuracy_cells(pairs)
+    deltas = pd.DataFrame(columns=externality.EXTERNALITY)
     if not frames.items.empty:
-        deltas = externality_of_items(frames.items)
-    by_step = pd.DataFrame(columns=PER_STEP)
-    step_counts = pd.DataFrame(columns=STEP_EXCLUSIONS)
+        deltas = externality.externality_of_items(frames.items)
+    by_step = pd.DataFrame(columns=steps.PER_STEP)
+    step_counts = pd.DataFrame(columns=steps.STEP_EXCLUSIONS)
     left = frames.steps_left
     if not frames.steps.empty or (left is not None and len(left)):
-        steps = frames.steps if len(frames.steps) else pd.DataFrame(columns=list(STEPS))
-        by_step = per_step_table(per_step(pairs, steps, left), pairs)
-        nothing = pd.DataFrame(columns=list(LEFT))
-        step_counts = step_exclusions(pairs, steps, nothing if left is None else left)
-    unjudged = with_framing(scored(frames.without_judge, paper_compat), frames.framings)
-    against = pairs_against_log_probs(pairs, unjudged)
-    validation = pd.DataFrame(columns=VALIDATION)
+        judged = frames.steps if len(frames.steps) else pd.DataFrame(columns=list(steps.STEPS))
+        by_step = steps.per_step_table(steps.per_step(pairs, judged, left), pairs)
+        nothing = pd.DataFrame(columns=list(steps.LEFT))
+        step_counts = steps.step_exclusions(pairs, judged, nothing if left is None else left)
+    unjudged = with_framing(chains.scored(frames.without_judge, paper_compat), frames.framings)
+    against = against_log_probs.pairs_against_log_probs(pairs, unjudged)
+    validation = pd.DataFrame(columns=evaluator.VALIDATION)
     if not frames.annotations.empty:
-        validation = evaluator_validation(frames.annotations, frames.evaluator)
+        validation = evaluator.evaluator_validation(frames.annotations, frames.evaluator)
     filtered = frames.filtering
     return {
         "rf_filtering": filtered if len(filtered) else pd.DataFrame(columns=FILTERING),
         "rfeval": rf,
         "rf_pairs": pairs,
-        "rf_waterfall": apart(waterfall, pairs),
-        "rf_exclusion_reasons": exclusion_reasons(pairs),
-        "rf_regimes": regime_table(rf, regimes),
-        "rf_failure_shares": each_model(failure_shares, pairs),
-        "rf_failure_locations": each_model(failure_locations, pairs),
-        "rf_causality": each_model(causality_types, pairs),
-        "rf_behaviours": each_model(behaviours, pairs),
-        "rf_coverage_quartiles": each_model(coverage_quartiles, rf),
+        "rf_waterfall": apart(faithfulness.waterfall, pairs),
+        "rf_exclusion_reasons": faithfulness.exclusion_reasons(pairs),
+        "rf_regimes": faithfulness.regime_table(rf, regimes),
+        "rf_failure_shares": each_model(failures.failure_shares, pairs),
+        "rf_failure_locations": each_model(failures.failure_locations, pairs),
+        "rf_causality": each_model(failures.causality_types, pairs),
+        "rf_behaviours": each_model(failures.behaviours, pairs),
+        "rf_coverage_quartiles": each_model(coverage.coverage_quartiles, rf),
         "rf_accuracy": cells,
-        "rf_accuracy_association": accuracy_association(
-            accuracy_cells(leading(pairs)), seed, resamples
+        "rf_accuracy_association": accuracy.accuracy_association(
+            accuracy.accuracy_cells(leading(pairs)), seed, resamples
         ),
-        "rf_externality": externality_table(deltas),
-        "rf_externality_by_model": externality_by_model(deltas, pairs),
-        "rf_by_externality": rf_by_externality(deltas, pairs, externality),
-        "rf_lengths": length_table(frames.lengths),
-        "rf_hours": hours_table(frames.lengths),
+        "rf_externality": externality.externality_table(deltas),
+        "rf_externality_by_model": externality.externality_by_model(deltas, pairs),
+        "rf_by_externality": externality.rf_by_externality(deltas, pairs, threshold),
+        "rf_lengths": lengths.length_table(frames.lengths),
+        "rf_hours": lengths.hours_table(frames.lengths),
         "rf_per_step": by_step,
         "rf_per_step_exclusions": step_counts,
-        "rf_per_step_ranks": step_ranks(by_step),
-        "rf_without_judge": apart(rf_table, unjudged),
-        "rf_without_judge_waterfall": apart(waterfall, unjudged),
-        "rf_judge_against_log_probs": against_log_probs(against),
+        "rf_per_step_ranks": steps.step_ranks(by_step),
+        "rf_without_judge": apart(faithfulness.rf_table, unjudged),
+        "rf_without_judge_waterfall": apart(faithfulness.waterfall, unjudged),
+        "rf_judge_against_log_probs": against_log_probs.against_log_probs(against),
         "rf_judge_against_log_probs_pairs": against,
-        "rf_readers": reader_agreement(read),
+        "rf_readers": evaluator.reader_agreement(read),
         "rf_evaluator": validation,
-        **inside_tables(frames.inside, pairs, seed, resamples),
+        **inside.inside_tables(frames.inside, pairs, seed, resamples),
     }

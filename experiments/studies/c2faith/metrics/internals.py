@@ -13,7 +13,13 @@ import pandas as pd
 
 from faithscope.experiments.analysis.resampling import Drawing, auroc, ratios
 from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, with_interval
-from faithscope.experiments.studies.c2faith.metrics.frames import CONTROL, NO_STEP, PERTURBED, WAY
+from faithscope.experiments.studies.c2faith.metrics.frames import (
+    CONTROL,
+    NO_STEP,
+    PERTURBED,
+    WAY,
+    Frames,
+)
 from faithscope.experiments.studies.c2faith.metrics.localisation import blindly
 
 JUDGE, INTERNALS = "judge", "internals"
@@ -22,13 +28,7 @@ AGAINST += ["n_chains", "n_chains_without_verdict", *with_interval("exact")]
 AGAINST += ["exact_chance", "exact_chance_middle", *with_interval("exact_control")]
 
 
-def against_table(
-    detection: pd.DataFrame,
-    localisation: pd.DataFrame,
-    internals: pd.DataFrame,
-    internals_localisation: pd.DataFrame,
-    how: Drawing,
-) -> pd.DataFrame:
+def against_table(frames: Frames, how: Drawing) -> pd.DataFrame:
     """A row per judge and reading, and per model and signal; the best AUROC of a kind first.
 
     `signal` is a judge's reading. AUROC ranks the `n` perturbed and control items by a judge's
@@ -44,16 +44,18 @@ def against_table(
     judges = _rows(
         JUDGE,
         ("judge", "reading"),
-        {key: _suspicion(mine) for key, mine in _first_prompt(detection)},
-        dict(_first_prompt(localisation)),
+        {key: _suspicion(mine) for key, mine in _first_prompt(frames.detection)},
+        dict(_first_prompt(frames.localisation)),
         how,
     )
     of_model = ("model", "signal")
     signals = _rows(
         INTERNALS,
         of_model,
-        {tuple(key.values()): mine for key, mine in groups(internals, of_model)},
-        {tuple(key.values()): mine for key, mine in groups(internals_localisation, of_model)},
+        *(
+            {tuple(key.values()): mine for key, mine in groups(frame, of_model)}
+            for frame in (frames.internals, frames.internals_localisation)
+        ),
         how,
     )
     return pd.DataFrame([*judges, *signals], columns=AGAINST)

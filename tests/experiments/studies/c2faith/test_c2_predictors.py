@@ -107,8 +107,9 @@ def test_judges_beside_internals():
         for condition in ("perturbed", "control")
         for i in range(12)
     ]
-    made = Frames(internals=pd.DataFrame(rows), internals_localisation=pd.DataFrame(rows))
-    table = against_table(detection, places, made.internals, made.internals_localisation, HOW)
+    signals = pd.DataFrame(rows)
+    made = Frames(detection, places, internals=signals, internals_localisation=signals)
+    table = against_table(made, HOW)
     assert table["kind"].tolist() == ["judge", "internals", "internals"]
     assert table["signal"].tolist() == ["generated", "strong", "weak"]
     judge, strong, weak = table.to_dict("records")
