@@ -20,9 +20,10 @@ import numpy as np
 from pydantic import Field, StrictInt
 
 from faithscope.interventions import Trace, shuffle_steps
+from faithscope.probes.answer_token import attention_row, attention_to, token_span
 from faithscope.probes.framing import Asking, prefix_ids
 from faithscope.probes.probe import probe
-from faithscope.probes.record import Record, record
+from faithscope.probes.record import Record, number, numbers, record
 from faithscope.probes.settings import Seed, Settings
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ NO_ATTENTION = "no_attention_rows"
 ONE_ORDER = "steps_have_one_order"
 REGIONS = ("first_token", "template", "question", "reasoning", "answer_prefix")
 """They tile a branch. `template` is all of the prompt but its first token and the question."""
-_DIGITS = 6
 
 
 class AttentionSettings(Settings):
@@ -89,10 +89,10 @@ def attention(
     regions = spans(model, trace, asking)
     start = len(trace.prompt_ids)
     real = rows[0]
-    shares = np.stack([_over(real, regions[name]) for name in REGIONS], axis=-1)
+    shares = np.stack([attention_to(real, regions[name]) for name in REGIONS], axis=-1)
     by_step = _by_step(real, trace, start)
     inside = regions["reasoning"]
-    shuffled = [_over(row, inside) for row in rows[1:]]
+    shuffled = [attention_to(row, inside) for row in rows[1:]]
     placed = [_by_step(row, edited, start) for row, edited in zip(rows[1:], shuffles, strict=True)]
     entropy = -np.sum(np.where(real > 0, real * np.log(np.maximum(real, 1e-38)), 0), axis=-1)
     kurtosis = _kurtosis(by_step / np.array([s.tokens[1] - s.tokens[0] for s in steps]))
@@ -119,20 +119,20 @@ def attention(
             n_heads=real.shape[1],
             n_shuffles=len(shuffled),
             steps=[s.index for s in steps],
-            by_step=_numbers(by_step.mean(axis=(0, 1))),
+            by_step=numbers(by_step.mean(axis=(0, 1))),
             question_found=bool(regions["question"]),
             **_summary(reasoning, shuffled),
             **{
-                name: _number(shares[..., i].mean())
+                name: number(shares[..., i].mean())
                 for i, name in enumerate(REGIONS)
                 if name != "reasoning"
             },
             **{
-                f"{name}_by_layer": _numbers(shares[..., i].mean(axis=1))
+                f"{name}_by_layer": numbers(shares[..., i].mean(axis=1))
                 for i, name in enumerate(REGIONS)
             },
-            entropy=_number(entropy.mean()),
-            entropy_by_layer=_numbers(entropy.mean(axis=1)),
+            entropy=number(entropy.mean()),
+            entropy_by_layer=numbers(entropy.mean(axis=1)),
             **_top("reader", reasoning, settings.top_heads),
             **_top("receiver", kurtosis, settings.top_heads),
         )
@@ -176,10 +176,7 @@ def question_span(pieces: Sequence[str], trace: Trace) -> tuple[int, int] | None
         for option in trace.question.options or ():
             at = text.find(option.strip(), end)
             end = at + len(option.strip()) if at >= 0 else end
-    offsets = np.cumsum([0, *map(len, pieces)])
-    first = int(np.searchsorted(offsets, start, side="right")) - 1
-    last = int(np.searchsorted(offsets, end, side="left"))
-    return first, last
+    return token_span(pieces, start, end)
 
 
 def _rows(model: Model, asking: Asking, traces: Sequence[Trace]) -> list[np.ndarray]:
@@ -188,29 +185,17 @@ def _rows(model: Model, asking: Asking, traces: Sequence[Trace]) -> list[np.ndar
 
     branches = [Branch(prefix_ids(model, asking, t)) for t in traces]
     read = model.run(branches, rows=True).branches
-    rows = [r.rows[0].double().cpu().numpy() for r in read]
-    for t, row in zip(traces, rows, strict=True):
-        if not np.isfinite(row).all():
-            raise FloatingPointError(
-                f"item {t.question.id!r}: attention rows are not finite in {model.dtype}; set "
-                "model.dtype to float32, or check the checkpoint"
-            )
-    return rows
-
-
-def _over(row: np.ndarray, parts: Sequence[tuple[int, int]]) -> np.ndarray:
-    """(L, H) attention to some spans of (L, H, P)."""
-    total = np.zeros(row.shape[:2])
-    for a, b in parts:
-        total += row[..., a:b].sum(axis=-1)
-    return total
+    return [
+        attention_row(model, r.rows, f"item {t.question.id!r}")
+        for t, r in zip(traces, read, strict=True)
+    ]
 
 
 def _by_step(row: np.ndarray, trace: Trace, start: int) -> np.ndarray:
     """(L, H, T) attention to each counted step, by its index in the trace as written."""
     counted = sorted(trace.counted_steps, key=lambda s: s.index)
     parts = [[(start + s.tokens[0], start + s.tokens[1])] for s in counted]
-    return np.stack([_over(row, part) for part in parts], axis=-1)
+    return np.stack([attention_to(row, part) for part in parts], axis=-1)
 
 
 def _kurtosis(per_token: np.ndarray) -> np.ndarray:
@@ -233,19 +218,19 @@ def _summary(reasoning: np.ndarray, shuffled: Sequence[np.ndarray]) -> dict[str,
         return float(by_layer[0] - by_layer[-1])
 
     told: dict[str, Any] = {
-        "real": _number(reasoning.mean()),
-        "real_drop": _number(drop(reasoning)),
+        "real": number(reasoning.mean()),
+        "real_drop": number(drop(reasoning)),
     }
     if not shuffled:
         return told | dict.fromkeys(("shuffled", "gap", "shuffled_drop", "gap_drop"))
     other = np.mean(shuffled, axis=0)
     return told | {
-        "shuffled": _number(other.mean()),
-        "gap": _number(reasoning.mean() - other.mean()),
-        "shuffled_drop": _number(drop(other)),
-        "gap_drop": _number(drop(reasoning) - drop(other)),
-        "shuffled_by_layer": _numbers(other.mean(axis=1)),
-        "gap_by_layer": _numbers((reasoning - other).mean(axis=1)),
+        "shuffled": number(other.mean()),
+        "gap": number(reasoning.mean() - other.mean()),
+        "shuffled_drop": number(drop(other)),
+        "gap_drop": number(drop(reasoning) - drop(other)),
+        "shuffled_by_layer": numbers(other.mean(axis=1)),
+        "gap_by_layer": numbers((reasoning - other).mean(axis=1)),
     }
 
 
@@ -257,17 +242,9 @@ def _top(name: str, values: np.ndarray, n: int) -> dict[str, Any]:
     return {
         f"{name}_layer": [int(x) + 1 for x in layers],
         f"{name}_head": [int(x) for x in heads],
-        f"{name}_value": _numbers(flat[order]),
+        f"{name}_value": numbers(flat[order]),
     }
 
 
 def _excluded(trace: Trace, settings: AttentionSettings, reason: str) -> Record:
     return record(trace, "attention", "", settings.seed, excluded=reason)
-
-
-def _number(value: Any) -> float:
-    return round(float(value), _DIGITS)
-
-
-def _numbers(values: np.ndarray) -> list[float]:
-    return [_number(v) for v in values]

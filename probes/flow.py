@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from faithscope.interventions import Trace
 from faithscope.probes.framing import Asking, prefix_ids
 from faithscope.probes.probe import probe
-from faithscope.probes.record import NO_STREAM, Record, record
+from faithscope.probes.record import NO_STREAM, Record, number, numbers, record
 from faithscope.probes.settings import Execution, Settings
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from faithscope.interp.forest import Branch
     from faithscope.interp.model import Model
-
-_DIGITS = 6
 
 
 class FlowSettings(Settings):
@@ -86,11 +84,11 @@ def flow(model: Model, trace: Trace, asking: Asking, settings: FlowSettings) -> 
             },
             n_layers=n_layers,
             n_tokens=n_tokens,
-            cosine=_rounded(whole[1:]),
-            token_cosine=_rounded(tokens[1:].mean(1)),
+            cosine=numbers(whole[1:]),
+            token_cosine=numbers(tokens[1:].mean(1)),
             peak_layer=peak,
             peak_depth=peak / n_layers,
-            peak_value=round(float(whole[peak]), _DIGITS),
+            peak_value=number(whole[peak]),
             steps=[s.index for s in trace.counted_steps],
             step_peak_layers=[1 + int(i) for i in steps[1:].argmax(0)],
             execution=ran.execution,
@@ -163,7 +161,3 @@ def cosines(states: np.ndarray, answer: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         norms = np.linalg.norm(states, axis=-1) * np.linalg.norm(answer)
         return np.clip(states @ answer / norms, -1, 1)
-
-
-def _rounded(values: np.ndarray) -> list[float]:
-    return [round(float(x), _DIGITS) for x in values]

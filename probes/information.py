@@ -13,7 +13,7 @@ question and not how one asks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from faithscope.interventions import Trace
 from faithscope.probes.attention import question_span
 from faithscope.probes.framing import Asking
 from faithscope.probes.probe import probe
-from faithscope.probes.record import Record, record
+from faithscope.probes.record import Record, number, numbers, record
 from faithscope.probes.settings import Execution, Seed, Settings
 from faithscope.probes.step_information import KINDS, Measured, measure
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 NOT_FOUND = "question_not_found"
 NOTHING_LEFT = "nothing_but_the_question"
 FEWER_LABELS = "fewer_than_2_labels"
-_DIGITS = 6
 
 
 class InformationSettings(Settings):
@@ -126,7 +125,7 @@ def information(
             execution=settings.execution,
         )
         told |= _of_the_steps(found, settings.threshold)
-        told["label_mass"] = round(found.pack.baseline.label_mass, _DIGITS)
+        told["label_mass"] = number(found.pack.baseline.label_mass)
         arrays |= _step_arrays(found)
         values["trie_tokens"] += found.pack.cost["trie_tokens"]
         values["naive_tokens"] += found.pack.cost["naive_tokens"]
@@ -187,7 +186,7 @@ def _of_the_question(
         }
         for name, gain in gains.items():
             mean, total = _GAINS[name]
-            values |= {mean: _number(gain.mean()), total: _number(gain.sum())}
+            values |= {mean: number(gain.mean()), total: number(gain.sum())}
         arrays |= {"surprisal_without": -bare.log_probs, "entropy_without": bare.entropies}
     values |= {"execution": ran.execution, "tree_reason": ran.reason}
     values |= {"trie_tokens": ran.trie_tokens, "naive_tokens": ran.naive_tokens}
@@ -213,7 +212,7 @@ def _summary(
 ) -> dict[str, Any]:
     mean = -float(log_probs.mean())
     by_step = [-log_probs[slice(*s.tokens)].mean() for s in trace.counted_steps]
-    found = (_number(mean), _number(math.exp(mean)), _number(entropies.mean()), _numbers(by_step))
+    found = (number(mean), number(math.exp(mean)), number(entropies.mean()), numbers(by_step))
     return {f"{name}{ending}": value for name, value in zip(_SUMMED, found, strict=True)}
 
 
@@ -244,7 +243,7 @@ _STEP_VALUES = (
 
 
 def _of_the_steps(found: Measured, threshold: float) -> dict[str, Any]:
-    mi = _numbers(v.information for v in found.given_rest)
+    mi = numbers(v.information for v in found.given_rest)
     shares = [v.share(threshold) for v in found.given_rest]
     alone = [v.share(threshold) for v in found.alone]
     informative = sum(x > threshold for x in mi) / len(mi)
@@ -252,26 +251,26 @@ def _of_the_steps(found: Measured, threshold: float) -> dict[str, Any]:
     return {
         "options": found.answers,
         "answer": found.answers[int(found.after.argmax())],
-        "answer_entropy_before": _number(entr(found.before).sum()),
-        "answer_entropy_after": _number(entr(found.after).sum()),
+        "answer_entropy_before": number(entr(found.before).sum()),
+        "answer_entropy_after": number(entr(found.after).sum()),
         "n_variants": [len(v.kinds) for v in found.given_rest],
         "step_mi": mi,
-        "step_mi_share": _numbers(shares),
+        "step_mi_share": numbers(shares),
         **{
             f"step_mi_{kind}": [
-                None if x is None else _number(x)
+                None if x is None else number(x)
                 for x in (v.against(kind) for v in found.given_rest)
             ]
             for kind in KINDS[1:]
         },
-        "alone_mi": _numbers(v.information for v in found.alone),
-        "alone_share": _numbers(alone),
-        "mean_mi": _number(sum(mi) / len(mi)),
+        "alone_mi": numbers(v.information for v in found.alone),
+        "alone_share": numbers(alone),
+        "mean_mi": number(sum(mi) / len(mi)),
         "informative": informative,
-        "largest_alone": _number(largest_alone),
-        "largest_share": _number(largest),
-        "bound": _number(informative * (1 - largest_alone)),
-        "bound_given_rest": _number(informative * (1 - largest)),
+        "largest_alone": number(largest_alone),
+        "largest_share": number(largest),
+        "bound": number(informative * (1 - largest_alone)),
+        "bound_given_rest": number(informative * (1 - largest)),
     }
 
 
@@ -294,11 +293,3 @@ def _padded(p: Sequence[np.ndarray], most: int) -> np.ndarray:
     for row, of_step in zip(made, p, strict=True):
         row[: len(of_step)] = of_step
     return made
-
-
-def _number(value: Any) -> float:
-    return round(float(value), _DIGITS)
-
-
-def _numbers(values: Iterable[Any]) -> list[float]:
-    return [_number(v) for v in values]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ Record = dict[str, Any]
 layer, head or token) stands under `ARRAYS` and is kept beside the records."""
 
 ARRAYS = "arrays"
+
+DIGITS = 6
+"""Digits that records keep: what lies past these is noise of the pack."""
 
 NO_STREAM = "no_residual_stream"
 """Why a model whose layers, norm and unembedding could not be told is left out."""
@@ -58,6 +61,16 @@ def record(
     if arrays:
         made[ARRAYS] = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
     return made
+
+
+def number(value: Any) -> float:
+    """A float as records keep it."""
+    return round(float(value), DIGITS)
+
+
+def numbers(values: Iterable[Any]) -> list[float]:
+    """Floats as records keep them."""
+    return [number(v) for v in values]
 
 
 def _flat(name: str, value: Any) -> Any:

@@ -19,15 +19,14 @@ from pydantic import StrictStr
 
 from faithscope.interp.fingerprint import folder_fingerprint
 from faithscope.interventions import Trace
+from faithscope.probes.answer_token import lens_log_probs, of_options
 from faithscope.probes.framing import Asking, label_ids, prefix_ids
 from faithscope.probes.probe import probe
-from faithscope.probes.record import NO_STREAM, Record, record
+from faithscope.probes.record import NO_STREAM, Record, numbers, record
 from faithscope.probes.settings import Execution, Settings
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
-
-_DIGITS = 6
 
 
 class RigiditySettings(Settings):
@@ -101,9 +100,6 @@ def rigidity(
         UserError: a tuned lens that is none, or of another model.
     """
     # Not at the top: they bring torch, which listing the probes need not wait for.
-    import torch
-
-    from faithscope.interp.execute import check_finite
     from faithscope.interp.forest import Branch
     from faithscope.interp.tuned_lens import load_tuned_lens
 
@@ -113,18 +109,12 @@ def rigidity(
     ran = model.run([Branch(ids)], residuals=True, execution=settings.execution)
     (read,) = ran.branches
     assert read.residuals is not None
-    try:
-        check_finite(model, read.logits)
-    except FloatingPointError as error:
-        raise FloatingPointError(f"item {trace.question.id!r}, rigidity: {error}") from error
     streams = read.residuals[0]
     lens = settings.tuned_lens_of(trace.origin.model)
     if lens is not None:
         streams = load_tuned_lens(lens, model).translate(streams)
-    with torch.inference_mode():
-        # The last layer's lens is the model's logits, up to rounding that may break a tie.
-        logits = torch.cat([model.lens(streams[:-1]), read.logits])
-        log_probs = logits.double().log_softmax(-1).cpu()
+    what = f"item {trace.question.id!r}, rigidity"
+    log_probs = lens_log_probs(model, streams, read.logits, what)
     top_ids = log_probs.argmax(-1).tolist()
     final = top_ids[-1]
     of_final = log_probs[:, final].numpy()
@@ -137,7 +127,7 @@ def rigidity(
         "depth": stable / layers,
         "final_token": model.decode([final]),
         "top": [model.decode([i]) for i in top_ids[1:]],
-        "log_prob": _rounded(of_final[1:]),
+        "log_prob": numbers(of_final[1:]),
     }
     arrays = {"top_ids": np.array(top_ids, np.int64), "log_prob": of_final.astype(np.float32)}
     first = first_tokens(model, asking)
@@ -146,9 +136,7 @@ def rigidity(
     values |= {"options": list(first), "option_stable_layer": None, "option_depth": None}
     values |= {"option_top": None}
     if values["no_options"] is None:
-        weighed = torch.stack(
-            [log_probs[:, sorted(tokens)].logsumexp(-1) for tokens in first.values()], dim=-1
-        ).numpy()
+        weighed = of_options(log_probs, first).numpy()
         best = weighed.argmax(-1).tolist()
         stable = stable_from(best[1:])
         values |= {
@@ -180,7 +168,3 @@ def why_no_options(first: Mapping[str, set[int]]) -> str | None:
     n = sum(map(len, first.values()))
     distinct = all(first.values()) and len(set().union(*first.values())) == n
     return None if distinct else "shared_first_token"
-
-
-def _rounded(values: np.ndarray) -> list[float]:
-    return [round(float(x), _DIGITS) for x in values]

@@ -19,7 +19,7 @@ from faithscope.interventions import Trace
 from faithscope.probes.framing import Asking, label_ids
 from faithscope.probes.graded import label_mass, log_distribution
 from faithscope.probes.probe import probe
-from faithscope.probes.record import Record, record
+from faithscope.probes.record import DIGITS, Record, number, numbers, record
 from faithscope.probes.settings import Execution, Settings
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 FEWER_LABELS = "fewer_than_2_labels"
 POSITIONS = 11
 """Places from before the reasoning to after it that curves are drawn over."""
-_DIGITS = 6
 
 
 class TracingSettings(Settings):
@@ -84,7 +83,7 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
     p, mass = _probabilities(model, trace, asking, at, settings)
     found = int(p[-1].argmax())
     # what lies past these digits is noise of the pack, and would be ranked as a trend
-    curve = np.round(p[:, found], _DIGITS)
+    curve = np.round(p[:, found], DIGITS)
     after = {i: float(x) for i, x in zip(at, curve, strict=True)}
     steps = trace.counted_steps
     ends = [after[s.tokens[1]] for s in steps]
@@ -102,24 +101,24 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
         "n_tokens": len(trace.reasoning_ids),
         "n_steps": len(steps),
         "n_cuts": len(at),
-        "label_mass": _number(mass[-1]),
-        "label_mass_before": _number(mass[0]),
-        "least_label_mass": _number(mass.min()),
-        "p_before": _number(curve[0]),
-        "p_after": _number(curve[-1]),
-        "rise": _number(curve[-1] - curve[0]),
-        "gold_before": _number(p[0, names.index(gold)]) if gold in names else None,
-        "gold_after": _number(p[-1, names.index(gold)]) if gold in names else None,
+        "label_mass": number(mass[-1]),
+        "label_mass_before": number(mass[0]),
+        "least_label_mass": number(mass.min()),
+        "p_before": number(curve[0]),
+        "p_after": number(curve[-1]),
+        "rise": number(curve[-1] - curve[0]),
+        "gold_before": number(p[0, names.index(gold)]) if gold in names else None,
+        "gold_after": number(p[-1, names.index(gold)]) if gold in names else None,
         "steps": [s.index for s in steps],
-        "p_steps": _numbers(ends),
-        "delta": _numbers(delta),
+        "p_steps": numbers(ends),
+        "delta": numbers(delta),
         "early": by_step,
         "early_depth": by_step / len(steps) if steps else None,
         "early_tokens": at[first] / max(1, at[-1]),
         "horizon": max(moved, default=0),
         "horizon_depth": max(moved, default=0) / len(steps) if steps else None,
-        "largest": _number(max(upward) / sum(upward)) if upward else None,
-        "curve": _numbers(np.interp(np.linspace(0, at[-1], POSITIONS), at, curve)),
+        "largest": number(max(upward) / sum(upward)) if upward else None,
+        "curve": numbers(np.interp(np.linspace(0, at[-1], POSITIONS), at, curve)),
         **_spearman("spearman", at, curve),
         **_spearman("step_spearman", range(len(ends) + 1), [curve[0], *ends]),
     }
@@ -183,12 +182,4 @@ def _spearman(name: str, place: Sequence[int] | range, p: Any) -> dict[str, floa
     rho, p_value = float(found.statistic), float(found.pvalue)  # pyright: ignore
     if math.isnan(rho):
         return {name: None, f"{name}_p": None}
-    return {name: _number(rho), f"{name}_p": _number(p_value)}
-
-
-def _number(value: Any) -> float:
-    return round(float(value), _DIGITS)
-
-
-def _numbers(values: Any) -> list[float]:
-    return [_number(v) for v in values]
+    return {name: number(rho), f"{name}_p": number(p_value)}

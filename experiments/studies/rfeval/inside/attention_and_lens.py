@@ -17,10 +17,11 @@ from jaxtyping import Float
 
 from faithscope.experiments.studies.rfeval.inside.config import InsideConfig, Place
 from faithscope.experiments.studies.rfeval.inside.layout import Layout, text_span
-from faithscope.experiments.studies.rfeval.inside.trace_signals import COMPARED, DIGITS
+from faithscope.experiments.studies.rfeval.inside.trace_signals import COMPARED
 from faithscope.experiments.studies.rfeval.inside.tracing import Labels
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.probes.record import NO_STREAM
+from faithscope.probes.answer_token import attention_row, attention_to, lens_log_probs, of_options
+from faithscope.probes.record import NO_STREAM, number, numbers
 from faithscope.probes.rigidity import stable_from, why_no_options
 
 if TYPE_CHECKING:
@@ -37,14 +38,14 @@ NO_ANSWER = "no_answer_written"
 
 
 @dataclass(frozen=True)
-class Found:
+class Read:
     """What was read: numbers for the record, and arrays."""
 
     values: dict[str, Any]
     arrays: dict[str, np.ndarray]
 
 
-def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: InsideConfig) -> Found:
+def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: InsideConfig) -> Read:
     """Attention and lens at the places asked for; see `attention_values` and `lens_values`.
 
     Values begin with the place (`asked_own`, `written_settled_layer`). A place that is not there,
@@ -55,7 +56,6 @@ def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: Insid
         UserError: the text does not fit the model's positions.
         FloatingPointError: attention rows or logits are not finite, naming the item.
     """
-    from faithscope.interp.execute import check_finite
     from faithscope.interp.forest import Branch
 
     wanted = {
@@ -75,7 +75,7 @@ def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: Insid
             values[f"{place}_reason"] = reason
     places: list[Place] = [place for place in c.places if place in wanted]
     if not places or not (rows or lens):
-        return Found(values, {})
+        return Read(values, {})
     ran = model.run(
         [Branch(wanted[place]) for place in places],
         rows=rows,
@@ -83,30 +83,22 @@ def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: Insid
         execution=c.execution,
     )
     arrays: dict[str, np.ndarray] = {}
+    found: list[tuple[Place, Read]] = []
     for place, read in zip(places, ran.branches, strict=True):
-        try:
-            check_finite(model, read.logits)
-        except FloatingPointError as error:
-            raise FloatingPointError(f"item {item.id!r}, {place}: {error}") from error
+        what = f"item {item.id!r}, {place}"
         if rows:
-            row = read.rows[0].double().cpu().numpy()
-            if not np.isfinite(row).all():
-                raise FloatingPointError(
-                    f"item {item.id!r}: attention rows are not finite in {model.dtype}; set "
-                    "model.dtype to float32, or check the checkpoint"
-                )
+            row = attention_row(model, read.rows, what)
             spans = regions(model, item, layout, row.shape[-1])
             values["question_found"] = bool(spans["question"])
-            found = attention_values(row, spans)
-            values |= {f"{place}_{name}": x for name, x in found.values.items()}
-            arrays |= {f"{place}_{name}": x for name, x in found.arrays.items()}
+            found.append((place, attention_values(row, spans)))
         if read.residuals is not None:
-            found = lens_values(
-                model, read.residuals[0], read.logits, labels if place == "asked" else None
-            )
-            values |= {f"{place}_{name}": x for name, x in found.values.items()}
-            arrays |= {f"{place}_{name}": x for name, x in found.arrays.items()}
-    return Found(values, arrays)
+            log_probs = lens_log_probs(model, read.residuals[0], read.logits, what)
+            of = labels if place == "asked" else None
+            found.append((place, lens_values(model, log_probs, of)))
+    for place, read in found:
+        values |= {f"{place}_{name}": x for name, x in read.values.items()}
+        arrays |= {f"{place}_{name}": x for name, x in read.arrays.items()}
+    return Read(values, arrays)
 
 
 def regions(
@@ -132,7 +124,7 @@ def regions(
 
 def attention_values(
     row: Float[np.ndarray, "L H P"], spans: Mapping[str, Sequence[tuple[int, int]]]
-) -> Found:
+) -> Read:
     """Shares of one token's attention, means over all heads of all layers.
 
         r_prime, own, question      share of the row
@@ -147,32 +139,28 @@ def attention_values(
 
     Arrays: `regions` (L, H, R) shares in the order of `REGIONS`, `tokens` (R,) of each.
     """
-    shares = np.stack(
-        [sum((row[..., a:b].sum(-1) for a, b in spans[name]), np.zeros(row.shape[:2]))
-         for name in REGIONS],
-        axis=-1,
-    )  # fmt: skip
+    shares = np.stack([attention_to(row, spans[name]) for name in REGIONS], axis=-1)
     tokens = np.array([sum(b - a for a, b in spans[name]) for name in REGIONS])
     by_layer = shares.mean(axis=1)
     means = by_layer.mean(axis=0)
     rest = means[1:].sum() / max(1, tokens[1:].sum())
-    values: dict[str, Any] = {"first_token": _number(means[0])}
+    values: dict[str, Any] = {"first_token": number(means[0])}
     for name, regions_of in COMPARED.items():
         at = [REGIONS.index(region) for region in regions_of]
         there = tokens[at].sum() > 0
         per_token = means[at].sum() / tokens[at].sum() if there else 0.0
-        values[name] = _number(means[at].sum()) if there else None
-        values[f"density_{name}"] = _number(per_token / rest) if there and rest else None
-        values[f"{name}_by_layer"] = _numbers(by_layer[:, at].sum(axis=1)) if there else None
+        values[name] = number(means[at].sum()) if there else None
+        values[f"density_{name}"] = number(per_token / rest) if there and rest else None
+        values[f"{name}_by_layer"] = numbers(by_layer[:, at].sum(axis=1)) if there else None
     own, forced = values["density_own"], values["density_r_prime"]
     both = None if own is None or forced is None or own + forced == 0 else own + forced
-    values["own_against_r_prime"] = _number(own / both) if both else None
+    values["own_against_r_prime"] = number(own / both) if both else None
     arrays = {"regions": shares.astype(np.float32), "tokens": tokens.astype(np.int64)}
-    return Found(values, arrays)
+    return Read(values, arrays)
 
 
-def lens_values(model: Model, streams: Tensor, logits: Tensor, labels: Labels | None) -> Found:
-    """What each layer's residual stream would answer, through the model's own norm and unembedding.
+def lens_values(model: Model, log_probs: Tensor, labels: Labels | None) -> Read:
+    """What each layer's residual stream would answer (`probes.answer_token.lens_log_probs`).
 
         top                 the first token that each layer 1..L puts first, as text
         settled_layer       the first layer from which this is what the model says;
@@ -182,17 +170,12 @@ def lens_values(model: Model, streams: Tensor, logits: Tensor, labels: Labels | 
         lens_p              row by row, the options' shares after layer 0 (the embeddings) to L
         no_options          why options cannot be told apart so; "" if they can
 
-    The last layer is the model's own logits. Arrays: `top_ids` (L+1,), `option_log_probs`
+    Arrays: `top_ids` (L+1,), `option_log_probs`
     (L+1, options), unnormalised.
 
     Args:
         labels: of options; None, or of a free answer, for the vocabulary alone.
     """
-    import torch
-
-    with torch.inference_mode():
-        every = torch.cat([model.lens(streams[:-1]), logits])
-        log_probs = every.double().log_softmax(-1).cpu()
     ids = log_probs.argmax(-1).tolist()
     layers, settled = len(ids) - 1, stable_from(ids[1:])
     values: dict[str, Any] = {
@@ -202,24 +185,16 @@ def lens_values(model: Model, streams: Tensor, logits: Tensor, labels: Labels | 
     }
     arrays = {"top_ids": np.array(ids, np.int64)}
     if labels is None or labels.kind != "options":
-        return Found(values, arrays)
+        return Read(values, arrays)
     first: dict[str, set[int]] = {}
     for name, label in zip(labels.names, labels.ids, strict=True):
         first.setdefault(name, set()).add(label[len(labels.shared)])
     values["no_options"] = why_no_options(first) or ""
     values |= {"lens_p": None, "option_settled_layer": None, "option_settled_depth": None}
     if values["no_options"]:
-        return Found(values, arrays)
-    weighed = torch.stack([log_probs[:, sorted(of)].logsumexp(-1) for of in first.values()], -1)
+        return Read(values, arrays)
+    weighed = of_options(log_probs, first)
     best = stable_from(weighed.argmax(-1).tolist()[1:])
-    values["lens_p"] = _numbers(weighed.softmax(-1).numpy().ravel())
+    values["lens_p"] = numbers(weighed.softmax(-1).numpy().ravel())
     values |= {"option_settled_layer": best, "option_settled_depth": best / layers}
-    return Found(values, arrays | {"option_log_probs": weighed.float().numpy()})
-
-
-def _number(value: Any) -> float:
-    return round(float(value), DIGITS)
-
-
-def _numbers(values: np.ndarray) -> list[float]:
-    return [_number(v) for v in values]
+    return Read(values, arrays | {"option_log_probs": weighed.float().numpy()})

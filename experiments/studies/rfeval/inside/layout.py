@@ -18,11 +18,10 @@ from faithscope.experiments.studies.rfeval.subjects.injection import Forced, out
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.interp.control import encode_marks
 from faithscope.interp.prompts import split_response
+from faithscope.probes.answer_token import Span, token_span
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
-
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -129,9 +128,7 @@ def text_span(pieces: Sequence[str], texts: Iterable[str]) -> Span | None:
         return None
     start = min(at for at, _ in found if at >= 0)
     end = max(at + n for at, n in found if at >= 0)
-    offsets = np.cumsum([0, *map(len, pieces)])
-    first = int(np.searchsorted(offsets, start, side="right")) - 1
-    return first, int(np.searchsorted(offsets, end, side="left"))
+    return token_span(pieces, start, end)
 
 
 def _past(pieces: Sequence[str], marks: Iterable[str]) -> int:
@@ -140,6 +137,5 @@ def _past(pieces: Sequence[str], marks: Iterable[str]) -> int:
     for mark in filter(None, marks):
         at = whole.find(mark)
         if at >= 0:
-            offsets = np.cumsum([0, *map(len, pieces)])
-            return int(np.searchsorted(offsets, at + len(mark), side="left"))
+            return token_span(pieces, at, at + len(mark))[1]
     return 0

@@ -18,7 +18,6 @@ from faithscope.experiments.studies.rfeval.inside.attention_and_lens import at_a
 from faithscope.experiments.studies.rfeval.inside.config import InsideConfig
 from faithscope.experiments.studies.rfeval.inside.layout import Layout, layout
 from faithscope.experiments.studies.rfeval.inside.trace_signals import (
-    DIGITS,
     Traced,
     led_to,
     signals,
@@ -38,7 +37,7 @@ from faithscope.experiments.studies.rfeval.judging.stances import (
     stance_of_answer,
 )
 from faithscope.experiments.studies.rfeval.subjects.injection import Forced
-from faithscope.probes.record import ARRAYS
+from faithscope.probes.record import ARRAYS, number, numbers
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -168,11 +167,11 @@ def _traced(item: Item, asked: Asked, labels: Labels) -> dict[str, Any]:
     if labels.kind == "free":
         return about | {
             "label_tokens": [len(ids) for ids in labels.ids],
-            "log_prob": _numbers(asked.log_probs.ravel()),
+            "log_prob": numbers(asked.log_probs.ravel()),
         }
     mass = np.exp(asked.log_probs).sum(axis=1)
     return about | {
-        "p": _numbers(shares(item, labels, asked.log_probs).ravel()),
+        "p": numbers(shares(item, labels, asked.log_probs).ravel()),
         "mass_before": float(mass[0].clip(max=1)),
         "mass_final": float(mass[-1].clip(max=1)),
     }
@@ -192,8 +191,4 @@ def _free_signals(asked: Asked, labels: Labels, of: Layout, answer: str) -> dict
     if answer.strip() and text in labels.texts:
         own = per_token[:, labels.texts.index(text)]
         made["own_gained"] = float(own[-1] - own[after])
-    return {k: None if v is None else round(v, DIGITS) for k, v in made.items()}
-
-
-def _numbers(values: np.ndarray) -> list[float]:
-    return [round(float(v), DIGITS) for v in values]
+    return {k: None if v is None else number(v) for k, v in made.items()}

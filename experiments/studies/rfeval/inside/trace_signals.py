@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 
-DIGITS = 6
-"""What lies past these is noise of the pack."""
+from faithscope.probes.record import number
+
 POSITIONS = 11
 """Places from the beginning of a part to its end that curves are drawn over."""
 TRACE_SIGNALS = (
@@ -157,7 +157,7 @@ def signals(record: Mapping[str, Any], option: str, answer: str | None) -> dict[
         made |= trace_signals(trace, option, answer)
     if (p := lens_shares(record)) is not None:
         made |= lens_signals(p, record["options"], option)
-    return {k: round(v, DIGITS) if isinstance(v, float) else v for k, v in made.items()}
+    return {k: number(v) if isinstance(v, float) else v for k, v in made.items()}
 
 
 def trace_signals(trace: Traced, option: str, answer: str | None = None) -> dict[str, Any]:

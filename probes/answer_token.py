@@ -1,0 +1,80 @@
+"""What is read at the token whose output is the answer: its attention, and the lens of each layer.
+
+Shared by the probes that read there and by studies whose texts are no traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from faithscope.interp.model import Model
+
+Span = tuple[int, int]
+
+
+def attention_row(model: Model, rows: Tensor, what: str) -> Float[np.ndarray, "L H P"]:
+    """The attention of the one asked token, of every layer and head, as float64.
+
+    Raises:
+        FloatingPointError: it is not finite; names `what`.
+    """
+    row = rows[0].double().cpu().numpy()
+    if not np.isfinite(row).all():
+        raise FloatingPointError(
+            f"{what}: attention rows are not finite in {model.dtype}; set model.dtype to float32, "
+            "or check the checkpoint"
+        )
+    return row
+
+
+def attention_to(
+    row: Float[np.ndarray, "L H P"], spans: Iterable[Span]
+) -> Float[np.ndarray, "L H"]:
+    """The share of every head's row that goes to some half-open spans."""
+    return sum((row[..., a:b].sum(axis=-1) for a, b in spans), np.zeros(row.shape[:2]))
+
+
+def token_span(pieces: Sequence[str], start: int, end: int) -> Span:
+    """Half-open span of the tokens that hold the characters from `start` to `end`."""
+    offsets = np.cumsum([0, *map(len, pieces)])
+    first = int(np.searchsorted(offsets, start, side="right")) - 1
+    return first, int(np.searchsorted(offsets, end, side="left"))
+
+
+def lens_log_probs(model: Model, streams: Tensor, logits: Tensor, what: str) -> Tensor:
+    """(L+1, V) log-probabilities, float64, that the lens reads after every layer, embeddings first.
+
+    The last layer's are the model's own, up to rounding that may break a tie.
+
+    Args:
+        streams: (L+1, D) residual streams at the token.
+        logits: (1, V) of the model.
+
+    Raises:
+        FloatingPointError: the logits are not finite; names `what`.
+    """
+    import torch
+
+    from faithscope.interp.execute import check_finite
+
+    try:
+        check_finite(model, logits)
+    except FloatingPointError as error:
+        raise FloatingPointError(f"{what}: {error}") from error
+    with torch.inference_mode():
+        every = torch.cat([model.lens(streams[:-1]), logits])
+        return every.double().log_softmax(-1).cpu()
+
+
+def of_options(log_probs: Tensor, first: Mapping[str, set[int]]) -> Tensor:
+    """(L+1, options) log-probabilities of the tokens that each option may begin with."""
+    import torch
+
+    return torch.stack([log_probs[:, sorted(ids)].logsumexp(-1) for ids in first.values()], dim=-1)
