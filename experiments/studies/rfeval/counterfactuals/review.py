@@ -22,16 +22,7 @@ from faithscope.experiments.studies.rfeval.plan import FOLDER
 from faithscope.interp.errors import UserError
 
 T = TypeVar("T")
-SHEET: tuple[str, ...] = (
-    "item",
-    "task",
-    "question",
-    "context",
-    "options",
-    "answer",
-    "r_prime",
-    "flaw",
-)
+SHEET = ("item", "task", "question", "context", "options", "answer", "r_prime", "flaw")
 SHEET += ("reviewer", "decision", "comment")
 """The last three are for the reviewer; an item has a row for each of its reviewers."""
 
@@ -144,16 +135,6 @@ def write_review(
                     sheet.writerow(shown | {"reviewer": reviewer, "decision": "", "comment": ""})
     except OSError as error:
         raise unwritable(path, error) from error
-
-
-def read_review(path: Path) -> tuple[pd.DataFrame, int]:
-    """The decisions of a filled-in sheet (`metrics.review.REVIEWS`), and how many rows have none.
-
-    Raises:
-        UserError: see `read_sheet`.
-    """
-    sheet = read_sheet(path)
-    return sheet.reviews, sheet.open_rows
 
 
 def read_sheet(path: Path) -> Sheet:

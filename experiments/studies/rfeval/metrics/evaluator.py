@@ -19,17 +19,8 @@ DECISION = ("item", "component", "decision")
 ANNOTATIONS = (*DECISION, "annotator", "label")
 VALIDATION = ["decision", "statistic", "annotator", *with_interval("value"), "n", "n_unmatched"]
 VALIDATION += ["reason"]
-READERS = [
-    "model",
-    "part",
-    "reader",
-    "other",
-    "n",
-    "n_unread",
-    "agreement",
-    "cohen_kappa",
-    "reason",
-]
+READERS = ["model", "part", "reader", "other", "n", "n_unread", "agreement", "cohen_kappa"]
+READERS += ["reason"]
 CONSTANT = "all labels are one and the same"
 
 

@@ -125,17 +125,6 @@ class ModelFile(Section):
         )
 
     @property
-    def for_load(self) -> dict[str, Any]:
-        """Keyword arguments of `interp.load`."""
-        keys = ("dtype", "revision", "quantize", "device_map", "trust_remote_code")
-        return {key: getattr(self, key) for key in keys}
-
-    @property
-    def for_language(self) -> dict[str, Any]:
-        """Keyword arguments of `interp.load_language`."""
-        return {"revision": self.revision, "trust_remote_code": self.trust_remote_code}
-
-    @property
     def for_vllm(self) -> dict[str, Any]:
         """Keyword arguments of `interp.backends.offline.load_offline`."""
         keys = ("dtype", "revision", "trust_remote_code", "tensor_parallel_size", "max_model_len")

@@ -20,7 +20,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     validation_ask,
     with_counterfactual,
 )
-from faithscope.experiments.studies.rfeval.counterfactuals.review import read_review, write_review
+from faithscope.experiments.studies.rfeval.counterfactuals.review import read_sheet, write_review
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, CodeTests, Item, TestCase
 from faithscope.experiments.studies.rfeval.metrics.review import review_agreement, review_rates
@@ -184,16 +184,17 @@ def test_a_sheet_goes_round(tmp_path: Path) -> None:
         "cal": 4,
     }
     assert rows[0]["context"] == items[0].context
-    nothing, n_open = read_review(path)
-    assert (len(nothing), n_open) == (0, 12)
+    nothing = read_sheet(path)
+    assert (len(nothing.reviews), nothing.open_rows) == (0, 12)
     for i, row in enumerate(rows):
         row["decision"] = "" if i == 0 else "Yes" if i % 3 else "no"
     with path.open("w", newline="") as file:
         sheet = csv.DictWriter(file, list(rows[0]))
         sheet.writeheader()
         sheet.writerows(rows)
-    found, n_open = read_review(path)
-    assert (len(found), n_open) == (11, 1)
+    filled = read_sheet(path)
+    found = filled.reviews
+    assert (len(found), filled.open_rows) == (11, 1)
     assert set(found["decision"]) == {"yes", "no"}
     assert review_agreement(found)["n_double"].tolist() == [5, 5]
     with pytest.raises(UserError, match="is there already"):

@@ -13,7 +13,6 @@ import yaml
 from chat_tokenizers import tokenizer
 from tiny_models import tiny
 
-from faithscope import interp
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.subjects.injection import forced, output_of
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
@@ -155,8 +154,6 @@ def test_they_are_spread_over_as_many_devices_as_the_paper_says() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_what_a_file_gives_to_loaders_they_take(name: str) -> None:
     file = FILES[name]
-    inspect.signature(interp.load).bind(name, **file.for_load)
-    inspect.signature(interp.load_language).bind(name, **file.for_language)
     inspect.signature(load_offline).bind(name, name, **file.for_vllm)
     assert file.for_vllm["tensor_parallel_size"] == file.tensor_parallel_size
     assert set(file.for_vllm) >= set(file.vllm)

@@ -13,7 +13,6 @@ from rf_frames import drawn
 from test_rfeval_model_files import FILES, MIMO, MORE, QUESTION, R_PRIME, SHIPPED
 from tiny_models import tiny
 
-from faithscope import interp
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import regime_table, rf_table
 from faithscope.experiments.studies.rfeval.paper import table_3
@@ -86,8 +85,6 @@ def test_the_added_files_are_sampled_as_the_paper_says(name: str) -> None:
     assert file.repetition_penalty == penalty_of(name) == 1.2
     assert (file.max_new_tokens, file.tensor_parallel_size) == (32_768, 1)
     assert file.system_source
-    inspect.signature(interp.load).bind(name, **file.for_load)
-    inspect.signature(interp.load_language).bind(name, **file.for_language)
     inspect.signature(load_offline).bind(name, name, **file.for_vllm)
 
 
