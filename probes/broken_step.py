@@ -49,7 +49,7 @@ from faithscope.interventions import Trace, remove_step, truncate_after_step, tr
 from faithscope.probes.broken_chain import BrokenChain, Condition, read_both, without_last
 from faithscope.probes.flow import curves, flow_branch
 from faithscope.probes.framing import Arm, Asking, ask_arms
-from faithscope.probes.record import Record, record
+from faithscope.probes.record import Record, number, record
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -58,7 +58,6 @@ SURPRISALS = ("surprisal", "peak_surprisal", "excess_surprisal")
 ANSWERS = ("answer_tracing", "necessity")
 FLOW = "information_flow"
 SIGNALS = (*SURPRISALS, *ANSWERS, FLOW)
-_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -304,7 +303,7 @@ def _told(
         of = values[name]
         if not np.isfinite(of[:-1]).all():
             raise FloatingPointError(f"{name} is not finite: {of.tolist()}")
-        told[f"steps_{name}"] = [None if math.isnan(x) else round(float(x), _DIGITS) for x in of]
-        told[f"score_{name}"] = round(score(of, target), _DIGITS)
+        told[f"steps_{name}"] = [None if math.isnan(x) else number(x) for x in of]
+        told[f"score_{name}"] = number(score(of, target))
         told[f"predicted_{name}"] = predicted(of)
     return told

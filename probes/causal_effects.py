@@ -36,7 +36,7 @@ from faithscope.probes.framing import BASELINE, Arm, Asking, ask_arms, cost
 from faithscope.probes.graded import log_odds, logit_difference, nldd, top, true_thinking_score
 from faithscope.probes.probe import probe
 from faithscope.probes.readings import distributions, scored_outcomes
-from faithscope.probes.record import Record, record
+from faithscope.probes.record import Record, number, record
 from faithscope.probes.settings import Execution, Seed, Settings
 
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ STEP_MEASURES = (
 """What a record has a list of, one value per counted step; `mean_<name>` is over its steps."""
 _CORNERS = ("exit", "exit_corrupted", "exit_context", "exit_both")
 """Asked right after a step: nothing perturbed, the step, its context, both."""
-_DIGITS = 6
 
 
 class CausalEffectsSettings(Settings):
@@ -297,7 +296,7 @@ def _arrays(found: Mapping[Arm, Mapping[str, float]], n_steps: int) -> dict[str,
 
 def _number(value: float | None) -> float | None:
     # + 0.0: what rounds to minus zero is zero
-    return None if value is None else round(float(value), _DIGITS) + 0.0
+    return None if value is None else number(value) + 0.0
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

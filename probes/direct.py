@@ -16,7 +16,7 @@ from faithscope.interventions import Trace
 from faithscope.probes.framing import READINGS, Asking, Reading
 from faithscope.probes.messages import Message, Said, ask_messages, opening_labels
 from faithscope.probes.probe import probe
-from faithscope.probes.record import Record, record
+from faithscope.probes.record import Record, number, numbers, record
 from faithscope.probes.settings import Execution, Settings, Some
 from faithscope.probes.text_model import DECLINED, TextModel
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 NO_PROMPTS = "no_direct_prompts"
-_DIGITS = 6
 
 
 class DirectSettings(Settings):
@@ -111,8 +110,8 @@ def _answered(said: Said, reading: Reading, gold: str | None) -> dict[str, Any]:
         return {"excluded": "fewer_than_2_labels"}
     return values | {
         "label_names": list(said.log_probs),
-        "label_mass": round(said.label_mass, _DIGITS),
-        "p": [round(math.exp(x), _DIGITS) for x in said.log_probs.values()],
+        "label_mass": number(said.label_mass),
+        "p": numbers(map(math.exp, said.log_probs.values())),
     }
 
 

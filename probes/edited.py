@@ -17,6 +17,7 @@ from faithscope.probes.floor import BASELINE, Arm, noise, rounded
 from faithscope.probes.framing import Asking, Reply, label_ids
 from faithscope.probes.graded import top
 from faithscope.probes.readings import Outcome, distributions
+from faithscope.probes.record import number
 from faithscope.probes.text_model import cost_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 FEWER_LABELS = "fewer_than_2_labels"
-_DIGITS = 6
 Run = tuple[Sequence[int], Sequence["Edit"]]
 """Token ids up to where the answer begins, and what is done to the model on the way."""
 
@@ -90,7 +90,7 @@ def scored(
             length_normalise=length_normalise,
             item=trace.question.id,
         ),
-        mass={arm: round(reply.label_mass, _DIGITS) for arm, reply in replies.items()},
+        mass={arm: number(reply.label_mass) for arm, reply in replies.items()},
         packs={arm: reply.pack for arm, reply in replies.items()},
         cost=cost_of(model, prefixes, execution, room=0, edits=edits)
         | noise(by_arm[BASELINE], names),

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from faithscope.probes.graded import answer_log_probs, log_distribution, total_variation
+from faithscope.probes.record import number
 
 if TYPE_CHECKING:
     from faithscope.interp.answered import Answered
@@ -24,7 +25,6 @@ Arm = tuple[str, int]
 BASELINE: Arm = ("baseline", 0)
 """In pack p it is asked once more as ("baseline", p)."""
 T = TypeVar("T")
-_DIGITS = 6
 
 
 def baseline_of(found: Mapping[Arm, T], pack: int, baseline: Arm = BASELINE) -> T:
@@ -111,4 +111,4 @@ def narrower(*margins: float | None) -> float | None:
 
 def rounded(value: float | None) -> float | None:
     """What a record can hold: None for what is not finite."""
-    return None if value is None or not math.isfinite(value) else round(value, _DIGITS)
+    return None if value is None or not math.isfinite(value) else number(value)

@@ -49,7 +49,7 @@ from faithscope.probes.framing import (
 from faithscope.probes.graded import top
 from faithscope.probes.probe import Size, probe
 from faithscope.probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
-from faithscope.probes.record import Record, record
+from faithscope.probes.record import Record, numbers, record
 from faithscope.probes.regenerate import Regenerated, regenerate
 from faithscope.probes.settings import Execution, Seed, Settings, Some
 from faithscope.probes.text_model import DECLINED, NO_ROOM, TextModel
@@ -105,7 +105,6 @@ _FLIPS = {
     "regenerated": "regenerate_flips",
     "controlled": "control_flips",
 }
-_DIGITS = 6
 """Decimals kept of what is measured: past them is float noise of the pack."""
 
 
@@ -300,7 +299,7 @@ def _read(
         first = by_arm[0][BASELINE]
         baseline = top(first)
         values["label_names"] = list(first)
-        values["baseline_p"] = [round(math.exp(x), _DIGITS) for x in first.values()]
+        values["baseline_p"] = numbers(map(math.exp, first.values()))
     gold = trace.question.gold
     values |= {
         "baseline": baseline,

@@ -21,7 +21,7 @@ from faithscope.probes.assent import YES_NO, yes_or_no
 from faithscope.probes.framing import READINGS, Asking, Reading
 from faithscope.probes.messages import NO_WORDS, Message, Replies, ask_messages
 from faithscope.probes.probe import probe
-from faithscope.probes.record import Record, record
+from faithscope.probes.record import Record, number, record
 from faithscope.probes.settings import Execution, Seed, Settings, Some, template
 from faithscope.probes.text_model import DECLINED, TextModel
 
@@ -34,7 +34,6 @@ PROMPT = (
 NO_GOLD, NO_OWN, NO_WRONG = "no_gold_answer", "answer_unparsed", "no_wrong_answer"
 UNPARSED = "reply_unparsed"
 _NEAR = (1, -1, 2, -2, 10, -10)
-_DIGITS = 6
 _PLACES = 100
 """More digits than any answer has: none is rounded away."""
 
@@ -138,7 +137,7 @@ def verdicts(
             values |= {f"reply_{message}": said.text, f"cut_{message}": said.cut}
         else:
             assert said.log_probs is not None
-            values[f"p_yes_{message}"] = round(math.exp(said.log_probs["yes"]), _DIGITS)
+            values[f"p_yes_{message}"] = number(math.exp(said.log_probs["yes"]))
     if any(replies[message].declined for message in names):
         values["excluded"] = DECLINED
     elif any(values[name] is None for name in names.values()):

@@ -7,7 +7,7 @@ import json
 import string
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Task = Literal[
     "code_generation",
@@ -18,15 +18,7 @@ Task = Literal[
     "legal_decision",
     "paper_review",
 ]
-TASKS: tuple[Task, ...] = (
-    "code_generation",
-    "mathematical_reasoning",
-    "logical_reasoning",
-    "table_reasoning",
-    "context_understanding",
-    "legal_decision",
-    "paper_review",
-)
+TASKS: tuple[Task, ...] = get_args(Task)
 """In the order of the paper's tables."""
 ABBREVIATIONS: dict[Task, str] = dict(
     zip(TASKS, ("CG", "MR", "LR", "TR", "CU", "LD", "PR"), strict=True)

@@ -59,7 +59,7 @@ class RfFrames:
     evaluator: pd.DataFrame = field(default_factory=pd.DataFrame)
     """What the reader that is held against them said: `metrics.evaluator.DECISION`, `label`."""
     without_judge: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """As `judged`, by the model's own log-probs: `rfeval.without_judge`."""
+    """As `judged`, by the model's own log-probs: `inside.without_judge`."""
     framings: Mapping[str, Framing] = field(default_factory=dict)
     """Model -> how r′ came into its conversation; `prefix` of those not named. Models of different
     framings are pooled apart, and no comparison over models has both."""

@@ -63,8 +63,8 @@ def look_inside(
         options   `options`, the stances in order (their labels are scored; a stance of two
                   options has the sum of both); if traced, per cut `cuts`, tokens given, `coarse`,
                   and `p`, (cuts × options) shares of one another. `led_to` is where r′ leads by
-                  the model itself (`signs.led_to`), and the record has the signals of
-                  `signs.signals` for it, which gives them for any other option.
+                  the model itself (`trace_signals.led_to`), and the record has the signals of
+                  `trace_signals.signals` for it, which gives them for any other option.
         free      `options`, whose answers are scored (gold, and each output's own where it is
                   written otherwise); `cuts`; `log_prob`, (cuts × options) nats. `gold_lost` is
                   what the gold answer loses from before r′ to after it, `gold_regained` what it
@@ -72,7 +72,7 @@ def look_inside(
                   nats per token of the answer.
         none      code, and a free answer that cannot be scored.
 
-    Attention and lens: `at_answer.at_answer`.
+    Attention and lens: `attention_and_lens.at_answer`.
 
     Arrays: `log_probs` (cuts, labels), nats, of each whole label, unnormalised; those of
     `at_answer`.

@@ -28,10 +28,10 @@ TRACE_SIGNALS = (
 )
 LENS_SIGNALS = ("lens_peak", "lens_peak_depth", "lens_led", "lens_suppressed")
 FREE_SIGNALS = ("gold_lost", "gold_regained", "own_gained")
-"""Of items without options; see `inside.look_inside`."""
+"""Of items without options; see `looking.look_inside`."""
 COMPARED = {"r_prime": ("r_prime",), "own": ("r", "e"), "question": ("question",)}
-"""What attention is compared of -> the regions (`at_answer.REGIONS`); `own` is the model's own
-continuation."""
+"""What attention is compared of -> the regions (`attention_and_lens.REGIONS`); `own` is the
+model's own continuation."""
 TURNS = ("r_prime", "r", "e", "a", "never_led", "never_turned")
 
 
@@ -53,7 +53,7 @@ class Traced:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Traced | None:
-        """From a record of `inside.look_inside`; None where options were not traced."""
+        """From a record of `looking.look_inside`; None where options were not traced."""
         if record["trace"] != "options" or "p" not in record:
             return None
         options = tuple(record["options"])
@@ -146,7 +146,7 @@ def turn(trace: Traced, option: str, answer: str | None) -> dict[str, Any]:
 
 
 def signals(record: Mapping[str, Any], option: str, answer: str | None) -> dict[str, Any]:
-    """All that depends on where r′ leads, of a record of options (`inside.look_inside`).
+    """All that depends on where r′ leads, of a record of options (`looking.look_inside`).
 
     Args:
         option: where it leads, one of the record's `options`.
@@ -229,7 +229,7 @@ def lens_signals(
 
 
 def lens_shares(record: Mapping[str, Any]) -> Float[NDArray[np.float64], "L+1 K"] | None:
-    """The options' shares layer by layer, of a record of `inside.look_inside`; None of none."""
+    """The options' shares layer by layer, of a record of `looking.look_inside`; None of none."""
     values = record.get("asked_lens_p")
     return None if values is None else np.array(values).reshape(-1, len(record["options"]))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.stats import wilson_of_items
-from faithscope.experiments.analysis.tidy import columns, numbers, with_interval
+from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, with_interval
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 
 QUARTILES = ["reader", "by", "group", "quartile", "n_cells", "n_included"]
@@ -25,24 +25,19 @@ def coverage_quartiles(rf: pd.DataFrame) -> pd.DataFrame:
     Args:
         rf: what `faithfulness.rf_table` gave; cells without an included pair are passed over.
     """
-    cells = rf.loc[(rf["model"] != OVERALL) & (rf["task"] != OVERALL) & (rf["n_included"] > 0)]
+    cells = keep(rf, (rf["model"] != OVERALL) & (rf["task"] != OVERALL) & (rf["n_included"] > 0))
     made = []
     for by in ("model", "task"):
-        by = cast(Literal["model", "task"], by)
         binned = []
-        for key, of in cells.groupby(["reader", by], sort=False):
-            reader, group = cast(tuple, key)
+        for key, of in groups(cells, ("reader", by)):
             quartile = quartiles_of(of["contrast_coverage"].to_numpy(float))
-            binned.append(of.assign(_quartile=quartile, _group=group, reader=reader))
+            binned.append(of.assign(quartile=quartile, group=key[by]))
         if not binned:
             continue
         every = pd.concat(binned)
-        pooled = pd.concat([every, every.assign(_group=OVERALL)])
-        for key, of in pooled.groupby(["reader", "_group", "_quartile"], sort=False):
-            reader, group, quartile = cast(tuple, key)
-            made.append(
-                {"reader": reader, "by": by, "group": group, "quartile": quartile} | _bin(of)
-            )
+        pooled = pd.concat([every, every.assign(group=OVERALL)])
+        for key, of in groups(pooled, ("reader", "group", "quartile")):
+            made.append(key | {"by": by} | _bin(of))
     frame = pd.DataFrame(made, columns=QUARTILES)
     return frame.sort_values(["reader", "by"], kind="stable", ignore_index=True)
 

@@ -84,7 +84,7 @@ def inside_tables(
     """All tables of this file by name, and `rf_inside_pairs`, the rows that they are made from.
 
     Args:
-        records: of `inside.look_inside`, of every model, item and condition; lists, no arrays.
+        records: of `looking.look_inside`, of every model, item and condition; lists, no arrays.
         pairs: see `metrics.chains.scored`.
     """
     kept = list(records)
@@ -185,7 +185,7 @@ def _by_place(order: Mapping[str, int]) -> Callable[[pd.Series], pd.Series]:
 def inside_turns(joined: pd.DataFrame) -> pd.DataFrame:
     """`rf_inside_turns`: where the lead passes from the option of r′ for good, by behaviour.
 
-    Shares of the pairs with a trace, with Wilson intervals; see `signs.TURNS`.
+    Shares of the pairs with a trace, with Wilson intervals; see `trace_signals.TURNS`.
     """
     made = []
     traced = keep(joined, joined["turn_part"] != "")

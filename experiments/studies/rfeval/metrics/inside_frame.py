@@ -47,7 +47,7 @@ def inside_frame(records: Iterable[Mapping[str, Any]], pairs: pd.DataFrame) -> p
     """A row per included pair that was looked into: what was judged, and the signals.
 
     Args:
-        records: of `inside.look_inside`, of both conditions.
+        records: of `looking.look_inside`, of both conditions.
         pairs: see `metrics.chains.scored`.
 
     Returns:

@@ -25,7 +25,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     Table,
     per_step,
 )
-from faithscope.experiments.studies.slrc.tables.by_place import BINS, middle, steps_in
+from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     Place,
     Record,
@@ -92,25 +92,14 @@ def information_table(records: Iterable[Record], seed: int, resamples: int) -> p
 def information_by_step_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
     """The same per step, by relative place in the reasoning.
 
-    Step i of T stands at (i - ½) / T; `position` is the middle of its fifth. An item's steps
-    in one fifth are averaged first, and a fifth without steps has no row; `n` counts items,
-    `n_steps` steps. `gain` is the step's surprisal without the question minus that with it.
+    See `by_place_table`. `gain` is the step's surprisal without the question minus that with it.
     """
-    found = []
-    for (model, task), same in of_probe(records, "information"):
-        for i in range(BINS):
-            inside = [(r, steps_in(r["n_steps"], i)) for r in same]
-            inside = [(r, at) for r, at in inside if at]
-            if not inside:
-                continue
-            row: dict[str, Any] = {"model": model, "task": task, "position": middle(i)}
-            row |= {"n": len(inside), "n_steps": sum(len(at) for _, at in inside)}
-            for name in BY_STEP:
-                by_item = [_picked(_by_step(r, name), at) for r, at in inside]
-                row |= columns(name, _mean(by_item, seed, resamples))
-            found.append(row)
-    names = ["model", "task", "position", "n", "n_steps", *with_interval(*BY_STEP)]
-    return pd.DataFrame(found, columns=names)
+    groups = (
+        ({"model": model, "task": task}, [r | _by_step(r) for r in same])
+        for (model, task), same in of_probe(records, "information")
+    )
+    fields = {name: name for name in BY_STEP}
+    return by_place_table(groups, ("model", "task"), fields, seed, resamples)
 
 
 _SLRC = ("necessity", "slrc", "bound_held")
@@ -154,17 +143,12 @@ def _over_steps(record: Record, name: str) -> float | None:
     return mean(values) if values else None
 
 
-def _by_step(record: Record, name: str) -> Sequence[float | None] | None:
-    """One value per step of a record; None where there are none at all."""
-    if name != "gain":
-        return record[f"step_{name}"]
+def _by_step(record: Record) -> dict[str, Sequence[float | None]]:
+    """The columns of `BY_STEP`, one value per step; all None where a record has none at all."""
     with_it, without = record["step_surprisal"], record["step_surprisal_without"]
-    return without and [b - a for a, b in zip(with_it, without, strict=True)]
-
-
-def _picked(values: Sequence[float | None] | None, at: Sequence[int]) -> float | None:
-    kept = present(values[i] for i in at) if values else []
-    return mean(kept) if kept else None
+    made = {name: record.get(f"step_{name}") for name in BY_STEP}
+    made["gain"] = without and [b - a for a, b in zip(with_it, without, strict=True)]
+    return {name: values or [None] * record["n_steps"] for name, values in made.items()}
 
 
 def _mean(values: Sequence[float | None], seed: int, resamples: int) -> Estimate:
