@@ -95,7 +95,7 @@ def _tidy(
     paper_compat: bool,
     seed: int,
     resamples: int,
-    threshold: float | None,
+    threshold: float | None = None,
 ) -> dict[str, pd.DataFrame]:
     pairs = with_framing(chains.scored(frames.judged, paper_compat), frames.framings)
     rf = apart(faithfulness.rf_table, pairs)

@@ -104,7 +104,7 @@ def test_lengths_by_hand() -> None:
     table = length_table(rows).set_index("task")
     assert table.loc["legal_decision", "mean_tokens"] == table.loc[OVERALL, "mean_tokens"] == 15
     assert table.loc[OVERALL, "mean_seconds"] == 2
-    with pytest.raises(ValueError, match="there twice"):
+    with pytest.raises(ValueError, match="two rows of"):
         length_table(pd.concat([rows, rows]))
 
 
