@@ -32,9 +32,10 @@ import pandas as pd
 from tqdm import tqdm
 
 from faithscope import interp
-from faithscope.experiments.config import RunConfig, load_config
+from faithscope.experiments.config import load_config
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import asking_for, exclusion, make_traces
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.work import trace_settings
 from faithscope.probes.slrc import SlrcSettings, slrc
 

@@ -20,8 +20,8 @@ import pandas as pd
 from forest import timed
 
 from faithscope import interp
-from faithscope.experiments.data.interactive import questions
 from faithscope.experiments.data.traces import TraceSettings, make_traces
+from faithscope.experiments.studies.slrc.interactive import questions
 from faithscope.interp import execute
 from faithscope.interp.detokenise import decode
 from faithscope.interp.generation import Generation

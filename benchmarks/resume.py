@@ -20,11 +20,12 @@ import pandas as pd
 from run_scale import Records, config, started, until
 from tqdm import tqdm
 
-from faithscope.experiments.config import RunConfig, load_config
+from faithscope.experiments.config import load_config
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store, read_records, record_file
 from faithscope.experiments.engine.units import Unit
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.plan import plan
 
 LEFT, FRESH = 3, 10

@@ -15,13 +15,12 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from faithscope.experiments.cli_review import review
+from faithscope.experiments.studies.rfeval.cli import review
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import visible
 
@@ -286,15 +285,17 @@ def status(run: RunFolder) -> int:
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(metavar="|".join(LISTED))]) -> int:
     """List the models, tasks, probes or judges' prompts that a config can name."""
+    from faithscope.experiments.config.model import model_rows
+    from faithscope.experiments.studies.c2faith.prompts.forms import prompt_rows
     from faithscope.experiments.studies.slrc import registry
 
     if what not in LISTED:
         raise UserError(f"cannot list {what!r}{did_you_mean(what, LISTED) or _known(LISTED)}")
     rows = {
-        "models": registry.model_rows,
+        "models": model_rows,
         "tasks": registry.task_rows,
         "probes": registry.probe_rows,
-        "prompts": registry.prompt_rows,
+        "prompts": prompt_rows,
     }[what]()
     width = max(len(name) for name, _ in rows)
     for name, note in rows:
@@ -312,13 +313,11 @@ def show(
     """Show a trace, its steps coloured by necessity; of a benchmark, all judgements of an item."""
     from rich.console import Console
 
-    from faithscope.experiments.config.load import config_kind
+    from faithscope.experiments.config.study import study_of
     from faithscope.experiments.engine.folder import existing_run, stored_config
-    from faithscope.experiments.engine.run import home_of
 
     folder = existing_run(run)
-    home = home_of(config_kind(stored_config(folder)))
-    shows = import_module(f"{home}.show")
+    shows = study_of(stored_config(folder)).part("show")
     shows.show_item(folder, item, model=model, task=task, console=Console())
     return DONE
 
@@ -337,10 +336,10 @@ def doctor(
     model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
 ) -> int:
     """Versions, devices, missing extras and the command that adds each."""
+    from faithscope.experiments.config.model import model_problem
     from faithscope.experiments.doctor import doctor as examine
-    from faithscope.experiments.studies.slrc import registry
 
-    if model is not None and (problem := registry.model_problem(model)):
+    if model is not None and (problem := model_problem(model)):
         raise UserError(problem)
     return examine(model)
 

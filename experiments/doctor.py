@@ -9,11 +9,11 @@ import sys
 import time
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Literal
 
 from packaging.requirements import Requirement
 
+from faithscope.experiments.engine.environment import install_command
 from faithscope.interp import sources
 
 OK, OPTIONAL, BROKEN = "ok", "optional", "broken"
@@ -101,16 +101,6 @@ def doctor(model: str | None = None) -> int:
     broken = [check.name for check in checks if check.state == BROKEN]
     print(f"broken: {', '.join(broken)}" if broken else "all that faithscope needs is here")
     return 3 if broken else 0
-
-
-def install_command(extra: str = "") -> str:
-    """The pip command that adds `extra` to this installation."""
-    root = Path(__file__).resolve().parents[1]
-    wanted = f"[{extra}]" if extra else ""
-    pip = f"{sys.executable} -m pip install"
-    if (root / "pyproject.toml").is_file():
-        return f"{pip} -c {root / 'constraints.txt'} -e '{root}{wanted}'"
-    return f"{pip} 'faithscope{wanted}'"
 
 
 def _python() -> Check:

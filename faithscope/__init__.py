@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.interp.errors import UserError
-from faithscope.interp.schemes import register_scheme
+from faithscope.interp.schemes import Scheme, register_scheme
 
 if TYPE_CHECKING:
-    from faithscope.experiments.analysis.frames import Run, load_run
-    from faithscope.experiments.data.interactive import measure, questions
+    from faithscope.experiments.analysis.run import load_run
     from faithscope.experiments.data.traces import make_trace, make_traces, score_answer
     from faithscope.experiments.studies.c2faith.frames import C2Run
     from faithscope.experiments.studies.rfeval.frames import RfRun
+    from faithscope.experiments.studies.slrc.frames import Run
+    from faithscope.experiments.studies.slrc.interactive import measure, questions
     from faithscope.interp.loading import load, load_language, wrap
     from faithscope.interp.model import Model
 
@@ -27,14 +28,14 @@ _HOMES = {
     "C2Run": "experiments.studies.c2faith.frames",
     "Model": "interp.model",
     "RfRun": "experiments.studies.rfeval.frames",
-    "Run": "experiments.analysis.frames",
+    "Run": "experiments.studies.slrc.frames",
     "load": "interp.loading",
     "load_language": "interp.loading",
-    "load_run": "experiments.analysis.frames",
+    "load_run": "experiments.analysis.run",
     "make_trace": "experiments.data.traces",
     "make_traces": "experiments.data.traces",
-    "measure": "experiments.data.interactive",
-    "questions": "experiments.data.interactive",
+    "measure": "experiments.studies.slrc.interactive",
+    "questions": "experiments.studies.slrc.interactive",
     "score_answer": "experiments.data.traces",
     "wrap": "interp.loading",
 }
@@ -63,7 +64,13 @@ def _planted(name: str) -> Path:
     return verified_path(name)
 
 
-register_scheme("planted", _planted)
+def _plants() -> dict[str, str]:
+    from faithscope.experiments.data.planted.plants import PLANTS
+
+    return {name: plant.summary for name, plant in PLANTS.items()}
+
+
+register_scheme("planted", Scheme(_planted, _plants))
 
 
 def __getattr__(name: str) -> Any:

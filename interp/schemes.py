@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-SCHEMES: dict[str, Callable[[str], Path]] = {}
-"""Scheme -> what gives the folder of a `REST`."""
+
+@dataclass(frozen=True)
+class Scheme:
+    """Models that are named `SCHEME:REST`."""
+
+    locate: Callable[[str], Path]
+    """Gives the folder of a `REST`."""
+    models: Callable[[], Mapping[str, str]]
+    """Gives every `REST` with a line on what it is."""
 
 
-def register_scheme(scheme: str, locate: Callable[[str], Path]) -> None:
-    """Let `scheme:REST` name the folder that `locate(REST)` gives."""
-    SCHEMES[scheme] = locate
+SCHEMES: dict[str, Scheme] = {}
+
+
+def register_scheme(scheme: str, entry: Scheme) -> None:
+    """Let `scheme:REST` name the folder that `entry.locate(REST)` gives."""
+    SCHEMES[scheme] = entry

@@ -130,7 +130,7 @@ def _resolve(name: str, revision: str | None, say: Say) -> Source:
             folder = convert_gguf(fetched(rest), say)
         return Source(name, "bundled", folder, what.sha256, what.licence)
     if scheme in SCHEMES:
-        return Source(name, "scheme", SCHEMES[scheme](rest))
+        return Source(name, "scheme", SCHEMES[scheme].locate(rest))
     path = Path(name).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():

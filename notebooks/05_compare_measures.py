@@ -31,8 +31,8 @@ from matplotlib import pyplot as plt
 from sklearn.metrics import roc_auc_score
 
 import faithscope
-from faithscope.experiments.config import RunConfig
 from faithscope.experiments.engine.run import run
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES
 
 FAITHFUL, HINT, CONFOUND = "planted:faithful", "planted:hint", "planted:hint_no_deletions"

@@ -27,7 +27,12 @@ MAY_IMPORT = {
 """Imports point one way only: nothing imports experiments, or the package that stands above all,
 and the two at the bottom know nothing of each other."""
 
-WITHOUT_CIRCLES = ("interp", "interventions", "probes")
+ROOMS = ("config", "data", "engine", "analysis", "studies")
+"""Of `experiments`, each of which may use those before it."""
+ABOVE_ALL = {"__init__", "cli", "doctor"}
+"""Files of `experiments` that stand above its rooms; the others stand below them."""
+READS_OTHERS = {"compare"}
+"""Studies that may know other studies."""
 
 HEAVY = {"torch", "transformers"}
 
@@ -87,13 +92,72 @@ def test_no_file_needs_itself_by_way_of_others() -> None:
             for _, name in names(path)
             if (target := file_of(name)) is not None and target != path
         }
-        for package in WITHOUT_CIRCLES
+        for package in MAY_IMPORT
         for path in sorted((ROOT / package).rglob("*.py"))
     }
     try:
         list(graphlib.TopologicalSorter(arrows).static_order())
     except graphlib.CycleError as circle:
         pytest.fail(" -> ".join(str(p.relative_to(ROOT)) for p in circle.args[1]))
+
+
+def rank_of(parts: tuple[str, ...]) -> int:
+    """Of a file of `experiments`: files below the rooms, the rooms, files above them."""
+    if len(parts) > 1:
+        return ROOMS.index(parts[0])
+    return len(ROOMS) if parts[0] in ABOVE_ALL else -1
+
+
+def test_rooms_of_the_first_floor_use_those_before_them() -> None:
+    floor, wrong = ROOT / "experiments", []
+    for path in sorted(floor.rglob("*.py")):
+        own = path.relative_to(floor).with_suffix("").parts
+        for line, name in names(path):
+            target = file_of(name)
+            if target is None or floor not in target.parents:
+                continue
+            other = target.relative_to(floor).with_suffix("").parts
+            later = rank_of(other) > rank_of(own)
+            study, another = own[1:2], other[1:2]
+            stranger = own[0] == other[0] == "studies" and len(own) > 2 and study != another
+            if later or (stranger and study[0] not in READS_OTHERS):
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not wrong
+
+
+def test_rooms_below_the_studies_name_no_study_and_no_probe() -> None:
+    from faithscope.probes import PROBES
+
+    studies = {p.name for p in (ROOT / "experiments/studies").iterdir() if p.is_dir()}
+    # words of the language, too
+    spoken = {"direct", "filler", "flow", "information", "attention", "tracing"}
+    known = re.compile(rf"\b({'|'.join(sorted((studies | set(PROBES)) - spoken))})\b")
+    naming = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for room in ROOMS[:-1]
+        for path in sorted((ROOT / "experiments" / room).rglob("*.py"))
+        # the drawings of SLRC still stand among those of all
+        if path.name != "plots.py" and (found := known.search(_code(path)))
+    ]
+    assert not naming
+
+
+def _code(path: Path) -> str:
+    """A file without its docstrings and comments."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [n for n in body if not _is_docstring(n)] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 @pytest.mark.parametrize("probe", ["linear_probe", "filler", "causal_effects"])
@@ -146,7 +210,7 @@ def test_folders_of_the_same_names_shadow_nothing(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    homes = "faithscope.experiments.analysis.frames faithscope.interp.loading"
+    homes = "faithscope.experiments.analysis.run faithscope.interp.loading"
     assert done.stdout.strip() == homes
 
 

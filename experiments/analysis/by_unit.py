@@ -12,8 +12,8 @@ from typing import get_args
 
 import pandas as pd
 
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import distinct, where
-from faithscope.experiments.studies.slrc.tables.outcomes import Record
 from faithscope.interventions.trace import Unit
 
 UNITS: tuple[str, ...] = get_args(Unit)

@@ -23,7 +23,7 @@ from markupsafe import Markup
 from faithscope.experiments.analysis.picture import Picture, svg
 from faithscope.experiments.analysis.textual import number, readable, visible
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.studies.slrc.tables.verdict import model_order, percent
+from faithscope.experiments.analysis.wording import model_order, percent
 
 LONGEST = 24_000
 """Characters of one text of a model on a page; the records hold all of it."""

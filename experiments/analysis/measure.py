@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean, present
-from faithscope.experiments.studies.slrc.tables.outcomes import Record
 
 Family = Literal["behavioural", "logit", "internal"]
 """Whether it is read off the answers, off their probabilities, or inside the model."""

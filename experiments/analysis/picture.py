@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.plots import BLUE, PURPLE
 from faithscope.experiments.analysis.textual import to_csv
-from faithscope.experiments.engine.folder import write_atomically
+from faithscope.experiments.files import write_atomically
 
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis.short_names import middle_cut, short
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.slrc.tables.outcomes import FRAMINGS
-from faithscope.experiments.studies.slrc.tables.verdict import MATTERS, model_order
+from faithscope.experiments.analysis.wording import model_order
+from faithscope.probes.framing import FRAMINGS
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
 GREY = "#777777"
@@ -63,8 +63,12 @@ def forest(ax: Axes, slrc: pd.DataFrame, measure: str) -> Axes:
     return _name_rows(ax, [f"{short(m)} · {t} · {f}" for m, t, f in lines])
 
 
-def edit_comparison(ax: Axes, edits: pd.DataFrame) -> Axes:
-    """How often each way of editing a step changes the answer, a line per model and task."""
+def edit_comparison(ax: Axes, edits: pd.DataFrame, matters: float) -> Axes:
+    """How often each way of editing a step changes the answer, a line per model and task.
+
+    Args:
+        matters: the share from which steps matter, drawn as a line.
+    """
     lines = pairs_of(edits)
     for i, (edit, (colour, marker, label)) in enumerate(STYLES.items()):
         of_edit = {(r["model"], r["task"]): r for r in rows(where(edits, edit=edit))}
@@ -72,7 +76,7 @@ def edit_comparison(ax: Axes, edits: pd.DataFrame) -> Axes:
         for y, row in at:
             ax.plot([0, row["flip_rate"]], [y, y], color=colour, lw=2.5, alpha=0.35)
         _points(ax, at, "flip_rate", colour, marker, label)
-    ax.axvline(MATTERS, color=GREY, lw=0.8, ls=":")
+    ax.axvline(matters, color=GREY, lw=0.8, ls=":")
     _share_axis(ax, "share of edits that change the answer")
     return _name_rows(ax, [f"{short(m)} · {t}" for m, t in lines])
 

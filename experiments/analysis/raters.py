@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
-from faithscope.experiments.doctor import install_command
+from faithscope.experiments.engine.environment import install_command
 
 CONSTANT = "all verdicts are one and the same"
 Level = Literal["nominal", "ordinal"]

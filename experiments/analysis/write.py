@@ -8,23 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
-from faithscope.experiments.engine.folder import make_folder
-from faithscope.experiments.engine.store import write_atomically
-from faithscope.experiments.studies.slrc.tables.paper import paper_tables
-from faithscope.experiments.studies.slrc.tables.results import Results
-
-
-def write_tables(found: Results) -> None:
-    """Write `tables/<name>.csv`, `.md` and `.tex` of a run.
-
-    Beside them `paper_<name>`: the same numbers in the layout of the paper's tables.
-    """
-    laid_out = paper_tables(found.tables, found.sizes)
-    write_each(
-        found.run_dir,
-        found.tables | {t.name: t.data for t in laid_out},
-        {t.name: t.printed for t in laid_out},
-    )
+from faithscope.experiments.files import make_folder, write_atomically
 
 
 def write_each(

@@ -2,6 +2,5 @@
 
 from faithscope.experiments.config.base import ConfigError, FolderConfig
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig
 
-__all__ = ["ConfigError", "FolderConfig", "ReportConfig", "RunConfig", "load_config"]
+__all__ = ["ConfigError", "FolderConfig", "load_config"]

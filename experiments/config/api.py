@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, field_validator
 
 from faithscope.experiments.config.base import Section
-from faithscope.experiments.studies.slrc.registry import API
 
+API = "api:"
+"""Before the name of a model that is asked over the network; any other name is a model here."""
 HOW_FAST = ("max_connections", "max_retries", "timeout", "cache")
 """Keys of `ApiSection` that decide nothing of what is replied."""
 DECIDES = ("temperature", "top_p", "max_tokens", "attempts")

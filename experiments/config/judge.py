@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, mo
 
 from faithscope.experiments.config.api import API, ApiSection, no_temperature_problem
 from faithscope.experiments.config.base import OneOrMany
-from faithscope.experiments.studies.slrc import registry
+from faithscope.experiments.config.model import model_problem
 
 Reading = Literal["generated", "scored"]
 ENOUGH_TO_THINK = 2000
@@ -18,7 +18,7 @@ _PROVIDERS = ("openai", "anthropic", "google", "groq", "together", "vllm", "open
 
 
 def _judge(name: str) -> str:
-    if problem := registry.model_problem(name, api=True):
+    if problem := model_problem(name, api=True):
         first = name.partition("/")[0]
         hint = f"; over its API: '{API}{name}'" if first in _PROVIDERS else ""
         raise ValueError(f"{problem}{hint}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from faithscope.experiments.engine.folder import unwritable
+from faithscope.experiments.files import unwritable
 
 
 class Appender:

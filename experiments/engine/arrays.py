@@ -19,9 +19,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from safetensors.numpy import load, save
 
-from faithscope.experiments.engine.folder import StoreError, make_folder, unwritable
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import Key
+from faithscope.experiments.files import StoreError, make_folder, unwritable
 from faithscope.probes.record import ARRAYS
 
 Arrays = dict[str, np.ndarray]

@@ -75,3 +75,13 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def install_command(extra: str = "") -> str:
+    """The pip command that adds `extra` to this installation."""
+    root = Path(__file__).resolve().parents[1]
+    wanted = f"[{extra}]" if extra else ""
+    pip = f"{sys.executable} -m pip install"
+    if (root / "pyproject.toml").is_file():
+        return f"{pip} -c {root / 'constraints.txt'} -e '{root}{wanted}'"
+    return f"{pip} 'faithscope{wanted}'"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import json
-import os
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,18 +11,14 @@ import yaml
 from pydantic import ValidationError
 
 from faithscope.experiments.config import ConfigError, FolderConfig, load_config
-from faithscope.experiments.config.load import config_kind
+from faithscope.experiments.config.study import study_of
 from faithscope.experiments.config.yaml_source import read_tree
-from faithscope.interp.errors import UserError
+from faithscope.experiments.files import StoreError, write_atomically
 
 C = TypeVar("C", bound=FolderConfig)
 
 SCHEMA = 1
 """Raised when records come to mean something else; part of every unit id."""
-
-
-class StoreError(UserError):
-    """A run folder that cannot be used as asked."""
 
 
 def existing_run(run_dir: str | Path) -> Path:
@@ -72,48 +66,6 @@ def read_environment(run_dir: Path) -> dict[str, Any]:
 
 def write_environment(run_dir: Path, environment: dict[str, Any]) -> None:
     write_atomically(run_dir / "environment.json", json.dumps(environment, indent=2) + "\n")
-
-
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """All of `content` or nothing of it, whatever happens meanwhile.
-
-    What a killed process left half-written has one fixed name, and the next write takes it.
-
-    Raises:
-        StoreError: it cannot be written; what was there is as it was.
-    """
-    half = path.with_name(f".{path.name}.writing")
-    try:
-        with half.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(half, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            half.unlink()
-        raise unwritable(path, error) from error
-
-
-def unwritable(path: Path, error: OSError) -> StoreError:
-    """The line for a file or folder that cannot be written."""
-    return StoreError(
-        f"{path}: cannot be written ({error.strerror}); make room or allow it, and run again: "
-        "it goes on from here"
-    )
-
-
-def make_folder(path: Path) -> Path:
-    """`path`, made where it is missing.
-
-    Raises:
-        StoreError: it cannot be.
-    """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(path, error) from error
-    return path
 
 
 def to_yaml(config: FolderConfig) -> str:
@@ -178,7 +130,7 @@ def take_report(config: FolderConfig) -> None:
 def _completed(stored: dict[str, Any]) -> dict[str, Any]:
     """What an older version left out, with its defaults: a key it did not know was not set."""
     try:
-        return config_kind(stored).model_validate(stored).model_dump(mode="json")
+        return study_of(stored).kind.model_validate(stored).model_dump(mode="json")
     except (ValidationError, ConfigError):
         return stored
 

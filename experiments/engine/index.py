@@ -13,8 +13,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from faithscope.experiments.engine.folder import StoreError
 from faithscope.experiments.engine.units import Head, Key, Unit, read_head, read_unit
+from faithscope.experiments.files import StoreError
 
 
 class Entry(NamedTuple):

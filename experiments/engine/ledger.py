@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.engine.append import Appender
-from faithscope.experiments.engine.folder import StoreError, write_atomically
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.files import StoreError, write_atomically
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import Spent
 

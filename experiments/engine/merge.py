@@ -17,25 +17,23 @@ from pathlib import Path
 
 import yaml
 
-from faithscope.experiments.config.load import config_kind
+from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import ledger, planfile
 from faithscope.experiments.engine.append import Appender, cut_torn_line
 from faithscope.experiments.engine.arrays import beside, read_blob
 from faithscope.experiments.engine.folder import (
-    StoreError,
     differences,
     existing_run,
     has_records,
-    make_folder,
     read_environment,
     stored_config,
-    write_atomically,
     write_environment,
 )
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Shard, StoredItem, StoredPlan
 from faithscope.experiments.engine.store import hold, record_file
 from faithscope.experiments.engine.units import API_REPLIES
+from faithscope.experiments.files import StoreError, make_folder, write_atomically
 
 
 def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[Path, list[str]]:
@@ -217,7 +215,7 @@ def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
 
 def _same_run(one: Path, other: Path) -> None:
     here, there = (stored_config(f) for f in (one, other))
-    if differing := differences(here, there, config_kind(here).FREE):
+    if differing := differences(here, there, study_of(here).kind.FREE):
         told = "; ".join(f"{k}: {json.dumps(a)} and {json.dumps(b)}" for k, a, b in differing)
         raise StoreError(f"{one} and {other} are parts of different runs ({told})")
     plans = _plan(one), _plan(other)

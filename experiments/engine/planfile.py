@@ -15,9 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from faithscope.experiments.engine.folder import StoreError, write_atomically
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import Key
+from faithscope.experiments.files import StoreError, write_atomically
 from faithscope.interp.errors import UserError
 
 FILE = "plan.jsonl"

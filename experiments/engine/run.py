@@ -9,16 +9,16 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
 from faithscope.experiments.config import FolderConfig
-from faithscope.experiments.config.load import config_kind
+from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine.environment import environment
-from faithscope.experiments.engine.folder import StoreError, stored_config
+from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.engine.planfile import Shard, StoredPlan
 from faithscope.experiments.engine.store import Store, outputs_lock
+from faithscope.experiments.files import StoreError
 
 
 class Work(Protocol):
@@ -90,7 +90,7 @@ def plan(config: FolderConfig) -> AnyPlan:
     Raises:
         ConfigError: data that cannot be read, or holds no item.
     """
-    return import_module(f"{home_of(type(config))}.plan").plan(config)
+    return study_of(config.model_dump()).part("plan").plan(config)
 
 
 def run(config: FolderConfig, shard: Shard | None = None) -> Outcome:
@@ -143,14 +143,7 @@ def work_through(whole: AnyPlan, shard: Shard | None = None, build_only: bool = 
 def write_outputs(run_dir: Path) -> Path:
     """Tables, figures and report from the stored records; gives the report's path."""
     with _standard_output_kept_clean(), outputs_lock(run_dir):
-        home = home_of(config_kind(stored_config(run_dir)))
-        return import_module(f"{home}.outputs").write_all(run_dir)
-
-
-def home_of(kind: type[FolderConfig]) -> str:
-    """The package of a study, by its config: in it are `plan.plan`, `outputs.write_all` and
-    `show.show_item`."""
-    return kind.__module__.rpartition(".")[0]
+        return study_of(stored_config(run_dir)).part("outputs").write_all(run_dir)
 
 
 @contextlib.contextmanager

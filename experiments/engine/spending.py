@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from faithscope.experiments.config.api import API, ApiSection, SpendConfig
 from faithscope.experiments.engine.ledger import Ledger
+from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.engine.prices import read_prices
-from faithscope.experiments.listing import columns
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Budget
 

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.engine import planfile
-from faithscope.experiments.engine.folder import StoreError
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.ledger import calls_of, in_words
+from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
 from faithscope.experiments.engine.progress import duration
-from faithscope.experiments.listing import columns, total
+from faithscope.experiments.files import StoreError
 
 SILENT = 120.0
 """Seconds without a unit after which a worker counts as stopped, at the least."""

@@ -23,21 +23,18 @@ from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.append import Appender, cut_torn_line
 from faithscope.experiments.engine.arrays import SUFFIX, take_arrays, to_blob
 from faithscope.experiments.engine.folder import (
-    StoreError,
     check_config,
     existing_run,
     has_records,
-    make_folder,
     read_environment,
     take_report,
     to_yaml,
-    unwritable,
-    write_atomically,
     write_environment,
 )
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import StoredPlan, counted
 from faithscope.experiments.engine.units import Key, Unit, storable
+from faithscope.experiments.files import StoreError, make_folder, unwritable, write_atomically
 
 __all__ = [
     "Key",

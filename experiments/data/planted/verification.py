@@ -26,7 +26,7 @@ from transformers import (
 from faithscope.experiments.data.planted.bounds import BOUNDS
 from faithscope.experiments.data.planted.flips import FlipTable, flip_table
 from faithscope.experiments.data.planted.shipped import path, read_card
-from faithscope.experiments.engine.folder import StoreError, write_atomically
+from faithscope.experiments.files import StoreError, write_atomically
 from faithscope.interp.errors import UserError
 from faithscope.interp.sources import cache_dir
 

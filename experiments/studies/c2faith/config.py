@@ -15,7 +15,7 @@ from faithscope.experiments.config.api import (
 )
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.judge import JudgeConfig, JudgeName
-from faithscope.experiments.studies.slrc.config import ModelName
+from faithscope.experiments.config.model import ModelName
 
 Signal = Literal[
     "surprisal",

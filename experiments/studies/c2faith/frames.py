@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from faithscope.experiments.analysis.records import Place
     from faithscope.experiments.studies.c2faith.config import C2FaithConfig
     from faithscope.experiments.studies.c2faith.metrics.frames import Frames
     from faithscope.experiments.studies.c2faith.results import C2Results
     from faithscope.experiments.studies.c2faith.saved import Benchmark
-    from faithscope.experiments.studies.slrc.tables.outcomes import Place
 
 
 @dataclass(frozen=True)

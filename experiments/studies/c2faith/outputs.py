@@ -7,7 +7,7 @@ from pathlib import Path
 from faithscope.experiments.analysis.picture import save
 from faithscope.experiments.analysis.write import write_each
 from faithscope.experiments.engine.arrays import pack
-from faithscope.experiments.engine.folder import make_folder
+from faithscope.experiments.files import make_folder
 from faithscope.experiments.studies.c2faith.figures.pictures import pictures
 from faithscope.experiments.studies.c2faith.page import write_report
 from faithscope.experiments.studies.c2faith.paper import paper_tables

@@ -15,7 +15,7 @@ from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.engine.judges import as_sent
 from faithscope.experiments.engine.ledger import in_words
-from faithscope.experiments.engine.store import write_atomically
+from faithscope.experiments.files import write_atomically
 from faithscope.experiments.studies.c2faith.judgements import READINGS, truth
 from faithscope.experiments.studies.c2faith.results import C2Results
 from faithscope.experiments.studies.c2faith.units import STAGES

@@ -13,9 +13,9 @@ from typing import Any
 import pandas as pd
 from scipy.stats import rankdata
 
+from faithscope.experiments.analysis.paper_table import PaperTable, percent, whole
 from faithscope.experiments.analysis.tidy import groups, only, rows, where
 from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY
-from faithscope.experiments.studies.slrc.tables.paper import PaperTable, percent, whole
 
 ALPHA = 0.001
 """The level of Table 1's dagger, after Bonferroni."""

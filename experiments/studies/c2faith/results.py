@@ -14,11 +14,12 @@ import yaml
 from faithscope.experiments.analysis.resampling import Drawing
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import summed
-from faithscope.experiments.engine.folder import StoreError, existing_run
+from faithscope.experiments.engine.folder import existing_run
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.ledger import Line, calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.c2faith.config import C2ReportConfig, InjectionConfig
 from faithscope.experiments.studies.c2faith.features import features
 from faithscope.experiments.studies.c2faith.inside import inside_rows, not_inside

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from faithscope.experiments.engine.folder import write_atomically
+from faithscope.experiments.files import write_atomically
 from faithscope.experiments.studies.c2faith.benchmark import Settings
 from faithscope.experiments.studies.c2faith.chains import Chain
 from faithscope.experiments.studies.c2faith.items import (

@@ -14,7 +14,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from faithscope.experiments.analysis.narrowing import Narrowing, narrowed
 from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.judges import as_sent
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.c2faith.asks import CONDITIONS
@@ -32,8 +34,6 @@ from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
-from faithscope.experiments.studies.slrc.show import Narrowing, narrowed
-from faithscope.experiments.studies.slrc.tables.verdict import model_order
 from faithscope.interp.errors import UserError
 
 Record = dict[str, Any]

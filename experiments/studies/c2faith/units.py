@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from faithscope.experiments.config.api import API
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
@@ -26,7 +27,6 @@ from faithscope.experiments.studies.c2faith.inside import not_inside
 from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.saved import Benchmark
-from faithscope.experiments.studies.slrc.registry import API
 from faithscope.probes.judge.form import Ask
 
 INTERNALS = "c2_internals"

@@ -15,6 +15,7 @@ from faithscope.experiments.config.api import (
 )
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.judge import JudgeConfig, JudgeName, Reading
+from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.studies.rfeval.counterfactuals.config import CounterfactualConfig
 from faithscope.experiments.studies.rfeval.inside.config import InsideConfig
 from faithscope.experiments.studies.rfeval.items import Task
@@ -25,7 +26,6 @@ from faithscope.experiments.studies.rfeval.subjects.config import (
     SubjectsConfig,
 )
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, Framing
-from faithscope.experiments.studies.slrc.config import SubjectName
 from faithscope.interp.errors import did_you_mean
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from faithscope.experiments.analysis.records import Place
     from faithscope.experiments.studies.rfeval.config import RFEvalConfig
     from faithscope.experiments.studies.rfeval.items import Item
     from faithscope.experiments.studies.rfeval.results import RfResults
-    from faithscope.experiments.studies.slrc.tables.outcomes import Place
 
 
 @dataclass(frozen=True)

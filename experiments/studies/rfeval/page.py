@@ -14,7 +14,8 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.engine.ledger import Line, in_words
-from faithscope.experiments.engine.store import Unit, write_atomically
+from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.files import write_atomically
 from faithscope.experiments.studies.rfeval.figures.against import against_told
 from faithscope.experiments.studies.rfeval.figures.inside import signs_told
 from faithscope.experiments.studies.rfeval.figures.plots import lead_reader

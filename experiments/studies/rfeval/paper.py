@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.tidy import groups, only, where
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
@@ -26,7 +27,6 @@ from faithscope.experiments.studies.rfeval.metrics.failures import (
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, WAY, with_overall
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.subjects.model_files import REGIMES
-from faithscope.experiments.studies.slrc.tables.paper import PaperTable
 
 LINK_NAMES = {"pr": "r′→r", "re": "r→e", "ea": "e→a", "ra": "r→a"}
 VIOLATION_NAMES: dict[str, str] = dict(

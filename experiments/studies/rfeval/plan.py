@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faithscope.experiments.config import ConfigError
-from faithscope.experiments.engine.folder import make_folder, write_atomically
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.phases import Phases
 from faithscope.experiments.engine.planfile import StoredPlan, missing
 from faithscope.experiments.engine.unit import stored
-from faithscope.experiments.listing import columns, total
+from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (

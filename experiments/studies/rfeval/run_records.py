@@ -12,11 +12,12 @@ from typing import Any, Self
 
 import yaml
 
-from faithscope.experiments.engine.folder import StoreError, existing_run
+from faithscope.experiments.engine.folder import existing_run
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.ledger import Line, calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.built import ITEMS

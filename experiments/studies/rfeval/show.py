@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from faithscope.experiments.analysis.narrowing import Narrowing, narrowed
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.rfeval.pairview import OutputView, PairView, pair_view
-from faithscope.experiments.studies.slrc.show import Narrowing, narrowed
 from faithscope.interp.errors import UserError
 
 WIDTH = 100

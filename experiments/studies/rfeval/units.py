@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.api import API
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
@@ -20,7 +21,6 @@ from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.stepwise import Kind
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.experiments.studies.rfeval.subjects.subjects import Subject
-from faithscope.experiments.studies.slrc.registry import API
 
 OUTPUTS: dict[Condition, str] = {"baseline": "rf_baseline", "intervened": "rf_intervened"}
 """The stages in which the two outputs of an item are written."""

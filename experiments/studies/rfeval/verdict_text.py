@@ -11,13 +11,13 @@ import pandas as pd
 
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.rfeval.figures.behaviours import BEHAVIOURS
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.metrics.framings import comparable
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN
 from faithscope.experiments.studies.rfeval.subjects.regimes import REASONS
-from faithscope.experiments.studies.slrc.tables.verdict import percent
 
 FEW = 30
 """Pairs that count, below which a share is told with a caution."""

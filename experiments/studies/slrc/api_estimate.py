@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.engine.planfile import missing
 from faithscope.experiments.engine.spending import prices_of
 from faithscope.experiments.engine.units import API_REPLIES
-from faithscope.experiments.listing import columns
 from faithscope.experiments.studies.slrc.units import TRACE, Item
 from faithscope.probes import PROBES
 from faithscope.probes.probe import GUESS
 
 if TYPE_CHECKING:
-    from faithscope.experiments.config import RunConfig
+    from faithscope.experiments.studies.slrc.config import RunConfig
 
 ANSWER_TOKENS = 60
 """Of a reply to a probe, a guess: some are a word, those to "Do you agree?" a paragraph. What a

@@ -27,6 +27,7 @@ from faithscope.experiments.config.api import (
 )
 from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.errors import shown
+from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.data.tasks import base_name, task_problem
 from faithscope.experiments.studies.slrc import registry
 from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
@@ -47,8 +48,6 @@ def _known(check: Callable[[str], str | None]) -> AfterValidator:
 
 TaskName = Annotated[StrictStr, _known(task_problem)]
 ProbeName = Annotated[StrictStr, _known(registry.probe_problem)]
-ModelName = Annotated[StrictStr, _known(registry.model_problem)]
-SubjectName = Annotated[StrictStr, _known(lambda name: registry.model_problem(name, api=True))]
 
 
 class ModelConfig(Section):

@@ -20,14 +20,15 @@ from faithscope.experiments.analysis.html import (
     read_json,
     render_page,
 )
+from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.ledger import calls_of, in_words
-from faithscope.experiments.engine.store import write_atomically
+from faithscope.experiments.files import write_atomically
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.figures.model_reading import model_readings
 from faithscope.experiments.studies.slrc.measures import SLICES
-from faithscope.experiments.studies.slrc.tables.outcomes import place_of
 from faithscope.experiments.studies.slrc.tables.results import Results
 from faithscope.experiments.studies.slrc.tables.verdict import (
     IGNORED,
@@ -35,7 +36,6 @@ from faithscope.experiments.studies.slrc.tables.verdict import (
     WORDS,
     Check,
     instrument_checks,
-    model_order,
     verdicts,
 )
 from faithscope.experiments.studies.slrc.traceview import (

@@ -6,17 +6,18 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from faithscope.experiments.config import ConfigError, RunConfig
+from faithscope.experiments.config import ConfigError
 from faithscope.experiments.config.api import API
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
 from faithscope.experiments.engine.unit import stored
 from faithscope.experiments.engine.units import UnitIds
-from faithscope.experiments.listing import columns, total
 from faithscope.experiments.studies.slrc.api_estimate import api_lines
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.probing import words
 from faithscope.experiments.studies.slrc.units import TRACE, Item, api_decides
 from faithscope.interventions.segment import SEGMENTATION

@@ -9,8 +9,8 @@ from faithscope.probes import PROBES
 from faithscope.probes.probe import Word
 
 if TYPE_CHECKING:
-    from faithscope.experiments.config import RunConfig
     from faithscope.experiments.data.tasks import Task
+    from faithscope.experiments.studies.slrc.config import RunConfig
     from faithscope.interp.model import Model
     from faithscope.interventions.trace import Question, Trace
     from faithscope.probes.record import Record

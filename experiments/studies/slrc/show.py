@@ -6,21 +6,21 @@ as anything but text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from faithscope.experiments.analysis.narrowing import Narrowing, narrowed
+from faithscope.experiments.analysis.records import Place
 from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import existing_run
-from faithscope.experiments.studies.slrc.tables.outcomes import Place
 from faithscope.experiments.studies.slrc.tables.results import item_records
-from faithscope.experiments.studies.slrc.tables.verdict import model_order
 from faithscope.experiments.studies.slrc.traceview import (
     EDIT_WORDS,
     MARKS,
@@ -31,14 +31,10 @@ from faithscope.experiments.studies.slrc.traceview import (
     TraceView,
     trace_view,
 )
-from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.errors import UserError
 
 # Blue and orange stay apart for colour-blind readers, on dark grounds and on light ones.
 COLOURS = {"all": "bold dark_orange3", "some": "dark_orange3", "none": "blue", "unknown": "dim"}
-LISTED = 8
-P = TypeVar("P")
-Narrowing = tuple[str, str | None, Callable[[P], Sequence[str]]]
-"""(what is asked for, the name asked for or None for all, the names that a place goes by)."""
 
 
 def show_item(
@@ -77,30 +73,6 @@ def find(
         ("item", item, lambda place: place[2:]),
     ]
     return narrowed(ordered, by, "traces")
-
-
-def narrowed(places: Sequence[P], by: Iterable[Narrowing[P]], what_they_are: str) -> list[P]:
-    """The places that go by every name asked for, as it is or as the terminal shows it.
-
-    Raises:
-        UserError: nothing is left; names the first that fits nothing, and what was meant.
-    """
-    left = list(places)
-    for what, wanted, names in by:
-        if wanted is None:
-            continue
-        known = list(dict.fromkeys(visible(name) for place in left for name in names(place)))
-        left = [p for p in left if wanted in (n for x in names(p) for n in (x, visible(x)))]
-        if not left:
-            guess = did_you_mean(wanted, known) or listed(known)
-            raise UserError(f"no {what} {wanted!r} among the {what_they_are} of this run{guess}")
-    return left
-
-
-def listed(known: Sequence[str]) -> str:
-    """Some of the names there are, for an error."""
-    more = f", … ({len(known)} in all)" if len(known) > LISTED else ""
-    return f"; there are {', '.join(map(repr, known[:LISTED]))}{more}"
 
 
 def _print(console: Console, view: TraceView) -> None:

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from faithscope.experiments.analysis.records import Place, Record, place_of
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import mean, present
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    Place,
-    Record,
-    answers,
-    flips,
-    graded,
-    measured,
-    place_of,
-)
-from faithscope.experiments.studies.slrc.tables.verdict import model_order
+from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips, graded, measured
 
 MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
 """A text mark for each level of `StepView.level`, so that colour is never needed."""

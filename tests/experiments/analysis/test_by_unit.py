@@ -11,11 +11,11 @@ from sample_records import CHAIN, FAITHFUL, HINT, REAL, SENTIMENT, sample_run, w
 
 import faithscope
 from faithscope import interp
+from faithscope.experiments.analysis.records import Place, Record, place_of
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.data.traces import to_record
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.page import render
-from faithscope.experiments.studies.slrc.tables.outcomes import Place, Record, place_of
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
 from faithscope.experiments.studies.slrc.tables.results import results, tables
 from faithscope.experiments.studies.slrc.tables.verdict import instrument_checks, verdicts

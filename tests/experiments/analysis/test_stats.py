@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.studies.slrc.tables import capacity
 
 # SLRC paper, Table 1: model, necessity %, sufficiency %, SLRC as printed.
 SENTIMENT = [
@@ -59,13 +60,13 @@ def test_slrc_reproduces_table_1_to_rounding(row, step):
     # Necessity and sufficiency were rounded before they were printed; so was SLRC.
     half = step / 200
     rounding = half * (1 - sufficiency) + half * necessity + half**2 + 0.0005
-    assert abs(stats.slrc(necessity, sufficiency) - printed) <= rounding + 1e-12
+    assert abs(capacity.slrc(necessity, sufficiency) - printed) <= rounding + 1e-12
 
 
 def test_slrc_reproduces_every_row_printed_with_one_decimal_almost_exactly():
     """Rounding of the inputs apart, the printed number is the rounded product."""
     rows = SENTIMENT + MATHEMATICS
-    exact = [round(stats.slrc(n / 100, s / 100), 3) == printed for _, n, s, printed in rows]
+    exact = [round(capacity.slrc(n / 100, s / 100), 3) == printed for _, n, s, printed in rows]
     assert sum(exact) >= len(rows) - 1
 
 
@@ -73,12 +74,12 @@ def test_slrc_reproduces_every_row_printed_with_one_decimal_almost_exactly():
     ("necessity", "routes"), [(0.001, 1000), (0.37, 2.7), (0.91, 1.1)], ids=["GPT", "MiniMax", "R1"]
 )
 def test_redundancy_bound_of_section_3_3(necessity, routes):
-    assert stats.redundancy(necessity) == pytest.approx(routes, rel=0.01)
+    assert capacity.redundancy(necessity) == pytest.approx(routes, rel=0.01)
 
 
 def test_redundancy_without_necessity_is_infinite():
-    assert stats.redundancy(0.0) == math.inf
-    assert math.isnan(stats.redundancy(math.nan))
+    assert capacity.redundancy(0.0) == math.inf
+    assert math.isnan(capacity.redundancy(math.nan))
 
 
 def test_wilson_near_zero_is_the_papers_interval():
@@ -133,30 +134,30 @@ def test_slrc_interval_is_seeded_and_holds_the_estimate():
     rng = np.random.default_rng(3)
     steps = rng.integers(2, 9, size=80)
     necessary, sufficient = rng.binomial(steps, 0.4), rng.binomial(steps, 0.3)
-    estimate = stats.slrc(necessary.sum() / steps.sum(), sufficient.sum() / steps.sum())
-    low, high = stats.slrc_interval(necessary, steps, sufficient, steps, seed=1)
+    estimate = capacity.slrc(necessary.sum() / steps.sum(), sufficient.sum() / steps.sum())
+    low, high = capacity.slrc_interval(necessary, steps, sufficient, steps, seed=1)
     assert low < estimate < high
-    assert (low, high) == stats.slrc_interval(necessary, steps, sufficient, steps, seed=1)
-    assert (low, high) != stats.slrc_interval(necessary, steps, sufficient, steps, seed=2)
+    assert (low, high) == capacity.slrc_interval(necessary, steps, sufficient, steps, seed=1)
+    assert (low, high) != capacity.slrc_interval(necessary, steps, sufficient, steps, seed=2)
 
 
 def test_slrc_interval_draws_whole_items():
     """Ten items whose steps all agree are as uncertain as ten coin throws, not as a thousand."""
     steps = np.full(10, 100)
     necessary = np.where(np.arange(10) % 2 == 0, 100, 0)
-    low, high = stats.slrc_interval(necessary, steps, np.zeros(10, dtype=int), steps)
+    low, high = capacity.slrc_interval(necessary, steps, np.zeros(10, dtype=int), steps)
     assert high - low > 0.5
 
 
 def test_slrc_interval_of_a_certain_outcome_is_a_point():
     steps = np.array([3, 4, 5])
-    assert stats.slrc_interval(steps, steps, 0 * steps, steps) == (1.0, 1.0)
+    assert capacity.slrc_interval(steps, steps, 0 * steps, steps) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("missing", ["removals", "kept_alone"])
 def test_slrc_interval_without_one_of_the_measures(missing):
     counts = dict.fromkeys(("necessary", "removals", "sufficient", "kept_alone"), np.array([2, 2]))
-    low, high = stats.slrc_interval(**(counts | {missing: np.array([0, 0])}))
+    low, high = capacity.slrc_interval(**(counts | {missing: np.array([0, 0])}))
     assert math.isnan(low)
     assert math.isnan(high)
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from faithscope.experiments.analysis.frames import load_run
-from faithscope.experiments.config import RunConfig
+from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.engine.arrays import each, pack
-from faithscope.experiments.engine.folder import StoreError
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.merge import _copy_units
 from faithscope.experiments.engine.planfile import StoredItem, StoredPlan, write
 from faithscope.experiments.engine.store import Store, read_records
+from faithscope.experiments.files import StoreError
+from faithscope.experiments.studies.slrc.config import RunConfig
 
 MODEL, TASK = "planted:faithful", "planted"
 

@@ -24,20 +24,23 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 from fault_server import FaultServer, fails, says
 from model_server import serving
 
-from faithscope.experiments.analysis.frames import Run, load_run
+from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import ConfigError, RunConfig, load_config
+from faithscope.experiments.config import ConfigError, load_config
 from faithscope.experiments.config.api import SubjectConfig
 from faithscope.experiments.data.api_traces import trace_of_reply, trace_record
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import TraceSettings
-from faithscope.experiments.engine.folder import StoreError, read_config
+from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.merge import merge
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run, write_outputs
 from faithscope.experiments.engine.store import read_records
+from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.slrc.api_estimate import ANSWER_TOKENS
+from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.experiments.studies.slrc.frames import Run
 from faithscope.interp.errors import UserError
 from faithscope.interp.sources import resolve
 from faithscope.interventions import segment

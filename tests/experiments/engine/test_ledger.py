@@ -13,10 +13,10 @@ from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.config.api import SpendConfig
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.engine import ledger
-from faithscope.experiments.engine.folder import StoreError
 from faithscope.experiments.engine.ledger import Ledger, calls_of, in_words, spend_file
 from faithscope.experiments.engine.spending import budget_of
 from faithscope.experiments.engine.store import Store
+from faithscope.experiments.files import StoreError
 from faithscope.probes.judge import spend
 from faithscope.probes.judge.charges import Charge
 from faithscope.probes.judge.form import Usage

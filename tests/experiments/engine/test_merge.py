@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import RunConfig
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import read_records
+from faithscope.experiments.studies.slrc.config import RunConfig
 
 LIMIT = 14
 

@@ -15,10 +15,10 @@ import yaml
 
 import faithscope
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import RunConfig
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run, write_outputs
 from faithscope.experiments.engine.store import read_failures, read_records
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interp.model import Model
 
 LIMIT = 4

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from faithscope import load_run
-from faithscope.experiments.config import RunConfig
 from faithscope.experiments.engine.run import run
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interp.model import Model
 from faithscope.probes import PROBES
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import RunConfig
 from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
 from faithscope.experiments.engine.status import kind_of, status
 from faithscope.experiments.engine.store import Store
+from faithscope.experiments.studies.slrc.config import RunConfig
 
 MODEL = "a/model-that-is-nowhere"
 

@@ -13,11 +13,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faithscope.experiments.config import RunConfig
 from faithscope.experiments.engine.append import cut_torn_line
-from faithscope.experiments.engine.folder import StoreError, existing_run, read_config
+from faithscope.experiments.engine.folder import existing_run, read_config
 from faithscope.experiments.engine.store import Store, read_failures, read_records
 from faithscope.experiments.engine.units import UnitIds, storable
+from faithscope.experiments.files import StoreError
+from faithscope.experiments.studies.slrc.config import RunConfig
 
 ENVIRONMENT = {"python": "3"}
 

@@ -180,3 +180,11 @@ def _form(name: str, file: _PromptFile, where: str) -> TaskForm:
     if file.task == "detection" and verdict.high != 1:
         raise UserError(f"{where}: verdict {verdict.name!r}: 1 follows, 0 does not; give high: 1")
     return TaskForm(form, file.task, file.source, file.ours)
+
+
+def prompt_rows() -> list[tuple[str, str]]:
+    """Prompts that judges are asked, and where their words come from."""
+    return [
+        (name, f"{f.task.replace('_', ' ')}; {'our words' if f.ours else 'the words of the paper'}")
+        for name, f in judge_forms().items()
+    ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.engine.folder import unwritable
+from faithscope.experiments.files import unwritable
 from faithscope.experiments.studies.rfeval import frame_rows
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS
 from faithscope.experiments.studies.rfeval.counterfactuals.annotations import item_name

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from faithscope.experiments.config.api import API
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
@@ -20,7 +21,6 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
 from faithscope.experiments.studies.rfeval.counterfactuals.examples import Examples
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.prompts import RfForm
-from faithscope.experiments.studies.slrc.registry import API
 from faithscope.probes.judge.form import Ask, Writing
 
 WRITING, VALIDATION = "rf_writing", "rf_validation"

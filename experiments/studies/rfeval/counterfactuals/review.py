@@ -13,7 +13,7 @@ import pandas as pd
 
 from faithscope.experiments.data.tasks.files import read_rows
 from faithscope.experiments.data.tasks.rows import has, text_of
-from faithscope.experiments.engine.folder import unwritable
+from faithscope.experiments.files import unwritable
 from faithscope.experiments.studies.rfeval.counterfactuals.built import ITEMS
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import Item

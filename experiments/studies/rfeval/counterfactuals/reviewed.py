@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.textual import to_csv, visible
-from faithscope.experiments.engine.folder import make_folder, write_atomically
-from faithscope.experiments.listing import columns
+from faithscope.experiments.engine.listing import columns
+from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.rfeval.counterfactuals.built import item_lines
 from faithscope.experiments.studies.rfeval.counterfactuals.review import Sheet, items_in
 from faithscope.experiments.studies.rfeval.metrics.review import (

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.rfeval.figures.plots import crossed, share_lines
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
-from faithscope.experiments.studies.slrc.tables.verdict import percent
 
 ABSENT = "No pair counts both for a judge and by log-probs."
 _CONDITIONS = {

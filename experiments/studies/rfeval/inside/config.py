@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, StrictInt, StrictStr
 
 from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
-from faithscope.experiments.studies.slrc.config import ModelName
+from faithscope.experiments.config.model import ModelName
 
 Reading = Literal["trace", "attention", "lens"]
 Place = Literal["asked", "written"]

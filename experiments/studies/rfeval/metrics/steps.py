@@ -154,7 +154,7 @@ def step_ranks(table: pd.DataFrame) -> pd.DataFrame:
         row |= {"n_tasks": len(of), "spearman": math.nan, "p": math.nan, "reason": ""}
         if len(of) < 3:
             row["reason"] = "fewer than three tasks"
-        elif of["rf"].nunique() < 2 or of["rf_per_step"].nunique() < 2:
+        elif min(of["rf"].nunique(), of["rf_per_step"].nunique()) < 2:
             row["reason"] = "all tasks alike"
         else:
             found: Any = spearmanr(of["rf"], of["rf_per_step"])

@@ -8,8 +8,8 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from faithscope.experiments.config.api import Address, ApiSection
 from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
+from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.studies.rfeval.subjects.injection import Framing
-from faithscope.experiments.studies.slrc.config import SubjectName
 
 
 class SubjectsConfig(Section):

@@ -20,7 +20,8 @@ from faithscope.experiments.analysis.plots import (
 )
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.slrc.tables.verdict import model_order, primary
+from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.studies.slrc.tables.verdict import primary
 
 SIDES = {
     "generated~scored in prefix": ("prefix", "generated", "prefix", "scored"),

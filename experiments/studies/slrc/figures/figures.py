@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.plots import (
 )
 from faithscope.experiments.analysis.stats import wilson
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.engine.folder import make_folder
+from faithscope.experiments.files import make_folder
 from faithscope.experiments.studies.slrc.figures.contrasts import by_task_picture, contrast_picture
 from faithscope.experiments.studies.slrc.figures.head_to_head_figure import head_to_head_picture
 from faithscope.experiments.studies.slrc.figures.label_mass_figure import label_mass_picture
@@ -38,7 +38,7 @@ from faithscope.experiments.studies.slrc.figures.models_figure import models_pic
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS
 from faithscope.experiments.studies.slrc.tables.results import Results
-from faithscope.experiments.studies.slrc.tables.verdict import primary
+from faithscope.experiments.studies.slrc.tables.verdict import MATTERS, primary
 
 OF_TABLES = {
     "label_mass": label_mass_picture,
@@ -132,7 +132,7 @@ def _edits_picture(edits: pd.DataFrame) -> Picture:
     if len(data):
         lines = pairs_of(data)
         figure = Figure(figsize=(9, 1.1 + 0.52 * len(lines)), layout="constrained")
-        ax = edit_comparison(figure.add_subplot(), data)
+        ax = edit_comparison(figure.add_subplot(), data, MATTERS)
         legend_above(figure, ax)
     return Picture(
         "edits",

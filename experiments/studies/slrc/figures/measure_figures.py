@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, name_panel, short
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES
-from faithscope.experiments.studies.slrc.tables.verdict import model_order
 
 _PANELS = 4
 """Models that are drawn, those with most pairs of measures that vary; the table has all."""

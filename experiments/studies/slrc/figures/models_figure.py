@@ -17,10 +17,10 @@ from faithscope.experiments.analysis.label_places import distinct_names, name_po
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE
 from faithscope.experiments.analysis.tidy import rows, where, with_interval
+from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.figures.model_reading import NAMES, lead_way, signed
 from faithscope.experiments.studies.slrc.tables.model_correlations import FIGURE_3
 from faithscope.experiments.studies.slrc.tables.models import SCORES
-from faithscope.experiments.studies.slrc.tables.verdict import model_order
 
 PANELS = (*FIGURE_3, ("ris", "youden"))
 """The paper's three, and error detection less false alarms, which the paper did not ask for."""

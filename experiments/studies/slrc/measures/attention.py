@@ -13,9 +13,10 @@ from matplotlib.ticker import MaxNLocator
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, panels
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import item_means, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Section, Slice, Table
-from faithscope.experiments.studies.slrc.tables.outcomes import Record, of_probe
+from faithscope.experiments.studies.slrc.tables.outcomes import of_probe
 from faithscope.probes.attention import REGIONS
 
 SEMANTIC, POSITIONAL = 0.07, 0.05

@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.plots import (
     panels,
     share_ticks,
 )
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, item_means, present, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import (
@@ -32,7 +33,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
 )
 from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
 from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
-from faithscope.experiments.studies.slrc.tables.outcomes import Record, of_probe, share_within_floor
+from faithscope.experiments.studies.slrc.tables.outcomes import of_probe, share_within_floor
 from faithscope.probes.causal_effects import STEP_MEASURES
 
 _FLIPPED = ("removed", "corrupted")

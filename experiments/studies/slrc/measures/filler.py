@@ -18,6 +18,7 @@ from faithscope.experiments.analysis.plots import (
     panels,
     share_ticks,
 )
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import (
     item_means,
     mean,
@@ -34,7 +35,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
 )
 from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
 from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
-from faithscope.experiments.studies.slrc.tables.outcomes import Record, of_probe, share_within_floor
+from faithscope.experiments.studies.slrc.tables.outcomes import of_probe, share_within_floor
 
 KINDS = ("", "prefix_", "removed_")
 OF_STEPS = {

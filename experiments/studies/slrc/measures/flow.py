@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.picture import Picture, legend_above
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import columns, with_interval
 from faithscope.experiments.studies.slrc.measures.over_layers import (
     LAYERS,
@@ -26,7 +27,6 @@ from faithscope.experiments.studies.slrc.measures.over_layers import (
     over_items,
 )
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
-from faithscope.experiments.studies.slrc.tables.outcomes import Record
 
 
 def flow_table(records: Iterable[Record], *, seed: int, resamples: int) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, mean_of, value
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import LINES, along_reasoning, pairs_of, short
+from faithscope.experiments.analysis.records import Place, Record, place_of
 from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import columns, mean, present, where, with_interval
@@ -25,6 +26,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     Table,
     per_step,
 )
+from faithscope.experiments.studies.slrc.tables import capacity
 from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     Place,
@@ -114,8 +116,8 @@ def _beside_slrc(
     returned = [[not flip for flip in present(flips(other, "keep_only"))] for _, other in pairs]
     necessity = stats.share([flip for of_item in removed for flip in of_item])
     sufficiency = stats.share([back for of_item in returned for back in of_item])
-    slrc = stats.slrc(necessity.value, sufficiency.value)
-    low, high = stats.slrc_interval(
+    slrc = capacity.slrc(necessity.value, sufficiency.value)
+    low, high = capacity.slrc_interval(
         np.array([sum(x) for x in removed]),
         np.array([len(x) for x in removed]),
         np.array([sum(x) for x in returned]),
@@ -124,7 +126,7 @@ def _beside_slrc(
         resamples=resamples,
     )
     held = [
-        stats.slrc(mean(gone), mean(back)) >= r["bound"] - _TIES
+        capacity.slrc(mean(gone), mean(back)) >= r["bound"] - _TIES
         for (r, _), gone, back in zip(pairs, removed, returned, strict=True)
         if gone and back
     ]

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE, panels, share_ticks
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import (
     item_means,
     mean_present,
@@ -32,7 +33,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
 )
 from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
 from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
-from faithscope.experiments.studies.slrc.tables.outcomes import Record, of_probe, share_within_floor
+from faithscope.experiments.studies.slrc.tables.outcomes import of_probe, share_within_floor
 
 KNOCKED = ("knocked", "flips", "tv", "log_odds")
 KNOCKED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")

@@ -25,6 +25,7 @@ from faithscope.experiments.analysis.plots import (
     pairs_of,
     short,
 )
+from faithscope.experiments.analysis.records import Place, Record
 from faithscope.experiments.analysis.stats import NOTHING
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
@@ -35,7 +36,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     Slice,
     Table,
 )
-from faithscope.experiments.studies.slrc.tables.outcomes import Place, Record, of_probe
+from faithscope.experiments.studies.slrc.tables.outcomes import of_probe
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")

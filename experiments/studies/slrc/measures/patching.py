@@ -22,6 +22,7 @@ from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import pairs_of, short
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import columns, mean, present, where, with_interval
@@ -33,7 +34,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     per_step,
 )
 from faithscope.experiments.studies.slrc.tables.by_place import BINS, middle, steps_in
-from faithscope.experiments.studies.slrc.tables.outcomes import Record, of_probe
+from faithscope.experiments.studies.slrc.tables.outcomes import of_probe
 
 _KIND = ("place", "site", "direction")
 _PLACES, _SITES = ("step", "answer"), ("residual", "attention", "mlp")

@@ -16,8 +16,10 @@ from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import LINES, share_ticks
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
+from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.measures.over_layers import (
     LAYERS,
     PAIR,
@@ -27,8 +29,6 @@ from faithscope.experiments.studies.slrc.measures.over_layers import (
     over_items,
 )
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
-from faithscope.experiments.studies.slrc.tables.outcomes import Record
-from faithscope.experiments.studies.slrc.tables.verdict import model_order
 
 BY_DEPTH = (25, 50, 75)
 """Percent of the layers by which items are counted as stable."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from faithscope.experiments.analysis.measure import Measure
-from faithscope.experiments.studies.slrc.tables.outcomes import Place, Record
+from faithscope.experiments.analysis.records import Place, Record
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,17 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from faithscope.experiments.analysis.measure import Family, Measure, OfItem, by_step, calls
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean, present
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    EDITS,
-    FRAMINGS,
-    READINGS,
-    Record,
-    answers,
-    flips,
-    graded,
-)
+from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, answers, flips, graded
+from faithscope.probes.framing import FRAMINGS, READINGS
 
 _ITEM = ("gold", "original", "baseline", "correct", "unit", "n_steps", "n_unparsed", "label_mass")
 _ITEM += ("excluded",)

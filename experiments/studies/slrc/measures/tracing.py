@@ -12,6 +12,7 @@ from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import BLUE, GREY, panels, share_ticks
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import columns, item_means, mean, present, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
@@ -21,7 +22,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     per_step,
 )
 from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
-from faithscope.experiments.studies.slrc.tables.outcomes import Record, of_probe
+from faithscope.experiments.studies.slrc.tables.outcomes import of_probe
 from faithscope.probes.tracing import POSITIONS
 
 MEANS = ("p_before", "p_after", "rise", "early_depth", "horizon_depth", "largest", "spearman")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import item_means, mean_present, with_interval
-from faithscope.experiments.studies.slrc.tables.outcomes import Record
 
 BINS = 5
 """Equal parts of the reasoning."""

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import columns, mean, present, with_interval
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,
     GROUP,
-    Record,
     flips,
     graded,
     groups,

@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis import ranks, stats
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, with_interval
 from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
-from faithscope.experiments.studies.slrc.tables.outcomes import FRAMINGS, READINGS, Record
+from faithscope.probes.framing import FRAMINGS, READINGS
 
 GRADED = ("graded_necessity", "removed_tv", "nldd", "nldd_own", "tts")
 """Of `probes.causal_effects`; the first two remove a step, the others corrupt it."""

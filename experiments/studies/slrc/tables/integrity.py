@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, mean, with_interval
-from faithscope.experiments.studies.slrc.tables.outcomes import READINGS, Record, within_floor
+from faithscope.experiments.studies.slrc.tables.outcomes import within_floor
+from faithscope.probes.framing import READINGS
 
 Score = TypeVar("Score", float, np.ndarray)
 UNPARSED = "reply_unparsed"

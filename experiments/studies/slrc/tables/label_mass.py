@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.stats import Estimate, mean_of_items
 from faithscope.experiments.analysis.tidy import columns
-from faithscope.experiments.studies.slrc.tables.outcomes import Record, place_of
 from faithscope.probes import PROBES
 
 LOW = "low_label_mass"

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import (
     columns,
     distinct,
@@ -18,7 +19,6 @@ from faithscope.experiments.analysis.tidy import (
     with_interval,
 )
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES, all_scores
-from faithscope.experiments.studies.slrc.tables.outcomes import Record
 
 LEAST_ITEMS = 5
 """Fewer items than this are not correlated."""

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 import pandas as pd
 
 from faithscope.experiments.analysis.measure import Measure
+from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.studies.slrc.measures import SLICES
-from faithscope.experiments.studies.slrc.tables.outcomes import Record, place_of
 
 MEASURES: dict[str, Measure] = {m.name: m for s in SLICES.values() for m in s.measures}
 """Every measure by name."""

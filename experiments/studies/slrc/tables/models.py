@@ -15,19 +15,14 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, with_interval
 from faithscope.experiments.config.api import API
 from faithscope.experiments.studies.slrc.tables.integrity import ris
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    FRAMINGS,
-    READINGS,
-    Record,
-    flips,
-    is_variant,
-    measured,
-)
+from faithscope.experiments.studies.slrc.tables.outcomes import flips, is_variant, measured
 from faithscope.experiments.studies.slrc.tables.taxonomy import direct_records
+from faithscope.probes.framing import FRAMINGS, READINGS
 
 Sizes = Mapping[str, Mapping[str, Any]]
 """By model: `parameters`, `active_parameters`; a model whose size nobody told is not there."""

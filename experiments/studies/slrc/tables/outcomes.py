@@ -7,18 +7,12 @@ value per counted step, or per shuffle. `task` is the dataset of a record.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.tidy import mean
-from faithscope.experiments.config.api import API
+from faithscope.probes.framing import FRAMINGS, READINGS
 
-Record = Mapping[str, Any]
-Place = tuple[str, str, str]
-"""(model, task, item): what a trace, and all that was measured on it, is about."""
-
-FRAMINGS = ("prefix", "reprompt")
-READINGS = ("generated", "scored")
 EDITS = ("remove", "corrupt", "regenerate", "control", "keep_only", "shuffle")
 _ANSWERS = {
     "remove": "removed",
@@ -37,15 +31,6 @@ _FLIPS = {
     "shuffle": "reordered",
 }
 GROUP = ("model", "task", "framing", "reading")
-
-
-def has_tokens(trace: Record) -> bool:
-    """Whether the ids of a trace are its model's tokens: behind an API they are characters."""
-    return not trace["model"].startswith(API)
-
-
-def place_of(record: Record) -> Place:
-    return record["model"], record["dataset"], str(record["item"])
 
 
 def is_variant(task: str) -> bool:

@@ -12,15 +12,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS, joined, of_each_unit
+from faithscope.experiments.analysis.paper_table import (
+    PaperTable,
+    fraction,
+    or_dash,
+    percent,
+    whole,
+)
 from faithscope.experiments.analysis.tidy import distinct, rows, where
+from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
-from faithscope.experiments.studies.slrc.tables.verdict import MATTERS, model_order
+from faithscope.experiments.studies.slrc.tables.verdict import MATTERS
 
 TITLES = {
     "sst2": "SST-2",
@@ -40,17 +47,6 @@ FIRST = ("sst2", "gsm8k", "sentiment")
 CUES = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math")
 MEASURED = ("necessity", "sufficiency", "slrc", "order_sensitivity", "n")
 _WAY = ["framing", "reading"]
-
-
-@dataclass(frozen=True)
-class PaperTable:
-    """One table of the paper, twice: as data, and as the paper prints it."""
-
-    name: str
-    data: pd.DataFrame
-    """Fractions, one column per number."""
-    printed: pd.DataFrame
-    """Text, under the paper's headings."""
 
 
 def paper_tables(
@@ -224,7 +220,7 @@ def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], 
     models = _models(steps)
     data = [{"model": m, **{t: found.get((m, t), math.nan) for t in tasks}} for m in models]
     printed = [
-        {"Model": row["model"], **{title(t): _or_dash(say, row[t]) for t in tasks}} for row in data
+        {"Model": row["model"], **{title(t): or_dash(say, row[t]) for t in tasks}} for row in data
     ]
     return PaperTable(name, pd.DataFrame(data, columns=["model", *tasks]), pd.DataFrame(printed))
 
@@ -233,7 +229,7 @@ def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
     """Extended Data Table 3: pairs that keep their mode under another necessity threshold."""
     printed = [
         {"Nec threshold": f"{r['necessity_threshold']:.2f}", "Measured": _way(r)}
-        | {"Classification": f"{r['n_same']}/{r['n']} ({_or_dash(whole, 100 * r['agreement'])}%)"}
+        | {"Classification": f"{r['n_same']}/{r['n']} ({or_dash(whole, 100 * r['agreement'])}%)"}
         for r in rows(sensitivity)
     ]
     return PaperTable("paper_ed3", sensitivity, pd.DataFrame(printed))
@@ -242,20 +238,6 @@ def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
 def title(task: str) -> str:
     """A task as the paper calls it; its own name where the paper has none."""
     return TITLES.get(task, task)
-
-
-def percent(value: float) -> str:
-    """`14.8`: percent with one decimal."""
-    return _or_dash(lambda v: f"{100 * v:.1f}", value)
-
-
-def fraction(value: float) -> str:
-    """`.146`: three decimals, no leading zero."""
-    return _or_dash(lambda v: f"{v:.3f}".removeprefix("0") if v < 1 else f"{v:.3f}", value)
-
-
-def whole(value: float) -> str:
-    return _or_dash(lambda v: f"{v:.0f}", value)
 
 
 def size(parameters: int) -> str:
@@ -314,7 +296,3 @@ def _printed(
             for row in rows(data)
         ]
     )
-
-
-def _or_dash(say: Callable[[float], str], value: float) -> str:
-    return "—" if math.isnan(value) else say(value)

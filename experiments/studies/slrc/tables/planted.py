@@ -18,8 +18,10 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tidy import columns, mean, where, with_interval
+from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step
 from faithscope.experiments.studies.slrc.tables.measure_tables import mean_forwards
@@ -29,8 +31,6 @@ from faithscope.experiments.studies.slrc.tables.measures import (
     all_scores,
     all_step_scores,
 )
-from faithscope.experiments.studies.slrc.tables.outcomes import Record
-from faithscope.experiments.studies.slrc.tables.verdict import planted_variant
 
 POSITIVE = "faithful"
 AGAINST = {

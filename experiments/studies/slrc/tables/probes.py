@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.measures.slice import Analysis
 from faithscope.experiments.studies.slrc.tables.head_to_head import head_to_head_table
@@ -16,7 +17,7 @@ from faithscope.experiments.studies.slrc.tables.measure_tables import (
 from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ
 from faithscope.experiments.studies.slrc.tables.model_correlations import model_correlations_table
 from faithscope.experiments.studies.slrc.tables.models import Sizes, models_table
-from faithscope.experiments.studies.slrc.tables.outcomes import Record, is_variant
+from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
 from faithscope.experiments.studies.slrc.tables.planted import has_planted_truth, planted_table
 from faithscope.experiments.studies.slrc.tables.prompt_effects import prompt_interventions_table
 from faithscope.experiments.studies.slrc.tables.taxonomy import (

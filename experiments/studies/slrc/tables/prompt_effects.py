@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns
-from faithscope.experiments.studies.slrc.tables.outcomes import GROUP, Record, flips, groups
+from faithscope.experiments.studies.slrc.tables.outcomes import GROUP, flips, groups
 from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
 
 MEASURES = ("necessity", "sufficiency", "accuracy", "steps")

@@ -20,20 +20,20 @@ import yaml
 
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.by_unit import by_unit
-from faithscope.experiments.analysis.exclusions import exclusions_table
+from faithscope.experiments.analysis.records import Place, Record
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.config import ReportConfig, RunConfig
 from faithscope.experiments.engine.arrays import each
 from faithscope.experiments.engine.folder import existing_run, read_environment
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.ledger import calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig
 from faithscope.experiments.studies.slrc.measures.slice import Analysis
 from faithscope.experiments.studies.slrc.tables.edits import edits_by_step_table, edits_table
+from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.tables.label_mass import label_mass_table, without_low_mass
 from faithscope.experiments.studies.slrc.tables.models import Sizes
-from faithscope.experiments.studies.slrc.tables.outcomes import Place, Record
 from faithscope.experiments.studies.slrc.tables.probes import probe_tables, step_tables
 from faithscope.experiments.studies.slrc.tables.slrc import agreement_table, slrc_table, steps_table
 from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig

@@ -15,21 +15,20 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.records import Record, has_tokens
 from faithscope.experiments.analysis.tidy import columns, mean, present, with_interval
+from faithscope.experiments.studies.slrc.tables import capacity
 from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,
-    FRAMINGS,
     GROUP,
-    READINGS,
-    Record,
     flips,
     groups,
-    has_tokens,
     margins,
     measured,
     within_floor,
 )
+from faithscope.probes.framing import FRAMINGS, READINGS
 
 _PAIRS = [
     *((f"generated~scored in {f}", (f, "generated"), (f, "scored")) for f in FRAMINGS),
@@ -113,8 +112,8 @@ def _slrc_row(same: list[Record], seed: int, resamples: int) -> dict[str, Any]:
     necessity = stats.share([flip for of_item in removed for flip in of_item])
     sufficiency = stats.share([back for of_item in returned for back in of_item])
     order = stats.share([flip for r in same for flip in present(flips(r, "shuffle"))])
-    slrc = stats.slrc(necessity.value, sufficiency.value)
-    low, high = stats.slrc_interval(
+    slrc = capacity.slrc(necessity.value, sufficiency.value)
+    low, high = capacity.slrc_interval(
         np.array([sum(of_item) for of_item in removed]),
         np.array([len(of_item) for of_item in removed]),
         np.array([sum(of_item) for of_item in returned]),
@@ -137,7 +136,7 @@ def _slrc_row(same: list[Record], seed: int, resamples: int) -> dict[str, Any]:
         **columns("sufficiency", sufficiency),
         **columns("order_sensitivity", order),
         **columns("slrc", stats.Estimate(slrc, low, high, len(same))),
-        "redundancy_bound": stats.redundancy(necessity.value),
+        "redundancy_bound": capacity.redundancy(necessity.value),
         "n_steps": n_steps,
         "mean_steps": n_steps / len(same),
         "n_unparsed": sum(r.get("n_unparsed") or 0 for r in same),

@@ -16,17 +16,17 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     GROUP,
-    READINGS,
-    Record,
     flips,
     is_variant,
     measured,
     slrc_groups,
 )
 from faithscope.experiments.studies.slrc.taxonomy_config import DIRECT_PROMPTS, TaxonomyConfig
+from faithscope.probes.framing import READINGS
 
 MODES = ("genuine", "scaffolding", "decorative", "empty")
 

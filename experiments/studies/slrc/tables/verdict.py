@@ -20,6 +20,7 @@ import pandas as pd
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS, UNITS
 from faithscope.experiments.analysis.stats import NOTHING, Estimate, difference, wilson_of_items
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import model_order, percent, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS, Plant
 
 MATTERS = 0.30
@@ -89,18 +90,6 @@ class Check:
     claim: str
     found: str
     passed: bool
-
-
-def planted_variant(model: str) -> str | None:
-    """`faithful` of `planted:faithful`; None for a model whose truth nobody knows."""
-    scheme, _, name = model.rpartition(":")
-    return name if scheme == "planted" and name in PLANTS else None
-
-
-def model_order(model: str) -> tuple[int, str]:
-    """Planted models first, the faithful one before its decorative twin."""
-    variant = planted_variant(model)
-    return (list(PLANTS).index(variant) if variant else len(PLANTS), model)
 
 
 def primary(table: pd.DataFrame) -> pd.DataFrame:
@@ -178,10 +167,6 @@ def _unsteady(control: Estimate) -> str:
     if control.low >= MATTERS:
         return "Even a remark changes the answer this often: what it writes anew is unsteady."
     return ""
-
-
-def percent(value: float) -> str:
-    return "–" if math.isnan(value) else f"{100 * value:.0f} %"
 
 
 def instrument_checks(

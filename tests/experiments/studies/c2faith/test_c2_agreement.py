@@ -12,7 +12,7 @@ from test_c2_coverage import scored
 from test_c2_detection import ABSENT, frames, judged
 
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.doctor import install_command
+from faithscope.experiments.engine.environment import install_command
 from faithscope.experiments.studies.c2faith.metrics.agreement import (
     CONSTANT,
     agreement_table,

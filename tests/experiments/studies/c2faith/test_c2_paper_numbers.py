@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
+from faithscope.experiments.analysis.paper_table import percent
 from faithscope.experiments.analysis.resampling import Drawing, ratios
 from faithscope.experiments.studies.c2faith.metrics.detection import mcnemar
 from faithscope.experiments.studies.c2faith.paper import _stars, table_4
-from faithscope.experiments.studies.slrc.tables.paper import percent
 
 N = 450
 TABLE_1 = {

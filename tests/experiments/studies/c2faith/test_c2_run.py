@@ -18,11 +18,12 @@ from prm800k_rows import solved, write
 from faithscope import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config import load_config
-from faithscope.experiments.engine.folder import StoreError, read_config
+from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run, write_outputs
 from faithscope.experiments.engine.store import Store
+from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.plan import C2Plan, plan
 from faithscope.experiments.studies.c2faith.saved import load, save

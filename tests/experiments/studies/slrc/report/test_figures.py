@@ -58,7 +58,7 @@ def points(ax: Axes, colour: str) -> list[float]:
 def test_the_comparison_of_edits_tells_the_twins_apart(made):
     data = primary(where(made["edits"], edit=plots.STYLES, model={FAITHFUL, HINT}))
     ax = axes()
-    assert plots.edit_comparison(ax, data) is ax
+    assert plots.edit_comparison(ax, data, 0.3) is ax
     assert labels(ax) == ["planted:faithful · planted", "planted:hint · planted"]
     assert points(ax, plots.GREEN) == [1.0, 0.0]
     assert points(ax, plots.ORANGE) == [pytest.approx(1 / 3), 0.0]

@@ -23,9 +23,9 @@ from sample_records import (
     write_run,
 )
 
-from faithscope.experiments.analysis.exclusions import exclusions_table
+from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.studies.slrc.page import render, waterfalls, write_report
-from faithscope.experiments.studies.slrc.tables.outcomes import place_of
+from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.tables.results import results
 from faithscope.experiments.studies.slrc.traceview import trace_view, typical
 

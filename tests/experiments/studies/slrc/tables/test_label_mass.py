@@ -2,8 +2,8 @@
 
 from figure_fit import drawing_problems
 
-from faithscope.experiments.analysis.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.figures.label_mass_figure import label_mass_picture
+from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.tables.label_mass import (
     LOW,
     label_mass_table,

@@ -20,11 +20,11 @@ from sklearn.preprocessing import StandardScaler
 
 from faithscope import interp
 from faithscope.experiments.analysis.classifiers import ONE_CLASS, TOO_FEW, Classifying, split, told
-from faithscope.experiments.config import RunConfig
 from faithscope.experiments.data.planted.data import DIGITS, draw_problem, parse_answer, true_answer
 from faithscope.experiments.data.planted.shipped import path
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run, write_outputs
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.measures.linear_probe import (
     linear_probe_picture,
     linear_probe_table,

@@ -6,15 +6,10 @@ import pandas as pd
 import pytest
 from sample_records import sample_run
 
+from faithscope.experiments.analysis.paper_table import PaperTable, fraction, percent
 from faithscope.experiments.analysis.textual import to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.slrc.tables.paper import (
-    PaperTable,
-    fraction,
-    paper_tables,
-    percent,
-    size,
-)
+from faithscope.experiments.studies.slrc.tables.paper import paper_tables, size
 from faithscope.experiments.studies.slrc.tables.results import tables
 
 MODELS = {

@@ -23,11 +23,11 @@ from sample_records import (
     write_run,
 )
 
-from faithscope.experiments.analysis.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown, visible
-from faithscope.experiments.analysis.write import write_tables
 from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.studies.slrc.outputs import write_tables
 from faithscope.experiments.studies.slrc.tables.edits import edits_by_step_table, edits_table
+from faithscope.experiments.studies.slrc.tables.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
 from faithscope.experiments.studies.slrc.tables.results import results, tables
 from faithscope.experiments.studies.slrc.tables.slrc import agreement_table, slrc_table, steps_table

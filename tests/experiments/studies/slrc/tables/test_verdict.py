@@ -15,14 +15,13 @@ from sample_records import (
     sentiment_sample,
 )
 
+from faithscope.experiments.analysis.wording import model_order, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.studies.slrc.tables.results import tables
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
     Verdict,
     instrument_checks,
-    model_order,
-    planted_variant,
     verdicts,
 )
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.engine.store import Unit
 from faithscope.experiments.studies.slrc.registry import probes_of
-from faithscope.experiments.studies.slrc.tables.outcomes import FRAMINGS, READINGS, Record
 from faithscope.experiments.studies.slrc.taxonomy_config import DIRECT_PROMPTS
 from faithscope.probes import PROBES
+from faithscope.probes.framing import FRAMINGS, READINGS
 
 
 def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -> pd.DataFrame:

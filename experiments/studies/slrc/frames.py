@@ -8,21 +8,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faithscope.experiments.config import RunConfig
-from faithscope.experiments.config.load import config_kind
-from faithscope.experiments.engine.folder import existing_run, read_config, stored_config
+from faithscope.experiments.analysis.records import Place, Record, has_tokens
+from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.engine.units import API_REPLIES
-from faithscope.experiments.studies.slrc.tables.outcomes import Place, Record, has_tokens
+from faithscope.experiments.studies.slrc.config import RunConfig
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from faithscope.experiments.studies.c2faith.frames import C2Run
-    from faithscope.experiments.studies.rfeval.frames import RfRun
     from faithscope.experiments.studies.slrc.measures.slice import Frame
 
 _BASE = ("model", "task", "item")
@@ -116,27 +113,6 @@ class Run:
 
         for (_, model, task, item), found in each(counted(self.path), probe):
             yield (model, task, item), found
-
-
-def load_run(path: str | Path) -> Run | C2Run | RfRun:
-    """Open a run folder: a `Run` of traces, a `C2Run` of C2-Faith, an `RfRun` of RFEval.
-
-        faithscope.load_run("runs/quickstart").items
-        faithscope.load_run("runs/c2faith").judgements
-        faithscope.load_run("runs/rfeval").pairs
-
-    Raises:
-        UserError: `path` is none, or its config names a benchmark that there is not.
-    """
-    folder = existing_run(path)
-    kind = config_kind(stored_config(folder))
-    if kind is RunConfig:
-        return Run(folder)
-    from faithscope.experiments.studies.c2faith.config import C2FaithConfig
-    from faithscope.experiments.studies.c2faith.frames import C2Run
-    from faithscope.experiments.studies.rfeval.frames import RfRun
-
-    return C2Run(folder) if kind is C2FaithConfig else RfRun(folder)
 
 
 def _frame(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> pd.DataFrame:

@@ -1,0 +1,78 @@
+"""Names of models in a config: here, packaged, planted, or behind an API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, StrictStr
+
+from faithscope.experiments.config.api import API
+from faithscope.interp.errors import did_you_mean
+from faithscope.interp.schemes import SCHEMES
+from faithscope.interp.sources import PACKAGED
+
+
+def model_names() -> list[str]:
+    """Every model that has a name of its own here."""
+    of_schemes = [f"{scheme}:{name}" for scheme, s in SCHEMES.items() for name in s.models()]
+    return [*of_schemes, *(f"bundled:{name}" for name in PACKAGED)]
+
+
+def model_problem(name: str, api: bool = False) -> str | None:
+    """Why `name` cannot be a model, as far as can be said without loading it.
+
+    Args:
+        api: whether one behind an API will do.
+    """
+    if name.startswith(API):
+        if not api:
+            return f"{name!r} is behind an API and shows nothing of its inside; name a model here"
+        named = "/" in name.removeprefix(API)
+        return None if named else f"{name!r} names no provider; write it as {API}openai/gpt-4.1"
+    known = model_names()
+    if name in known or Path(name).expanduser().exists():
+        return None
+    scheme = name.partition(":")[0]
+    is_file = name.endswith(".gguf") and scheme not in (*SCHEMES, "bundled")
+    if not is_file and (":" in name or "/" not in name):
+        guess = did_you_mean(name, known)
+        more = f"; known: {', '.join(known)}; or a hub id (org/name), a folder, a .gguf file"
+        return f"unknown model {name!r}{guess or more}"
+    if is_file or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        return f"no such file or folder: {name!r}; check the path"
+    return None
+
+
+def _model_here(name: str) -> str:
+    if problem := model_problem(name):
+        raise ValueError(problem)
+    return name
+
+
+def _subject(name: str) -> str:
+    if problem := model_problem(name, api=True):
+        raise ValueError(problem)
+    return name
+
+
+ModelName = Annotated[StrictStr, AfterValidator(_model_here)]
+"""Of a model whose weights are at hand."""
+SubjectName = Annotated[StrictStr, AfterValidator(_subject)]
+"""Of any model that can be measured, those behind APIs too."""
+
+
+def model_rows() -> list[tuple[str, str]]:
+    """Models with a name of their own, and what each is."""
+    return [
+        *(
+            (f"{scheme}:{name}", summary)
+            for scheme, s in SCHEMES.items()
+            for name, summary in s.models().items()
+        ),
+        *((f"bundled:{name}", f"{p.note} ({p.licence})") for name, p in PACKAGED.items()),
+        ("ORG/NAME", "any causal language model of the Hugging Face hub"),
+        ("FOLDER", "what save_pretrained wrote"),
+        ("FILE.gguf", "a GGUF file, dequantised at load"),
+        ("api:PROVIDER/MODEL", "a model behind an API, of which only what it writes is to be had"),
+    ]

@@ -1,0 +1,55 @@
+"""Files that are written whole or not at all, and the error of what cannot be written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from faithscope.interp.errors import UserError
+
+
+class StoreError(UserError):
+    """A run folder that cannot be used as asked."""
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """All of `content` or nothing of it, whatever happens meanwhile.
+
+    What a killed process left half-written has one fixed name, and the next write takes it.
+
+    Raises:
+        StoreError: it cannot be written; what was there is as it was.
+    """
+    half = path.with_name(f".{path.name}.writing")
+    try:
+        with half.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(half, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            half.unlink()
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> StoreError:
+    """The line for a file or folder that cannot be written."""
+    return StoreError(
+        f"{path}: cannot be written ({error.strerror}); make room or allow it, and run again: "
+        "it goes on from here"
+    )
+
+
+def make_folder(path: Path) -> Path:
+    """`path`, made where it is missing.
+
+    Raises:
+        StoreError: it cannot be.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return path
