@@ -28,13 +28,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
 )
 from faithscope.experiments.studies.slrc.tables import capacity
 from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    Place,
-    Record,
-    flips,
-    of_probe,
-    place_of,
-)
+from faithscope.experiments.studies.slrc.tables.outcomes import flips, of_probe
 
 GAINS = (
     "pointwise_gain",
