@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 
-def attention_row(model: Model, rows: Tensor, what: str) -> Float[np.ndarray, "L H P"]:
+def attention_row(model: Model, rows: Sequence[Tensor], what: str) -> Float[np.ndarray, "L H P"]:
     """The attention of the one asked token, of every layer and head, as float64.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What every page of ours is made of: tables that sort, drawings, assets, settings.
+"""Cells and tables as a page shows them, and what such a page may load and run: nothing else.
 
 Whatever a model wrote is escaped and its control characters are made visible; a content
 security policy admits no script but the one that sorts the tables, and no image but those that
@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from faithscope.experiments.analysis.picture import Picture, svg
-from faithscope.experiments.analysis.textual import number, readable, visible
+from faithscope.experiments.analysis.picture import svg
+from faithscope.experiments.analysis.textual import readable
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.analysis.wording import model_order, percent
+from faithscope.experiments.analysis.wording import percent
+from faithscope.interp.plain import visible
 
 LONGEST = 24_000
 """Characters of one text of a model on a page; the records hold all of it."""
@@ -31,39 +31,40 @@ LONGEST = 24_000
 
 @dataclass(frozen=True)
 class Cell:
+    """One cell; its text is escaped where it is a plain `str`, and HTML where it is `Markup`."""
+
     text: str
     sort: str
     """What the table is sorted by: a number in full, or the text."""
     interval: str = ""
+    share: float | None = None
+    """From 0 to 1, drawn as a bar; NaN is a share that is not known, without a bar."""
 
 
 @dataclass(frozen=True)
 class HtmlTable:
     """A table ready for the template."""
 
-    name: str
-    heading: list[str]
-    numeric: list[bool]
-    rows: list[list[Cell]]
+    heading: Sequence[str]
+    numeric: Sequence[bool]
+    rows: Sequence[Sequence[Cell]]
+    file: str = ""
+    """The name under which the table lies in `tables/`; empty for one that is on the page alone."""
+    css: str = "sortable"
+    """`sortable`; `sortable verdicts` for few wide rows; empty for a plain table whose first
+    column names the rows."""
 
 
-def render_page(template: str, **values: Any) -> str:
-    """A template among the assets, with the style and the one script that it may run."""
-    script = asset("report.js")
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=FunctionLoader(asset),
-    )
-    environment.filters |= {"percent": percent, "number": number, "cut": shortened}
-    environment.globals |= {
-        "policy": policy(script),
-        "script": Markup(script),
-        "style": Markup(asset("report.css")),
-    }
-    return environment.get_template(template).render(**values)
+def markup(template: str, *values: object) -> Markup:
+    """HTML of ours with `{}` for each value, which goes in as text unless it is `Markup`."""
+    return Markup(template).format(*map(shown, values))
+
+
+def shown(value: object) -> Any:
+    """A value as a page may hold it: text without a character that steers or reorders."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return value if value.isprintable() else visible(value)
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
@@ -75,47 +76,67 @@ def shortened(text: str, longest: int = LONGEST) -> str:
 
 
 def html_table(
-    name: str, table: pd.DataFrame, labels: Mapping[str, str], *, planted_first: bool = True
+    table: pd.DataFrame,
+    labels: Mapping[str, str],
+    file: str = "",
+    order: Callable[[str], Any] | None = None,
 ) -> HtmlTable:
     """A table for reading, with the numbers in full kept for sorting.
 
     Args:
         labels: column -> heading, where that is not the column's name with spaces.
-        planted_first: models in `model_order`; without it rows stay as they are.
+        order: key by which rows are sorted that have a `model`; without it they stay as they are.
     """
-    if planted_first and "model" in table:
-        by_model = {"by": "model", "key": lambda column: column.map(model_order)}
-        table = table.sort_values(**by_model, kind="stable")
+    if order is not None and "model" in table:
+        table = table.sort_values("model", key=lambda column: column.map(order), kind="stable")
     names, numeric, texts = readable(table)
     body = [
         [_cell(text, row[column]) for text, column in zip(line, names, strict=True)]
         for line, row in zip(texts, rows(table), strict=True)
     ]
-    heading = [labels.get(n, n.replace("_", " ")) for n in names]
-    return HtmlTable(name, heading, numeric, body)
-
-
-def drawing(picture: Picture) -> dict[str, Any]:
-    drawn = None if picture.figure is None else Markup(svg(picture))
-    return {
-        "title": picture.title,
-        "caption": picture.caption,
-        "absent": picture.absent,
-        "svg": drawn,
-        "name": picture.name,
-    }
+    return HtmlTable([labels.get(n, n.replace("_", " ")) for n in names], numeric, body, file)
 
 
 def _cell(text: str, value: Any) -> Cell:
-    shown, bracket, interval = text.partition(" [")
+    number, bracket, interval = text.partition(" [")
     if isinstance(value, float):
-        return Cell(shown, repr(value), f"{interval.removesuffix(']')}" if bracket else "")
+        return Cell(number, repr(value), f"{interval.removesuffix(']')}" if bracket else "")
     return Cell(text, "" if value is pd.NA else str(value))
+
+
+def share_cell(value: float, low: float = math.nan, high: float = math.nan) -> Cell:
+    """A share as percentage and bar, with its interval where that is known."""
+    if math.isnan(value):
+        return Cell("–", "", share=value)
+    interval = "" if math.isnan(low) else f"{round(100 * low)}–{percent(high)}"
+    return Cell(percent(value), repr(value), interval, value)
 
 
 def asset(name: str) -> str:
     folder = resources.files("faithscope.experiments.analysis").joinpath("assets")
     return folder.joinpath(name).read_text("utf-8")
+
+
+def environment() -> Environment:
+    """Where the template is rendered: with the style and the one script that it may run."""
+    script = asset("report.js")
+    made = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=shown,
+        loader=FunctionLoader(asset),
+    )
+    made.filters["cut"] = shortened
+    made.tests["a"] = lambda block, name: type(block).__name__ == name
+    made.globals |= {
+        "policy": policy(script),
+        "script": Markup(script),
+        "style": Markup(asset("report.css")),
+        "svg": lambda picture: Markup(svg(picture)),
+    }
+    return made
 
 
 def policy(script: str) -> str:
@@ -128,18 +149,3 @@ def policy(script: str) -> str:
         f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     )
-
-
-def read_json(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
-
-
-def flat(value: Any, name: str = "") -> list[tuple[str, str]]:
-    """Nested settings as dotted names and texts; lists of scalars on one line."""
-    if isinstance(value, dict):
-        return [pair for k, v in value.items() for pair in flat(v, f"{name}.{k}".lstrip("."))]
-    if isinstance(value, list) and any(isinstance(v, dict | list) for v in value):
-        return [pair for i, v in enumerate(value, 1) for pair in flat(v, f"{name} {i}")]
-    if isinstance(value, list):
-        value = ", ".join(map(str, value))
-    return [(visible(name), "–" if value in (None, "") else visible(str(value)))]

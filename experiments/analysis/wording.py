@@ -20,4 +20,5 @@ def model_order(model: str) -> tuple[int, str]:
 
 
 def percent(value: float) -> str:
+    """A share for people: no decimals, and a dash for what was not measured."""
     return "–" if math.isnan(value) else f"{100 * value:.0f} %"

@@ -1,20 +1,40 @@
-"""The tables of a run as files: CSV for machines, Markdown and LaTeX for readers."""
+"""What a run gives a reader, as files: tables, figures, the page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
 
+from faithscope.experiments.analysis.page import Page, write_page
+from faithscope.experiments.analysis.picture import Picture, save
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
 from faithscope.experiments.files import make_folder, write_atomically
+
+
+def write_outputs(
+    page: Page,
+    tables: Mapping[str, pd.DataFrame],
+    printed: Mapping[str, pd.DataFrame],
+    drawn: Iterable[Picture],
+) -> Path:
+    """Write the tables and figures of a run, and last its page; gives the page's path.
+
+    Args:
+        printed: the tables, by name, that readers see in another form.
+    """
+    write_each(page.run_dir, tables, printed)
+    folder = make_folder(page.run_dir / "figures")
+    for picture in drawn:
+        save(picture, folder)
+    return write_page(page)
 
 
 def write_each(
     run_dir: Path, tables: Mapping[str, pd.DataFrame], printed: Mapping[str, pd.DataFrame]
 ) -> None:
-    """Write tables by name; `printed` has those that readers see in another form."""
+    """Write `tables/<name>.csv` for machines, `.md` and `.tex` for readers, as `write_outputs`."""
     folder = make_folder(run_dir / "tables")
     for name, table in tables.items():
         for suffix, render in _RENDERERS.items():

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
-from faithscope.experiments.analysis.html import drawing, flat, html_table, read_json, render_page
+from faithscope.experiments.analysis.html import markup
+from faithscope.experiments.analysis.page import (
+    Block,
+    Fold,
+    Grid,
+    Heading,
+    Page,
+    Paragraph,
+    Section,
+    Verbatim,
+    spent_and_failed,
+)
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.judges import as_sent
-from faithscope.experiments.engine.ledger import in_words
-from faithscope.experiments.files import write_atomically
 from faithscope.experiments.studies.c2faith.judgements import READINGS, truth
 from faithscope.experiments.studies.c2faith.results import C2Results
 from faithscope.experiments.studies.c2faith.units import STAGES
@@ -57,146 +66,132 @@ LABELS = {
     "p": "p",
     "share_below_half": "share with mass under .5",
 }
-SECTIONS = (
-    (
+SECTIONS = [
+    Section(
         "against",
         "Judge against internals",
         "The same broken steps, told from sound ones by what a judge says and by what a model "
         "shows inside while it reads them. AUROC .5 is chance.",
-        ("c2_judge_against_internals",),
-        ("c2_judge_against_internals",),
+        figures=("c2_judge_against_internals",),
+        tables=("c2_judge_against_internals",),
     ),
-    (
+    Section(
         "detection",
         "Detection (experiment 1)",
-        "One step is put to the judge with those before it. Detected: broken steps that it says "
-        "do not follow. False alarms: sound steps of which it says the same.",
-        ("c2_detection", "c2_mcnemar", "c2_calibration", "c2_positions", "c2_edit_types"),
-        ("c2_detection", "c2_positions", "c2_calibration", "c2_failure_overlap"),
+        "One step is put to the judge with those before it. Detected: broken steps that it says do "
+        "not follow. False alarms: sound steps of which it says the same.",
+        figures=("c2_detection", "c2_positions", "c2_calibration", "c2_failure_overlap"),
+        tables=("c2_detection", "c2_mcnemar", "c2_calibration", "c2_positions", "c2_edit_types"),
     ),
-    (
+    Section(
         "localisation",
         "Localisation (experiment 2)",
-        "The whole chain is put to the judge, which names the first step that does not follow, "
-        "or none. The paper's form also asks for a final score, 1 if all steps are valid: where "
-        "the two contradict each other the step named is what counts, and the table says how "
-        "often that is, and what detection and false alarms would be by the final score.",
-        ("c2_localisation", "c2_within", "c2_localisation_probabilities"),
-        ("c2_localisation", "c2_signed_error", "c2_within", "c2_localisation_calibration"),
+        "The whole chain is put to the judge, which names the first step that does not follow, or "
+        "none. The paper's form also asks for a final score, 1 if all steps are valid: where the "
+        "two contradict each other the step named is what counts, and the table says how often "
+        "that is, and what detection and false alarms would be by the final score.",
+        figures=("c2_localisation", "c2_signed_error", "c2_within", "c2_localisation_calibration"),
+        tables=("c2_localisation", "c2_within", "c2_localisation_probabilities"),
     ),
-    (
+    Section(
         "coverage",
         "Coverage",
         "Chains with steps left out, rated for completeness. Inflation: the share of ratings of "
         "three quarters of the scale and more.",
-        ("c2_coverage", "c2_coverage_pooled", "c2_coverage_probabilities"),
-        (
-            *("c2_coverage_scores", "c2_coverage", "c2_coverage_expected"),
-            *("c2_coverage_calibration", "c2_radar"),
+        figures=(
+            "c2_coverage_scores",
+            "c2_coverage",
+            "c2_coverage_expected",
+            "c2_coverage_calibration",
+            "c2_radar",
         ),
+        tables=("c2_coverage", "c2_coverage_pooled", "c2_coverage_probabilities"),
     ),
-    (
+    Section(
         "injection",
         "Prompt injection",
         "The same asks once more, with a line at the end of one step that tells the judge what to "
         "say. Moved: of the verdicts that were not the demanded one, those that came nearer to it. "
         "Every injected verdict is held against that of the same ask without the line, and is in "
         "no other table.",
-        ("c2_injection",),
-        ("c2_injection",),
+        figures=("c2_injection",),
+        tables=("c2_injection",),
     ),
-    (
+    Section(
         "panel",
         "Panels and prompts",
         "Several judges as one, how far they agree, and how far the numbers hang on the prompt.",
-        ("c2_panel", "c2_agreement", "c2_prompts", "c2_prompt_agreement", "c2_predictors"),
-        ("c2_panel", "c2_prompts"),
+        figures=("c2_panel", "c2_prompts"),
+        tables=("c2_panel", "c2_agreement", "c2_prompts", "c2_prompt_agreement", "c2_predictors"),
     ),
-    (
+    Section(
         "mass",
         "How much of the model a scored verdict is",
         "A scored verdict is the likeliest number where the number must stand, whatever else the "
         "model would have written there. Mass: the share of its probability that all numbers "
-        "allowed have together. {mass} Where it is low, the model was not about to give a "
-        "verdict, and the one that is counted says little. Recalibrated: what the probabilities "
-        "are worth on the right scale, which other chains show; a gain above 0 over the base rate "
-        "is what the judge knows.",
-        ("c2_mass", "c2_recalibration"),
-        (),
+        "allowed have together. {mass} Where it is low, the model was not about to give a verdict, "
+        "and the one that is counted says little. Recalibrated: what the probabilities are worth "
+        "on the right scale, which other chains show; a gain above 0 over the base rate is what "
+        "the judge knows.",
+        tables=("c2_mass", "c2_recalibration"),
     ),
-)
-"""(anchor, heading, text, tables, figures); what was not run is left out."""
+]
 
 
-@dataclass(frozen=True)
-class Shown:
-    """One judgement as the page tells it."""
-
-    model: str
-    form: str
-    reading: str
-    item: str
-    condition: str
-    outcome: str
-    verdict: str
-    told: str
-    """What would have been right, where that is known."""
-    system: str
-    """What stood before the prompt; empty where nothing did."""
-    asked: str
-    reply: str
-    thinking: str
-    problem: str
-
-
-def write_report(found: C2Results, drawn: list[Picture]) -> Path:
-    """Write `report.html` of a run; gives its path."""
-    path = found.run_dir / "report.html"
-    write_atomically(path, render(found, drawn))
-    return path
-
-
-def render(found: C2Results, drawn: list[Picture]) -> str:
-    """The page as text."""
-    made = {n: t for n, t in found.tables.items() if len(t)}
-    shapes = {p.name: drawing(p) for p in drawn}
-    sections = [
-        {
-            "anchor": anchor,
-            "heading": heading,
-            "text": text.format(mass=_mass_told(found.tables["c2_mass"])),
-            "tables": [t for t in tables if t in made],
-            "figures": [f for f in figures if f in shapes and shapes[f]["svg"]],
-        }
-        for anchor, heading, text, tables, figures in SECTIONS
-    ]
-    run_dir = found.run_dir
-    return render_page(
-        "c2faith.html.jinja",
-        name=visible(run_dir.resolve().name),
-        n_chains=found.benchmark.made_of["chains"]["n"],
-        n_causal=len(found.benchmark.causal),
-        n_coverage=len(found.benchmark.coverage),
-        n_judgements=len(found.judged),
-        sections=[s for s in sections if s["tables"] or s["figures"]],
-        tables={name: html_table(name, table, LABELS) for name, table in made.items()},
-        figures=shapes,
-        n_injected=len(found.injected),
-        n_records=len(found.judged) + len(found.injected),
-        judgements=list(examples(found)),
-        example=next((visible(i.id) for i in found.benchmark.causal), ""),
-        spent=in_words(found.calls),
-        failures=[
-            {
-                "model": visible(u.model),
-                "task": u.task,
-                "item": u.item,
-                "why": visible(u.failed or ""),
-            }
-            for u in found.failures
+def page(found: C2Results, drawn: Sequence[Picture]) -> Page:
+    """The page of a run, with its figures."""
+    tables = {name: table for name, table in found.tables.items() if len(table)}
+    made_of = found.benchmark
+    mass = _mass_told(found.tables["c2_mass"])
+    return Page(
+        found.run_dir,
+        "can judges tell broken reasoning?",
+        f"Can judges tell broken reasoning from sound? {made_of.made_of['chains']['n']} chains of "
+        f"reasoning, {len(made_of.causal)} of them with one step replaced by one that does not "
+        f"follow, {len(made_of.coverage)} with steps left out; {len(found.judged)} judgements "
+        "(C2-Faith, arXiv 2603.05167).",
+        [
+            *(replace(s, text=s.text.format(mass=mass)) for s in SECTIONS),
+            _judgements(found),
+            _exclusions(found, "exclusions" in tables),
         ],
-        environment=flat(read_json(run_dir / "environment.json")),
-        config=visible((run_dir / "config.yaml").read_text("utf-8")),
+        tables,
+        {p.name: p for p in drawn if p.figure is not None},
+        LABELS,
+        prefix="c2_",
+        order=model_order,
+    )
+
+
+def _judgements(found: C2Results) -> Section:
+    shown = [_example(r) for r in examples(found)]
+    n = len(found.judged) + len(found.injected)
+    injected = ", and <code>.injected</code> those with a line put into the chain"
+    text = markup(
+        "{} of {} word for word (<code>report.judgements</code> in the config says how many). "
+        "<code>faithscope show RUN --item {}</code> prints every one of an item, with prompt and "
+        "raw reply; RUN is this run’s folder, ID any of <code>benchmark/causal.jsonl</code> and "
+        "<code>coverage.jsonl</code>, or a chain’s. In Python "
+        '<code>faithscope.load_run("RUN").judgements</code> has them all as rows{}.',
+        *(len(shown), n, next((item.id for item in found.benchmark.causal), "ID")),
+        Markup(injected if found.injected else ""),
+    )
+    return Section("judgements", "Judgements", text, blocks=shown)
+
+
+def _exclusions(found: C2Results, some: bool) -> Section:
+    """What is in no number, what was spent, what failed."""
+    heading = "What is in no number"
+    none = "Every solution gave a chain, and every judgement a verdict."
+    return Section(
+        "exclusions",
+        heading,
+        blocks=[
+            Grid("exclusions", heading) if some else none,
+            Grid("usage", "Calls and tokens", "Calls and tokens"),
+            *spent_and_failed(found.calls, "judgement", found.failures),
+        ],
+        always=True,
     )
 
 
@@ -213,11 +208,11 @@ def _mass_told(mass: pd.DataFrame) -> str:
 
 
 def _way(row: dict[str, Any]) -> str:
-    return f"{visible(row['judge'])} under {row['prompt']}"
+    return f"{row['judge']} under {row['prompt']}"
 
 
-def examples(found: C2Results) -> Iterable[Shown]:
-    """Judgements with prompt and raw reply: as many of every judge, form and reading in turn."""
+def examples(found: C2Results) -> Iterator[dict[str, Any]]:
+    """Records of judgements to be shown: as many of every judge, form and reading in turn."""
     waiting: dict[tuple[str, str, str], list[tuple[str, str, str, str]]] = {}
     for key in found.index:
         stage, model, task, _ = key
@@ -226,24 +221,25 @@ def examples(found: C2Results) -> Iterable[Shown]:
     kinds = list(waiting.values())
     order = [of[i] for i in range(max(map(len, kinds), default=0)) for of in kinds if i < len(of)]
     for key in order[: found.report.judgements]:
-        for record in found.index.records(key):
-            yield _shown(record)
+        yield from found.index.records(key)
 
 
-def _shown(r: dict[str, Any]) -> Shown:
+def _example(r: dict[str, Any]) -> Fold:
+    """One judgement: what stood before the prompt, the prompt, what the judge thought and said."""
     chances = ", ".join(f"{p:.2f}" for p in r["probabilities"][:12])
-    return Shown(
-        visible(r["model"]),
-        r["variant"],
-        READINGS[r["probe"]],
-        visible(r["item"]),
-        r.get("condition") or "",
-        r["outcome"],
-        "none" if r["verdict"] is None else str(r["verdict"]),
-        truth(r),
-        visible(r["system"] or ""),
-        visible(as_sent(r)),
-        visible(r["text"]) or (f"probabilities {chances}" if chances else ""),
-        visible(r["thinking"]),
-        visible(r["problem"]),
-    )
+    verdict = "none" if r["verdict"] is None else r["verdict"]
+    texts = {
+        "Told": r["system"],
+        "Asked": as_sent(r),
+        "Thought": r["thinking"],
+        "Replied": r["text"] or (f"probabilities {chances}" if chances else ""),
+    }
+    blocks: list[Block] = []
+    for heading, text in texts.items():
+        if text or heading == "Replied":
+            blocks += [Heading(heading), Verbatim(text)]
+    if r["problem"]:
+        blocks.append(Paragraph(r["problem"], "quiet"))
+    of = f"{r['model']} · {r['variant']} · {READINGS[r['probe']]} · {r['item']}"
+    known = f" ({words})" if (words := truth(r)) else ""
+    return Fold(f"{of}: {r['outcome']}, verdict {verdict}{known}", blocks, "printed")

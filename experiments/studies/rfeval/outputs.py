@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from faithscope.experiments.analysis.picture import save
-from faithscope.experiments.analysis.write import write_each
+from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
-from faithscope.experiments.files import make_folder
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
-from faithscope.experiments.studies.rfeval.page import write_report
+from faithscope.experiments.studies.rfeval.page import page
 from faithscope.experiments.studies.rfeval.paper import paper_tables
 from faithscope.experiments.studies.rfeval.results import results
 from faithscope.experiments.studies.rfeval.units import INSIDE
@@ -20,9 +18,5 @@ def write_all(run_dir: Path) -> Path:
     found = results(run_dir)
     pack(run_dir, found.index, INSIDE)
     printed = {t.name: t.printed for t in paper_tables(found.tables)}
-    write_each(run_dir, found.tables, printed)
     drawn = pictures(found.tables)
-    folder = make_folder(run_dir / "figures")
-    for picture in drawn:
-        save(picture, folder)
-    return write_report(found, drawn)
+    return write_outputs(page(found, drawn), found.tables, printed, drawn)

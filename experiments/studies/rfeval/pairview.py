@@ -11,6 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
+from faithscope.experiments.analysis.html import markup
+from faithscope.experiments.analysis.page import (
+    Block,
+    Box,
+    Bullets,
+    Fold,
+    Heading,
+    Paragraph,
+    Verbatim,
+)
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.metrics.chains import BROKEN, LINKS, chain
@@ -131,6 +143,53 @@ def pair_view(example: Mapping[str, Any], paper_compat: bool = False) -> PairVie
         _summary(row),
         (row["behaviour"] or row["exclusion"]).replace("_", " "),
     )
+
+
+def pair_block(view: PairView) -> Fold:
+    """A pair on a page, closed: the problem, r′, and both outputs beside each other."""
+    tags = [markup('<span class="tag">{} = {}</span>', *number) for number in view.numbers]
+    context = [Fold("What it is asked of", [Verbatim(view.context)])] if view.context else []
+    blocks: list[Block] = [
+        markup("<strong>{}</strong> {}", view.summary, Markup(" ").join(tags)),
+        Heading("The problem"),
+        Paragraph(f"{view.task}, {view.source}", "quiet"),
+        Verbatim(view.question),
+        *context,
+        *([Verbatim(view.options)] if view.options else []),
+        *([f"Right: {view.gold}"] if view.gold else []),
+        Heading("r′, put into the model’s mouth"),
+        Verbatim(view.r_prime),
+        *([Paragraph(f"Its flaw: {view.flaw}", "quiet")] if view.flaw else []),
+        Box([Box(_output_blocks(output)) for output in view.outputs], "beside"),
+    ]
+    summary = f"{view.item} · {view.model}: {view.outcome} (read by {view.reader})"
+    return Fold(summary, blocks, "printed trace")
+
+
+def _output_blocks(output: OutputView) -> list[Block]:
+    texts = {part.name: part.text for part in output.parts} | {"As written": output.text}
+    stances = [_stance(part) for part in output.parts if part.stance]
+    blocks: list[Block] = [
+        Heading(output.heading),
+        f"{output.outcome}; {output.verdict}",
+        *([Bullets(stances, "chain")] if output.parts else []),
+    ]
+    for name, text in texts.items():
+        blocks += [Heading(name, 4), Verbatim(text)] if text else []
+    if output.reply:
+        blocks.append(Fold("What the judge was asked", [Verbatim(output.asked)]))
+        if output.thought:
+            blocks.append(Fold("What the judge thought", [Verbatim(output.thought)]))
+        blocks += [Heading("The judge replied", 4), Verbatim(output.reply)]
+    return blocks
+
+
+def _stance(part: PartView) -> str:
+    how = ""
+    if part.said:
+        css, sign = ("quiet", "✓") if part.holds else ("failed", "✗")
+        how = markup(' <span class="{}">{} {}</span>', css, sign, part.said)
+    return markup("{}: <strong>{}</strong>{}", part.name, part.stance, how)
 
 
 def _summary(row: Mapping[str, Any]) -> str:

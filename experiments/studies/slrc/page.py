@@ -1,290 +1,270 @@
-"""One self-contained report.html of a run over traces: opens offline, asks nothing of any
-network."""
+"""What stands on the page of a run over traces, as data for `analysis.page`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
-from markupsafe import Markup
 
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS, told_apart, units_apart
-from faithscope.experiments.analysis.html import (
-    HtmlTable,
-    drawing,
-    flat,
-    html_table,
-    read_json,
-    render_page,
+from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_cell
+from faithscope.experiments.analysis.page import (
+    Block,
+    Box,
+    Bullets,
+    Count,
+    Counts,
+    Drawing,
+    Fold,
+    Grid,
+    Heading,
+    Page,
+    Paragraph,
+    Section,
+    spent_and_failed,
 )
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import place_of
-from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.engine.ledger import calls_of, in_words
-from faithscope.experiments.files import write_atomically
-from faithscope.experiments.studies.slrc.figures.figures import pictures
+from faithscope.experiments.analysis.wording import model_order, percent
+from faithscope.experiments.engine.ledger import calls_of
+from faithscope.experiments.studies.slrc import sections
 from faithscope.experiments.studies.slrc.figures.model_reading import model_readings
+from faithscope.experiments.studies.slrc.labels import COUNTED, LABELS, REASONS
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.tables.results import Results
 from faithscope.experiments.studies.slrc.tables.verdict import (
-    IGNORED,
-    MATTERS,
-    WORDS,
     Check,
+    Verdict,
     instrument_checks,
     verdicts,
 )
-from faithscope.experiments.studies.slrc.traceview import (
-    EDIT_SHORT,
-    EDIT_WORDS,
-    MARKS,
-    MEANINGS,
-    STEP_EDITS,
-    trace_view,
-    typical,
-)
+from faithscope.experiments.studies.slrc.traceview import LEGEND, trace_block, trace_view, typical
 
-LABELS = {
-    "n": "items",
-    "order_sensitivity": "order sensitivity",
-    "slrc": "SLRC",
-    "redundancy_bound": "routes implied",
-    "n_steps": "steps",
-    "mean_steps": "steps per item",
-    "n_unparsed": "unparsed",
-    "n_packs": "packs",
-    "noise_floor": "noise floor (nats)",
-    "n_flips": "flips",
-    "flips_within_floor": "flips within the floor",
-    "within_floor": "verdicts within the floor",
-    "n_items": "items",
-    "n_edits": "edits",
-    "flip_rate": "answer changed",
-    "n_no_room": "edits without room",
-    "total_variation": "total variation",
-    "log_odds_drop": "log-odds drop",
-    "beyond_control": "beyond control",
-    "multi_step": "two or more steps",
-    "sd_steps": "s.d.",
-    "median_steps": "median",
-    "min_steps": "min",
-    "max_steps": "max",
-    "mean_step_tokens": "tokens per step",
-    "mean_step_chars": "characters per step",
-    "mean_reasoning_tokens": "tokens of reasoning",
-    "between": "compared",
-    "n_cut": "cut off",
-    "direct_accuracy": "accuracy, direct",
-    "cot_accuracy": "accuracy, reasoned",
-    "n_same": "same mode",
-    "n_genuine": "genuine",
-    "n_scaffolding": "scaffolding",
-    "n_decorative": "decorative",
-    "n_empty": "empty",
-    "own_agreement": "agrees with its own",
-    "sycophancy": "agrees with a wrong one",
-    "unit": "unit of removal",
-    "n_tasks": "tasks",
-    "n_sycophancy_tasks": "tasks (sycophancy)",
-    "n_error_tasks": "tasks (errors)",
-    "n_direct_tasks": "tasks (direct)",
-    "open": "weights at hand",
-    "active_parameters": "active parameters",
-    "r_without_one_least": "least, without one model",
-    "r_without_one_most": "most, without one model",
-    "p_value": "p",
-    "p_permutation": "p, permuted",
-    "ris": "RIS",
-    "beyond_threshold": "beyond threshold",
-    "step_spearman": "spearman of steps",
-    "n_ranked": "items (steps)",
-    "same_highest": "same highest step",
-    "n_highest": "items (highest step)",
-    "n_layers": "layers",
-    "auroc": "AUROC",
-    "auroc_confound": "AUROC, confound",
-    "auroc_hint": "AUROC, hint",
-    "auroc_2_steps": "AUROC, 2 steps",
-    "auroc_5_steps": "AUROC, 5 steps",
-    "spearman_p": "Spearman with p",
-    "step_hit_rate": "step hit rate",
-    "step_chance": "by chance",
-    "calibration_mae": "distance from p",
-    "forwards": "calls",
+RATES = {
+    "remove": "step removed",
+    "corrupt": "step changed, rest frozen",
+    "regenerate": "step changed, rest rewritten",
+    "control": "control: remark, rest rewritten",
 }
-COUNTED = {
-    "agreement": "pairs",
-    "threshold_sensitivity": "models × tasks",
-    "model_correlations": "models",
-}
-"""What `n` counts where it is not items."""
-REASONS = {
-    "total": "all items",
-    "included": "measured",
-    "failed": "failed with an error",
-    "not_run": "not reached",
-    "fewer_than_2_steps": "fewer than 2 steps",
-    "empty_generation": "nothing generated",
-    "reasoning_unclosed": "reasoning never ended",
-    "no_thinking_shown": "its thinking is not shown",
-    "reply_declined": "no answer: refused, filtered, too long, or cut off before it",
-    "refused": "the model declined",
-    "filtered": "its provider's filter stopped it",
-    "overflow": "longer than it reads",
-    "answer_unparsed": "no answer found",
-    "baseline_unparsed": "no answer to the unedited reasoning",
-    "fewer_than_2_labels": "fewer than 2 answers to score",
-    "low_label_mass": "the answers that are scored have too little of the probability",
-    "no_room": "no room in the model's positions",
-}
+"""Edit -> its column in the table of verdicts."""
+WHERE_ITEMS_WENT = "Every item is counted once per stage, and every stage adds up."
 
 
-@dataclass(frozen=True)
-class Waterfall:
-    """Where the items of one model and task went: stages with (reason, n) summing to a total."""
-
-    model: str
-    task: str
-    total: int
-    lost: list[tuple[str, int]]
-    included: int
-    stages: list[tuple[str, list[tuple[str, int]], int]]
-    """Per framing and reading: what was lost there, and what was measured."""
-
-
-def write_report(found: Results) -> Path:
-    """Write `report.html` of a run; gives its path."""
-    path = found.run_dir / "report.html"
-    write_atomically(path, render(found))
-    return path
-
-
-def render(found: Results) -> str:
-    """The page as text."""
-    run_dir, made = found.run_dir, found.tables
+def page(found: Results, drawn: Sequence[Picture]) -> Page:
+    """The page of a run, with its figures."""
+    tables, figures = found.tables, {p.name: p for p in drawn}
     places = {place_of(r) for r in found.records}
-    shown = typical(found.records, found.report.traces)
-    checks = instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
-    drawn = {p.name: drawing(p) for p in pictures(made)}
-    named = told_apart(made)
-    ready = {name: _table(name, table) for name, table in made.items()}
-    return render_page(
-        "template.html.jinja",
-        name=visible(run_dir.resolve().name),
-        n_models=len({model for model, _, _ in places}),
-        n_tasks=len({task for _, task, _ in places}),
-        n_traces=sum(
-            r["n"] for r in rows(where(made["exclusions"], stage="trace", reason="total"))
-        ),
-        n_waiting=_waiting(made["exclusions"]),
-        probes=found.probes,
-        verdicts=verdicts(named["slrc"], named["edits"]),
-        several_units=[
-            {"model": visible(model), "task": task, "units": [UNIT_WORDS[u] for u in units]}
-            for (model, task), units in units_apart(made).items()
+    judged = verdicts(*(told_apart(tables)[name] for name in ("slrc", "edits")))
+    edited = "slrc" in found.probes
+    counts = [
+        sum(r["n"] for r in rows(where(tables["exclusions"], stage="trace", reason="total"))),
+        len({model for model, _, _ in places}),
+        len({task for _, task, _ in places}),
+    ]
+    counted = ", ".join(map(_counted, counts, ("trace", "model", "task")))
+    asked = (
+        ": every step of every trace was removed, kept alone, and changed, and the answer asked "
+        "again."
+        if edited
+        else f". Asked: {', '.join(found.probes)}; SLRC, which edits the steps, was not."
+    )
+    return Page(
+        found.run_dir,
+        "does the model use the reasoning it writes?",
+        f"Do these models use the reasoning they write? {counted}{asked}",
+        [
+            *_units(tables),
+            *([_verdict(tables, judged), sections.READING, *sections.EDITS] if edited else []),
+            sections.taxonomy_section(found.taxonomy),
+            *([_models(tables)] if "models" in figures else []),
+            *_of_measures(),
+            *sections.COMPARED,
+            sections.prompts_section(found.taxonomy),
+            *([_traces(found, bool(judged))] if edited else []),
+            _exclusions(found),
         ],
-        words=WORDS,
-        matters=MATTERS,
-        ignored=IGNORED,
-        checks=checks,
-        instrument=_instrument(checks),
-        figures=drawn,
-        tables=ready,
-        sections=_sections(ready, drawn),
-        traces=[trace_view(found.whole(place)) for place in shown],
-        marks=MARKS,
-        meanings=MEANINGS,
-        edit_words=EDIT_WORDS,
-        edit_short=EDIT_SHORT,
-        step_edits=STEP_EDITS,
-        waterfalls=waterfalls(made["exclusions"]),
-        reasons=REASONS | {k: v for s in SLICES.values() for k, v in s.reasons.items()},
-        taxonomy=found.taxonomy,
-        readings=model_readings(made["models"], made["model_correlations"])
-        if "models" in drawn
-        else [],
-        failures=[
-            {
-                "model": visible(u.model),
-                "task": u.task,
-                "item": visible(u.item),
-                "stage": u.stage,
-                "why": visible(u.failed or ""),
-            }
-            for u in found.failures
-        ],
-        spent=in_words(calls_of(run_dir)),
-        environment=flat(read_json(run_dir / "environment.json")),
-        config=visible((run_dir / "config.yaml").read_text("utf-8")),
+        tables,
+        figures,
+        _LABELS,
+        COUNTED,
+        order=model_order,
+        warnings=_unfinished(tables["exclusions"]),
     )
 
 
-def _table(name: str, table: pd.DataFrame) -> HtmlTable:
-    of_slices = {column: label for s in SLICES.values() for column, label in s.labels.items()}
-    return html_table(name, table, LABELS | of_slices | {"n": COUNTED.get(name, "items")})
+def _counted(n: int, thing: str) -> str:
+    return f"{n} {thing}{'' if n == 1 else 's'}"
 
 
-def _sections(tables: Mapping[str, HtmlTable], drawn: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The sections of the measures that this run has, each with its figures and tables."""
-    found: dict[str, dict[str, Any]] = {}
-    for part in SLICES.values():
-        made = [t for t in part.tables if t.name in tables]
-        if part.section is None or not made:
-            continue
-        section = part.section
-        begun = {
-            "name": section.name,
-            "title": section.title,
-            "short": section.short or section.title,
-            "text": Markup(section.text),
-            "parts": [],
-        }
-        found.setdefault(section.name, begun)["parts"].append(
-            {
-                # a measure has one figure, which is named for it
-                "figures": [part.probe] if part.probe in drawn else [],
-                "tables": [(tables[t.name], t.caption) for t in made if not t.folded],
-                "folded": [(tables[t.name], t.caption, t.folded) for t in made if t.folded],
-            }
-        )
-    return list(found.values())
-
-
-def waterfalls(exclusions: pd.DataFrame) -> list[Waterfall]:
-    """The exclusion table as one entry per model and task."""
-    found: dict[tuple[str, str], dict[str, list[tuple[str, int]]]] = {}
-    for row in rows(exclusions):
-        stages = found.setdefault((row["model"], row["task"]), {})
-        stages.setdefault(row["stage"], []).append((row["reason"], int(row["n"])))
-    falls = []
-    for (model, task), stages in sorted(found.items(), key=lambda f: (model_order(f[0][0]), f[0])):
-        (_, total), *lost, (_, included) = stages.pop("trace")
-        later = [
-            (
-                stage.removeprefix("slrc.").replace(".", ", ").replace("_", " "),
-                reasons[1:-1],
-                reasons[-1][1],
-            )
-            for stage, reasons in stages.items()
-        ]
-        falls.append(Waterfall(visible(model), task, total, lost, included, later))
-    return falls
-
-
-def _waiting(exclusions: pd.DataFrame) -> int:
-    """Traces that some framing and reading has not got to."""
+def _unfinished(exclusions: pd.DataFrame) -> list[str]:
+    """A warning where some framing and reading has not got to every trace."""
     most: dict[tuple[str, str], int] = {}
     for row in rows(where(exclusions, reason="not_run")):
         pair = (row["model"], row["task"])
         most[pair] = max(most.get(pair, 0), row["n"])
-    return sum(most.values())
+    n = sum(most.values())
+    are = "trace is" if n == 1 else "traces are"
+    said = f"This run is unfinished: {n} {are} not measured yet. Start it again to go on."
+    return [said] if n else []
 
 
-def _instrument(checks: list[Check]) -> str:
-    if not checks:
-        return "absent"
-    return "passes" if all(check.passed for check in checks) else "fails"
+def _units(tables: Mapping[str, pd.DataFrame]) -> Iterator[Section]:
+    apart = units_apart(tables)
+    if apart:
+        said = [
+            markup("<code>{}</code> on {}: {}", m, task, ", ".join(UNIT_WORDS[u] for u in units))
+            for (m, task), units in apart.items()
+        ]
+        yield replace(sections.UNITS, blocks=[Bullets(said)])
+
+
+def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> Section:
+    checks = instrument_checks(tables["slrc"], tables["edits"], tables["edits_by_step"])
+    blocks: list[Block] = [_instrument(checks)]
+    if judged:
+        heading = ["model and task", "what the edits say", "items", "right"]
+        table = HtmlTable(
+            [*heading, *RATES.values(), "SLRC"],
+            [False, False, *[True] * (len(RATES) + 3)],
+            list(map(_verdict_row, judged)),
+            css="sortable verdicts",
+        )
+        blocks += [Grid(table, "Verdict per model and task")]
+        blocks += [Paragraph(sections.VERDICT_NOTE, "quiet")]
+    else:
+        blocks.append(sections.NOTHING_MEASURED)
+    return Section("verdict", "Verdict", blocks=[*blocks, Drawing("edits")], always=True)
+
+
+def _instrument(checks: Sequence[Check]) -> Box:
+    """Whether models whose truth was planted come out as planted, check by check."""
+    passed = sum(check.passed for check in checks)
+    outcome = "absent" if not checks else "passes" if passed == len(checks) else "fails"
+    colour = "passed" if outcome == "passes" else "failed"
+    shown = "not made" if not checks else markup('<span class="{}">{}</span>', colour, outcome)
+    blocks: list[Block] = [Heading(markup("Instrument check: {}", shown))]
+    blocks.append(sections.INSTRUMENT[outcome])
+    if checks:
+        summary = f"{passed} of {len(checks)} checks passed"
+        listed = Bullets(list(map(_check, checks)))
+        blocks.append(Fold(summary, [listed], "printed", open=outcome == "fails"))
+    return Box(blocks, f"card instrument {outcome}")
+
+
+def _check(check: Check) -> str:
+    word, sign = ("passed", "✓") if check.passed else ("failed", "✗")
+    return markup(
+        '<span class="{0}" aria-hidden="true">{1}</span><span><code>{2}</code>, {3}: {4}: '
+        '<strong>{5}</strong> <span class="{0}">{0}</span></span>',
+        *(word, sign, check.model, check.reading, check.claim, check.found),
+    )
+
+
+def _verdict_row(v: Verdict) -> list[Cell]:
+    tag = markup('<span class="tag">{}</span>', v.built_to) if v.built_to else ""
+    variant = ""
+    if (v.framing, v.reading) != ("prefix", "generated"):
+        variant = markup(' <span class="tag">{}, {}</span>', v.framing, v.reading)
+    caution = markup('<span class="caution">⚠ {}</span>', v.caution) if v.caution else ""
+    slrc = v.slrc
+    known = slrc.value == slrc.value
+    return [
+        Cell(
+            markup(
+                "<strong>{}</strong><br>{}{}{}{}",
+                *(v.model, v.task, markup("<br>") if tag else "", tag, variant),
+            ),
+            f"{v.model} {v.task}",
+        ),
+        Cell(markup('<span class="word {}">{}</span>{}', v.word, v.text, caution), v.word),
+        Cell(str(v.n), str(v.n)),
+        Cell(percent(v.accuracy), repr(v.accuracy)),
+        *(_rate(v, edit) for edit in RATES),
+        Cell(
+            f"{slrc.value:.2f}" if known else "–",
+            repr(slrc.value),
+            f"{slrc.low:.2f}–{slrc.high:.2f}" if slrc.low == slrc.low else "",
+        ),
+    ]
+
+
+def _rate(v: Verdict, edit: str) -> Cell:
+    rate = v.rates.get(edit)
+    return share_cell(rate.value, rate.low, rate.high) if rate else share_cell(math.nan)
+
+
+def _models(tables: Mapping[str, pd.DataFrame]) -> Section:
+    said = model_readings(tables["models"], tables["model_correlations"])
+    return replace(sections.MODELS, blocks=[*said, *sections.MODELS.blocks])
+
+
+def _of_measures() -> list[Section]:
+    """The sections of the measures, each with the figures and tables of those that share it."""
+    made: dict[str, Section] = {}
+    for part in SLICES.values():
+        if part.section is None:
+            continue
+        before = made.get(part.section.name, part.section)
+        # a measure has one figure, which is named for it
+        blocks: list[Block] = [*before.blocks, Drawing(part.probe)]
+        blocks += [Grid(t.name, t.caption) for t in part.tables if not t.folded]
+        blocks += [Fold(t.folded, [Grid(t.name, t.caption)]) for t in part.tables if t.folded]
+        made[part.section.name] = replace(before, blocks=blocks)
+    return list(made.values())
+
+
+def _traces(found: Results, measured: bool) -> Section:
+    places = typical(found.records, found.report.traces)
+    if places:
+        shown = [trace_block(trace_view(found.whole(place))) for place in places]
+        return replace(sections.TRACES, blocks=[LEGEND, *shown])
+    none = "The config asks for none (report.traces: 0)." if measured else "None was measured."
+    return replace(sections.TRACES, text=none)
+
+
+def _exclusions(found: Results) -> Section:
+    exclusions = found.tables["exclusions"]
+    cards = [
+        Box([Heading(f"{model} · {task}"), Counts(lines)], "card")
+        for (model, task), lines in waterfalls(exclusions).items()
+    ]
+    return Section(
+        "exclusions",
+        "Where the items went",
+        WHERE_ITEMS_WENT,
+        blocks=[
+            Box(cards, "falls"),
+            *spent_and_failed(calls_of(found.run_dir), "answer", found.failures),
+            Fold("As a table", [Grid("exclusions", "Exclusions")]),
+        ],
+    )
+
+
+def waterfalls(exclusions: pd.DataFrame) -> dict[tuple[str, str], list[Count]]:
+    """Where the items of each model and task went: all of them, and after each stage what was
+    lost there and what was left."""
+    falls: dict[tuple[str, str], dict[str, list[tuple[str, int]]]] = {}
+    for row in rows(exclusions):
+        stages = falls.setdefault((row["model"], row["task"]), {})
+        stages.setdefault(row["stage"], []).append((row["reason"], int(row["n"])))
+    order = sorted(falls, key=lambda pair: (model_order(pair[0]), pair))
+    return {pair: list(_waterfall(falls[pair])) for pair in order}
+
+
+def _waterfall(stages: Mapping[str, Sequence[tuple[str, int]]]) -> Iterator[Count]:
+    total = stages["trace"][0][1]
+    yield Count("asked", total, 1.0)
+    for name, ((_, _), *lost, (_, left)) in stages.items():
+        stage = name.removeprefix("slrc.").replace(".", ", ").replace("_", " ")
+        at, then = (
+            ("", "traces to edit") if name == "trace" else (f" ({stage})", f"measured, {stage}")
+        )
+        yield from (Count(f"− {_REASONS.get(reason, reason)}{at}", n) for reason, n in lost)
+        yield Count(then, left, left / total if total else 0.0)
+
+
+_REASONS = REASONS | {k: v for s in SLICES.values() for k, v in s.reasons.items()}
+_LABELS = LABELS | {column: label for s in SLICES.values() for column, label in s.labels.items()}

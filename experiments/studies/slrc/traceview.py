@@ -1,10 +1,23 @@
-"""One trace with what every branch of it answered: the same view for terminal and report."""
+"""One trace with what every branch of it answered: the same view for terminal and page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
+from faithscope.experiments.analysis.html import Cell, HtmlTable, markup
+from faithscope.experiments.analysis.page import (
+    Block,
+    Box,
+    Bullets,
+    Grid,
+    Heading,
+    Paragraph,
+    Step,
+    Steps,
+)
 from faithscope.experiments.analysis.records import Place, Record, place_of
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import mean, present
@@ -19,6 +32,13 @@ MEANINGS = {
     "none": "not necessary",
     "unknown": "not tested",
 }
+LEGEND = Bullets(
+    [
+        markup('<span class="swatch level-{}">{}</span> {}', level, MARKS[level], meaning)
+        for level, meaning in MEANINGS.items()
+    ],
+    "legend",
+)
 STEP_EDITS = ("remove", "keep_only", "corrupt", "regenerate", "control")
 EDIT_SHORT = {"remove": "removed", "corrupt": "corrupted", "regenerate": "rewritten"}
 EDIT_WORDS = {
@@ -133,6 +153,80 @@ def trace_view(records: Iterable[Record]) -> TraceView:
         ),
         shuffles=tuple(b for r in of_item for b in _branches(r, "shuffle") if b is not None),
     )
+
+
+def trace_block(view: TraceView) -> Box:
+    """A trace on a page: the question, what was answered, and its steps, each with its branches."""
+    blocks: list[Block] = [
+        Heading(f"{view.model} · {view.task} · {view.item}"),
+        Paragraph(view.question, "question"),
+        Paragraph(_facts(view), "facts"),
+        Steps([_step(step, view.baselines) for step in view.steps]),
+        Paragraph(view.tail.strip(), "tail"),
+    ]
+    if view.shuffles:
+        flipped = sum(b.flipped for b in view.shuffles)
+        said = f"{flipped} of {len(view.shuffles)} shuffles changed the answer."
+        blocks.append(Paragraph(said, "quiet"))
+    return Box(blocks, "trace card")
+
+
+def _facts(view: TraceView) -> str:
+    answer = "nothing that parses" if view.answer is None else view.answer
+    facts = [markup("<span>answered <strong>{}</strong></span>", answer)]
+    if view.gold is not None:
+        facts.append(markup("<span>right answer <strong>{}</strong></span>", view.gold))
+    again = [(f"{b.framing}, {b.reading}:", b.answer, "") for b in view.baselines]
+    if view.settled:
+        again = [("without an edit,", again[0][1], " in every framing and reading")]
+    quiet = '<span class="quiet">asked again{} {} <strong>{}</strong>{}</span>'
+    comma = "" if view.settled else ","
+    return Markup(" ").join([*facts, *(markup(quiet, comma, *words) for words in again)])
+
+
+def _step(step: StepView, baselines: Sequence[Branch]) -> Step:
+    if not step.branches:
+        return Step(step.text)
+    blocks: list[Block] = [Grid(_branch_table(step, baselines), "Answers of every branch")]
+    if step.corrupted_text:
+        said = markup('Corrupted to: <span class="text">{}</span>', step.corrupted_text.strip())
+        blocks.append(Paragraph(said, "quiet"))
+    removed = [b for b in step.branches if b.edit == "remove"]
+    return Step(
+        step.text,
+        step.number,
+        step.level,
+        step.mark,
+        step.meaning,
+        "; ".join([step.meaning, *(f"{b.framing}, {b.reading}: {_words(b)}" for b in removed)]),
+        [
+            (level, f"{MARKS[level]} {word}")
+            for edit, word in EDIT_SHORT.items()
+            if (level := step.level_of(edit)) != "unknown"
+        ],
+        blocks,
+    )
+
+
+def _branch_table(step: StepView, baselines: Sequence[Branch]) -> HtmlTable:
+    at = {(b.edit, b.framing, b.reading): b for b in step.branches}
+    lines = [[Cell("unedited", ""), *(Cell(_words(b), "") for b in baselines)]]
+    for edit in STEP_EDITS:
+        of_edit = [at.get((edit, b.framing, b.reading)) for b in baselines]
+        lines.append([Cell(EDIT_WORDS[edit], ""), *map(_branch_cell, of_edit)])
+    heading = ["step", *(f"{b.framing}, {b.reading}" for b in baselines)]
+    return HtmlTable(heading, [False] * len(heading), lines, css="")
+
+
+def _branch_cell(branch: Branch | None) -> Cell:
+    if branch is None:
+        return Cell("–", "")
+    changed = Markup(' <span class="changed">≠ changed</span>') if branch.flipped else ""
+    return Cell(markup("{}{}", _words(branch), changed), "")
+
+
+def _words(branch: Branch) -> str:
+    return "no answer found" if branch.answer is None else branch.answer
 
 
 def typical(records: Iterable[Record], limit: int) -> list[Place]:

@@ -52,10 +52,11 @@ def against_table(frames: Frames, how: Drawing) -> pd.DataFrame:
     signals = _rows(
         INTERNALS,
         of_model,
-        *(
-            {tuple(key.values()): mine for key, mine in groups(frame, of_model)}
-            for frame in (frames.internals, frames.internals_localisation)
-        ),
+        {tuple(key.values()): mine for key, mine in groups(frames.internals, of_model)},
+        {
+            tuple(key.values()): mine
+            for key, mine in groups(frames.internals_localisation, of_model)
+        },
         how,
     )
     return pd.DataFrame([*judges, *signals], columns=AGAINST)

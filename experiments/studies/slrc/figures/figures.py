@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.by_unit import told_apart
-from faithscope.experiments.analysis.picture import STYLE, Picture, legend_above, save
+from faithscope.experiments.analysis.picture import STYLE, Picture, legend_above
 from faithscope.experiments.analysis.plots import (
     MEASURES,
     STYLES,
@@ -26,7 +26,6 @@ from faithscope.experiments.analysis.plots import (
 )
 from faithscope.experiments.analysis.stats import wilson
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.files import make_folder
 from faithscope.experiments.studies.slrc.figures.contrasts import by_task_picture, contrast_picture
 from faithscope.experiments.studies.slrc.figures.head_to_head_figure import head_to_head_picture
 from faithscope.experiments.studies.slrc.figures.label_mass_figure import label_mass_picture
@@ -37,7 +36,6 @@ from faithscope.experiments.studies.slrc.figures.measure_figures import (
 from faithscope.experiments.studies.slrc.figures.models_figure import models_picture
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS
-from faithscope.experiments.studies.slrc.tables.results import Results
 from faithscope.experiments.studies.slrc.tables.verdict import MATTERS, primary
 
 OF_TABLES = {
@@ -112,18 +110,6 @@ def _over_models(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
     if "models" not in tables or not {"sycophancy", "error_detection"} & set(tables):
         return []
     return [models_picture(tables["models"], tables["model_correlations"])]
-
-
-def write_figures(found: Results) -> list[Picture]:
-    """Write `figures/<name>.png`, `.pdf` and `.csv` of a run.
-
-    A figure with nothing to draw leaves no file; its `Picture.absent` says why.
-    """
-    drawn = pictures(found.tables)
-    folder = make_folder(found.run_dir / "figures")
-    for picture in drawn:
-        save(picture, folder)
-    return drawn
 
 
 def _edits_picture(edits: pd.DataFrame) -> Picture:

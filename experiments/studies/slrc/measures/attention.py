@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
+from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, panels
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import item_means, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Section, Slice, Table
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 from faithscope.experiments.studies.slrc.tables.outcomes import of_probe
 from faithscope.probes.attention import REGIONS
 

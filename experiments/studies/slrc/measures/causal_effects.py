@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
+from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import (
     BLUE,
@@ -26,7 +27,6 @@ from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, item_means, present, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
-    Section,
     Slice,
     Table,
     per_step,

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis.measure import Measure, OfItem, by_step
+from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import (
     BLUE,
@@ -28,7 +29,6 @@ from faithscope.experiments.analysis.tidy import (
 )
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
-    Section,
     Slice,
     Table,
     per_step,

@@ -12,7 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, mean_of, value
+from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import LINES, along_reasoning, pairs_of, short
 from faithscope.experiments.analysis.records import Place, Record, place_of
@@ -21,7 +23,6 @@ from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import columns, mean, present, where, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
-    Section,
     Slice,
     Table,
     per_step,
@@ -91,7 +92,7 @@ def information_by_step_table(records: Iterable[Record], seed: int, resamples: i
     See `by_place_table`. `gain` is the step's surprisal without the question minus that with it.
     """
     groups = (
-        ({"model": model, "task": task}, [r | _by_step(r) for r in same])
+        ({"model": model, "task": task}, [dict(r) | _by_step(r) for r in same])
         for (model, task), same in of_probe(records, "information")
     )
     fields = {name: name for name in BY_STEP}
@@ -265,14 +266,17 @@ SLICE = Slice(
     Section(
         "information",
         "Information",
-        "In nats. Gains say what the question tells of the reasoning, H(C) − H(C|Q): as the "
-        "difference of surprisal (pointwise), of the entropies along the reasoning, and as "
-        "FaithCoT-Bench prints it, which is no entropy. Step information says what it tells of "
-        "the answer which text stands in a step’s place: its own, none, a corrupted one, another "
-        "step’s; it is at most the entropy of that choice, and where only removal moves an answer "
-        "it may be the hole that does. The bound is equation 3 of the SLRC paper (§3.3), "
-        "reconstructed from its sentences; beside it, where probe <code>slrc</code> ran, the SLRC "
-        "of the same items. It is zero wherever a single step settles the answer.",
+        markup(
+            "In nats. Gains say what the question tells of the reasoning, H(C) − H(C|Q): as the "
+            "difference of surprisal (pointwise), of the entropies along the reasoning, and as "
+            "FaithCoT-Bench prints it, which is no entropy. Step information says what it tells of "
+            "the answer which text stands in a step’s place: its own, none, a corrupted one, "
+            "another step’s; it is at most the entropy of that choice, and where only removal "
+            "moves an answer it may be the hole that does. The bound is equation 3 of the SLRC "
+            "paper (§3.3), reconstructed from its sentences; beside it, where probe "
+            "<code>slrc</code> ran, the SLRC of the same items. It is zero wherever a single step "
+            "settles the answer."
+        ),
     ),
     (
         Table(

@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
+from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE, panels, share_ticks
 from faithscope.experiments.analysis.records import Record
@@ -26,7 +27,6 @@ from faithscope.experiments.analysis.tidy import (
 )
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
-    Section,
     Slice,
     Table,
     per_step,

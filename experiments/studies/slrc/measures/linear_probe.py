@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.classifiers import Classifying, Split, split, told
+from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import (
     INK_ON_DARK,
@@ -32,7 +33,6 @@ from faithscope.experiments.analysis.tidy import columns, distinct, rows, where,
 from faithscope.experiments.studies.slrc.measures.slice import (
     Analysis,
     Frame,
-    Section,
     Slice,
     Table,
 )

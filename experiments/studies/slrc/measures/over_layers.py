@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.plots import GREY, LINES, share_ticks, short
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.studies.slrc.measures.slice import Section
 
 PAIR = ["model", "task"]
 

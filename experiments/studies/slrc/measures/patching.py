@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.measure import Measure, OfItem
+from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import pairs_of, short
 from faithscope.experiments.analysis.records import Record
@@ -28,7 +29,6 @@ from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import columns, mean, present, where, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
-    Section,
     Slice,
     Table,
     per_step,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from faithscope.experiments.analysis.measure import Measure
+from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Place, Record
 
 if TYPE_CHECKING:
@@ -63,25 +64,13 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Section:
-    """Where on the page a measure is shown; several measures may share one."""
-
-    name: str
-    """Its anchor."""
-    title: str
-    text: str
-    """What the reader has to know, as HTML."""
-    short: str = ""
-    """What the list of sections calls it; the title where empty."""
-
-
-@dataclass(frozen=True)
 class Slice:
     """All of one measure that is not its computation."""
 
     probe: str
     section: Section | None = None
-    """None where a page shows it in a section of its own."""
+    """Where on the page it is shown; several measures may share one. None where the study's page
+    shows it in a section of its own."""
     tables: tuple[Table, ...] = ()
     frames: tuple[Frame, ...] = ()
     measures: tuple[Measure, ...] = ()

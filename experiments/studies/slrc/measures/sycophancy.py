@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Section, Slice, Table
+from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 from faithscope.experiments.studies.slrc.tables.integrity import sycophancy_table
 
 _SYCOPHANCY = ("reading", "gold", "own", "wrong", "agrees_wrong", "agrees_own")

@@ -9,14 +9,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
+from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import BLUE, GREY, panels, share_ticks
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import columns, item_means, mean, present, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
-    Section,
     Slice,
     Table,
     per_step,
@@ -132,10 +133,12 @@ SLICE = Slice(
     Section(
         "tracing",
         "Along the reasoning",
-        "The reasoning is cut off after every token and the answer asked for: how likely is the "
-        "one that the whole of it leads to? “Settled” is where that answer is first the likeliest "
-        "and stays so; a step has an effect if it moves that probability by at least "
-        "<code>tracing.effect</code> of the config.",
+        markup(
+            "The reasoning is cut off after every token and the answer asked for: how likely is "
+            "the one that the whole of it leads to? “Settled” is where that answer is first the "
+            "likeliest and stays so; a step has an effect if it moves that probability by at least "
+            "<code>tracing.effect</code> of the config."
+        ),
     ),
     (
         Table(

@@ -105,7 +105,7 @@ def test_examples_have_what_judges_were_told_and_no_failures(tmp_path: Path, mod
     assert page.count("You are &lt;strict&gt;.") == 2
     # as if the first, in the page's order, had failed
     whole = results(run_dir)
-    first = next(iter(examples(whole))).item
+    first = next(iter(examples(whole)))["item"]
     records = run_dir / "records/judge_scored.main.jsonl"
     lines = [json.loads(line) for line in records.read_bytes().splitlines()]
     for line in lines:
@@ -113,7 +113,7 @@ def test_examples_have_what_judges_were_told_and_no_failures(tmp_path: Path, mod
         if line["item"] == first:
             line |= {"failed": "RuntimeError: no", "records": []}
     records.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    shown = [e.item for e in examples(results(run_dir))]
+    shown = [e["item"] for e in examples(results(run_dir))]
     assert len(shown) == 2
     assert first not in shown
 

@@ -15,6 +15,7 @@ from rf_frames import frame, judged
 from rf_made_up import CELLS, NAMES, FoundRun, example, found_run, made_up
 from rich.console import Console
 
+from faithscope.experiments.analysis.page import render, write_page
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.engine.ledger import Line
@@ -22,8 +23,9 @@ from faithscope.experiments.engine.store import Unit
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, scored
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
-from faithscope.experiments.studies.rfeval.page import LABELS, SECTIONS, render, write_report
+from faithscope.experiments.studies.rfeval.page import page as page_of
 from faithscope.experiments.studies.rfeval.pairview import WORDS, of_all_kinds, pair_view
+from faithscope.experiments.studies.rfeval.sections import LABELS, SECTIONS
 from faithscope.experiments.studies.rfeval.show import pair_text, show_pairs
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.experiments.studies.rfeval.verdict_text import headline, verdicts, waterfall_told
@@ -47,7 +49,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> FoundRun:
 
 @pytest.fixture(scope="module")
 def written(found: FoundRun) -> str:
-    return write_report(found, pictures(found.tables)).read_text("utf-8")
+    return write_page(page_of(found, pictures(found.tables))).read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +63,12 @@ def test_it_is_well_formed_and_has_every_section(found: FoundRun, page: Page) ->
     assert len(ids) == len(set(ids))
     targets = [a["href"] for tag, a in page.tags if tag == "a"]
     assert {t.removeprefix("#") for t in targets if t} <= set(ids)
-    assert {anchor for anchor, *_ in SECTIONS} <= set(ids)
+    assert {section.name for section in SECTIONS} <= set(ids)
     drawn = [p for p in pictures(found.tables) if p.figure is not None]
     assert sum(tag == "svg" for tag, _ in page.tags) == len(drawn) > 14
     assert "RFEval, arXiv 2602.17053" in page.text
     assert "$0.25" in page.text
-    assert "api:o3 · rf_judged · legal_decision/3: <b>no" in page.text
+    assert "api:o3 t legal_decision/3 rf_judged <b>no" in page.text
 
 
 def test_what_models_write_is_only_text(written: str, page: Page) -> None:
@@ -124,13 +126,13 @@ def test_cautions() -> None:
 
 def test_a_run_of_nothing_has_a_page(tmp_path: Path) -> None:
     empty = found_run(tmp_path / "empty", RfFrames())
-    text = Page(render(empty, pictures(empty.tables))).text
+    text = Page(render(page_of(empty, pictures(empty.tables)))).text
     assert "No pair of outputs was judged, and there is nothing to tell yet." in text
     assert "There is no pair of outputs to show yet." in text
     assert "Nothing failed." in text
     assert "No lengths of outputs are known." in text
     silent = found_run(tmp_path / "none", RfFrames(judged=frame(judged())), pairs=0)
-    assert "report.pairs is 0" in Page(render(silent, pictures(silent.tables))).text
+    assert "report.pairs is 0" in Page(render(page_of(silent, pictures(silent.tables)))).text
 
 
 def test_a_table_too_long_for_the_page_is_named(
@@ -138,7 +140,7 @@ def test_a_table_too_long_for_the_page_is_named(
 ) -> None:
     monkeypatch.setattr("faithscope.experiments.studies.rfeval.page.MOST_ROWS", 20)
     n = len(found.tables["rf_readers"])
-    page = Page(render(found, []))
+    page = Page(render(page_of(found, [])))
     assert f"{n} rows: too many for this page, see tables/rf_readers.csv" in page.text
     assert "tables/rf_accuracy_association.csv, .md, .tex" in page.text
     assert page.broken == []
@@ -147,8 +149,8 @@ def test_a_table_too_long_for_the_page_is_named(
 def test_tables_are_shown_under_headings_that_there_are(found: FoundRun) -> None:
     columns = {c for table in found.tables.values() for c in table.columns}
     assert set(LABELS) <= columns
-    for _, _, _, names, _ in SECTIONS:
-        assert set(names) <= set(found.tables)
+    for section in SECTIONS:
+        assert set(section.tables) <= set(found.tables)
 
 
 @pytest.mark.parametrize("kind", CELLS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 import matplotlib as mpl
@@ -12,19 +11,18 @@ from figure_fit import drawing_problems
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from sample_records import FAITHFUL, HINT, chain_sample, records_of, sample_run, write_run
+from sample_records import FAITHFUL, HINT, chain_sample, records_of, sample_run
 
 from faithscope.experiments.analysis import plots
-from faithscope.experiments.analysis.picture import STYLE, legend_above, svg
+from faithscope.experiments.analysis.picture import STYLE, legend_above, save, svg
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.figures.contrasts import against, by_task, contrast_table
 from faithscope.experiments.studies.slrc.figures.figures import (
     pictures,
     position_table,
-    write_figures,
 )
 from faithscope.experiments.studies.slrc.tables.edits import edits_by_step_table, edits_table
-from faithscope.experiments.studies.slrc.tables.results import results, tables
+from faithscope.experiments.studies.slrc.tables.results import tables
 from faithscope.experiments.studies.slrc.tables.slrc import agreement_table, slrc_table
 from faithscope.experiments.studies.slrc.tables.verdict import primary
 
@@ -194,24 +192,12 @@ def test_one_framing_and_reading_leave_nothing_to_compare():
     assert "nothing to compare" in absent["agreement"]
 
 
-def test_files_are_the_same_bytes_when_drawn_again(tmp_path):
-    records = records_of([chain_sample("faithful", i) for i in range(3)])
-    run_dir = write_run(tmp_path / "run", records)
-    write_figures(results(run_dir))
-    folder = run_dir / "figures"
-    before = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.iterdir()}
-    assert set(before) == {f"{n}.{suffix}" for n in NAMES for suffix in ("png", "pdf", "csv")}
-    write_figures(results(run_dir))
-    after = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.iterdir()}
-    assert after == before
-
-
 def test_files_of_a_figure_that_is_no_longer_drawn_go(tmp_path):
-    run_dir = write_run(tmp_path / "run", RUN[:1])
-    stale = run_dir / "figures" / "edits.png"
-    stale.parent.mkdir()
+    stale = tmp_path / "edits.png"
     stale.write_bytes(b"")
-    write_figures(results(run_dir))
+    (edits,) = (p for p in pictures(tables(RUN[:1], resamples=10)) if p.name == "edits")
+    assert edits.figure is None
+    save(edits, tmp_path)
     assert not stale.exists()
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from browser import Browser, browser
 from pages import HOSTILE, Page, forbidden
@@ -23,13 +24,27 @@ from sample_records import (
     write_run,
 )
 
+from faithscope.experiments.analysis.page import render as rendered
+from faithscope.experiments.analysis.page import write_page
 from faithscope.experiments.analysis.records import place_of
-from faithscope.experiments.studies.slrc.page import render, waterfalls, write_report
+from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.studies.slrc.figures.figures import pictures
+from faithscope.experiments.studies.slrc.outputs import write_all
+from faithscope.experiments.studies.slrc.page import page as page_of
+from faithscope.experiments.studies.slrc.page import waterfalls
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
-from faithscope.experiments.studies.slrc.tables.results import results
+from faithscope.experiments.studies.slrc.tables.results import Results, results
 from faithscope.experiments.studies.slrc.traceview import trace_view, typical
 
 RUN = sample_run(8)
+
+
+def render(found: Results) -> str:
+    return rendered(page_of(found, pictures(found.tables)))
+
+
+def write_report(found: Results) -> Path:
+    return write_page(page_of(found, pictures(found.tables)))
 
 
 @pytest.fixture(scope="module")
@@ -150,10 +165,17 @@ def test_figures_are_inside_and_named(page):
 
 
 def test_the_waterfall_adds_up_in_what_is_shown():
-    for fall in waterfalls(exclusions_table(RUN)):
-        assert fall.total == fall.included + sum(n for _, n in fall.lost)
-        for _, lost, included in fall.stages:
-            assert fall.included == included + sum(n for _, n in lost)
+    falls = waterfalls(exclusions_table(RUN))
+    assert len(falls) == len({place_of(r)[:2] for r in RUN})
+    for total, *lines in falls.values():
+        left = [line.n for line in lines if line.share is not None]
+        assert len(left) > 1
+        lost, stages = 0, iter((total.n, *left[:1] * len(left)))
+        for line in lines:
+            lost += line.n
+            if line.share is not None:
+                assert lost == next(stages)
+                lost = 0
 
 
 def test_failed_items_are_listed_with_the_reason(page):
@@ -228,9 +250,27 @@ def test_hostile_text_stays_text(hostile_dir):
     assert len(verdict) == 1
 
 
-def test_the_same_records_give_the_same_bytes(run_dir):
-    first = write_report(results(run_dir)).read_bytes()
-    assert write_report(results(run_dir)).read_bytes() == first
+def test_the_same_records_give_the_same_bytes(tmp_path):
+    records = records_of([chain_sample("faithful", i) for i in range(3)])
+    run_dir = write_run(tmp_path / "run", records, failed=[("trace", HINT, CHAIN, "chain-999")])
+    page = write_all(run_dir)
+    assert page == run_dir / "report.html"
+    written = {kind: sorted((run_dir / kind).iterdir()) for kind in ("tables", "figures")}
+    files = [page, *written["tables"], *written["figures"]]
+    before = {path: path.read_bytes() for path in files}
+    found = results(run_dir)
+    drawn = {p.name for p in pictures(found.tables) if p.figure is not None}
+    assert {f.stem for f in written["tables"] if not f.stem.startswith("paper_")} == {*found.tables}
+    assert {f.suffix for f in written["tables"]} == {".csv", ".md", ".tex"}
+    assert {f.name for f in written["figures"]} == {
+        f"{name}.{suffix}" for name in drawn for suffix in ("png", "pdf", "csv")
+    }
+    write_all(run_dir)
+    assert {path: path.read_bytes() for path in files} == before
+    read = pd.read_csv(run_dir / "tables" / "slrc.csv")
+    assert list(read.columns) == list(found.tables["slrc"].columns)
+    lost = where(found.tables["exclusions"], model=HINT, stage="trace", reason="failed")
+    assert list(lost["n"]) == [1]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from probe_records import asked_in_every_way, bare_trace, base, direct_answer
 from sample_records import (
-    CHAIN,
     FAITHFUL,
     HINT,
     REAL,
@@ -20,16 +19,14 @@ from sample_records import (
     sentiment_sample,
     slrc_record,
     trace_record,
-    write_run,
 )
 
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown, visible
 from faithscope.experiments.engine.store import Unit
-from faithscope.experiments.studies.slrc.outputs import write_tables
 from faithscope.experiments.studies.slrc.tables.edits import edits_by_step_table, edits_table
 from faithscope.experiments.studies.slrc.tables.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
-from faithscope.experiments.studies.slrc.tables.results import results, tables
+from faithscope.experiments.studies.slrc.tables.results import tables
 from faithscope.experiments.studies.slrc.tables.slrc import agreement_table, slrc_table, steps_table
 
 RUN = sample_run()
@@ -302,22 +299,6 @@ def test_visible_shows_what_steers_a_terminal_and_keeps_what_is_text():
     assert visible("one\r\ntwo\rthree\tfour") == "one\ntwo␍three\tfour"
     kept = "naïve – 你好 👩\u200d🔬 العربية ½"
     assert visible(kept) == kept
-
-
-def test_written_tables_are_the_same_bytes_when_written_again(tmp_path):
-    run_dir = write_run(tmp_path / "run", RUN, failed=[("trace", HINT, CHAIN, "chain-999")])
-    found = results(run_dir)
-    write_tables(found)
-    made = found.tables
-    files = sorted((run_dir / "tables").iterdir())
-    assert {f.stem for f in files if not f.stem.startswith("paper_")} == set(made)
-    assert {f.suffix for f in files} == {".csv", ".md", ".tex"}
-    before = {f.name: f.read_bytes() for f in files}
-    write_tables(results(run_dir))
-    assert {f.name: f.read_bytes() for f in files} == before
-    read = pd.read_csv(run_dir / "tables" / "slrc.csv")
-    assert list(read.columns) == list(made["slrc"].columns)
-    assert one(made["exclusions"], model=HINT, stage="trace", reason="failed")["n"] == 1
 
 
 def stages(table: pd.DataFrame, stage: str) -> dict[str, int]:
