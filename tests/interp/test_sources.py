@@ -14,7 +14,7 @@ import pytest
 
 from faithscope.interp import sources
 from faithscope.interp.errors import UserError
-from faithscope.interp.schemes import register_scheme
+from faithscope.interp.schemes import Scheme, register_scheme
 
 
 def quiet(line: str) -> None:
@@ -65,7 +65,7 @@ def test_a_folder_a_hub_id_and_a_scheme_are_told_apart(tmp_path: Path) -> None:
     assert sources.resolve(str(tmp_path)) == sources.Source(str(tmp_path), "folder", tmp_path)
     hub = sources.resolve("org/model", revision="abc")
     assert (hub.kind, hub.location, hub.revision) == ("hub", "org/model", "abc")
-    register_scheme("test-scheme", lambda rest: tmp_path / rest)
+    register_scheme("test-scheme", Scheme(lambda rest: tmp_path / rest, dict))
     assert sources.resolve("test-scheme:x").location == tmp_path / "x"
 
 

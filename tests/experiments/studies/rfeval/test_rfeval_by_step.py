@@ -191,10 +191,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[RfPlan, RfResults]:
     whole = plan(config(folder, {"judge": str(folder / "judge"), "items": 3, "most_steps": 6}))
     with Store(whole.config, environment(), "main", whole.stored()) as store:
         whole.write_inputs(store)
-        for i, pair in enumerate(whole.pairs):
+        for i, pair in enumerate(whole.units.pairs):
             write(store, pair, str(folder / "judge"), i)
-        batches = {m: [whole.of(m)] for m in whole.subjects}
-        StepJudging(whole, batches, str(folder / "judge"), store, Meter()).go()
+        batches = {m: [whole.units.of(m)] for m in whole.units.subjects}
+        StepJudging(whole.units, batches, str(folder / "judge"), store, Meter()).go()
     return whole, results(whole.config.run_dir)
 
 
@@ -253,7 +253,7 @@ def test_a_judge_here_reads_the_steps_of_the_pairs_that_count(
     whole, found = ran
     [judge] = whole.config.per_step.judge
     stages = [steps_stage(judge, "generated"), steps_stage(judge, "scored")]
-    first, second, third, fourth = whole.pairs
+    first, second, third, fourth = whole.units.pairs
     for stage in stages:
         assert stage not in fourth.units  # items: 3
         assert found.index.records(second.key(stage)) == []  # not in contrast

@@ -223,7 +223,7 @@ def test_a_model_file_says_what_a_closed_model_is_told(
 
 def units_of(found: Any) -> set[str]:
     pairs: Any = plan(found)
-    return {unit for p in pairs.pairs for unit in p.units.values()}
+    return {unit for p in pairs.units.pairs for unit in p.units.values()}
 
 
 def test_how_a_reply_ended_is_told_and_not_guessed(
@@ -309,7 +309,7 @@ def test_units_know_how_r_prime_came_in(tmp_path: Path) -> None:
         path = tmp_path / "x.yaml"
         path.write_text(yaml.safe_dump(values))
         found = plan(load_config(path, list(overrides)))
-        return {p.model: p.units for p in found.pairs}  # pyright: ignore[reportAttributeAccessIssue]
+        return {p.model: p.units for p in found.units.pairs}  # pyright: ignore[reportAttributeAccessIssue]
 
     prefix, other = units(), units("generate.framing=multi_turn")
     assert "rf_log_probs" in prefix["planted:faithful"]

@@ -134,7 +134,7 @@ def test_a_dry_run_counts_what_is_left(
     assert not (tmp_path / "runs").exists()
     planned = plan(load_config(path))
     assert isinstance(planned, RfPlan)
-    stages = {p.item: {s.partition(".")[0] for s in p.units} for p in planned.pairs}
+    stages = {p.item: {s.partition(".")[0] for s in p.units} for p in planned.units.pairs}
     written = {"rf_baseline", "rf_intervened", "rf_inside", "rf_judged"}
     # free answers have no options whose log-probs could be read
     assert stages["mathematical_reasoning/number"] == written

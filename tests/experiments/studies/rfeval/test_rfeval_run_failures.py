@@ -14,7 +14,7 @@ from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.studies.rfeval.programs.sandbox import unavailable
 from faithscope.experiments.studies.rfeval.results import results
-from faithscope.experiments.studies.rfeval.subjects import subject_stages as measuring
+from faithscope.experiments.studies.rfeval.subjects import subject_stages
 
 WHOLE = "1/2"
 """The part that all items of a small run are in: a batch of generation is not split. A part
@@ -247,7 +247,7 @@ def test_programs_are_tested_once_there_is_a_sandbox(
     path = str(servers.config(tmp_path, [case]))
     run_dir = tmp_path / "runs/rf"
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(measuring, "unavailable", lambda: "no namespaces")
+        elsewhere.setattr(subject_stages, "unavailable", lambda: "no namespaces")
         assert execute(["run", path, "--shard", WHOLE]) == 0
         assert "until the run is gone on with where there is a sandbox" in capfd.readouterr().err
         assert execute(["run", path, "--shard", WHOLE]) == 0

@@ -11,8 +11,8 @@ from planted_vllm import Vllm, planted
 from rf_runs import Case, config
 
 from faithscope.experiments.cli import execute
+from faithscope.experiments.engine import worker
 from faithscope.experiments.studies.rfeval.results import results
-from faithscope.experiments.studies.rfeval.subjects import subject_stages as measuring
 
 CASES = [Case(f"item{n}") for n in range(2)]
 WHOLE = "1/2"
@@ -33,13 +33,13 @@ def of_vllm(folder: Path, plain: str, *models: str) -> list[str]:
 @pytest.fixture
 def reads_alone(monkeypatch: pytest.MonkeyPatch) -> Vllm:
     """A vLLM none of whose engines may be open where weights are loaded."""
-    vllm, load = Vllm(), measuring.load_for_run
+    vllm, load = Vllm(), worker.load_for_run
 
     def alone(*given: Any, **named: Any) -> Any:
         assert vllm.open == 0
         return load(*given, **named)
 
-    monkeypatch.setattr(measuring, "load_for_run", alone)
+    monkeypatch.setattr(worker, "load_for_run", alone)
     return vllm
 
 
