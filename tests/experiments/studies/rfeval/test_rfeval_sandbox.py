@@ -80,7 +80,7 @@ def test_the_sandbox_is_there() -> None:
 
 
 NESTED = """
-from faithscope.experiments.rfeval.sandbox import *
+from faithscope.experiments.studies.rfeval.programs.sandbox import *
 tests = CodeTests("stdin", (TestCase("", "Read-only"),))
 code = "try: open('/usr/local/planted', 'w')\\nexcept OSError as e: print(e.strerror.split()[0])"
 print(run_tests(tests, code).runs)
