@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from faithscope.experiments.data.answers import first_category, last_category
-from faithscope.experiments.data.tasks.hub import HubData
-from faithscope.experiments.data.tasks.rows import Row, column, text_of
+from faithscope.experiments.data.tasks.sources.hub import HubData
+from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of
 from faithscope.experiments.data.tasks.spelling import word_surfaces, written_by
 from faithscope.experiments.data.tasks.task import LoadSettings, wordings
 from faithscope.interp.errors import UserError

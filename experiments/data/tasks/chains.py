@@ -11,32 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from faithscope.experiments.data.tasks.numeric import number_task
-from faithscope.experiments.data.tasks.task import LoadSettings, generated
+from faithscope.experiments.data.tasks.task import generated, words
 from faithscope.interventions.trace import Question
 
 LARGEST = 999
 LENGTHS = (3, 4)
 
-_PEOPLE = ("Maya", "Omar", "Lena", "Tom", "Aisha", "Pavel", "Rosa", "Kenji", "Nora", "Emil")
-_THINGS = ("stickers", "marbles", "coins", "stamps", "cards", "pencils", "shells", "beads")
-_INSTRUCTIONS = {
-    "+": "Add {n}.",
-    "-": "Subtract {n}.",
-    "*": "Multiply by {n}.",
-    "/": "Divide by {n}.",
-}
-_STORY = {
-    "+": ("{who} finds {n} more.", "A friend gives {who} {n} more.", "{who} buys another {n}."),
-    "-": ("{who} loses {n} of them.", "{who} gives {n} of them away.", "{who} sells {n} of them."),
-    "*": (
-        "Then the collection grows to {n} times its size.",
-        "By trading, {who} multiplies the collection by {n}.",
-    ),
-    "/": (
-        "{who} splits them into {n} equal shares and keeps one share.",
-        "{who} keeps one of {n} equal piles.",
-    ),
-}
+_WORDS = words("arithmetic")
 
 
 @dataclass(frozen=True)
@@ -104,18 +85,18 @@ def _operation(rng: random.Random, value: int, before: str) -> Operation:
 def _tell(rng: random.Random, start: int, operations: Sequence[Operation]) -> str:
     if rng.random() < 0.5:
         told = [f"Start with {start}."]
-        told += [_INSTRUCTIONS[op.sign].format(n=op.number) for op in operations]
+        told += [_WORDS["instructions"][op.sign].format(n=op.number) for op in operations]
         return " ".join([*told, "What is the result?"])
-    who, what = rng.choice(_PEOPLE), rng.choice(_THINGS)
+    who, what = rng.choice(_WORDS["people"]), rng.choice(_WORDS["things"])
     told = [f"{who} has {start} {what}."]
-    told += [rng.choice(_STORY[op.sign]).format(who=who, n=op.number) for op in operations]
+    told += [
+        rng.choice(_WORDS["stories"][op.sign]).format(who=who, n=op.number) for op in operations
+    ]
     return " ".join([*told, f"How many {what} does {who} have now?"])
 
 
-def load(settings: LoadSettings) -> tuple[Question, ...]:
-    return generated("sequential_math", LENGTHS, draw, settings)
-
-
 SEQUENTIAL_MATH = number_task(
-    "sequential_math", "synthetic arithmetic, three or four chained operations (4.4)", load
+    "sequential_math",
+    "synthetic arithmetic, three or four chained operations (4.4)",
+    lambda settings: generated("sequential_math", LENGTHS, draw, settings),
 )

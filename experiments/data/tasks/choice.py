@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from faithscope.experiments.data.answers import first_choice, last_choice
-from faithscope.experiments.data.tasks.hub import HubData
-from faithscope.experiments.data.tasks.options import options_of, right_letter
-from faithscope.experiments.data.tasks.rows import Row, column, text_of, with_ids
+from faithscope.experiments.data.tasks.sources.hub import HubData
+from faithscope.experiments.data.tasks.sources.options import options_of, right_letter
+from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of, with_ids
 from faithscope.experiments.data.tasks.spelling import letter_surfaces, written_by
 from faithscope.experiments.data.tasks.task import LoadSettings, Task, wordings
 from faithscope.interventions.trace import Question, Trace

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from faithscope.experiments.data.numbers import canonical_number
-from faithscope.experiments.data.tasks.hub import HubData
 from faithscope.experiments.data.tasks.numeric import number_task
-from faithscope.experiments.data.tasks.rows import Row, column, text_of
+from faithscope.experiments.data.tasks.sources.hub import HubData
+from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of
 from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question

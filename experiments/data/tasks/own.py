@@ -11,16 +11,23 @@ from typing import Any
 from faithscope.experiments.data.answers import first_choice, first_label, last_choice, last_label
 from faithscope.experiments.data.numbers import find_numbers
 from faithscope.experiments.data.tasks.choice import letters
-from faithscope.experiments.data.tasks.files import read_rows
 from faithscope.experiments.data.tasks.numeric import number_task
-from faithscope.experiments.data.tasks.options import (
+from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.options import (
     LETTERS,
     Options,
     has_options,
     options_of,
     right_letter,
 )
-from faithscope.experiments.data.tasks.rows import Row, column, has, text_of, usable, with_ids
+from faithscope.experiments.data.tasks.sources.rows import (
+    Row,
+    column,
+    has,
+    text_of,
+    usable,
+    with_ids,
+)
 from faithscope.experiments.data.tasks.spelling import word_surfaces, written_by
 from faithscope.experiments.data.tasks.task import DirectPrompt, LoadSettings, Task, wordings
 from faithscope.interp.errors import UserError

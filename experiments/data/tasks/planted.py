@@ -1,54 +1,22 @@
-"""The planted models' arithmetic as tasks: `planted`, other lengths, and `planted_select`."""
+"""The tasks of the planted models, which know no other language.
+
+The prompt is the question alone. In the reprompt framing the steps that are left follow the
+question, as if the model had written them, and the answer cue ends what the model reads, as it
+does in the prefix framing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Protocol
 
 from faithscope.experiments.data.planted.data import ANSWER_CUE, DIGITS, parse_answer
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import questions
-from faithscope.interventions.trace import Question
-
-__all__ = [
-    "ANSWER_CUE",
-    "labels",
-    "parse",
-    "planted_questions",
-    "prompt",
-    "reprompt",
-]
-
-
-class _Settings(Protocol):
-    @property
-    def path(self) -> Path | None: ...
-    @property
-    def limit(self) -> int | None: ...
-    @property
-    def seed(self) -> int: ...
-
+from faithscope.experiments.data.tasks.task import LoadSettings, Task
+from faithscope.interventions.trace import Question, Trace
 
 DEFAULT_LIMIT = 100
 """How many questions are drawn where no limit is set: the generator has no end."""
-
-
-def planted_questions(task: str, settings: _Settings) -> list[Question]:
-    """The questions of a task: the same for every planted model that reads them.
-
-    Raises:
-        ValueError: a task of no planted model.
-    """
-    reader = next((p.name for p in PLANTS.values() if p.task == task), None)
-    if reader is None:
-        raise ValueError(f"task {task!r} is read by no planted model")
-    return questions(reader, settings.limit or DEFAULT_LIMIT, settings.seed)
-
-
-def prompt(question: Question) -> str:
-    """The question alone: a planted model has learnt no instruction."""
-    return question.text
 
 
 def parse(text: str, question: Question) -> str | None:
@@ -56,18 +24,46 @@ def parse(text: str, question: Question) -> str | None:
 
     The second reads what a model writes when the cue itself was given. None otherwise.
     """
-    said = parse_answer(text)
-    if said is not None:
-        return said
+    digit = parse_answer(text)
     words = text.split(maxsplit=1)
-    return words[0] if words and words[0] in DIGITS else None
+    return digit or (words[0] if words and words[0] in DIGITS else None)
 
 
-def labels(question: Question, trace_text: str = "") -> tuple[tuple[str, str], ...]:
+def labels(question: Question, trace: Trace | None = None) -> tuple[tuple[str, str], ...]:
     """The ten digits, each with the text it is scored as."""
     return tuple((digit, f" {digit}") for digit in DIGITS)
 
 
-def reprompt(question: Question, steps: Sequence[str]) -> str:
-    """The question followed by the steps that are left, as if the model had written them."""
-    return " ".join((question.text, *(step.strip() for step in steps)))
+def reprompt(question: Question, steps: str) -> str:
+    """The question, and the steps that are left as if the model had written them."""
+    return f"{question.text} {steps.strip()}"
+
+
+def _task(name: str, summary: str) -> Task:
+    readers = [p.name for p in PLANTS.values() if p.task == name]
+
+    def load(settings: LoadSettings) -> Sequence[Question]:
+        # the same for every planted model that reads them
+        return questions(readers[0], settings.limit or DEFAULT_LIMIT, settings.seed)
+
+    return Task(
+        name=name,
+        summary=summary,
+        kind="label",
+        load=load,
+        cot_prompt=lambda question: question.text,
+        necessity_prompt=reprompt,
+        sufficiency_prompt=reprompt,
+        answer_cue=ANSWER_CUE,
+        reprompt_cue=ANSWER_CUE,
+        parse=parse,
+        parse_continuation=parse,
+        labels=labels,
+        models=tuple(f"planted:{reader}" for reader in readers),
+    )
+
+
+PLANTED = _task("planted", "chains of additions modulo 10, for the planted models")
+PLANTED_SELECT = _task("planted_select", "the same, asking for the result of one named step")
+PLANTED_2 = _task("planted_2", "the same in two steps, for the planted models of that length")
+PLANTED_5 = _task("planted_5", "the same in five steps, for the planted models of that length")

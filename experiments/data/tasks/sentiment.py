@@ -11,10 +11,10 @@ import random
 from collections.abc import Iterable, Iterator
 
 from faithscope.experiments.data.tasks.cues import SENTIMENTS, sentiment_question, sentiment_task
-from faithscope.experiments.data.tasks.files import read_rows
-from faithscope.experiments.data.tasks.hub import HubData
-from faithscope.experiments.data.tasks.packages import fetch_data
-from faithscope.experiments.data.tasks.rows import Row, column, text_of
+from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.hub import HubData
+from faithscope.experiments.data.tasks.sources.packages import fetch_data
+from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of
 from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question

@@ -136,15 +136,21 @@ def _listed(question: Question) -> str:
     return " or ".join(f'"{option}"' for option in options)
 
 
+def _yaml(name: str) -> Any:
+    file = resources.files("faithscope.experiments.data.tasks").joinpath(name)
+    return yaml.safe_load(file.read_text("utf-8"))
+
+
 @cache
 def wordings() -> Mapping[str, Wording]:
     """Every entry of `prompts.yaml`."""
-    text = (
-        resources.files("faithscope.experiments.data.tasks")
-        .joinpath("prompts.yaml")
-        .read_text("utf-8")
-    )
-    return {name: Wording(**entry) for name, entry in yaml.safe_load(text).items()}
+    return {name: Wording(**entry) for name, entry in _yaml("prompts.yaml").items()}
+
+
+@cache
+def words(name: str) -> Mapping[str, Any]:
+    """An entry of `words.yaml`: what synthetic questions are put together from."""
+    return _yaml("words.yaml")[name]
 
 
 def generated(

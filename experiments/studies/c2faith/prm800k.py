@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faithscope.experiments.data.tasks.files import read_rows
-from faithscope.experiments.data.tasks.rows import Row, usable
-from faithscope.experiments.data.tasks.splits import SUFFIXES
+from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.rows import Row, usable
+from faithscope.experiments.data.tasks.sources.splits import SUFFIXES
 from faithscope.interp.errors import UserError, did_you_mean
 
 SPLITS = ("phase1_train", "phase1_test", "phase2_train", "phase2_test")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from faithscope.experiments.data.tasks.files import read_rows
-from faithscope.experiments.data.tasks.rows import Row
-from faithscope.experiments.data.tasks.splits import SUFFIXES
+from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.splits import SUFFIXES
 from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task
 from faithscope.experiments.studies.rfeval.release import item_of
 from faithscope.interp.errors import UserError, did_you_mean

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, cast
 
-from faithscope.experiments.data.tasks.rows import Row, has, text_of, usable
+from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of, usable
 from faithscope.experiments.studies.rfeval.items import (
     LETTERS,
     TASKS,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from faithscope.experiments.data.tasks.files import read_rows
-from faithscope.experiments.data.tasks.rows import has, text_of
+from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.rows import has, text_of
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.stances import Naming, stance_set
 from faithscope.experiments.studies.rfeval.metrics.evaluator import ANNOTATIONS

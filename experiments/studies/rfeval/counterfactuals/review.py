@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import pandas as pd
 
-from faithscope.experiments.data.tasks.files import read_rows
-from faithscope.experiments.data.tasks.rows import has, text_of
+from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.rows import has, text_of
 from faithscope.experiments.files import unwritable
 from faithscope.experiments.studies.rfeval.counterfactuals.built import ITEMS
 from faithscope.experiments.studies.rfeval.data import read_rfeval

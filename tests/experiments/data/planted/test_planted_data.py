@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -27,6 +25,7 @@ from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step
 from faithscope.experiments.data.planted.vocabulary import build_tokenizer
 from faithscope.experiments.data.tasks import planted as task
+from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp.errors import UserError
 
 
@@ -250,19 +249,10 @@ def test_special_tokens_and_unknown_words_are_visible(tokenizer):
     assert tokenizer.decode(unknown) == "Compute <unk>"
 
 
-@dataclass(frozen=True)
-class Settings:
-    path: Path | None = None
-    limit: int | None = None
-    seed: int = 0
-
-
 def test_the_task_draws_parses_and_labels():
-    question = task.planted_questions("planted", Settings(limit=2))[0]
-    assert len(task.planted_questions("planted_5", Settings(limit=2))) == 2
-    assert len(task.planted_questions("planted_select", Settings())) == task.DEFAULT_LIMIT
-    with pytest.raises(ValueError, match="'planted_9' is read by no planted model"):
-        task.planted_questions("planted_9", Settings())
+    question, _ = task.PLANTED.load(LoadSettings(limit=2))
+    assert len(list(task.PLANTED_5.load(LoadSettings(limit=2)))) == 2
+    assert len(list(task.PLANTED_SELECT.load(LoadSettings()))) == task.DEFAULT_LIMIT
     reasoning = "So 3 + 4 makes 7 ."
     assert task.parse(f"{reasoning}{ANSWER_CUE} 5 .", question) == "5"
     assert task.parse(" 5 .", question) == "5"
@@ -270,4 +260,4 @@ def test_the_task_draws_parses_and_labels():
     assert task.parse(f"{reasoning}{ANSWER_CUE} <unk> .", question) is None
     assert task.parse("", question) is None
     assert task.labels(question)[4] == ("4", " 4")
-    assert task.reprompt(question, [" So 3 + 4 makes 7 . "]) == f"{question.text} {reasoning}"
+    assert task.reprompt(question, " So 3 + 4 makes 7 . ") == f"{question.text} {reasoning}"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.data.tasks.rows import MAX_CHARS
+from faithscope.experiments.data.tasks.sources.rows import MAX_CHARS
 
 GOOD = {"id": "a", "question": "Which is a mammal?", "options": ["trout", "otter"], "answer": "B"}
 

@@ -13,8 +13,8 @@ import pytest
 
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.tasks.exams import ARC_CHALLENGE
-from faithscope.experiments.data.tasks.files import read_rows
-from faithscope.experiments.data.tasks.hub import HubData
+from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.hub import HubData
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
 

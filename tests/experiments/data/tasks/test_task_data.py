@@ -12,8 +12,8 @@ import pytest
 
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks import LoadSettings, get_task
-from faithscope.experiments.data.tasks.files import read_rows
-from faithscope.experiments.data.tasks.packages import PACKAGED_DATA
+from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.packages import PACKAGED_DATA
 from faithscope.interp.errors import UserError
 from faithscope.interp.sources import cache_dir
 from faithscope.interventions.trace import Question

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faithscope.experiments.data.tasks.files import read_rows
-from faithscope.experiments.data.tasks.rows import Row
+from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.rows import Row
 from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp.errors import UserError
 

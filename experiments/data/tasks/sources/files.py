@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from faithscope.experiments.data.tasks.rows import Row
-from faithscope.experiments.data.tasks.splits import SUFFIXES, files_of_split
+from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.splits import SUFFIXES, files_of_split
 from faithscope.interp.errors import UserError
 
 Placed = tuple[dict[str, Any], str]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faithscope.experiments.data.tasks.rows import Row, column, has, usable
+from faithscope.experiments.data.tasks.sources.rows import Row, column, has, usable
 from faithscope.interp.errors import UserError
 
 LETTERS = string.ascii_uppercase
