@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from faithscope.experiments.analysis.narrowing import Narrowing, narrowed
+from faithscope.experiments.analysis.item_view import Narrowing, narrowed
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.judges import as_sent

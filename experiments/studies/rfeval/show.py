@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from faithscope.experiments.analysis.narrowing import Narrowing, narrowed
+from faithscope.experiments.analysis.item_view import Narrowing, narrowed
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.rfeval.pairview import OutputView, PairView, pair_view
 from faithscope.interp.errors import UserError

@@ -41,7 +41,7 @@ from faithscope.experiments.studies.slrc.tables.verdict import (
     instrument_checks,
     verdicts,
 )
-from faithscope.experiments.studies.slrc.traceview import LEGEND, trace_block, trace_view, typical
+from faithscope.experiments.studies.slrc.traceview import LEGEND, trace_block, typical
 
 RATES = {
     "remove": "step removed",
@@ -219,7 +219,7 @@ def _of_measures() -> list[Section]:
 def _traces(found: Results, measured: bool) -> Section:
     places = typical(found.records, found.report.traces)
     if places:
-        shown = [trace_block(trace_view(found.whole(place))) for place in places]
+        shown = [trace_block(found.whole(place)) for place in places]
         return replace(sections.TRACES, blocks=[LEGEND, *shown])
     none = "The config asks for none (report.traces: 0)." if measured else "None was measured."
     return replace(sections.TRACES, text=none)

@@ -1,9 +1,8 @@
-"""One trace with what every branch of it answered: the same view for terminal and page."""
+"""One trace with what every branch of it answered, as blocks for page and terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
 from markupsafe import Markup
 
@@ -19,13 +18,12 @@ from faithscope.experiments.analysis.page import (
     Steps,
 )
 from faithscope.experiments.analysis.records import Place, Record, place_of
-from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import mean, present
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips, graded, measured
 
 MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
-"""A text mark for each level of `StepView.level`, so that colour is never needed."""
+"""A text mark for each level of a step, so that colour is never needed."""
 MEANINGS = {
     "all": "necessary",
     "some": "necessary in some readings",
@@ -39,7 +37,6 @@ LEGEND = Bullets(
     ],
     "legend",
 )
-STEP_EDITS = ("remove", "keep_only", "corrupt", "regenerate", "control")
 EDIT_SHORT = {"remove": "removed", "corrupt": "corrupted", "regenerate": "rewritten"}
 EDIT_WORDS = {
     "remove": "removed",
@@ -47,186 +44,130 @@ EDIT_WORDS = {
     "corrupt": "corrupted, later text frozen",
     "regenerate": "corrupted, later text written anew",
     "control": "left as it is with a remark, later text written anew",
-    "shuffle": "steps shuffled",
 }
 
 
-@dataclass(frozen=True)
-class Branch:
-    """What the model answered after one edit, in one framing and reading."""
-
-    framing: str
-    reading: str
-    edit: str
-    answer: str | None
-    """None where no answer parsed."""
-    flipped: bool
-    total_variation: float | None = None
-
-
-@dataclass(frozen=True)
-class StepView:
-    """One step, with the branches that edited it."""
-
-    number: int | None
-    """From 1 among the counted steps; None for a stretch too short to be a step."""
-    text: str
-    branches: tuple[Branch, ...] = ()
-    corrupted_text: str | None = None
-
-    @property
-    def level(self) -> str:
-        """In how many of the framings and readings removal changed the answer."""
-        return self.level_of("remove")
-
-    def level_of(self, edit: str) -> str:
-        """`all`, `some` or `none` of the branches of an edit changed the answer, or `unknown`."""
-        flipped = [b.flipped for b in self.branches if b.edit == edit]
-        if not flipped:
-            return "unknown"
-        return "all" if all(flipped) else "some" if any(flipped) else "none"
-
-    @property
-    def mark(self) -> str:
-        return MARKS[self.level]
-
-    @property
-    def meaning(self) -> str:
-        return MEANINGS[self.level]
-
-
-@dataclass(frozen=True)
-class TraceView:
-    """A trace, ready to be shown: every text in it is already safe to print."""
-
-    model: str
-    task: str
-    item: str
-    question: str
-    options: tuple[str, ...]
-    gold: str | None
-    answer: str | None
-    correct: bool | None
-    excluded: str | None
-    steps: tuple[StepView, ...]
-    tail: str
-    baselines: tuple[Branch, ...]
-    """What the unedited reasoning led to in each framing and reading; `edit` is `baseline`."""
-    shuffles: tuple[Branch, ...]
-
-    @property
-    def settled(self) -> bool:
-        """Whether every framing and reading gives the unedited reasoning the same answer."""
-        return len({b.answer for b in self.baselines}) == 1
-
-
-def trace_view(records: Iterable[Record]) -> TraceView:
-    """The trace of an item with what SLRC measured on it."""
+def trace_block(records: Iterable[Record]) -> Box:
+    """A trace with what SLRC measured on it: question, answer, steps, each with its branches."""
     records = list(records)
     (trace,) = (r for r in records if r["probe"] == "trace")
-    of_item = measured(records)
-    places = {index: i for r in of_item[:1] for i, index in enumerate(r["steps"])}
-    counted = [s["index"] for s in trace["steps"] if s["counted"]]
-    return TraceView(
-        model=visible(trace["model"]),
-        task=visible(trace["dataset"]),
-        item=visible(str(trace["item"])),
-        question=visible(trace["question"]["text"]),
-        options=tuple(map(visible, trace["question"].get("options") or ())),
-        gold=_shown(trace["question"].get("gold")),
-        answer=_shown(trace.get("answer")),
-        correct=trace.get("correct"),
-        excluded=trace.get("excluded"),
-        steps=tuple(
-            StepView(
-                number=counted.index(s["index"]) + 1 if s["counted"] else None,
-                text=visible(s["text"]),
-                branches=_branches_at(of_item, places.get(s["index"])),
-                corrupted_text=_corrupted_at(of_item, places.get(s["index"])),
-            )
-            for s in trace["steps"]
-        ),
-        tail=visible(trace.get("tail_text") or ""),
-        baselines=tuple(
-            Branch(r["framing"], r["reading"], "baseline", _shown(r["baseline"]), False)
-            for r in of_item
-        ),
-        shuffles=tuple(b for r in of_item for b in _branches(r, "shuffle") if b is not None),
-    )
-
-
-def trace_block(view: TraceView) -> Box:
-    """A trace on a page: the question, what was answered, and its steps, each with its branches."""
+    variants = measured(records)
+    question = trace["question"]
+    options = question.get("options")
     blocks: list[Block] = [
-        Heading(f"{view.model} · {view.task} · {view.item}"),
-        Paragraph(view.question, "question"),
-        Paragraph(_facts(view), "facts"),
-        Steps([_step(step, view.baselines) for step in view.steps]),
-        Paragraph(view.tail.strip(), "tail"),
+        Heading(" · ".join(place_of(trace))),
+        Paragraph(question["text"], "question"),
+        *([Paragraph(f"Answers: {', '.join(options)}", "quiet")] if options else []),
+        Bullets(list(_facts(trace, variants)), "facts"),
+        Steps(list(_steps(trace, variants))),
+        Paragraph((trace.get("tail_text") or "").strip(), "tail"),
     ]
-    if view.shuffles:
-        flipped = sum(b.flipped for b in view.shuffles)
-        said = f"{flipped} of {len(view.shuffles)} shuffles changed the answer."
-        blocks.append(Paragraph(said, "quiet"))
+    if trace.get("excluded"):
+        blocks.append(f"Not measured: {trace['excluded'].replace('_', ' ')}.")
+    elif not variants:
+        blocks.append("Not measured yet.")
+    if shuffles := [x for r in variants for x in present(flips(r, "shuffle"))]:
+        changed = f"{sum(shuffles)} of {len(shuffles)} shuffles changed the answer."
+        blocks.append(Paragraph(changed, "quiet"))
     return Box(blocks, "trace card")
 
 
-def _facts(view: TraceView) -> str:
-    answer = "nothing that parses" if view.answer is None else view.answer
-    facts = [markup("<span>answered <strong>{}</strong></span>", answer)]
-    if view.gold is not None:
-        facts.append(markup("<span>right answer <strong>{}</strong></span>", view.gold))
-    again = [(f"{b.framing}, {b.reading}:", b.answer, "") for b in view.baselines]
-    if view.settled:
-        again = [("without an edit,", again[0][1], " in every framing and reading")]
-    quiet = '<span class="quiet">asked again{} {} <strong>{}</strong>{}</span>'
-    comma = "" if view.settled else ","
-    return Markup(" ").join([*facts, *(markup(quiet, comma, *words) for words in again)])
+def _facts(trace: Record, variants: Sequence[Record]) -> Iterator[str]:
+    answer, gold = trace.get("answer"), trace["question"].get("gold")
+    yield markup(
+        "answered <strong>{}</strong>", "nothing that parses" if answer is None else answer
+    )
+    if gold is not None:
+        yield markup("right answer <strong>{}</strong>", gold)
+    again = {_variant(r): r["baseline"] for r in variants}
+    quiet = '<span class="quiet">asked again{} <strong>{}</strong>{}</span>'
+    if len(set(again.values())) == 1:
+        baseline = next(iter(again.values()))
+        said = (" without an edit,", _words(baseline), " in every framing and reading")
+        yield markup(quiet, *said)
+    else:
+        for variant, baseline in again.items():
+            yield markup(quiet, f", {variant}:", _words(baseline), "")
 
 
-def _step(step: StepView, baselines: Sequence[Branch]) -> Step:
-    if not step.branches:
-        return Step(step.text)
-    blocks: list[Block] = [Grid(_branch_table(step, baselines), "Answers of every branch")]
-    if step.corrupted_text:
-        said = markup('Corrupted to: <span class="text">{}</span>', step.corrupted_text.strip())
+def _steps(trace: Record, variants: Sequence[Record]) -> Iterator[Step]:
+    places = {index: i for r in variants[:1] for i, index in enumerate(r["steps"])}
+    number = 0
+    for step in trace["steps"]:
+        number += step["counted"]
+        if step["index"] in places:
+            yield _edited(step["text"], number, variants, places[step["index"]])
+        elif step["counted"]:
+            yield Step(step["text"], number, mark=MARKS["unknown"])
+        else:
+            yield Step(step["text"])
+
+
+def _edited(text: str, number: int, variants: Sequence[Record], at: int) -> Step:
+    """A step that was edited, the one `at` this place among those of the records."""
+    rows = [[Cell("unedited", ""), *(Cell(_words(r["baseline"]), "") for r in variants)]]
+    for edit, words in EDIT_WORDS.items():
+        if _level(variants, edit, at) != "unknown":
+            rows.append([Cell(words, ""), *(_branch(r, edit, at) for r in variants)])
+    heading = ["step", *map(_variant, variants)]
+    table = HtmlTable(heading, [False] * len(heading), rows, css="")
+    blocks: list[Block] = [Grid(table, "Answers of every branch")]
+    if corrupted := next(filter(None, (_corrupted(r, at) for r in variants)), ""):
+        said = markup('Corrupted to: <span class="text">{}</span>', corrupted.strip())
         blocks.append(Paragraph(said, "quiet"))
-    removed = [b for b in step.branches if b.edit == "remove"]
+    level = _level(variants, "remove", at)
+    removed = [
+        f"{_variant(r)}: {_words(answers(r, 'remove')[at])}"
+        for r in variants
+        if _flip(r, "remove", at) is not None
+    ]
+    marks = [(_level(variants, edit, at), word) for edit, word in EDIT_SHORT.items()]
     return Step(
-        step.text,
-        step.number,
-        step.level,
-        step.mark,
-        step.meaning,
-        "; ".join([step.meaning, *(f"{b.framing}, {b.reading}: {_words(b)}" for b in removed)]),
-        [
-            (level, f"{MARKS[level]} {word}")
-            for edit, word in EDIT_SHORT.items()
-            if (level := step.level_of(edit)) != "unknown"
-        ],
+        text,
+        number,
+        level,
+        MARKS[level],
+        MEANINGS[level],
+        "; ".join([MEANINGS[level], *removed]),
+        [(of, f"{MARKS[of]} {word}") for of, word in marks if of != "unknown"],
         blocks,
     )
 
 
-def _branch_table(step: StepView, baselines: Sequence[Branch]) -> HtmlTable:
-    at = {(b.edit, b.framing, b.reading): b for b in step.branches}
-    lines = [[Cell("unedited", ""), *(Cell(_words(b), "") for b in baselines)]]
-    for edit in STEP_EDITS:
-        of_edit = [at.get((edit, b.framing, b.reading)) for b in baselines]
-        lines.append([Cell(EDIT_WORDS[edit], ""), *map(_branch_cell, of_edit)])
-    heading = ["step", *(f"{b.framing}, {b.reading}" for b in baselines)]
-    return HtmlTable(heading, [False] * len(heading), lines, css="")
+def _level(variants: Sequence[Record], edit: str, at: int) -> str:
+    """`all`, `some` or `none` of the branches of an edit changed the answer, or `unknown`."""
+    flipped = present(_flip(r, edit, at) for r in variants)
+    if not flipped:
+        return "unknown"
+    return "all" if all(flipped) else "some" if any(flipped) else "none"
 
 
-def _branch_cell(branch: Branch | None) -> Cell:
-    if branch is None:
+def _flip(record: Record, edit: str, at: int) -> bool | None:
+    flipped = flips(record, edit)
+    return flipped[at] if flipped else None
+
+
+def _branch(record: Record, edit: str, at: int) -> Cell:
+    flipped = _flip(record, edit, at)
+    if flipped is None:
         return Cell("–", "")
-    changed = Markup(' <span class="changed">≠ changed</span>') if branch.flipped else ""
-    return Cell(markup("{}{}", _words(branch), changed), "")
+    variation = graded(record, edit, "tv")[at]
+    moved = "" if variation is None else f" ({variation:.2f})"
+    changed = Markup(' <span class="changed">≠ changed</span>') if flipped else ""
+    return Cell(markup("{}{}{}", _words(answers(record, edit)[at]), moved, changed), "")
 
 
-def _words(branch: Branch) -> str:
-    return "no answer found" if branch.answer is None else branch.answer
+def _corrupted(record: Record, at: int) -> str:
+    texts, can = record.get("corrupted_text"), record.get("corruptible")
+    return texts[at] if texts and can and can[at] else ""
+
+
+def _variant(record: Record) -> str:
+    return f"{record['framing']}, {record['reading']}"
+
+
+def _words(answer: str | None) -> str:
+    return "no answer found" if answer is None else answer
 
 
 def typical(records: Iterable[Record], limit: int) -> list[Place]:
@@ -270,39 +211,3 @@ def _showing_order(model: str) -> int:
         return place
     real = model_order("")[0]
     return other_planted_from if place == real else place + real
-
-
-def _shown(text: str | None) -> str | None:
-    return None if text is None else visible(str(text))
-
-
-def _branches_at(of_item: Sequence[Record], place: int | None) -> tuple[Branch, ...]:
-    if place is None:
-        return ()
-    found = [
-        branches[place]
-        for r in of_item
-        for edit in STEP_EDITS
-        if len(branches := _branches(r, edit)) > place
-    ]
-    return tuple(b for b in found if b is not None)
-
-
-def _branches(record: Record, edit: str) -> list[Branch | None]:
-    rows = zip(answers(record, edit), flips(record, edit), graded(record, edit, "tv"), strict=True)
-    return [
-        None
-        if flipped is None
-        else Branch(record["framing"], record["reading"], edit, _shown(answer), flipped, variation)
-        for answer, flipped, variation in rows
-    ]
-
-
-def _corrupted_at(of_item: Sequence[Record], place: int | None) -> str | None:
-    if place is None:
-        return None
-    for r in of_item:
-        texts, can = r.get("corrupted_text") or [], r.get("corruptible") or []
-        if len(texts) > place and can[place]:
-            return _shown(texts[place])
-    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -24,8 +24,8 @@ from sample_records import (
     write_run,
 )
 
+from faithscope.experiments.analysis.page import Step, Steps, write_page
 from faithscope.experiments.analysis.page import render as rendered
-from faithscope.experiments.analysis.page import write_page
 from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.figures.figures import pictures
@@ -34,7 +34,7 @@ from faithscope.experiments.studies.slrc.page import page as page_of
 from faithscope.experiments.studies.slrc.page import waterfalls
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.tables.results import Results, results
-from faithscope.experiments.studies.slrc.traceview import trace_view, typical
+from faithscope.experiments.studies.slrc.traceview import trace_block, typical
 
 RUN = sample_run(8)
 
@@ -208,17 +208,21 @@ def test_an_item_whose_trace_is_gone_is_not_shown():
     assert place not in typical(left, 1000)
 
 
+def steps_of(records: list[dict]) -> Sequence[Step]:
+    (steps,) = (b.steps for b in trace_block(records).blocks if isinstance(b, Steps))
+    return steps
+
+
 def test_a_step_is_marked_by_the_readings_in_which_it_is_necessary():
     records = records_of([chain_sample("hint", 1)])
-    view = trace_view(records)
-    assert [s.level for s in view.steps] == ["none"] * 3
+    assert [s.level for s in steps_of(records)] == ["none"] * 3
     records[1]["necessary"] = [True, False, False]
-    assert [s.level for s in trace_view(records).steps] == ["some", "none", "none"]
+    assert [s.level for s in steps_of(records)] == ["some", "none", "none"]
     for r in records[1:]:
         r["necessary"] = [True, False, False]
-    step = trace_view(records).steps[0]
+    step = steps_of(records)[0]
     assert (step.mark, step.meaning) == ("●", "necessary")
-    assert trace_view(records[:1]).steps[0].level == "unknown"
+    assert steps_of(records[:1])[0].level == "unknown"
 
 
 def test_short_stretches_are_shown_and_are_no_steps():
@@ -229,9 +233,9 @@ def test_short_stretches_are_shown_and_are_no_steps():
         for name, values in r.items():
             if isinstance(values, list) and not name.startswith(("shuffled", "reordered")):
                 r[name] = values[-2:]
-    steps = trace_view(records).steps
+    steps = steps_of(records)
     assert [s.number for s in steps] == [None, 1, 2]
-    assert [len(s.branches) for s in steps] == [0, 16, 16]
+    assert [bool(s.blocks) for s in steps] == [False, True, True]
 
 
 def test_hostile_text_stays_text(hostile_dir):

@@ -1,0 +1,152 @@
+"""The items of a run that a person names, in a terminal: page blocks as plain text.
+
+What an item looks like is said once, as the blocks of `analysis.page`; the page shows them as HTML
+and `print_item` prints them. Colour only repeats what a mark already says, and nothing that a
+model, a judge or a data set wrote reaches the terminal as anything but text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from markupsafe import Markup
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from faithscope.experiments.analysis.html import Cell, HtmlTable
+from faithscope.experiments.analysis.page import (
+    Block,
+    Box,
+    Bullets,
+    Fold,
+    Grid,
+    Heading,
+    Paragraph,
+    Step,
+    Steps,
+    Terms,
+    Verbatim,
+)
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.plain import visible
+
+LISTED = 8
+"""Names that an error lists."""
+# Blue and orange stay apart for colour-blind readers, on dark grounds and on light ones.
+COLOURS = {"all": "bold dark_orange3", "some": "dark_orange3", "none": "blue", "unknown": "dim"}
+_DIM = ("quiet", "tail")
+P = TypeVar("P")
+Narrowing = tuple[str, str | None, Callable[[P], Sequence[str]]]
+"""(what is asked for, the name asked for or None for all, the names that a place goes by)."""
+
+
+def narrowed(places: Sequence[P], by: Iterable[Narrowing[P]], what_they_are: str) -> list[P]:
+    """The places that go by every name asked for, as it is or as the terminal shows it.
+
+    Raises:
+        UserError: nothing is left; names the first that fits nothing, and what was meant.
+    """
+    left = list(places)
+    for what, wanted, names in by:
+        if wanted is None:
+            continue
+        known = list(dict.fromkeys(visible(name) for place in left for name in names(place)))
+        left = [p for p in left if wanted in (n for x in names(p) for n in (x, visible(x)))]
+        if not left:
+            guess = did_you_mean(wanted, known) or _listed(known)
+            raise UserError(f"no {what} {wanted!r} among the {what_they_are} of this run{guess}")
+    return left
+
+
+def _listed(known: Sequence[str]) -> str:
+    more = f", … ({len(known)} in all)" if len(known) > LISTED else ""
+    return f"; there are {', '.join(map(repr, known[:LISTED]))}{more}"
+
+
+def print_item(console: Console, item: Fold | Box) -> None:
+    """Print an item under its title: the summary of a `Fold`, the first heading of a `Box`."""
+    if isinstance(item, Fold):
+        title, blocks = item.summary, item.blocks
+    else:
+        heading, *blocks = item.blocks
+        assert isinstance(heading, Heading)
+        title = heading.text
+    console.rule(_text(title, "bold"), align="left")
+    print_blocks(console, blocks)
+    console.print()
+
+
+def print_blocks(console: Console, blocks: Sequence[Block]) -> None:
+    """Print blocks of a page one below the other."""
+    console.print(_group(blocks))
+
+
+def _group(blocks: Sequence[Block]) -> Group:
+    return Group(*(line for block in blocks for line in _lines(block)))
+
+
+def _lines(block: Block) -> list[RenderableType]:
+    """One block, line by line.
+
+    Raises:
+        TypeError: a block that belongs on a page alone: a drawing, counts, a table by its name.
+    """
+    match block:
+        case str():
+            return [_text(block)]
+        case Paragraph(text, css):
+            return [_text(text, "dim" if css in _DIM else "")] if text else []
+        case Heading(text, level):
+            return [Text(), _text(text, "bold")] if level < 4 else [_text(text, "dim")]
+        case Verbatim(text):
+            return [Padding(_text(text), (0, 0, 0, 2))]
+        case Bullets(items):
+            return [Text("- ") + _text(item) for item in items]
+        case Terms(meanings):
+            return [_text(f"{word}: ", "bold") + _text(said) for word, said in meanings.items()]
+        case Grid(table=HtmlTable() as table):
+            return [_grid(table)]
+        case Steps(steps):
+            return [line for step in steps for line in _step(step)]
+        case Fold(summary, blocks):
+            return [_text(summary, "dim"), Padding(_group(blocks), (0, 0, 0, 2))]
+        case Box(blocks):
+            return [_group(blocks)]
+        case _:
+            raise TypeError(f"no terminal view of {block}")
+
+
+def _step(step: Step) -> list[RenderableType]:
+    if step.number is None:
+        return [Padding(_text(step.text.strip(), "dim"), (0, 0, 0, 6))]
+    line = Table.grid(padding=(0, 1))
+    line.add_column(width=1)
+    line.add_column(width=3, justify="right")
+    line.add_column(ratio=1)
+    style = COLOURS[step.level]
+    line.add_row(_text(step.mark, style), Text(f"{step.number}."), _text(step.text.strip(), style))
+    return [line, Padding(_group(step.blocks), (0, 0, 0, 6))] if step.blocks else [line]
+
+
+def _grid(table: HtmlTable) -> Table:
+    grid = Table(box=None, pad_edge=False, header_style="bold", show_header=bool(table.heading))
+    columns = table.heading or [""] * max(map(len, table.rows), default=0)
+    for i, heading in enumerate(columns):
+        right = bool(table.numeric) and table.numeric[i]
+        grid.add_column(_text(heading), justify="right" if right else "left")
+    for row in table.rows:
+        grid.add_row(*map(_cell, row))
+    return grid
+
+
+def _cell(cell: Cell) -> Text:
+    text = _text(cell.text)
+    return text.append(f" [{cell.interval}]") if cell.interval else text
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Text as it may be shown in a terminal; of HTML of ours, what it says."""
+    return Text(visible(text.striptags() if isinstance(text, Markup) else text), style)
