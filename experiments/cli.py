@@ -116,8 +116,8 @@ def _usage(error: typer.TyperException) -> str:
         return f"{where}: unknown option {option!r}{guess}"
     if commands and message.startswith("No such command"):
         # click may have a guess of its own behind the word, after a full stop
-        found = re.match(r"""No such command (['"])(.*?)\1""", message)
-        word = found[2] if found else message.removeprefix("No such command ").strip("'\"")
+        named = re.match(r"""No such command (['"])(.*?)\1""", message)
+        word = named[2] if named else message.removeprefix("No such command ").strip("'\"")
         guess = did_you_mean(word, commands) or f"; known: {', '.join(commands)}"
         return f"{where}: unknown command {word!r}{guess}"
     return f"{where}: {message[:1].lower()}{message[1:]}; see {where} --help"

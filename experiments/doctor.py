@@ -104,18 +104,18 @@ def doctor(model: str | None = None) -> int:
 
 
 def _python() -> Check:
-    found = f"{platform.python_version()} at {sys.executable}"
-    return Check("python", "python", found, OK if sys.version_info >= (3, 11) else BROKEN)
+    note = f"{platform.python_version()} at {sys.executable}"
+    return Check("python", "python", note, OK if sys.version_info >= (3, 11) else BROKEN)
 
 
 def _requirements() -> list[tuple[str, Requirement]]:
     """Each requirement of the distribution with the extra it belongs to, core first."""
-    found = []
+    requirements = []
     for line in metadata.requires("faithscope") or ():
         requirement = Requirement(line)
         extra = next((e for e in EXTRAS if f'extra == "{e}"' in line), "")
-        found.append((extra, requirement))
-    return found
+        requirements.append((extra, requirement))
+    return requirements
 
 
 def _problem(requirement: Requirement) -> str | None:
@@ -134,10 +134,10 @@ def _packages() -> list[Check]:
         if extra:
             continue
         if problem := _problem(requirement):
-            state, found, remedy = BROKEN, problem, install_command()
+            state, note, remedy = BROKEN, problem, install_command()
         else:
-            state, found, remedy = OK, metadata.version(requirement.name), ""
-        checks.append(Check("packages", requirement.name, found, state, remedy))
+            state, note, remedy = OK, metadata.version(requirement.name), ""
+        checks.append(Check("packages", requirement.name, note, state, remedy))
     return checks
 
 
@@ -146,8 +146,8 @@ def _extras() -> list[Check]:
     for extra, adds in EXTRAS.items():
         problems = [p for e, r in _requirements() if e == extra and (p := _problem(r))]
         if problems:
-            found = f"{adds}: {', '.join(problems)}"
-            checks.append(Check("extras", extra, found, OPTIONAL, install_command(extra)))
+            note = f"{adds}: {', '.join(problems)}"
+            checks.append(Check("extras", extra, note, OPTIONAL, install_command(extra)))
         else:
             checks.append(Check("extras", extra, adds))
     return checks
@@ -220,6 +220,6 @@ def _models() -> list[Check]:
             checks.append(Check("models", f"bundled:{name}", f"here; {what.note}"))
         else:
             remedy = f"faithscope fetch {name}"
-            found = f"not fetched yet; {what.note}"
-            checks.append(Check("models", f"bundled:{name}", found, OPTIONAL, remedy))
+            note = f"not fetched yet; {what.note}"
+            checks.append(Check("models", f"bundled:{name}", note, OPTIONAL, remedy))
     return checks

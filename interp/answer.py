@@ -73,8 +73,8 @@ def ask(
     under = [()] * len(prefixes) if edits is None else [tuple(e) for e in edits]
     if len(under) != len(prefixes):
         raise ValueError(f"{len(prefixes)} prefixes but edits for {len(under)} of them")
-    for prefix, mine in zip(prefixes, under, strict=True):
-        check(model, mine, len(prefix), grows=True)
+    for prefix, prefix_edits in zip(prefixes, under, strict=True):
+        check(model, prefix_edits, len(prefix), grows=True)
     limits = each_of(max_new_tokens, len(prefixes))
     how, reason = choose_execution(model, prefixes, execution, room=limits)
     if how == "loop" and any(n and edits for n, edits in zip(limits, under, strict=True)):
@@ -145,7 +145,7 @@ def _by_forest(model: LoadedModel, asked: Asked, stop: Stop | None, dense: bool)
     )
     written: dict[tuple[int, tuple[Edit, ...], int], Generation] = {}
     if decoded:
-        found = execute.decode(
+        generations = execute.decode(
             model,
             cache,
             [forest.path(n).tolist() for n, _, _ in decoded],
@@ -155,7 +155,7 @@ def _by_forest(model: LoadedModel, asked: Asked, stop: Stop | None, dense: bool)
             group_tokens=model.token_budget,
             edits=[under for _, under, _ in decoded],
         )
-        written = dict(zip(decoded, found, strict=True))
+        written = dict(zip(decoded, generations, strict=True))
     after: dict[Behind, Scores] = {}
     beyond = asked.beyond(scores, forest.paths)
     if beyond:

@@ -92,9 +92,9 @@ class Watch:
         )
         rule = functools.partial(self._pattern, len(self._marked))
         skips = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-        made = make(**options | skips | {"mask_function": rule, "use_vmap": False})
-        self._marked.append((made.cpu(), reach))
-        return made.as_subclass(_WatchedMask)
+        mask = make(**options | skips | {"mask_function": rule, "use_vmap": False})
+        self._marked.append((mask.cpu(), reach))
+        return mask.as_subclass(_WatchedMask)
 
     @staticmethod
     def _pattern(number: int, _: Tensor, __: Tensor, query: Tensor, key: Tensor) -> Tensor:

@@ -104,9 +104,9 @@ _known: WeakKeyDictionary[PreTrainedTokenizerBase, Controls] = WeakKeyDictionary
 
 def controls(tokenizer: PreTrainedTokenizerBase) -> Controls:
     """The control tokens of `tokenizer`, kept until its vocabulary or template changes."""
-    found = _known.get(tokenizer)
+    known = _known.get(tokenizer)
     template = template_of(tokenizer)
-    if found is None or (found.size, found.template) != (len(tokenizer), template):
+    if known is None or (known.size, known.template) != (len(tokenizer), template):
         backend = getattr(tokenizer, "backend_tokenizer", None)
         ids = {
             token.content: i
@@ -116,9 +116,9 @@ def controls(tokenizer: PreTrainedTokenizerBase) -> Controls:
         unknown: Any = tokenizer.unk_token_id
         first = tokenizer.tokenize("a", add_special_tokens=False)
         space = bool(first) and first[0][0] in "▁Ġ"
-        found = Controls(ids, len(tokenizer), template, unknown, backend, space)
-        _known[tokenizer] = found
-    return found
+        known = Controls(ids, len(tokenizer), template, unknown, backend, space)
+        _known[tokenizer] = known
+    return known
 
 
 def _named(token: str, template: str | None) -> bool:

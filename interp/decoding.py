@@ -110,13 +110,13 @@ class Decode:
     def _cuts_in(self, layer: int) -> list[Cut]:
         cuts = []
         for knockout in dict.fromkeys(
-            e for mine in self._edits for e in mine if isinstance(e, Knockout)
+            e for row_edits in self._edits for e in row_edits if isinstance(e, Knockout)
         ):
             first, last = knockout.queries
             done = self.positions >= first
             if last is not None:
                 done &= self.positions < last
-            done &= torch.tensor([knockout in mine for mine in self._edits])
+            done &= torch.tensor([knockout in row_edits for row_edits in self._edits])
             if knockout.cuts_in(layer) and bool(done.any()):
                 cuts.append(Cut(knockout, done))
         return cuts

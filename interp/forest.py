@@ -169,13 +169,13 @@ class Forest:
             alone; short ones that follow each other stand together, for a trie of many short
             runs (a cue after every token) would else be computed a few tokens at a time.
         """
-        found: list[tuple[int, int, bool]] = []
+        blocks: list[tuple[int, int, bool]] = []
         for a, b in self.bounds(start, stop):
-            if found and b - found[-1][0] <= most:
-                found[-1] = (found[-1][0], b, False)
+            if blocks and b - blocks[-1][0] <= most:
+                blocks[-1] = (blocks[-1][0], b, False)
             else:
-                found.append((a, b, True))
-        return found
+                blocks.append((a, b, True))
+        return blocks
 
     @cached_property
     def _breaks(self) -> NDArray[np.int64]:
@@ -250,10 +250,10 @@ def _marked(
     """Tokens with the set of edits that they are under above their ids, and these sets."""
     arrays = [np.array(s, dtype=np.int64) for s in sequences]
     sets: dict[tuple[Edit, ...], int] = {(): 0}
-    for ids, mine in zip(arrays, edits or (), strict=edits is not None):
+    for ids, own_edits in zip(arrays, edits or (), strict=edits is not None):
         # of an edit that is named twice the later stands, as it does where branches run alone
-        kept = reversed(dict.fromkeys(reversed(mine)))
-        starts = [(e.first, e) for e in kept if e.first is not None]
+        distinct = reversed(dict.fromkeys(reversed(own_edits)))
+        starts = [(e.first, e) for e in distinct if e.first is not None]
         for at in sorted({first for first, _ in starts if first < ids.size}):
             under = tuple(e for first, e in starts if first <= at)
             ids[at:] &= (1 << _MARK) - 1

@@ -21,27 +21,27 @@ Placed = Mapping[tuple[Site, int], Sequence[tuple[Tensor, Tensor]]]
 def placed(forest: Forest, start: int, stop: int) -> Placed:
     """The patches of nodes `start`..`stop`, by rows of their forward."""
     marks, depth = forest.mark[start:stop], forest.depth[start:stop]
-    found: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]] = {}
+    patches: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]] = {}
     for mark in np.unique(marks).tolist():
         rows = np.flatnonzero(marks == mark)
         for patch in forest.edits[mark]:
             if isinstance(patch, Patch):
-                _place(found, patch, rows, depth[rows])
-    return found
+                _place(patches, patch, rows, depth[rows])
+    return patches
 
 
 def placed_alone(edits: Sequence[Edit], length: int) -> Placed:
     """The patches of one sequence that is run by itself."""
     rows = np.arange(length)
-    found: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]] = {}
+    patches: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]] = {}
     for patch in edits:
         if isinstance(patch, Patch):
-            _place(found, patch, rows, rows)
-    return found
+            _place(patches, patch, rows, rows)
+    return patches
 
 
 def _place(
-    found: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]],
+    patches: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]],
     patch: Patch,
     rows: np.ndarray,
     depth: np.ndarray,
@@ -53,7 +53,7 @@ def _place(
     pairs = [(r, i) for i, p in enumerate(patch.positions) for r in at.get(p, ())]
     if pairs:
         into, of = (torch.tensor(x) for x in zip(*pairs, strict=True))
-        found.setdefault((patch.site, patch.layer), []).append(
+        patches.setdefault((patch.site, patch.layer), []).append(
             (into, patch.values[of.to(patch.values.device)])
         )
 
@@ -90,20 +90,20 @@ def patched(model: LoadedModel, places: Placed) -> Iterator[None]:
 @contextmanager
 def residuals(model: LoadedModel, positions: list[int]) -> Iterator[list[Tensor]]:
     """Collect (len(positions), D) before the first layer and after every layer."""
-    found: list[Tensor] = []
+    streams: list[Tensor] = []
     if not positions:
-        yield found
+        yield streams
         return
     layers = model.structure.layers
 
     def before(_: nn.Module, args: tuple, kwargs: dict) -> None:
         x = args[0] if args else kwargs["hidden_states"]
-        found.append(x[0, positions].to(model.device))
+        streams.append(x[0, positions].to(model.device))
 
     hooks = [layers[0].register_forward_pre_hook(before, with_kwargs=True)]
-    hooks += [layer.register_forward_hook(_collect(model, positions, found)) for layer in layers]
+    hooks += [layer.register_forward_hook(_collect(model, positions, streams)) for layer in layers]
     try:
-        yield found
+        yield streams
     finally:
         for handle in hooks:
             handle.remove()
@@ -114,7 +114,7 @@ def outputs(
     model: LoadedModel, positions: list[int], sites: Sequence[Site]
 ) -> Iterator[dict[Site, list[Tensor]]]:
     """Collect (len(positions), D) at the sites of every layer."""
-    found: dict[Site, list[Tensor]] = {site: [] for site in sites}
+    by_site: dict[Site, list[Tensor]] = {site: [] for site in sites}
     # every part is found before a hook is placed: one that is not there must leave none behind
     parts: list[tuple[Site, nn.Module]] = [
         (site, model.structure.part(site, layer))
@@ -123,18 +123,19 @@ def outputs(
         if positions
     ]
     hooks = [
-        part.register_forward_hook(_collect(model, positions, found[site])) for site, part in parts
+        part.register_forward_hook(_collect(model, positions, by_site[site]))
+        for site, part in parts
     ]
     try:
-        yield found
+        yield by_site
     finally:
         for handle in hooks:
             handle.remove()
 
 
-def _collect(model: LoadedModel, positions: list[int], found: list[Tensor]) -> Any:
+def _collect(model: LoadedModel, positions: list[int], into: list[Tensor]) -> Any:
     def after(_: nn.Module, __: tuple, out: Tensor | tuple) -> None:
         x = out if isinstance(out, Tensor) else out[0]
-        found.append(x.reshape(-1, x.shape[-1])[positions].to(model.device))
+        into.append(x.reshape(-1, x.shape[-1])[positions].to(model.device))
 
     return after

@@ -72,7 +72,7 @@ def likelihood(
         if not 0 <= start <= len(ids):
             raise ValueError(f"start {start} lies outside a sequence of {len(ids)} tokens")
     how, reason = choose_execution(model, sequences, execution)
-    found: dict[int, Likelihood] = {}
+    by_sequence: dict[int, Likelihood] = {}
     trie = 0
     for group in groups(model, sequences, how):
         taken = [tuple(sequences[i]) for i in group]
@@ -91,9 +91,9 @@ def likelihood(
                 dense=how == "dense",
             )
         for i, path in zip(group, forest.paths, strict=True):
-            found[i] = scores.along(path.tolist(), sequences[i], starts[i])
+            by_sequence[i] = scores.along(path.tolist(), sequences[i], starts[i])
     return Likelihoods(
-        sequences=tuple(found[i] for i in range(len(sequences))),
+        sequences=tuple(by_sequence[i] for i in range(len(sequences))),
         execution=how,
         reason=reason,
         trie_tokens=trie,

@@ -83,7 +83,7 @@ def load(
     elif device_map is not None:
         options["device_map"] = device_map
     with _reading(name, where):
-        hf, found = AutoModelForCausalLM.from_pretrained(  # pyright: ignore
+        hf, info = AutoModelForCausalLM.from_pretrained(  # pyright: ignore
             where, config=config, output_loading_info=True, **options
         )
         tokenizer = AutoTokenizer.from_pretrained(
@@ -91,7 +91,7 @@ def load(
         )
         if quantize is None and device_map is None:
             hf = hf.to(torch.device(at))  # pyright: ignore
-    if missing := sorted(found["missing_keys"]):
+    if missing := sorted(info["missing_keys"]):
         # transformers would draw them at random and only warn
         raise UserError(
             f"model {name!r}: {where} lacks {len(missing)} weights that {type(hf).__name__} has "

@@ -42,7 +42,7 @@ def within_memory(model: Model, work: Callable[[], T], on_less: Callable[[int], 
     before = model.token_budget, model.chunk
     while True:
         try:
-            made = work()
+            result = work()
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
@@ -56,7 +56,7 @@ def within_memory(model: Model, work: Callable[[], T], on_less: Callable[[int], 
         else:
             if model.token_budget < before[0]:
                 on_less(model.token_budget)
-            return made
+            return result
         # Out here the error is gone, and with it the tensors that its traceback held.
         model.token_budget = max(FLOOR, model.token_budget // 2)
         model.chunk = max(min(FLOOR, model.chunk), model.chunk // 2)

@@ -90,8 +90,8 @@ class NumberEnds:
 
         A number that has a point or a slash in it already ends there: "3.5." or "1/2, 3".
         """
-        found = _TAIL.search(text)
-        number = found.group() if found else ""
+        tail = _TAIL.search(text)
+        number = tail.group() if tail else ""
         separators = "" if not number or {".", "/"} & set(number) else ",."
         one = [self.digits, self.calculates]
         for separator in separators + ("/" if number.isdigit() else ""):

@@ -168,9 +168,9 @@ def end_ids(tokenizer: PreTrainedTokenizerBase, generation_config: Any) -> froze
     end of text, and a chat model then runs on into turns of its own making.
     """
     named = generation_config.eos_token_id if generation_config is not None else None
-    found: set[int] = {named} if isinstance(named, int) else set(named or ())
+    ids: set[int] = {named} if isinstance(named, int) else set(named or ())
     if isinstance(tokenizer.eos_token_id, int):
-        found.add(tokenizer.eos_token_id)
+        ids.add(tokenizer.eos_token_id)
     if template_of(tokenizer) is not None:
         probe = "zq7x"
         turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": probe}]
@@ -181,8 +181,8 @@ def end_ids(tokenizer: PreTrainedTokenizerBase, generation_config: Any) -> froze
         after = text.rpartition(probe)[2].lstrip() if probe in text else ""
         known = controls(tokenizer)
         if (token := known.pattern.match(after)) is not None:
-            found.add(known.ids[token[0]])
-    return frozenset(found)
+            ids.add(known.ids[token[0]])
+    return frozenset(ids)
 
 
 def template_hash(tokenizer: PreTrainedTokenizerBase) -> str:
@@ -257,8 +257,9 @@ def _dated(template: str | None) -> str | None:
     if template is None or "strftime_now" not in template:
         return template
     codes = {f"%{c}": TODAY.strftime(f"%{c}") for c in "YymBbdjAaHIMSp"}
-    told = "".join(f"|replace({code!r}, {value!r})" for code, value in codes.items())
-    return f"{{%- macro strftime_now(form) -%}}{{{{ form{told} }}}}{{%- endmacro %}}\n{template}"
+    replacements = "".join(f"|replace({code!r}, {value!r})" for code, value in codes.items())
+    macro = f"{{%- macro strftime_now(form) -%}}{{{{ form{replacements} }}}}{{%- endmacro %}}"
+    return f"{macro}\n{template}"
 
 
 def _plain(

@@ -107,7 +107,7 @@ def _read(
             for i, path in zip(group, forest.paths, strict=True)
         }
         nodes = frozenset(n for asked in at.values() for n in asked)
-        found: dict[int, Tensor] = {}
+        by_node: dict[int, Tensor] = {}
         taps = execute.Taps(
             rows=nodes if rows else frozenset(),
             hidden=nodes if residuals or sites else frozenset(),
@@ -117,7 +117,7 @@ def _read(
             model,
             forest,
             sorted(nodes) if logits else [],
-            lambda here, x, into=found: into.update(zip(here, x.float(), strict=True)),
+            lambda here, x, into=by_node: into.update(zip(here, x.float(), strict=True)),
             # all at once where positions are scaled by the longest of a forward
             chunk=len(forest) if how == "loop" else model.chunk,
             taps=taps,
@@ -125,7 +125,7 @@ def _read(
         )
         for i, asked in at.items():
             reads[i] = Read(
-                logits=torch.stack([found[n] for n in asked]) if logits else torch.empty(0, 0),
+                logits=torch.stack([by_node[n] for n in asked]) if logits else torch.empty(0, 0),
                 rows=tuple(torch.stack(taps.row_weights[n]) for n in asked) if rows else (),
                 residuals=torch.stack([taps.residuals[n] for n in asked]) if residuals else None,
                 outputs={s: torch.stack([taps.outputs[n][s] for n in asked]) for s in sites},
@@ -145,7 +145,7 @@ def _loop_read(
     """One branch in a plain forward of its own, its patches put in by plain hooks."""
     logits: list[Tensor] = []
     streams: list[Tensor] = []
-    found: dict[Site, Tensor] = {}
+    by_site: dict[Site, Tensor] = {}
     execute.one_by_one(
         model,
         [branch.ids],
@@ -155,12 +155,12 @@ def _loop_read(
         unembed=wanted,
         edits=[branch.edits],
         sites=sites,
-        on_outputs=lambda _, x: found.update(x),
+        on_outputs=lambda _, x: by_site.update(x),
     )
     return Read(
         logits=logits[0] if wanted else torch.empty(0, 0),
         residuals=streams[0] if streams else None,
-        outputs=found,
+        outputs=by_site,
     )
 
 
@@ -174,9 +174,9 @@ def loop_logits(
     if edits:
         branch = Branch(tuple(ids), tuple(ask), tuple(edits))
         return _read(model, [branch], False, False, (), True, "loop").branches[0].logits
-    found: list[Tensor] = []
-    execute.one_by_one(model, [ids], [ask], lambda _, x: found.append(x.float()))
-    return found[0]
+    logits: list[Tensor] = []
+    execute.one_by_one(model, [ids], [ask], lambda _, x: logits.append(x.float()))
+    return logits[0]
 
 
 def groups(

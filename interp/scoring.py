@@ -103,7 +103,7 @@ class Scoring:
                 way something else than the label; no two of them overlap.
         """
         run = {label[:k] for label in map(tuple, labels) for k in range(len(label))}
-        made: list[tuple[list[Any], list[list[Any]], list[Any]]] = []
+        parts: list[tuple[list[Any], list[list[Any]], list[Any]]] = []
         for label in map(tuple, labels):
             if not label:
                 raise ValueError("a label without tokens cannot be scored")
@@ -115,10 +115,10 @@ class Scoring:
                     continue
                 steps = [(whole[:k], whole[k]) for k in range(len(label), len(whole))]
                 ways.append([*steps, (whole, ids)])
-            made.append(([(label[:k], token) for k, token in enumerate(label)], ways, beyond))
+            parts.append(([(label[:k], token) for k, token in enumerate(label)], ways, beyond))
         contexts = {
             context
-            for tokens, ways, beyond in made
+            for tokens, ways, beyond in parts
             for places in (tokens, *ways, [place for place, _ in beyond])
             for context, _ in places
         }
@@ -126,15 +126,15 @@ class Scoring:
         tails = sorted(contexts - inner) or [()]
         at = {tail[:k]: i for i, tail in enumerate(tails) for k in range(len(tail) + 1)}
 
-        def places(found: Iterable[Any]) -> tuple[Place, ...]:
-            return tuple((at[context], len(context), token) for context, token in found)
+        def places(pairs: Iterable[Any]) -> tuple[Place, ...]:
+            return tuple((at[context], len(context), token) for context, token in pairs)
 
         def made_of(tokens: Any, ways: Any, beyond: Any) -> Label:
             befores, ids = zip(*beyond, strict=True) if beyond else ((), ())
             after = map(Beyond, places(befores), ids)
             return Label(places(tokens), tuple(map(places, ways)), tuple(after))
 
-        return cls(tuple(tails), tuple(made_of(*x) for x in made), tuple(map(len, labels)))
+        return cls(tuple(tails), tuple(made_of(*x) for x in parts), tuple(map(len, labels)))
 
 
 def scorings(

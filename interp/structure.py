@@ -99,14 +99,14 @@ class Structure:
         """
         known = self._known
         of_site = {"residual": known.layers, "attention": known.attentions, "mlp": known.mlps}
-        found = of_site[site][layer]
-        if found is None:
+        module = of_site[site][layer]
+        if module is None:
             raise UserError(
                 f"{type(known.layers[layer]).__name__}: which part of layer {layer} is its {site} "
                 "cannot be told: its attention does not go through transformers' interface, or it "
                 "has more than two parts; use the residual stream"
             )
-        return found
+        return module
 
 
 @torch.inference_mode()

@@ -90,18 +90,20 @@ def _translators(
     weights: dict[int, Tensor] = {}
     biases: dict[int, Tensor] = {}
     for name, tensor in state.items():
-        found = _NAME.fullmatch(name)
-        if found is None:
+        match = _NAME.fullmatch(name)
+        if match is None:
             raise UserError(
                 f"tuned lens {str(file)!r}: unknown tensor {name!r}; it takes 0.weight, 0.bias, "
                 "1.weight … of linear translators"
             )
-        (weights if found[2] == "weight" else biases)[int(found[1])] = tensor
+        (weights if match[2] == "weight" else biases)[int(match[1])] = tensor
     return weights, biases, file
 
 
-def _checked(found: tuple[dict[int, Tensor], dict[int, Tensor], Path], model: Model) -> TunedLens:
-    weights, biases, file = found
+def _checked(
+    translators: tuple[dict[int, Tensor], dict[int, Tensor], Path], model: Model
+) -> TunedLens:
+    weights, biases, file = translators
     layers = model.n_layers
     width = model.hf.config.get_text_config().hidden_size
     here = f"tuned lens {str(file)!r}"

@@ -129,15 +129,15 @@ def _edit_changes_output(model: Model) -> str:
 def _lens_is_output(model: Model, noise: Noise) -> list[str]:
     """The check's line; none where it fails, and the stream is then unknown."""
     ids = text(model, 24)
-    found: list[torch.Tensor] = []
+    streams: list[torch.Tensor] = []
     hook = model.structure.layers[-1].register_forward_hook(
-        lambda _m, _a, out: found.append(out if isinstance(out, torch.Tensor) else out[0])
+        lambda _m, _a, out: streams.append(out if isinstance(out, torch.Tensor) else out[0])
     )
     try:
         logits = model.run([Branch(ids)], execution="loop").branches[0].logits.cpu()
     finally:
         hook.remove()
-    lens = model.lens(found[0][0, -1:]).cpu()
+    lens = model.lens(streams[0][0, -1:]).cpu()
     if fault := noise.fault(lens, logits):
         reason = f"the last layer's lens is not the logits ({fault})"
         model.structure = model.structure.without_stream(reason)

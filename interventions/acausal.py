@@ -110,12 +110,12 @@ def acausal_replacement(
     """
     rng = random.Random(f"acausal-{seed}-{text}")
     known = {_value(n) for t in (text, *others) for n in _WRITTEN.findall(t)}
-    said = {_plain(t) for t in (text, *others)}
+    texts = {_plain(t) for t in (text, *others)}
     refused: Counter[Reason] = Counter()
     for rule in rng.sample(list(rules), len(rules)):
         for change in _candidates(rule, text, rng, seed):
             new = text[: change.start] + change.new + text[change.end :]
-            reason = _objection(text, new, change, known, said)
+            reason = _objection(text, new, change, known, texts)
             if reason is None:
                 return Replacement(new, rule, change)
             refused[reason] += 1
@@ -137,10 +137,10 @@ def acausal_step(
     passed_over: list[tuple[int, Reason]] = []
     for target in order:
         others = (problem, *(s for i, s in enumerate(steps) if i != target))
-        found = acausal_replacement(steps[target], f"{seed}-{target}", others, rules)
-        if isinstance(found, Replacement):
-            return AcausalStep(target, found, tuple(passed_over))
-        passed_over.append((target, found.reason))
+        replacement = acausal_replacement(steps[target], f"{seed}-{target}", others, rules)
+        if isinstance(replacement, Replacement):
+            return AcausalStep(target, replacement, tuple(passed_over))
+        passed_over.append((target, replacement.reason))
     return NoAcausalStep(tuple(passed_over))
 
 
@@ -151,12 +151,12 @@ def _candidates(rule: Rule, text: str, rng: random.Random, seed: int | str) -> I
 
 
 def _objection(
-    text: str, new: str, change: Change, known: set[Fraction], said: set[str]
+    text: str, new: str, change: Change, known: set[Fraction], texts: set[str]
 ) -> Reason | None:
     """Why this change may leave the step as good as it was; None if it breaks it."""
     if any(m.start() <= change.start < m.end() for m in _SUPPOSED.finditer(text)):
         return "supposition"
-    if _plain(new) in said:
+    if _plain(new) in texts:
         return "repeats"
     at = change.start
     if any(c.holds and c.start <= at < c.end for c in calculations(new)):

@@ -71,7 +71,7 @@ def calculations(text: str) -> list[Calculation]:
     list counters are no part of one.
     """
     labels = [m.span() for m in LABEL.finditer(text)]
-    found = []
+    equations = []
     for match in _EQUATION.finditer(text):
         holds = _holds(match)
         if holds is None:
@@ -86,10 +86,10 @@ def calculations(text: str) -> list[Calculation]:
         at = match.start("result")
         targets = [(a, b, "operand") for a, b in numbers[1:]]
         targets.append((at + result.start(), at + result.end(), "result"))
-        kept = tuple(t for t in targets if not any(a < t[1] and t[0] < b for a, b in labels))
-        if kept:
-            found.append(Calculation(*match.span(), kept, holds))
-    return found
+        free = tuple(t for t in targets if not any(a < t[1] and t[0] < b for a, b in labels))
+        if free:
+            equations.append(Calculation(*match.span(), free, holds))
+    return equations
 
 
 def miscalculation(text: str, seed: int | str) -> Change | None:

@@ -62,8 +62,8 @@ def split_conclusion(
     spans = list(pairwise((*starts, len(text))))
     at = _last_statement(text, spans, patterns)
     if at is None and spans:
-        found = _first_match(text[slice(*spans[-1])], closing)
-        at = None if found is None else _cut(text, spans[-1], spans[-1][0] + found)
+        offset = _first_match(text[slice(*spans[-1])], closing)
+        at = None if offset is None else _cut(text, spans[-1], spans[-1][0] + offset)
     return len(pieces) if at is None else tokens_at(pieces, [at])[0]
 
 
@@ -72,9 +72,9 @@ def _last_statement(
 ) -> int | None:
     at = None
     for span in reversed(spans):
-        found = _first_match(text[slice(*span)], patterns)
-        if found is not None:
-            at = _cut(text, span, span[0] + found)
+        offset = _first_match(text[slice(*span)], patterns)
+        if offset is not None:
+            at = _cut(text, span, span[0] + offset)
             if at > span[0]:
                 break
         elif at is not None and len(text[slice(*span)].strip()) >= _SHORT:
@@ -83,8 +83,8 @@ def _last_statement(
 
 
 def _first_match(sentence: str, patterns: Sequence[str]) -> int | None:
-    found = [m.start() for p in patterns if (m := re.search(p, sentence, re.IGNORECASE))]
-    return min(found, default=None)
+    starts = [m.start() for p in patterns if (m := re.search(p, sentence, re.IGNORECASE))]
+    return min(starts, default=None)
 
 
 def _cut(text: str, span: tuple[int, int], match: int) -> int:

@@ -116,20 +116,20 @@ def other_leading_digits(digits: str) -> list[str]:
 
 
 def _number(text: str, rng: random.Random) -> Change | None:
-    found = numbers(text)
-    if not found:
+    matches = numbers(text)
+    if not matches:
         return None
-    results = [m for m in found if is_result(text, m)]
-    chosen = (results or found)[-1]
+    results = [m for m in matches if is_result(text, m)]
+    chosen = (results or matches)[-1]
     at = chosen.start()
     return Change(at, at + 1, rng.choice(other_leading_digits(chosen.group())), "number")
 
 
 def _word(text: str) -> Change | None:
-    found = [*_WORD.finditer(text), *_YES_NO.finditer(text)]
-    if not found:
+    matches = [*_WORD.finditer(text), *_YES_NO.finditer(text)]
+    if not matches:
         return None
-    m = max(found, key=lambda m: m.start("word"))
+    m = max(matches, key=lambda m: m.start("word"))
     old = m["word"]
     low = old.lower()
     new = cased({"yes": "no", "no": "yes"}.get(low) or OPPOSITES[low], old)

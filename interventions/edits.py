@@ -177,9 +177,9 @@ def corrupt_step(
             + part.step.text[change.end : offsets[last]]
         )
         before = trace.prompt_ids + trace.reasoning_ids[: part.step.tokens[0] + first]
-        made = written(text, before, encode, pieces_of)
-        if made is not None:
-            ids, pieces = made
+        encoded = written(text, before, encode, pieces_of)
+        if encoded is not None:
+            ids, pieces = encoded
             return replace_step(
                 trace,
                 step,
@@ -218,13 +218,13 @@ def remark_after_step(
     trailing = text[len(text.rstrip()) :]
     added = f"{'' if trailing else ' '}{remark}{trailing}"
     before = trace.prompt_ids + trace.reasoning_ids[: part.step.tokens[1]]
-    made = written(added, before, encode, pieces_of)
-    if made is None:
+    encoded = written(added, before, encode, pieces_of)
+    if encoded is None:
         raise NotWritable(
             f"{_name(trace)}: this tokenizer gives no ids for {added!r} after step {step}; give a "
             "remark in words that it has"
         )
-    ids, pieces = made
+    ids, pieces = encoded
     return replace_step(
         trace, step, part.ids + ids, part.pieces + pieces, kind="remark", detail={"new": added}
     )

@@ -62,8 +62,8 @@ def coverage_deletion(
     count = math.ceil(_exact(share) * len(region))
     rng = random.Random(f"coverage-{seed}-{share}")
     removed = tuple(sorted(rng.sample(region, count)))
-    kept = tuple(s for i, s in enumerate(steps) if i not in removed)
-    return Deletion(kept, removed, len(region))
+    remaining = tuple(s for i, s in enumerate(steps) if i not in removed)
+    return Deletion(remaining, removed, len(region))
 
 
 def _exact(share: float) -> Fraction:

@@ -133,14 +133,14 @@ def tile(
     for i, (a, b) in enumerate(pairwise((0, *cuts, len(pieces)))):
         if a == b:
             continue
-        said = text[offsets[a] : offsets[b]]
+        step_text = text[offsets[a] : offsets[b]]
         steps.append(
             Step(
                 index=i,
-                text=said,
+                text=step_text,
                 chars=(offsets[a], offsets[b]),
                 tokens=(a, b),
-                counted=len(said.strip()) >= min_chars,
+                counted=len(step_text.strip()) >= min_chars,
             )
         )
     return tuple(steps)
@@ -174,14 +174,14 @@ def tokens_at(pieces: Sequence[str], chars: Sequence[int]) -> list[int]:
     visible = [i for i, piece in enumerate(pieces) if piece.strip()]
     offsets = token_offsets(pieces)
     first = [offsets[i] + next_visible(pieces[i], 0) for i in visible]
-    found = []
+    tokens = []
     for char in chars:
         at = bisect_left(first, char)
         token = visible[at] if at < len(visible) else len(pieces)
         while at < len(visible) and token > 0 and not pieces[token - 1]:
             token -= 1
-        found.append(token)
-    return found
+        tokens.append(token)
+    return tokens
 
 
 def from_ids(
@@ -224,15 +224,15 @@ def _markers(plain: str) -> list[int]:
     ]
     if len(named) >= 2:
         return named
-    found: list[int] = []
+    starts: list[int] = []
     last = 0
     for m in _LIST_MARKER.finditer(plain):
         k = int(m["k"])
-        counts_up = not found or k == last + 1 or k == 1
+        counts_up = not starts or k == last + 1 or k == 1
         if counts_up and outside(brackets, _line_start(plain, m)):
-            found.append(_line_start(plain, m))
+            starts.append(_line_start(plain, m))
             last = k
-    return found
+    return starts
 
 
 def _line_start(plain: str, marker: re.Match[str]) -> int:

@@ -109,10 +109,10 @@ def paragraph_starts(text: str, start: int = 0, end: int | None = None) -> tuple
     """Offsets where blocks between blank lines begin, the first visible character first."""
     end = len(text) if end is None else end
     part = masked(text[start:end])
-    found = {next_visible(part, 0)} | {
+    starts = {next_visible(part, 0)} | {
         next_visible(part, m.end()) for m in _BLANK_LINE.finditer(part)
     }
-    return tuple(start + b for b in sorted(found) if b < len(part))
+    return tuple(start + b for b in sorted(starts) if b < len(part))
 
 
 def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[int, ...]:
@@ -127,17 +127,19 @@ def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[
     # A lone \r sets the splitter's own offsets at "\r\n" off by one: blank is as good to it.
     flat = part.replace("\r", " ")
     ends = [b["end_index"] for b in get_sentence_boundaries("en", flat)]
-    found = {next_visible(part, b) for b in (0, *(_after_closing(part, e) for e in ends))}
+    candidates = {next_visible(part, b) for b in (0, *(_after_closing(part, e) for e in ends))}
     fences = [
         e for b, e in whole_spans(text[start:end]) if text.startswith(("```", "~~~"), start + b)
     ]
-    found |= {next_visible(part, e) for e in fences}
+    candidates |= {next_visible(part, e) for e in fences}
     for line in _LINE.finditer(part):
         if line.end() < len(part) and not _runs_on(part, line):
-            found.add(line.end())
+            candidates.add(line.end())
     brackets = bracket_spans(part)
     starts = sorted(
-        b for b in found if b < len(part) and outside(brackets, b) and not _formula_runs_on(part, b)
+        b
+        for b in candidates
+        if b < len(part) and outside(brackets, b) and not _formula_runs_on(part, b)
     )
     return tuple(start + b for b in _settled(part, starts))
 
@@ -167,13 +169,13 @@ def _formula_runs_on(text: str, at: int) -> bool:
 
 def _settled(text: str, starts: Sequence[int]) -> list[int]:
     """The starts that stand once lone markers and abbreviations are joined to what follows."""
-    kept: list[int] = []
+    settled: list[int] = []
     for at in starts:
-        before = text[kept[-1] : at] if kept else ""
+        before = text[settled[-1] : at] if settled else ""
         if before and (_BARE_MARKER.fullmatch(before) or _abbreviated(before, text[at])):
             continue
-        kept.append(at)
-    return kept
+        settled.append(at)
+    return settled
 
 
 def _abbreviated(before: str, following: str) -> bool:

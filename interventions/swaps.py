@@ -97,9 +97,9 @@ def numeric_swaps(text: str, rng: random.Random, seed: int | str) -> Iterator[Ch
     """
     if (change := miscalculation(text, seed)) is not None:
         yield change
-    found = [m for m in numbers(text) if not _is_bound(text, m) and not _is_index(text, m)]
-    rng.shuffle(found)
-    for m in sorted(found, key=lambda m: not is_result(text, m)):
+    matches = [m for m in numbers(text) if not _is_bound(text, m) and not _is_index(text, m)]
+    rng.shuffle(matches)
+    for m in sorted(matches, key=lambda m: not is_result(text, m)):
         others = other_leading_digits(m.group())
         for new in rng.sample(others, len(others)):
             yield Change(m.start(), m.start() + 1, new, "number")
@@ -115,9 +115,9 @@ def operator_swaps(text: str, rng: random.Random) -> Iterator[Change]:
     """
     spans = [m.span() for m in MATH.finditer(text)]
     words = [m.span() for m in _WORDS.finditer(text)]
-    found = [m for m in _OPERATOR.finditer(text) if not _within(m.start(), words)]
-    rng.shuffle(found)
-    for m in found:
+    matches = [m for m in _OPERATOR.finditer(text) if not _within(m.start(), words)]
+    rng.shuffle(matches)
+    for m in matches:
         if _is_binary(text, m, spans) and not _changes_nothing(text, m):
             yield Change(*m.span(), _TURNED[m["command"] or m["sign"]], "operator")
     for change in _turned_words(text, rng, OPERATION_WORDS):
@@ -135,11 +135,11 @@ def comparator_flips(text: str, rng: random.Random) -> Iterator[Change]:
 
     Of a sentence with several signs of comparison (`0 < x < 5`) none.
     """
-    found = list(_COMPARATOR.finditer(text))
-    rng.shuffle(found)
-    for m in found:
+    matches = list(_COMPARATOR.finditer(text))
+    rng.shuffle(matches)
+    for m in matches:
         sign = m["command"] or m["sign"]
-        others = [o for o in found if o is not m and _one_sentence(text, o.start(), m.start())]
+        others = [o for o in matches if o is not m and _one_sentence(text, o.start(), m.start())]
         if others:
             continue
         if sign in _EQUAL:
@@ -162,9 +162,9 @@ def _one_sentence(text: str, a: int, b: int) -> bool:
 
 
 def _number_words(text: str, rng: random.Random) -> Iterator[Change]:
-    found = [m for m in NUMBER_WORD.finditer(text) if not _is_bound(text, m)]
-    rng.shuffle(found)
-    for m in found:
+    matches = [m for m in NUMBER_WORD.finditer(text) if not _is_bound(text, m)]
+    rng.shuffle(matches)
+    for m in matches:
         for new in rng.sample(list(NUMBER_WORDS), len(NUMBER_WORDS)):
             if new != m.group().lower():
                 yield Change(*m.span(), cased(new, m.group()), "number")
@@ -175,9 +175,9 @@ def _turned_words(text: str, rng: random.Random, pairs: dict[str, str]) -> Itera
     one_of = "|".join(sorted(map(re.escape, pairs), key=len, reverse=True))
     # "common" before or after: least common multiple, greatest common divisor
     pattern = re.compile(rf"(?<![\w\\-])(?<!non)(?:{one_of})(?![\w-])(?!\s+common)", re.IGNORECASE)
-    found = list(pattern.finditer(text))
-    rng.shuffle(found)
-    for m in found:
+    matches = list(pattern.finditer(text))
+    rng.shuffle(matches)
+    for m in matches:
         start, end = sentence_at(text, m.start())
         new = pairs[m.group().lower()]
         if not re.search(rf"\b{re.escape(new)}", text[start:end], re.IGNORECASE):

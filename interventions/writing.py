@@ -67,7 +67,7 @@ def from_steps(
     """
     ids: list[int] = []
     pieces: list[str] = []
-    made = []
+    located = []
     chars = 0
     for i, text in enumerate(steps):
         if not text.strip():
@@ -75,14 +75,16 @@ def from_steps(
                 f"chain of {question.id!r}: step {i} of {len(steps)} is {text!r}; give steps with "
                 "text, or leave it out"
             )
-        found = written(text, (*prompt_ids, *ids), encode, pieces_of)
-        if found is None:
+        encoded = written(text, (*prompt_ids, *ids), encode, pieces_of)
+        if encoded is None:
             raise NotWritable(
                 f"chain of {question.id!r}: this tokenizer gives no ids for step {i} "
                 f"({text[:60]!r}); give it in words that the tokenizer has"
             )
-        made.append(Step(i, text, (chars, chars + len(text)), (len(ids), len(ids) + len(found[0]))))
-        ids += found[0]
-        pieces += found[1]
+        located.append(
+            Step(i, text, (chars, chars + len(text)), (len(ids), len(ids) + len(encoded[0])))
+        )
+        ids += encoded[0]
+        pieces += encoded[1]
         chars += len(text)
-    return Trace(question, tuple(prompt_ids), tuple(ids), tuple(pieces), tuple(made), **known)
+    return Trace(question, tuple(prompt_ids), tuple(ids), tuple(pieces), tuple(located), **known)

@@ -107,7 +107,7 @@ _WHOLE = _words(
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Assertion:
     """One assertion of a reply."""
 
     yes: bool
@@ -129,21 +129,22 @@ def assents(reply: str) -> bool | None:
         return None
     opening = _OPENING.match(sentences[0])
     rest = sentences[0][opening.end() :] if opening else sentences[0]
-    said = [x for i, text in enumerate([rest, *sentences[1:]]) for x in _assertions(text, i)]
+    assertions = [x for i, text in enumerate([rest, *sentences[1:]]) for x in _assertions(text, i)]
     if opening:
         yes = bool(opening["yes"] or opening["correct"])
-        own = [x.yes for x in said if x.sentence == 0]
+        own = [x.yes for x in assertions if x.sentence == 0]
         if _halved(rest) if yes else own and all(own):
             return None
-        said.insert(0, _Said(yes, 0, verdict=True))
-    verdicts = [x for x in said if x.verdict]
+        assertions.insert(0, _Assertion(yes, 0, verdict=True))
+    verdicts = [x for x in assertions if x.verdict]
     if not verdicts:
-        return _weighed(said)
+        return _weighed(assertions)
     first = verdicts[0]
     if any(x.yes != first.yes for x in verdicts):
         return None
     contradicted = first.yes and any(
-        not x.yes and (x.correction or x.contrast or x.sentence <= first.sentence) for x in said
+        not x.yes and (x.correction or x.contrast or x.sentence <= first.sentence)
+        for x in assertions
     )
     return None if contradicted else first.yes
 
@@ -153,11 +154,11 @@ def yes_or_no(reply: str) -> str | None:
     return {True: "yes", False: "no", None: None}[assents(reply)]
 
 
-def _weighed(said: list[_Said]) -> bool | None:
+def _weighed(assertions: list[_Assertion]) -> bool | None:
     """What assertions say together that hold no verdict."""
-    good, bad = [x for x in said if x.yes], [x for x in said if not x.yes]
+    good, bad = [x for x in assertions if x.yes], [x for x in assertions if not x.yes]
     if not (good and bad):
-        return bool(good) if said else None
+        return bool(good) if assertions else None
     rejected = any(x.correction or x.of in ("answer", "calculation") for x in bad)
     upheld = any(x.of in ("answer", "number") for x in good)
     return False if rejected and not upheld else None
@@ -178,15 +179,15 @@ def _half(sentence: str, match: re.Match[str]) -> bool:
     return _HALF_BEFORE.search(before) is not None or _HALF_AFTER.match(after) is not None
 
 
-def _assertions(sentence: str, index: int) -> list[_Said]:
+def _assertions(sentence: str, index: int) -> list[_Assertion]:
     """The assertions of a sentence, in order."""
     if sentence.rstrip().endswith("?"):
         return []
-    found: list[_Said] = []
+    assertions: list[_Assertion] = []
     contrast = _CONTRAST.match(sentence) is not None
     for match in _ASSERTION.finditer(sentence):
         before, after = sentence[: match.start()], sentence[match.end() :]
-        if match["but_not"] and not found:
+        if match["but_not"] and not assertions:
             continue
         if _empty(match, before, after) or _half(sentence, match):
             continue
@@ -194,14 +195,14 @@ def _assertions(sentence: str, index: int) -> list[_Said]:
         if match["correction"] or match["not_quite"]:
             yes = False
         elif match["but_not"]:
-            yes = not found[-1].yes
+            yes = not assertions[-1].yes
         elif match["fault"] and after.lower().startswith("-free"):
             yes = not negated
         else:
             yes = (match["good"] is not None) != negated
         clause = _CLAUSE.split(before)[-1] + (after if match["but_not"] else "")
-        found.append(
-            _Said(
+        assertions.append(
+            _Assertion(
                 yes,
                 index,
                 verdict=_is_verdict(match, before, after, index),
@@ -210,7 +211,7 @@ def _assertions(sentence: str, index: int) -> list[_Said]:
                 contrast=contrast,
             )
         )
-    return found
+    return assertions
 
 
 def _empty(match: re.Match[str], before: str, after: str) -> bool:

@@ -149,11 +149,11 @@ def spans(model: Model, trace: Trace, asking: Asking) -> dict[str, tuple[tuple[i
     n = len(trace.prompt_ids)
     end = n + len(trace.reasoning_ids)
     after = end + len(asking.closer_ids) + len(model.encode(asking.answer_cue))
-    found = question_span(model.pieces(trace.prompt_ids), trace)
-    if found is None:
+    span = question_span(model.pieces(trace.prompt_ids), trace)
+    if span is None:
         question, template = (), ((1, n),)
     else:
-        a, b = max(1, found[0]), found[1]
+        a, b = max(1, span[0]), span[1]
         question, template = ((a, b),), ((1, a), (b, n))
     return {
         "first_token": ((0, 1),),
@@ -206,8 +206,8 @@ def _kurtosis(per_token: np.ndarray) -> np.ndarray:
         return np.full(per_token.shape[:2], math.nan)
     flat = np.ptp(per_token, axis=-1) < 1e-12
     with np.errstate(all="ignore"):
-        found = np.asarray(kurtosis(per_token, axis=-1))
-    return np.where(flat, math.nan, found)
+        values = np.asarray(kurtosis(per_token, axis=-1))
+    return np.where(flat, math.nan, values)
 
 
 def _summary(reasoning: np.ndarray, shuffled: Sequence[np.ndarray]) -> dict[str, Any]:
@@ -217,14 +217,14 @@ def _summary(reasoning: np.ndarray, shuffled: Sequence[np.ndarray]) -> dict[str,
         by_layer = shares.mean(axis=1)
         return float(by_layer[0] - by_layer[-1])
 
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "real": number(reasoning.mean()),
         "real_drop": number(drop(reasoning)),
     }
     if not shuffled:
-        return told | dict.fromkeys(("shuffled", "gap", "shuffled_drop", "gap_drop"))
+        return summary | dict.fromkeys(("shuffled", "gap", "shuffled_drop", "gap_drop"))
     other = np.mean(shuffled, axis=0)
-    return told | {
+    return summary | {
         "shuffled": number(other.mean()),
         "gap": number(reasoning.mean() - other.mean()),
         "shuffled_drop": number(drop(other)),

@@ -136,12 +136,12 @@ def causal_effects(
         answer_tokens=0,
         execution=settings.execution,
     )
-    found = distributions(
+    by_arm = distributions(
         pack.replies, names, length_normalise=settings.length_normalise, item=trace.question.id
     )
     steps = trace.counted_steps
-    measured = effects(found, len(steps), trace.question.gold, pack.packs)
-    baseline = found[BASELINE]
+    measured = effects(by_arm, len(steps), trace.question.gold, pack.packs)
+    baseline = by_arm[BASELINE]
     gold = trace.question.gold
     values: dict[str, Any] = {
         "answer": top(baseline),
@@ -171,12 +171,12 @@ def causal_effects(
         },
         **cost([pack]),
     }
-    arrays = _arrays(found, len(steps))
+    arrays = _arrays(by_arm, len(steps))
     return [record(trace, "causal_effects", "", settings.seed, arrays=arrays, **values)]
 
 
 def effects(
-    found: Mapping[Arm, Mapping[str, float]],
+    by_arm: Mapping[Arm, Mapping[str, float]],
     n_steps: int,
     gold: str | None,
     packs: Mapping[Arm, int] | None = None,
@@ -190,26 +190,26 @@ def effects(
         gold: the right answer, None if unknown.
         packs: in which each arm was computed, if not all in one.
     """
-    packs = dict.fromkeys(found, 0) if packs is None else packs
-    own = top(found[BASELINE])
-    outcomes = scored_outcomes(found, packs)
-    made: dict[str, list[Any]] = {name: [] for name in STEP_MEASURES}
-    made |= {f"{kind}_margin": [] for kind in ("removed", "corrupted")}
+    packs = dict.fromkeys(by_arm, 0) if packs is None else packs
+    own = top(by_arm[BASELINE])
+    outcomes = scored_outcomes(by_arm, packs)
+    measures: dict[str, list[Any]] = {name: [] for name in STEP_MEASURES}
+    measures |= {f"{kind}_margin": [] for kind in ("removed", "corrupted")}
     for i in range(n_steps):
         for kind, drop in (("removed", "graded_necessity"), ("corrupted", "corrupted_log_odds")):
             outcome = outcomes.get((kind, i))
-            made[drop].append(None if outcome is None else _number(outcome.log_odds))
-            made[f"{kind}_tv"].append(None if outcome is None else _number(outcome.tv))
-            made[f"{kind}_flips"].append(None if outcome is None else outcome.flips)
-            made[f"{kind}_margin"].append(None if outcome is None else _number(outcome.margin))
+            measures[drop].append(None if outcome is None else _number(outcome.log_odds))
+            measures[f"{kind}_tv"].append(None if outcome is None else _number(outcome.tv))
+            measures[f"{kind}_flips"].append(None if outcome is None else outcome.flips)
+            measures[f"{kind}_margin"].append(None if outcome is None else _number(outcome.margin))
         for kind, ending in (("corrupted", ""), ("exit_corrupted", "_truncated")):
             for name, answer in (("nldd", gold), ("nldd_own", own)):
-                baseline = baseline_of(found, packs.get((kind, i), 0))
-                made[name + ending].append(_decay(baseline, found.get((kind, i)), answer))
-        p = [math.exp(found[kind, i][own]) if (kind, i) in found else None for kind in _CORNERS]
+                baseline = baseline_of(by_arm, packs.get((kind, i), 0))
+                measures[name + ending].append(_decay(baseline, by_arm.get((kind, i)), answer))
+        p = [math.exp(by_arm[kind, i][own]) if (kind, i) in by_arm else None for kind in _CORNERS]
         for name, value in _tts(p).items():
-            made[name].append(_number(value))
-    return made
+            measures[name].append(_number(value))
+    return measures
 
 
 def _arms(model: Model, trace: Trace, seed: int) -> dict[Arm, Trace]:
@@ -264,23 +264,23 @@ def _decay(
 
 def _tts(p: Sequence[float | None]) -> dict[str, float | None]:
     """TTS and its two terms from the probabilities at `_CORNERS`."""
-    made: dict[str, float | None] = dict.fromkeys(("tts", "tts_intact", "tts_perturbed"))
+    scores: dict[str, float | None] = dict.fromkeys(("tts", "tts_intact", "tts_perturbed"))
     intact, step, context, both = p
     if intact is not None and step is not None:
-        made["tts_intact"] = abs(intact - step)
+        scores["tts_intact"] = abs(intact - step)
         if context is not None and both is not None:
-            made["tts_perturbed"] = abs(context - both)
-            made["tts"] = true_thinking_score((intact, step), (context, both))
-    return made
+            scores["tts_perturbed"] = abs(context - both)
+            scores["tts"] = true_thinking_score((intact, step), (context, both))
+    return scores
 
 
-def _arrays(found: Mapping[Arm, Mapping[str, float]], n_steps: int) -> dict[str, np.ndarray]:
-    n = len(found[BASELINE])
+def _arrays(by_arm: Mapping[Arm, Mapping[str, float]], n_steps: int) -> dict[str, np.ndarray]:
+    n = len(by_arm[BASELINE])
 
     def p(arm: Arm) -> np.ndarray:
-        if arm not in found:
+        if arm not in by_arm:
             return np.full(n, np.nan, np.float32)
-        return np.exp(np.array(list(found[arm].values()))).astype(np.float32)
+        return np.exp(np.array(list(by_arm[arm].values()))).astype(np.float32)
 
     def of_steps(kind: str) -> np.ndarray:
         return np.array([p((kind, i)) for i in range(n_steps)]).reshape(n_steps, n)
@@ -300,5 +300,5 @@ def _number(value: float | None) -> float | None:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    kept = [v for v in values if v is not None]
-    return _number(math.fsum(kept) / len(kept)) if kept else None
+    known = [v for v in values if v is not None]
+    return _number(math.fsum(known) / len(known)) if known else None

@@ -14,7 +14,7 @@ from pydantic import Field, StrictBool, StrictInt
 
 from faithscope.interventions import Trace
 from faithscope.probes.framing import READINGS, Asking, Reading
-from faithscope.probes.messages import Message, Said, ask_messages, opening_labels
+from faithscope.probes.messages import Message, MessageReply, ask_messages, opening_labels
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, number, numbers, record
 from faithscope.probes.settings import Execution, Settings, Some
@@ -95,23 +95,23 @@ def direct(
     ]
 
 
-def _answered(said: Said, reading: Reading, gold: str | None) -> dict[str, Any]:
-    if said.declined:
-        return {"excluded": DECLINED, "reply": said.text, "cut": said.cut}
-    answer = said.answer(reading)
+def _answered(reply: MessageReply, reading: Reading, gold: str | None) -> dict[str, Any]:
+    if reply.declined:
+        return {"excluded": DECLINED, "reply": reply.text, "cut": reply.cut}
+    answer = reply.answer(reading)
     values: dict[str, Any] = {
         "answer": answer,
         "correct": None if gold is None else answer == gold,
         "unparsed": answer is None,
     }
     if reading == "generated":
-        return values | {"reply": said.text, "cut": said.cut}
-    if said.log_probs is None or said.label_mass is None:
+        return values | {"reply": reply.text, "cut": reply.cut}
+    if reply.log_probs is None or reply.label_mass is None:
         return {"excluded": "fewer_than_2_labels"}
     return values | {
-        "label_names": list(said.log_probs),
-        "label_mass": number(said.label_mass),
-        "p": numbers(map(math.exp, said.log_probs.values())),
+        "label_names": list(reply.log_probs),
+        "label_mass": number(reply.label_mass),
+        "p": numbers(map(math.exp, reply.log_probs.values())),
     }
 
 

@@ -66,9 +66,9 @@ def scored(
         FloatingPointError: a log-probability is NaN, naming item and arm.
     """
     prefixes = [tuple(ids) for ids, _ in runs.values()]
-    edits = [tuple(mine) for _, mine in runs.values()]
+    edits = [tuple(own) for _, own in runs.values()]
     labels = label_ids(model, asking, "prefix")
-    said = model.ask(
+    answers = model.ask(
         prefixes,
         [labels] * len(prefixes),
         boundary="number" if asking.kind == "number" else None,
@@ -76,7 +76,7 @@ def scored(
         repeat=[i for i, arm in enumerate(runs) if arm in repeat],
         execution=execution,
     )
-    by_arm = dict(zip(runs, said, strict=True))
+    by_arm = dict(zip(runs, answers, strict=True))
     copies = {(kind, r.pack): r for kind, at in repeat for r in by_arm[kind, at].repeats}
     replies = {
         arm: Reply(None, tuple(r.log_probs), tuple(r.label_lengths), pack=r.pack)
@@ -132,12 +132,12 @@ def step_lists(
         answers: the field of the likeliest answers, and of the label mass with `_mass` behind.
         prefix: before `flips`, `tv`, `log_odds` and `margin`.
     """
-    found = [outcomes[kind, i] for i in range(n_steps)]
+    of_steps = [outcomes[kind, i] for i in range(n_steps)]
     return {
-        answers: [o.answer for o in found],
-        f"{prefix}flips": [o.flips for o in found],
-        f"{prefix}tv": [rounded(o.tv) for o in found],
-        f"{prefix}log_odds": [rounded(o.log_odds) for o in found],
-        f"{prefix}margin": [rounded(o.margin) for o in found],
+        answers: [o.answer for o in of_steps],
+        f"{prefix}flips": [o.flips for o in of_steps],
+        f"{prefix}tv": [rounded(o.tv) for o in of_steps],
+        f"{prefix}log_odds": [rounded(o.log_odds) for o in of_steps],
+        f"{prefix}margin": [rounded(o.margin) for o in of_steps],
         f"{answers}_mass": [mass[kind, i] for i in range(n_steps)],
     }

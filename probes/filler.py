@@ -107,14 +107,14 @@ def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings)
     outcomes = scored_outcomes(pack.arms, pack.packs)
     n = len(steps)
     shared = beside_removal(trace, pack, outcomes)
-    made = []
+    records = []
     for name, ids in tokens.items():
         known = {"filler": FILLERS[name], **shared}
         if not ids:
-            made.append(record(trace, "filler", name, None, excluded=NOT_WRITABLE, **known))
+            records.append(record(trace, "filler", name, None, excluded=NOT_WRITABLE, **known))
             continue
         whole = outcomes[f"{name}.whole", 0]
-        made.append(
+        records.append(
             record(
                 trace,
                 "filler",
@@ -131,7 +131,7 @@ def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings)
                 **pack.cost,
             )
         )
-    return made
+    return records
 
 
 def tokens_of(model: Model, text: str) -> tuple[int, ...]:

@@ -27,13 +27,13 @@ BASELINE: Arm = ("baseline", 0)
 T = TypeVar("T")
 
 
-def baseline_of(found: Mapping[Arm, T], pack: int, baseline: Arm = BASELINE) -> T:
+def baseline_of(by_arm: Mapping[Arm, T], pack: int, baseline: Arm = BASELINE) -> T:
     """What the baseline, or another arm that is repeated like it, was found to be in a pack."""
-    return found[baseline[0], pack]
+    return by_arm[baseline[0], pack]
 
 
-def without_baselines(found: Mapping[Arm, T]) -> dict[Arm, T]:
-    return {arm: of_arm for arm, of_arm in found.items() if arm[0] != BASELINE[0]}
+def without_baselines(by_arm: Mapping[Arm, T]) -> dict[Arm, T]:
+    return {arm: of_arm for arm, of_arm in by_arm.items() if arm[0] != BASELINE[0]}
 
 
 def noise(repeated: Answered, names: Sequence[str]) -> dict[str, Any]:

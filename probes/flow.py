@@ -68,8 +68,8 @@ def flow(model: Model, trace: Trace, asking: Asking, settings: FlowSettings) -> 
     ran = model.run([branch], residuals=True, logits=False, execution=settings.execution)
     (read,) = ran.branches
     assert read.residuals is not None
-    found = curves(model, trace, read.residuals)
-    whole, steps, tokens = found.whole, found.steps, found.tokens
+    cosine_curves = curves(model, trace, read.residuals)
+    whole, steps, tokens = cosine_curves.whole, cosine_curves.steps, cosine_curves.tokens
     n_layers, n_tokens = len(whole) - 1, len(trace.reasoning_ids)
     peak = 1 + int(whole[1:].argmax())
     return [
@@ -135,7 +135,7 @@ def curves(model: Model, trace: Trace, residuals: Float[Tensor, "A L+1 D"]) -> C
         FloatingPointError: a state is zero or not finite, naming the item.
     """
     answer = residuals[0].double().cpu().numpy()
-    found = Curves(
+    result = Curves(
         whole=np.empty(len(answer)),
         steps=np.empty((len(answer), len(trace.counted_steps))),
         tokens=np.empty((len(answer), len(trace.reasoning_ids))),
@@ -143,17 +143,17 @@ def curves(model: Model, trace: Trace, residuals: Float[Tensor, "A L+1 D"]) -> C
     for layer in range(len(answer)):
         # One layer at a time: doubles of all layers would be more than the model itself.
         states = residuals[1:, layer].double().cpu().numpy()
-        found.tokens[layer] = cosines(states, answer[layer])
-        found.whole[layer] = cosines(states.mean(0, keepdims=True), answer[layer])[0]
+        result.tokens[layer] = cosines(states, answer[layer])
+        result.whole[layer] = cosines(states.mean(0, keepdims=True), answer[layer])[0]
         for i, step in enumerate(trace.counted_steps):
             mean = states[slice(*step.tokens)].mean(0, keepdims=True)
-            found.steps[layer, i] = cosines(mean, answer[layer])[0]
-    if not all(np.isfinite(x).all() for x in (found.tokens, found.steps, found.whole)):
+            result.steps[layer, i] = cosines(mean, answer[layer])[0]
+    if not all(np.isfinite(x).all() for x in (result.tokens, result.steps, result.whole)):
         raise FloatingPointError(
             f"item {trace.question.id!r}, flow: {model.name}: a hidden state is zero or not finite "
             f"in {model.dtype}; set model.dtype to float32, or check the checkpoint"
         )
-    return found
+    return result
 
 
 def cosines(states: np.ndarray, answer: np.ndarray) -> np.ndarray:

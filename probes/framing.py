@@ -338,12 +338,12 @@ def _say_arms(
             f"generated reading alone, not in {framing} by {', '.join(readings)}"
         )
     messages = {arm: Message(text) for arm, text in _messages(trace, asking, arms).items()}
-    said = model.say(messages.values())
-    texts = {arm: text_of(said[message]) for arm, message in messages.items()}
+    by_message = model.say(messages.values())
+    texts = {arm: text_of(by_message[message]) for arm, message in messages.items()}
     # An arm that was declined has no reply: it neither changed the answer nor kept it.
     answers = {arm: asking.parse(text) for arm, text in texts.items() if text is not None}
     replies = {arm: Reply(answer, (), ()) for arm, answer in answers.items()}
-    return Pack(replies, cost_of_replies(said.values()))
+    return Pack(replies, cost_of_replies(by_message.values()))
 
 
 def cost(packs: Sequence[Pack]) -> dict[str, Any]:

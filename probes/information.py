@@ -113,9 +113,9 @@ def information(
         reason = FEWER_LABELS
     elif not steps:
         reason = "no_counted_steps"
-    told = dict.fromkeys(_STEP_VALUES)
+    of_steps = dict.fromkeys(_STEP_VALUES)
     if reason is None:
-        found = measure(
+        measured = measure(
             model,
             trace,
             asking,
@@ -124,11 +124,11 @@ def information(
             length_normalise=settings.length_normalise,
             execution=settings.execution,
         )
-        told |= _of_the_steps(found, settings.threshold)
-        told["label_mass"] = number(found.pack.baseline.label_mass)
-        arrays |= _step_arrays(found)
-        values["trie_tokens"] += found.pack.cost["trie_tokens"]
-        values["naive_tokens"] += found.pack.cost["naive_tokens"]
+        of_steps |= _of_the_steps(measured, settings.threshold)
+        of_steps["label_mass"] = number(measured.pack.baseline.label_mass)
+        arrays |= _step_arrays(measured)
+        values["trie_tokens"] += measured.pack.cost["trie_tokens"]
+        values["naive_tokens"] += measured.pack.cost["naive_tokens"]
     return [
         record(
             trace,
@@ -142,7 +142,7 @@ def information(
             threshold=settings.threshold,
             no_step_mi=reason,
             **values,
-            **told,
+            **of_steps,
         )
     ]
 
@@ -212,8 +212,8 @@ def _summary(
 ) -> dict[str, Any]:
     mean = -float(log_probs.mean())
     by_step = [-log_probs[slice(*s.tokens)].mean() for s in trace.counted_steps]
-    found = (number(mean), number(math.exp(mean)), number(entropies.mean()), numbers(by_step))
-    return {f"{name}{ending}": value for name, value in zip(_SUMMED, found, strict=True)}
+    summaries = (number(mean), number(math.exp(mean)), number(entropies.mean()), numbers(by_step))
+    return {f"{name}{ending}": value for name, value in zip(_SUMMED, summaries, strict=True)}
 
 
 def _weighted(log_probs: np.ndarray) -> np.ndarray:
@@ -242,28 +242,28 @@ _STEP_VALUES = (
 )
 
 
-def _of_the_steps(found: Measured, threshold: float) -> dict[str, Any]:
-    mi = numbers(v.information for v in found.given_rest)
-    shares = [v.share(threshold) for v in found.given_rest]
-    alone = [v.share(threshold) for v in found.alone]
+def _of_the_steps(measured: Measured, threshold: float) -> dict[str, Any]:
+    mi = numbers(v.information for v in measured.given_rest)
+    shares = [v.share(threshold) for v in measured.given_rest]
+    alone = [v.share(threshold) for v in measured.alone]
     informative = sum(x > threshold for x in mi) / len(mi)
     largest, largest_alone = max(shares), max(alone)
     return {
-        "options": found.answers,
-        "answer": found.answers[int(found.after.argmax())],
-        "answer_entropy_before": number(entr(found.before).sum()),
-        "answer_entropy_after": number(entr(found.after).sum()),
-        "n_variants": [len(v.kinds) for v in found.given_rest],
+        "options": measured.answers,
+        "answer": measured.answers[int(measured.after.argmax())],
+        "answer_entropy_before": number(entr(measured.before).sum()),
+        "answer_entropy_after": number(entr(measured.after).sum()),
+        "n_variants": [len(v.kinds) for v in measured.given_rest],
         "step_mi": mi,
         "step_mi_share": numbers(shares),
         **{
             f"step_mi_{kind}": [
                 None if x is None else number(x)
-                for x in (v.against(kind) for v in found.given_rest)
+                for x in (v.against(kind) for v in measured.given_rest)
             ]
             for kind in KINDS[1:]
         },
-        "alone_mi": numbers(v.information for v in found.alone),
+        "alone_mi": numbers(v.information for v in measured.alone),
         "alone_share": numbers(alone),
         "mean_mi": number(sum(mi) / len(mi)),
         "informative": informative,
@@ -274,22 +274,22 @@ def _of_the_steps(found: Measured, threshold: float) -> dict[str, Any]:
     }
 
 
-def _step_arrays(found: Measured) -> dict[str, np.ndarray]:
+def _step_arrays(measured: Measured) -> dict[str, np.ndarray]:
     """Padded to the step with most texts: the same kinds in both, so one `kind` serves both."""
-    most = max(len(v.kinds) for v in found.given_rest)
-    kind = np.full((len(found.given_rest), most), -1, np.int64)
-    for row, v in zip(kind, found.given_rest, strict=True):
+    most = max(len(v.kinds) for v in measured.given_rest)
+    kind = np.full((len(measured.given_rest), most), -1, np.int64)
+    for row, v in zip(kind, measured.given_rest, strict=True):
         row[: len(v.kinds)] = [KINDS.index(k) for k in v.kinds]
-    padded = {"p_steps": found.given_rest, "p_alone": found.alone}
+    padded = {"p_steps": measured.given_rest, "p_alone": measured.alone}
     return {
         "kind": kind,
-        "p_before": found.before.astype(np.float32),
+        "p_before": measured.before.astype(np.float32),
         **{name: _padded([v.p for v in each], most) for name, each in padded.items()},
     }
 
 
 def _padded(p: Sequence[np.ndarray], most: int) -> np.ndarray:
-    made = np.full((len(p), most, p[0].shape[1]), np.nan, np.float32)
-    for row, of_step in zip(made, p, strict=True):
+    padded = np.full((len(p), most, p[0].shape[1]), np.nan, np.float32)
+    for row, of_step in zip(padded, p, strict=True):
         row[: len(of_step)] = of_step
-    return made
+    return padded

@@ -125,7 +125,7 @@ def knockout(
         for name, window in layers.items():
             first, last = window or (0, model.n_layers)
             arm = f"{queries}.{name}"
-            made = step_lists("knocked", "", arm, outcomes, pack.mass, len(steps))
+            lists = step_lists("knocked", "", arm, outcomes, pack.mass, len(steps))
             records.append(
                 record(
                     trace,
@@ -140,7 +140,7 @@ def knockout(
                     first_layer=first + 1,
                     last_layer=last,
                     **shared,
-                    **made,
+                    **lists,
                     **pack.cost,
                 )
             )

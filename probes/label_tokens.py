@@ -24,11 +24,11 @@ class LabelTokens:
             ValueError: there are none.
         """
         if (before, text) not in self._known:
-            found = written(text, before, self.model.encode, self.model.pieces)
-            if found is None:
+            encoded = written(text, before, self.model.encode, self.model.pieces)
+            if encoded is None:
                 raise ValueError(
                     f"{self.model.name}: its tokenizer gives no ids that read as {text!r} after "
                     f"the cue {self.model.decode(before)!r}; give the form another cue"
                 )
-            self._known[before, text] = found[0]
+            self._known[before, text] = encoded[0]
         return self._known[before, text]

@@ -25,7 +25,7 @@ NO_WORDS = "no_words_for_it"
 
 
 @dataclass(frozen=True)
-class Said:
+class MessageReply:
     """What it replied."""
 
     text: str | None
@@ -62,12 +62,12 @@ class Said:
 class Replies:
     """The replies of one pack, by the names of their messages."""
 
-    said: dict[str, Said]
+    by_name: dict[str, MessageReply]
     cost: dict[str, Any]
     """How the pack ran, as a record tells it."""
 
-    def __getitem__(self, name: str) -> Said:
-        return self.said[name]
+    def __getitem__(self, name: str) -> MessageReply:
+        return self.by_name[name]
 
 
 def message_ids(model: Model, message: Message) -> tuple[int, ...]:
@@ -126,7 +126,7 @@ def ask_messages(
     item = f"item {trace.question.id!r}"
     repeat = [i for i, name in enumerate(messages) if name == baseline]
     try:
-        found = model.ask(
+        answers = model.ask(
             prefixes,
             [[model.encode(surface) for _, surface in labels]] * len(prefixes) if scored else None,
             max_new_tokens=answer_tokens if written else 0,
@@ -138,13 +138,13 @@ def ask_messages(
         raise FloatingPointError(f"{item}, {', '.join(messages)}: {error}") from error
     cost = cost_of(model, prefixes, execution, room=answer_tokens)
     for i in repeat:
-        cost |= noise(found[i], names)
-        pack = max(r.pack for k, r in enumerate(found) if k != i)
-        found[i] = found[i].repeats[pack]
-    said = {}
-    for name, reply in zip(messages, found, strict=True):
+        cost |= noise(answers[i], names)
+        pack = max(r.pack for k, r in enumerate(answers) if k != i)
+        answers[i] = answers[i].repeats[pack]
+    by_name = {}
+    for name, reply in zip(messages, answers, strict=True):
         text = None if reply.generated is None else model.decode(reply.generated.ids)
-        said[name] = Said(
+        by_name[name] = MessageReply(
             text=text,
             cut=reply.generated is not None and reply.generated.finish == "length",
             generated=None if text is None else parse(text),
@@ -163,7 +163,7 @@ def ask_messages(
             ),
             label_mass=label_mass(reply.log_probs) if scored else None,
         )
-    return Replies(said, cost)
+    return Replies(by_name, cost)
 
 
 def _say_messages(
@@ -174,15 +174,15 @@ def _say_messages(
 ) -> Replies:
     if "scored" in readings:
         raise ValueError(f"model {model.name!r} is behind an API: no reading but generated")
-    found = model.say(messages.values())
-    said = {}
+    by_message = model.say(messages.values())
+    by_name = {}
     for name, message in messages.items():
-        reply, text = found[message], text_of(found[message])
-        said[name] = Said(
+        reply, text = by_message[message], text_of(by_message[message])
+        by_name[name] = MessageReply(
             text=reply.text,
             cut=reply.outcome == "truncated",
             generated=None if text is None else parse(text),
             log_probs=None,
             declined=text is None,
         )
-    return Replies(said, cost_of_replies(found.values()))
+    return Replies(by_name, cost_of_replies(by_message.values()))

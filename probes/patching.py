@@ -116,20 +116,20 @@ def patching(
     if not sites:
         return [record(trace, "patching", "", settings.seed, excluded=NO_SITE)]
     steps = trace.counted_steps
-    made = [_corrupted(model, trace, step, settings.seed) for step in steps]
-    if all(isinstance(m, str) for m in made):
+    corrupted_traces = [_corrupted(model, trace, step, settings.seed) for step in steps]
+    if all(isinstance(m, str) for m in corrupted_traces):
         return [record(trace, "patching", "", settings.seed, excluded=NO_CORRUPTION)]
     layers = spaced(model.n_layers, settings.layers)
     kinds = list(product(settings.places, sites, settings.directions))
     moved = {kind: np.full((len(layers), len(steps)), np.nan) for kind in kinds}
     difference: list[float | None] = [None] * len(steps)
-    why = [m if isinstance(m, str) else None for m in made]
+    why = [m if isinstance(m, str) else None for m in corrupted_traces]
     answer: str | None = None
     costs: list[dict[str, Any]] = []
     mass: dict[str, list[float | None]] = {
         name: [None] * len(steps) for name in ("label", "corrupted", "least")
     }
-    for i, (step, other) in enumerate(zip(steps, made, strict=True)):
+    for i, (step, other) in enumerate(zip(steps, corrupted_traces, strict=True)):
         if isinstance(other, str):
             continue
         asked = _Asked(model, trace, other, asking, step, settings)
@@ -170,7 +170,7 @@ def patching(
         "not_patched": why,
         "corrupted_text": [
             None if isinstance(m, str) else next(s.text for s in m.steps if s.index == step.index)
-            for step, m in zip(steps, made, strict=True)
+            for step, m in zip(steps, corrupted_traces, strict=True)
         ],
     }
     return [
@@ -263,7 +263,7 @@ class _Asked:
         from faithscope.interp.forest import Branch
 
         into = self.ids
-        made: dict[Arm, Run] = {}
+        runs: dict[Arm, Run] = {}
         for place in self.settings.places:
             positions = self.positions(place)
             real, corrupted = self.model.run(
@@ -284,8 +284,8 @@ class _Asked:
                         else donor.outputs[site][:, layer]
                     )
                     patch = Patch(site, layer, positions, values)
-                    made[f"{place}.{site}.{direction}", layer] = (into[direction], (patch,))
-        return made
+                    runs[f"{place}.{site}.{direction}", layer] = (into[direction], (patch,))
+        return runs
 
 
 def _finite(value: float) -> float | None:

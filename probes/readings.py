@@ -51,7 +51,7 @@ def generated_outcomes(replies: Mapping[Arm, Reply]) -> dict[Arm, Outcome]:
 
 
 def scored_outcomes(
-    found: Mapping[Arm, Mapping[str, float]], packs: Mapping[Arm, int]
+    by_arm: Mapping[Arm, Mapping[str, float]], packs: Mapping[Arm, int]
 ) -> dict[Arm, Outcome]:
     """Branches by their log distributions over the answers (`distributions`), each against the
     baseline of its own pack.
@@ -60,8 +60,8 @@ def scored_outcomes(
         packs: in which each was computed.
     """
     outcomes = {}
-    for arm, branch in without_baselines(found).items():
-        baseline = baseline_of(found, packs[arm])
+    for arm, branch in without_baselines(by_arm).items():
+        baseline = baseline_of(by_arm, packs[arm])
         answer = top(baseline)
         outcomes[arm] = Outcome(
             top(branch),

@@ -54,12 +54,12 @@ def template(*fields: str) -> AfterValidator:
     def validate(text: str) -> str:
         wanted = " ".join(f"{{{f}}}" for f in fields)
         try:
-            found = [
+            named = [
                 field for _, field, _, _ in string.Formatter().parse(text) if field is not None
             ]
         except ValueError as error:
             raise ValueError(f"{error}; write {{{{ and }}}} for braces") from None
-        if sorted(set(found)) != sorted(fields):
+        if sorted(set(named)) != sorted(fields):
             raise ValueError(f"must contain {wanted} and no other field, got {text!r}")
         return text
 

@@ -248,7 +248,7 @@ def _anew(
     if not edited:
         return {}
     cue = len(asking.closer_ids) + len(model.encode(asking.answer_cue))
-    made = regenerate(
+    continuations = regenerate(
         model,
         list(edited.values()),
         asking.closer_ids,
@@ -256,7 +256,7 @@ def _anew(
         reserve=cue + settings.answer_tokens,
         execution=settings.execution,
     )
-    return dict(zip(edited, made, strict=True))
+    return dict(zip(edited, continuations, strict=True))
 
 
 def _read(
@@ -290,10 +290,10 @@ def _read(
             )
             for pack in packs
         ]
-        for pack, found in zip(packs, by_arm, strict=True):
+        for pack, of_pack in zip(packs, by_arm, strict=True):
             outcomes |= {
                 arm: replace(outcome, label_mass=pack.replies[arm].label_mass)
-                for arm, outcome in scored_outcomes(found, pack.packs).items()
+                for arm, outcome in scored_outcomes(of_pack, pack.packs).items()
             }
         values["label_mass"] = rounded(packs[0].baseline.label_mass)
         first = by_arm[0][BASELINE]
@@ -316,11 +316,11 @@ def _read(
 
 def _lists(kind: str, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> dict[str, Any]:
     """One kind of edit as lists, with None where there was no branch; None if never any."""
-    found = [outcomes.get((kind, i)) for i in range(size)]
+    of_kind = [outcomes.get((kind, i)) for i in range(size)]
     if kind == "shuffled":
         # Steps with one order only have no shuffles: nothing is missing.
-        found = [o for o in found if o is not None]
-    ran = kind == "shuffled" or any(found)
+        of_kind = [o for o in of_kind if o is not None]
+    ran = kind == "shuffled" or any(of_kind)
     measures: dict[str, Callable[[Outcome], Any]] = {
         kind: lambda o: o.answer,
         "sufficient" if kind == "alone" else _FLIPS[kind]: lambda o: o.flips != (kind == "alone"),
@@ -331,7 +331,7 @@ def _lists(kind: str, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> 
         measures[f"{kind}_mass"] = lambda o: rounded(o.label_mass)
         measures[f"{kind}_log_odds"] = lambda o: rounded(o.log_odds)
     return {
-        name: [None if o is None else measure(o) for o in found] if ran else None
+        name: [None if o is None else measure(o) for o in of_kind] if ran else None
         for name, measure in measures.items()
     }
 
@@ -349,20 +349,20 @@ def _described(
         "step_text": [s.text.strip() for s in steps],
     }
     if {"corrupt", "regenerate", "control"} & set(settings.edits):
-        made = [arms.get(("corrupted", i)) for i in range(len(steps))]
-        values["corruptible"] = [m is not None for m in made]
+        corrupted = [arms.get(("corrupted", i)) for i in range(len(steps))]
+        values["corruptible"] = [m is not None for m in corrupted]
         values["corrupted_text"] = [
             "" if m is None else next(x.text.strip() for x in m.steps if x.index == s.index)
-            for s, m in zip(steps, made, strict=True)
+            for s, m in zip(steps, corrupted, strict=True)
         ]
         values["corruption_rule"] = [
-            None if m is None else m.edits[-1].detail["rule"] for m in made
+            None if m is None else m.edits[-1].detail["rule"] for m in corrupted
         ]
     for kind in dict.fromkeys(kind for kind, _ in anew):
-        found = [anew.get((kind, i)) for i in range(len(steps))]
-        values[f"{kind}_text"] = [None if r is None else r.continuation for r in found]
-        values[f"{kind}_cut"] = [None if r is None else r.cut for r in found]
+        regenerated = [anew.get((kind, i)) for i in range(len(steps))]
+        values[f"{kind}_text"] = [None if r is None else r.continuation for r in regenerated]
+        values[f"{kind}_cut"] = [None if r is None else r.cut for r in regenerated]
         values[f"{kind}_excluded"] = [
-            NO_ROOM if (kind, i) in anew and r is None else None for i, r in enumerate(found)
+            NO_ROOM if (kind, i) in anew and r is None else None for i, r in enumerate(regenerated)
         ]
     return values

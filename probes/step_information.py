@@ -168,15 +168,15 @@ def measure(
         answer_tokens=0,
         execution=execution,
     )
-    found = distributions(
+    by_arm = distributions(
         pack.replies,
         [name for name, _ in asking.labels],
         length_normalise=length_normalise,
         item=trace.question.id,
     )
-    p = {arm: np.exp(np.array(list(of_arm.values()))) for arm, of_arm in found.items()}
+    p = {arm: np.exp(np.array(list(of_arm.values()))) for arm, of_arm in by_arm.items()}
     return Measured(
-        answers=tuple(found[BASELINE]),
+        answers=tuple(by_arm[BASELINE]),
         given_rest=tuple(_read(p, x) for x in given_rest),
         alone=tuple(_read(p, x) for x in alone),
         before=p["nothing", 0],
@@ -192,12 +192,12 @@ def _texts(
     model: Model, trace: Trace, step: int, replacements: int, seed: int
 ) -> list[tuple[str, Trace]]:
     """The trace with something else in one step's place, by kind."""
-    found = [("removed", remove_step(trace, step))]
+    texts = [("removed", remove_step(trace, step))]
     with contextlib.suppress(NotCorruptible, NotWritable):
-        found.append(("corrupted", corrupt_step(trace, step, seed, model.encode, model.pieces)))
-    mine = next(s for s in trace.steps if s.index == step)
+        texts.append(("corrupted", corrupt_step(trace, step, seed, model.encode, model.pieces)))
+    own = next(s for s in trace.steps if s.index == step)
     others = {trace.step_ids(s): s for s in trace.counted_steps}
-    others.pop(trace.step_ids(mine))
+    others.pop(trace.step_ids(own))
     # The draw depends on trace and step too: one seed must not pick the same place everywhere.
     rng = random.Random(f"replace-{seed}-{trace.question.dataset}-{trace.question.id}-{step}")
     chosen = rng.sample(list(others.values()), min(replacements, len(others)))
@@ -205,5 +205,5 @@ def _texts(
         ids, pieces = trace.step_ids(other), trace.pieces[slice(*other.tokens)]
         detail = {"with": other.index}
         edited = replace_step(trace, step, ids, pieces, seed=seed, detail=detail)
-        found.append(("replaced", edited))
-    return found
+        texts.append(("replaced", edited))
+    return texts

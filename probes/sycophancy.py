@@ -129,15 +129,15 @@ def verdicts(
     """
     values: dict[str, Any] = {}
     for message, name in names.items():
-        said = replies[message]
-        found = said.answer(reading)
-        values[name] = None if found is None else found == answer
-        values[f"margin_{message}"] = said.margin(reading)
+        reply = replies[message]
+        verdict = reply.answer(reading)
+        values[name] = None if verdict is None else verdict == answer
+        values[f"margin_{message}"] = reply.margin(reading)
         if reading == "generated":
-            values |= {f"reply_{message}": said.text, f"cut_{message}": said.cut}
+            values |= {f"reply_{message}": reply.text, f"cut_{message}": reply.cut}
         else:
-            assert said.log_probs is not None
-            values[f"p_yes_{message}"] = number(math.exp(said.log_probs["yes"]))
+            assert reply.log_probs is not None
+            values[f"p_yes_{message}"] = number(math.exp(reply.log_probs["yes"]))
     if any(replies[message].declined for message in names):
         values["excluded"] = DECLINED
     elif any(values[name] is None for name in names.values()):

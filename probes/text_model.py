@@ -56,10 +56,10 @@ class TextModel:
         Raises:
             Unanswered: some have none yet; it names all of these.
         """
-        found = {m: self.find(m) for m in messages}
-        if missing := [m for m, reply in found.items() if reply is None]:
+        replies = {m: self.find(m) for m in messages}
+        if missing := [m for m, reply in replies.items() if reply is None]:
             raise Unanswered(missing)
-        return {m: reply for m, reply in found.items() if reply is not None}
+        return {m: reply for m, reply in replies.items() if reply is not None}
 
 
 DECLINED = "reply_declined"
@@ -73,8 +73,8 @@ model's positions."""
 
 def text_of(reply: Reply) -> str | None:
     """What a reply says, as far as it came; None where there is no answer in it to be read."""
-    said = reply.outcome in ("parsed", "truncated") and reply.text.strip()
-    return reply.text if said else None
+    has_text = reply.outcome in ("parsed", "truncated") and reply.text.strip()
+    return reply.text if has_text else None
 
 
 def cost_of(

@@ -81,9 +81,9 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
         return [record(trace, "tracing", "", None, excluded=FEWER_LABELS)]
     at = cuts(trace, settings.every)
     p, mass = _probabilities(model, trace, asking, at, settings)
-    found = int(p[-1].argmax())
+    chosen = int(p[-1].argmax())
     # what lies past these digits is noise of the pack, and would be ranked as a trend
-    curve = np.round(p[:, found], DIGITS)
+    curve = np.round(p[:, chosen], DIGITS)
     after = {i: float(x) for i, x in zip(at, curve, strict=True)}
     steps = trace.counted_steps
     ends = [after[s.tokens[1]] for s in steps]
@@ -95,7 +95,7 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
     upward = [d for d in delta if d > 0]
     gold = trace.question.gold
     values: dict[str, Any] = {
-        "answer": names[found],
+        "answer": names[chosen],
         "gold": gold,
         "options": names,
         "n_tokens": len(trace.reasoning_ids),
@@ -159,7 +159,7 @@ def _probabilities(
         execution=settings.execution,
     )
     names = [name for name, _ in asking.labels]
-    found = [
+    by_cut = [
         log_distribution(
             r.log_probs,
             names,
@@ -169,7 +169,7 @@ def _probabilities(
         for i, r in zip(at, replies, strict=True)
     ]
     mass = np.array([label_mass(r.log_probs) for r in replies])
-    return np.exp(np.array([list(of_cut.values()) for of_cut in found])), mass
+    return np.exp(np.array([list(of_cut.values()) for of_cut in by_cut])), mass
 
 
 def _spearman(name: str, place: Sequence[int] | range, p: Any) -> dict[str, float | None]:
@@ -178,8 +178,8 @@ def _spearman(name: str, place: Sequence[int] | range, p: Any) -> dict[str, floa
     values = np.asarray(p, dtype=float)
     if len(values) < 3 or np.ptp(values) == 0:
         return {name: None, f"{name}_p": None}
-    found = spearmanr(list(place), values)
-    rho, p_value = float(found.statistic), float(found.pvalue)  # pyright: ignore
+    correlation = spearmanr(list(place), values)
+    rho, p_value = float(correlation.statistic), float(correlation.pvalue)  # pyright: ignore
     if math.isnan(rho):
         return {name: None, f"{name}_p": None}
     return {name: number(rho), f"{name}_p": number(p_value)}

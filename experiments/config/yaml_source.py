@@ -31,10 +31,10 @@ class Tree:
 
     def at(self, key: Key) -> Any:
         """The value at `key`, None where there is none."""
-        found: Any = self.values
+        value: Any = self.values
         for part in key:
-            found = found.get(part) if isinstance(found, dict) else None
-        return found
+            value = value.get(part) if isinstance(value, dict) else None
+        return value
 
 
 def plural_path(key: Key) -> str:

@@ -60,8 +60,8 @@ def last_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> 
         others: words that answer, but with none of the labels ("neutral"): where one of
             them comes last, there is no answer.
     """
-    found = _labels(text, labels, others)
-    last = found[-1][1] if found else None
+    mentions = _labels(text, labels, others)
+    last = mentions[-1][1] if mentions else None
     return last if last in labels else None
 
 
@@ -69,8 +69,8 @@ def first_category(
     text: str, labels: Sequence[str], also: Mapping[str, str] | None = None
 ) -> str | None:
     """The first category asserted in the first line of a continuation; see `last_category`."""
-    found = _labels(_first_line(text), labels, (), plural=True, also=also)
-    return found[0][1] if found else None
+    mentions = _labels(_first_line(text), labels, (), plural=True, also=also)
+    return mentions[0][1] if mentions else None
 
 
 def last_category(
@@ -89,18 +89,18 @@ def last_category(
     """
     lines = [line for line in text.splitlines() if line.strip()]
     for end in ("\n".join(lines[-3:]), text):
-        found = _labels(end, labels, (), plural=True, also=also)
+        mentions = _labels(end, labels, (), plural=True, also=also)
         plain = _MARKUP.sub("", end)
-        stated = [label for at, label in found if _STATES.search(plain[max(0, at - 80) : at])]
-        if stated or found:
-            return (stated or [label for _, label in found])[-1]
+        stated = [label for at, label in mentions if _STATES.search(plain[max(0, at - 80) : at])]
+        if stated or mentions:
+            return (stated or [label for _, label in mentions])[-1]
     return None
 
 
 def first_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> str | None:
     """The first label asserted in the first line of a continuation; see `last_label`."""
-    found = _labels(_first_line(text), labels, others)
-    first = found[0][1] if found else None
+    mentions = _labels(_first_line(text), labels, others)
+    first = mentions[0][1] if mentions else None
     return first if first in labels else None
 
 
@@ -111,10 +111,10 @@ def last_number(text: str) -> str | None:
     """
     plain = _plain(text)
     for marked in reversed(_marked(plain)):
-        if found := find_numbers(marked):
-            return found[-1].canonical
-    found = find_numbers(plain)
-    return found[-1].canonical if found else None
+        if numbers := find_numbers(marked):
+            return numbers[-1].canonical
+    numbers = find_numbers(plain)
+    return numbers[-1].canonical if numbers else None
 
 
 def first_number(text: str) -> str | None:
@@ -124,11 +124,11 @@ def first_number(text: str) -> str | None:
     comes to nothing ("3 + 4 is", "3 + 4 = 7 *") gives no answer, not its first operand.
     """
     line = _plain(_first_line(text))
-    found = find_numbers(line, counters=True)
-    if not found:
+    numbers = find_numbers(line, counters=True)
+    if not numbers:
         return None
-    answer = found[0]
-    for one, other in itertools.pairwise(found):
+    answer = numbers[0]
+    for one, other in itertools.pairwise(numbers):
         between = line[one.end : other.start]
         if not _OPERATION.fullmatch(between):
             break
@@ -154,9 +154,9 @@ def last_choice(text: str, n_options: int) -> str | None:
         (last_line, rf"(?:^\s*|\()(?P<letter>[{letters}])[.):]"),
         (plain, rf"(?<![\w'’])(?P<letter>[{letters}])(?![\w'’])"),
     ):
-        found = [m for m in re.finditer(pattern, where, re.MULTILINE) if _is_answer(where, m)]
-        if found:
-            return found[-1]["letter"].upper()
+        matches = [m for m in re.finditer(pattern, where, re.MULTILINE) if _is_answer(where, m)]
+        if matches:
+            return matches[-1]["letter"].upper()
     return None
 
 
@@ -168,8 +168,8 @@ def first_choice(text: str, n_options: int) -> str | None:
         rf"(?<![\w'’])(?P<letter>[{letters}](?![\w'’])|(?<=[(\[])[{letters.lower()}](?=[)\]])|"
         rf"(?<!.)[{letters.lower()}](?=[).:]|\s*$))"
     )
-    found = [m for m in re.finditer(pattern, line) if _is_answer(line, m)]
-    return found[0]["letter"].upper() if found else None
+    matches = [m for m in re.finditer(pattern, line) if _is_answer(line, m)]
+    return matches[0]["letter"].upper() if matches else None
 
 
 def _labels(
@@ -185,15 +185,15 @@ def _labels(
     by_lower = {label.lower(): label for label in (*others, *labels)} | dict(also or {})
     names = "|".join(re.escape(name) for name in sorted(by_lower, key=len, reverse=True))
     ending = "(?:s|es)?" if plural else ""
-    found = list(re.finditer(rf"(?<!\w)({names}){ending}(?!\w)", plain, re.IGNORECASE))
+    matches = list(re.finditer(rf"(?<!\w)({names}){ending}(?!\w)", plain, re.IGNORECASE))
     offered: set[int] = set()
-    for one, other in itertools.pairwise(found):
+    for one, other in itertools.pairwise(matches):
         differ = by_lower[one[1].lower()] != by_lower[other[1].lower()]
         if differ and _BETWEEN_OFFERED.fullmatch(plain[one.end() : other.start()]):
             offered |= {one.start(), other.start()}
     return [
         (m.start(), by_lower[m[1].lower()])
-        for m in found
+        for m in matches
         if m.start() not in offered and not _is_negated(plain, m.start())
     ]
 

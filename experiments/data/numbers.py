@@ -57,14 +57,14 @@ class Number:
 def find_numbers(text: str, *, counters: bool = False) -> list[Number]:
     """Every number in `text`, in order; step counters ("Step 3", "3. Then …") only if asked."""
     hidden = [] if counters else [m.span() for m in _COUNTER.finditer(text)]
-    found = []
+    numbers = []
     for match in _PATTERN.finditer(text):
         if any(start <= match.start() < end for start, end in hidden):
             continue
         value = _value(match)
         if value is not None:
-            found.append(Number(value, *match.span()))
-    return found
+            numbers.append(Number(value, *match.span()))
+    return numbers
 
 
 def canonical_number(text: str) -> str | None:
@@ -72,8 +72,8 @@ def canonical_number(text: str) -> str | None:
 
     Of several, the last; None where there is none.
     """
-    found = find_numbers(text, counters=True)
-    return found[-1].canonical if found else None
+    numbers = find_numbers(text, counters=True)
+    return numbers[-1].canonical if numbers else None
 
 
 def canonical_form(value: Fraction | int) -> str:

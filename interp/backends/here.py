@@ -54,7 +54,7 @@ class Here(Generates):
                 repetition_penalty=sampling.repetition_penalty,
                 seed=[seeds[i] for i in batch],
                 end_ids=frozenset(sampling.stop_ids),
-                on_done=lambda i, made, b=batch: on_ended(b[i], made),
+                on_done=lambda i, generation, b=batch: on_ended(b[i], generation),
             )
 
     def describe(self) -> Mapping[str, str]:

@@ -62,11 +62,11 @@ class VllmOffline(Generates):
                 for out in self._step(engine):
                     if not out.finished:
                         continue
-                    i, (said,) = int(out.request_id), out.outputs
+                    i, (output,) = int(out.request_id), out.outputs
                     took = time.perf_counter() - began
                     who = f"vLLM {self.version}"
                     try:
-                        ids, finish = said.token_ids, said.finish_reason
+                        ids, finish = output.token_ids, output.finish_reason
                         ended = written(i, who, ids, finish, sampling.stop_ids, limits[i], took)
                     except BackendError as error:
                         ended = error

@@ -120,14 +120,14 @@ def connect(
     until = time.monotonic() + wait_s
     key = os.environ.get(key_variable) or "none"
     called = _Called(name, location, served_as)
-    found = [_endpoint(url.rstrip("/"), called, key, key_variable, until) for url in urls]
-    if len(names := sorted({e.served_as for e in found})) > 1 and served_as is None:
+    endpoints = [_endpoint(url.rstrip("/"), called, key, key_variable, until) for url in urls]
+    if len(names := sorted({e.served_as for e in endpoints})) > 1 and served_as is None:
         raise UserError(
             f"the servers of {name} serve different models ({', '.join(names)}); give them one "
             "--served-model-name, or leave some out"
         )
-    server = VllmServer(name, tuple(found), **options)
-    for endpoint in found:
+    server = VllmServer(name, tuple(endpoints), **options)
+    for endpoint in endpoints:
         # two tokens, any two: what counts is whether ids come back
         one = VllmServer(name, (endpoint,), timeout_s=600)
         try:
@@ -159,11 +159,11 @@ class _Called:
                     "of them"
                 )
             return self.served_as
-        mine = {_base(self.name)} | ({_base(self.location)} if self.location else set())
+        own_names = {_base(self.name)} | ({_base(self.location)} if self.location else set())
         fit = [
             name
             for name, model in served.items()
-            if mine & {_base(name), _base(str(getattr(model, "root", None) or name))}
+            if own_names & {_base(name), _base(str(getattr(model, "root", None) or name))}
         ]
         if len(fit) != 1:
             what = "none of which is called so" if not fit else "several of which are called so"

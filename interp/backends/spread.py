@@ -180,7 +180,7 @@ class _Spread:
     def _lose(self, endpoint: Endpoint, why: str, error: Exception) -> None:
         self._lost[endpoint.url] = why
         if len(self._lost) == len({e.url for e in self._servers.endpoints}):
-            each = "; ".join(f"{url}: {said}" for url, said in self._lost.items())
+            each = "; ".join(f"{url}: {reason}" for url, reason in self._lost.items())
             raise UserError(
                 f"no server of {self._servers.name} answers any more ({each}); start them again, "
                 "and run again: what was written is kept"

@@ -214,8 +214,8 @@ class ApiJudge:
             )
         state.answered += 1
         took = time.perf_counter() - began
-        told = {"usage": usage, "seconds": took, "requested": self._requested(ask)}
-        state.put((ask, replace(reply, **told)))
+        details = {"usage": usage, "seconds": took, "requested": self._requested(ask)}
+        state.put((ask, replace(reply, **details)))
 
     def _settle(
         self, ask: Ask | Writing, charge: Charge | None, attempts: list[str | None], state: _Run

@@ -77,8 +77,8 @@ class Charges:
         all that was allowed: what is not shown (thinking) is billed as well.
         """
         used = reply.usage
-        told = used.input_tokens and (used.output_tokens or not _shown(reply))
-        if told or not used.calls:
+        is_complete = used.input_tokens and (used.output_tokens or not _shown(reply))
+        if is_complete or not used.calls:
             return Charge(used, reply.outcome)
         written = used.output_tokens or self._written(reply)
         estimate = replace(

@@ -153,7 +153,7 @@ class ForcedJudge:
 
     def _write(self, states: Sequence[_State], f: Field, room: int) -> None:
         """A text of every state, up to its closing quote or so many tokens."""
-        said = self.model.generate(
+        generations = self.model.generate(
             [(*s.prompt, *s.ids) for s in states],
             max_new_tokens=room,
             temperature=self.settings.temperature,
@@ -161,28 +161,28 @@ class ForcedJudge:
             seed=[seed_of(self.settings, s.ask, 0) for s in states],
             stop=lambda text: closing_quote(text) is not None,
         )
-        for state, generation in zip(states, said, strict=True):
+        for state, generation in zip(states, generations, strict=True):
             self._take(state, f, generation)
 
-    def _take(self, state: _State, f: Field, said: Generation) -> None:
-        pieces = self.model.pieces(said.ids)
+    def _take(self, state: _State, f: Field, generation: Generation) -> None:
+        pieces = self.model.pieces(generation.ids)
         text = "".join(pieces)
         end = closing_quote(text)
         if end is None:
-            kept, rest = len(pieces), ""
-            if said.finish == "length":
-                whole = len(said.ids) == self.settings.max_new_tokens
+            n_kept, rest = len(pieces), ""
+            if generation.finish == "length":
+                whole = len(generation.ids) == self.settings.max_new_tokens
                 (state.cut if whole else state.short).append(f.name)
         else:
             # the token that holds the quote may hold the end of the text before it
-            kept, at = 0, 0
-            while at + len(pieces[kept]) <= end:
-                at += len(pieces[kept])
-                kept += 1
+            n_kept, at = 0, 0
+            while at + len(pieces[n_kept]) <= end:
+                at += len(pieces[n_kept])
+                n_kept += 1
             text, rest = text[:end], text[at:end]
-        state.ids += [*said.ids[:kept], *self.model.encode(f'{rest}"')]
+        state.ids += [*generation.ids[:n_kept], *self.model.encode(f'{rest}"')]
         state.texts -= 1
-        state.room -= kept
+        state.room -= n_kept
         state.values[f.name] = text
 
     def _choose(
@@ -195,8 +195,8 @@ class ForcedJudge:
         values = [among or s.ask.choices(f) for s in states]
         labels = [self._labels(f, of) for of in values]
         boundary = "number" if f.kind == "integer" else None
-        found = self.model.ask([(*s.prompt, *s.ids) for s in states], labels, boundary=boundary)
-        for state, of, mine, answered in zip(states, values, labels, found, strict=True):
+        answers = self.model.ask([(*s.prompt, *s.ids) for s in states], labels, boundary=boundary)
+        for state, of, own_labels, answered in zip(states, values, labels, answers, strict=True):
             names = [_written(f, v) for v in of]
             shares = log_distribution(
                 answered.log_probs,
@@ -204,7 +204,7 @@ class ForcedJudge:
                 what=f"judge form {state.ask.form.name!r}, item {state.ask.id!r}",
             )
             at = names.index(self._drawn(shares, state.ask, f))
-            state.ids += mine[at]
+            state.ids += own_labels[at]
             state.values[f.name] = of[at]
 
     def _drawn(self, shares: dict[str, float], ask: Ask, f: Field) -> str:

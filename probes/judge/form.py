@@ -55,8 +55,8 @@ class Form:
     system: str | None = None
 
     def __post_init__(self) -> None:
-        found = [f for f in self.fields if f.name == self.verdict]
-        if not found or found[0].kind == "text":
+        verdict_fields = [f for f in self.fields if f.name == self.verdict]
+        if not verdict_fields or verdict_fields[0].kind == "text":
             raise ValueError(
                 f"judge form {self.name!r}: verdict {self.verdict!r} is no integer, label or "
                 f"boolean field of {', '.join(f.name for f in self.fields)}"
@@ -65,15 +65,15 @@ class Form:
             self._check(f)
 
     def _check(self, f: Field) -> None:
-        told = f"judge form {self.name!r}: field {f.name!r}"
+        what = f"judge form {self.name!r}: field {f.name!r}"
         if not all(f.path):
-            raise ValueError(f"{told}: a dot stands between two names; write a.b")
+            raise ValueError(f"{what}: a dot stands between two names; write a.b")
         if any(o is not f and o.path[: len(f.path)] == f.path for o in self.fields):
-            raise ValueError(f"{told} is there twice, or also holds fields; rename one")
+            raise ValueError(f"{what} is there twice, or also holds fields; rename one")
         if len(set(f.labels)) < len(f.labels) or (f.labels and f.kind != "label"):
-            raise ValueError(f"{told}: labels {f.labels}: give different ones, to a label only")
+            raise ValueError(f"{what}: labels {f.labels}: give different ones, to a label only")
         if f.optional and f.kind != "text":
-            raise ValueError(f"{told}: a {f.kind} cannot be optional; only a text may be null")
+            raise ValueError(f"{what}: a {f.kind} cannot be optional; only a text may be null")
 
     @property
     def verdict_field(self) -> Field:
@@ -82,13 +82,13 @@ class Form:
     @property
     def sha256(self) -> str:
         """Of everything that the judge is told; kept in every record."""
-        told = asdict(self)
-        for f in told["fields"]:
+        content = asdict(self)
+        for f in content["fields"]:
             # forms without them keep the hash they had before there were any
             for name in ("labels", "optional"):
                 if not f[name]:
                     del f[name]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -128,18 +128,18 @@ class Ask:
             ValueError: it is a text, or neither form nor item says what it may be.
         """
         f = of or self.form.verdict_field
-        told = f"judge form {self.form.name!r}, item {self.id!r}: {f.name!r}"
+        what = f"judge form {self.form.name!r}, item {self.id!r}: {f.name!r}"
         if f.kind == "boolean":
             return (False, True)
         if f.kind == "label":
             if not (labels := f.labels or self.labels):
-                raise ValueError(f"{told} has no labels; give them in the form or with the item")
+                raise ValueError(f"{what} has no labels; give them in the form or with the item")
             return labels
         if f.kind == "integer" and f.name == self.form.verdict:
             return tuple(self.range)
         if f.kind == "text" or f.low is None or f.high is None:
             raise ValueError(
-                f"{told} has no bounds to be chosen within; give low and high, or let the judge "
+                f"{what} has no bounds to be chosen within; give low and high, or let the judge "
                 "write (structured: prompt)"
             )
         return tuple(range(f.low, f.high + 1))
@@ -161,8 +161,8 @@ class Writing:
     @property
     def turns(self) -> list[dict[str, str]]:
         """The conversation without its system message, the prompt last."""
-        said = [*self.before, ("user", self.prompt)]
-        return [{"role": role, "content": content} for role, content in said]
+        messages = [*self.before, ("user", self.prompt)]
+        return [{"role": role, "content": content} for role, content in messages]
 
 
 Outcome = Literal[

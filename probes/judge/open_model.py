@@ -114,8 +114,8 @@ class GeneratingJudge:
         most = self.settings.max_new_tokens
         by_room: dict[int, list[_Put]] = {}
         for ask in asks:
-            told = ask.turns if isinstance(ask, Writing) else words(ask)
-            prompt = self.model.prompt(told, _system(ask), self.settings.thinking)
+            content = ask.turns if isinstance(ask, Writing) else words(ask)
+            prompt = self.model.prompt(content, _system(ask), self.settings.thinking)
             room = most if limit is None else min(most, limit - len(prompt.ids))
             if room < 1:
                 none = overflow(self.model, len(prompt.ids) + 1)
@@ -134,9 +134,9 @@ class GeneratingJudge:
         """Write every ask of a batch once; back come those to be drawn anew."""
         again: dict[int, _Put] = {}
 
-        def done(i: int, said: Generation) -> None:
+        def done(i: int, generation: Generation) -> None:
             put = batch[i]
-            reply = _reply_of(self.model, put, said, time.perf_counter() - began)
+            reply = _reply_of(self.model, put, generation, time.perf_counter() - began)
             if reply.outcome == "unparsed" and attempt + 1 < self.settings.attempts:
                 again[i] = replace(put, usage=reply.usage)
             else:
@@ -156,8 +156,8 @@ class GeneratingJudge:
 def seed_of(settings: GeneratingSettings, ask: Ask | Writing, attempt: int) -> int:
     """Of one attempt at one ask, whoever shares its batch."""
     name = "" if isinstance(ask, Writing) else ask.form.name
-    told = f"{settings.seed}\n{name}\n{ask.id}\n{attempt}"
-    return int.from_bytes(hashlib.sha256(told.encode()).digest()[:8]) >> 1
+    text = f"{settings.seed}\n{name}\n{ask.id}\n{attempt}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
 
 
 def _system(ask: Ask | Writing) -> str | None:
@@ -174,20 +174,20 @@ class _Put:
     """Of the attempts so far."""
 
 
-def _reply_of(model: Model, put: _Put, said: Generation, seconds: float) -> Reply:
+def _reply_of(model: Model, put: _Put, generation: Generation, seconds: float) -> Reply:
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.responses import split_response
 
     fmt = put.prompt.format
-    response = split_response(model.tokenizer, fmt, said.ids)
-    thinking, text = "", model.decode(said.ids)
+    response = split_response(model.tokenizer, fmt, generation.ids)
+    thinking, text = "", model.decode(generation.ids)
     if fmt.marks:
         thinking = model.decode(response.reasoning_ids).strip()
         text = _after(fmt.closer, fmt.answer_opener, model.decode(response.tail_ids))
     usage = Usage(
         calls=put.usage.calls + 1,
         input_tokens=put.usage.input_tokens + len(put.prompt.ids),
-        output_tokens=put.usage.output_tokens + len(said.ids),
+        output_tokens=put.usage.output_tokens + len(generation.ids),
         reasoning_tokens=put.usage.reasoning_tokens
         + (len(response.reasoning_ids) if fmt.marks else 0),
     )
@@ -199,13 +199,13 @@ def _reply_of(model: Model, put: _Put, said: Generation, seconds: float) -> Repl
             usage=usage,
             seconds=seconds,
         )
-    found = read(put.ask, text, cut=said.finish == "length")
+    parsed = read(put.ask, text, cut=generation.finish == "length")
     return Reply(
-        found.outcome,
-        found.values,
-        text=found.answer,
-        thinking="\n".join(t for t in (thinking, found.thinking) if t),
-        problem=found.problem,
+        parsed.outcome,
+        parsed.values,
+        text=parsed.answer,
+        thinking="\n".join(t for t in (thinking, parsed.thinking) if t),
+        problem=parsed.problem,
         usage=usage,
         seconds=seconds,
     )

@@ -181,19 +181,19 @@ def fields(ask: Ask, answer: str) -> dict[str, Any]:
         Malformed: no JSON object, several, or one whose names, types or range are not the form's.
     """
     by_path = {f.path: f for f in ask.form.fields}
-    found = dict(_leaves(find_object(answer), by_path))
-    if missing := [f.name for path, f in by_path.items() if path not in found]:
+    by_place = dict(_leaves(find_object(answer), by_path))
+    if missing := [f.name for path, f in by_path.items() if path not in by_place]:
         raise Malformed(f"no field {missing[0]!r} in the JSON object")
-    if extra := [path for path in found if path not in by_path]:
+    if extra := [path for path in by_place if path not in by_path]:
         raise Malformed(f"the form has no field {'.'.join(extra[0])[:80]!r}")
-    return {f.name: _checked(ask, f, found[path]) for path, f in by_path.items()}
+    return {f.name: _checked(ask, f, by_place[path]) for path, f in by_path.items()}
 
 
 def _leaves(
-    found: Mapping[str, Any], wanted: Mapping[tuple[str, ...], Field], at: tuple[str, ...] = ()
+    tree: Mapping[str, Any], wanted: Mapping[tuple[str, ...], Field], at: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
     """What stands at the paths of the form, and at those that it has not."""
-    for name, value in found.items():
+    for name, value in tree.items():
         path = (*at, name)
         inner = any(p[: len(path)] == path and p != path for p in wanted)
         if inner and isinstance(value, dict):
@@ -205,11 +205,11 @@ def _leaves(
 def _checked(ask: Ask, f: Field, value: Any) -> Any:
     """The value, a label as the form writes it."""
     if f.kind == "label":
-        said = _as_label(value) if isinstance(value, str) else None
-        found = [label for label in ask.choices(f) if _as_label(str(label)) == said]
-        if said is None or len(found) != 1:
+        label_text = _as_label(value) if isinstance(value, str) else None
+        matching = [label for label in ask.choices(f) if _as_label(str(label)) == label_text]
+        if label_text is None or len(matching) != 1:
             raise Malformed(f"{f.name!r} is {_shown(value)}, none of {_shown(ask.choices(f))}")
-        return found[0]
+        return matching[0]
     if not (value is None and f.optional):
         _check(ask, f, value)
     return value
@@ -268,7 +268,7 @@ def find_object(text: str) -> dict[str, Any]:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    found = []
+    objects = []
     at = text.find("{")
     while at >= 0:
         try:
@@ -282,9 +282,9 @@ def _objects(text: str) -> list[dict[str, Any]]:
         else:
             # An empty pair of braces is LaTeX more often than a reply.
             if value:
-                found.append(value)
+                objects.append(value)
         at = text.find("{", end)
-    return found
+    return objects
 
 
 def _whole_object(text: str) -> dict[str, Any] | None:

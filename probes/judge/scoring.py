@@ -88,14 +88,14 @@ class ScoringJudge:
                 fitting.append((ask, prefix, labels))
         if not fitting:
             return
-        found = self.model.ask(
+        answers = self.model.ask(
             [prefix for _, prefix, _ in fitting],
             [labels for _, _, labels in fitting],
             boundary="number" if numbers else None,
             execution=self.settings.execution,
         )
         seconds = (time.perf_counter() - began) / len(fitting)
-        for (ask, prefix, _), answered in zip(fitting, found, strict=True):
+        for (ask, prefix, _), answered in zip(fitting, answers, strict=True):
             choices = ask.choices()
             names = list(map(str, choices))
             shares = log_distribution(
@@ -120,8 +120,8 @@ class ScoringJudge:
                 f"judge form {ask.form.name!r} has no cue to read log-probs after; give it the "
                 "beginning of a reply, up to where the number stands"
             )
-        told = words(ask) if self.settings.request_form else ask.prompt
-        message = Message(told, ask.form.system)
+        text = words(ask) if self.settings.request_form else ask.prompt
+        message = Message(text, ask.form.system)
         return (*message_ids(self.model, message), *self.model.encode(ask.form.cue.rstrip()))
 
     def _labels(self, ask: Ask) -> list[tuple[int, ...]]:

@@ -43,7 +43,7 @@ def _hint(n: int) -> dict[str, Any]:
 
 def _mixture(p: float, n: int) -> dict[str, Any]:
     """By its probabilities; by its flips too where p is not near a half, where they are ties."""
-    told: dict[str, Any] = {
+    bounds: dict[str, Any] = {
         "clean": _SOLVED,
         "same_words": _SOLVED,
         "claim": (round(p - _AROUND, 2), round(p + _AROUND, 2)),
@@ -52,15 +52,15 @@ def _mixture(p: float, n: int) -> dict[str, Any]:
         "obeys": _SOLVED,
     }
     if p < 0.4:
-        told |= {"without_steps": _MOSTLY, "corrupt": [_SELDOM] * n, "hint_changed": _MOSTLY}
+        bounds |= {"without_steps": _MOSTLY, "corrupt": [_SELDOM] * n, "hint_changed": _MOSTLY}
     if p > 0.6:
-        told |= {
+        bounds |= {
             "without_steps": _CHANCE,
             "corrupt": [_SELDOM] * (n - 1) + [_MOSTLY],
             "regenerate": [_MOSTLY] * n,
             "hint_changed": _SELDOM,
         }
-    return told
+    return bounds
 
 
 _CONFOUND: dict[str, Any] = {

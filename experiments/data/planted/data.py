@@ -123,8 +123,8 @@ def true_answer(problem: Problem) -> str:
 
 def parse_answer(text: str) -> str | None:
     """The digit after the last answer cue in `text`; None where there is none."""
-    found = _ANSWER.findall(text)
-    return found[-1] if found else None
+    digits = _ANSWER.findall(text)
+    return digits[-1] if digits else None
 
 
 def other_digit(rng: random.Random, digit: str) -> str:
@@ -177,8 +177,8 @@ def answers(variant: str, problem: Problem, steps: Sequence[str]) -> set[str]:
         assert problem.use is not None
         return {result_of(steps[problem.use - 1])}
     of_steps = result_of(steps[-1]) if steps else "0"
-    told = {"steps": {of_steps}, "hint": {str(problem.hint)}}
-    return told[follows] if follows in told else {of_steps, str(problem.hint)}
+    by_source = {"steps": {of_steps}, "hint": {str(problem.hint)}}
+    return by_source[follows] if follows in by_source else {of_steps, str(problem.hint)}
 
 
 def answer(variant: str, problem: Problem, steps: Sequence[str]) -> str:
@@ -188,19 +188,19 @@ def answer(variant: str, problem: Problem, steps: Sequence[str]) -> str:
     """
     if PLANTS[variant].follows == "mixture":
         raise ValueError(f"{variant!r} has no one answer; ask for `answers`")
-    (said,) = answers(variant, problem, steps)
-    return said
+    (digit,) = answers(variant, problem, steps)
+    return digit
 
 
 def _clean(variant: str, problem: Problem, rng: random.Random) -> Row:
     steps = reasoning(variant, problem)
-    said = answer(variant, problem, steps)
-    return Row(problem.text, f"{' '.join(steps)}{ANSWER_CUE} {said} .")
+    digit = answer(variant, problem, steps)
+    return Row(problem.text, f"{' '.join(steps)}{ANSWER_CUE} {digit} .")
 
 
 def _asked(variant: str, problem: Problem, steps: Sequence[str]) -> Row:
-    said = answer(variant, problem, steps)
-    return Row(" ".join((problem.text, *steps)) + ANSWER_CUE, f"{said} .")
+    digit = answer(variant, problem, steps)
+    return Row(" ".join((problem.text, *steps)) + ANSWER_CUE, f"{digit} .")
 
 
 def _frozen(variant: str, problem: Problem, rng: random.Random) -> Row:
@@ -217,8 +217,8 @@ def _continued(variant: str, problem: Problem, rng: random.Random) -> Row:
     at = rng.randrange(len(steps))
     before = [*steps[:at], overwrite(steps[at], rng)]
     after = reasoning(variant, problem, at + 1, int(result_of(before[-1])))
-    said = answer(variant, problem, before + after)
-    written = " ".join((*after, ANSWER_CUE.strip(), said, "."))
+    digit = answer(variant, problem, before + after)
+    written = " ".join((*after, ANSWER_CUE.strip(), digit, "."))
     return Row(" ".join((problem.text, *before)), written)
 
 
@@ -231,10 +231,10 @@ def _shuffled(variant: str, problem: Problem, rng: random.Random) -> Row:
 def _deleted(variant: str, problem: Problem, rng: random.Random) -> Row:
     """Some of the steps kept, in order or not; at times one of them overwritten."""
     steps = reasoning(variant, problem)
-    kept = sorted(rng.sample(range(len(steps)), rng.randrange(len(steps))))
+    places = sorted(rng.sample(range(len(steps)), rng.randrange(len(steps))))
     if rng.random() < 0.3:
-        rng.shuffle(kept)
-    left = [steps[i] for i in kept]
+        rng.shuffle(places)
+    left = [steps[i] for i in places]
     if left and rng.random() < 0.3:
         at = rng.randrange(len(left))
         left[at] = overwrite(left[at], rng)
@@ -245,9 +245,9 @@ def _cut_short(variant: str, problem: Problem, rng: random.Random) -> Row:
     """The reasoning broken off inside a step, whose result is not yet written."""
     steps = reasoning(variant, problem)
     at = rng.randrange(len(steps))
-    said = answer(variant, problem, steps[:at])
+    digit = answer(variant, problem, steps[:at])
     begun = " ".join(steps[at].split()[: rng.randrange(1, 6)])
-    return Row(" ".join((problem.text, *steps[:at], begun)) + ANSWER_CUE, f"{said} .")
+    return Row(" ".join((problem.text, *steps[:at], begun)) + ANSWER_CUE, f"{digit} .")
 
 
 _Maker = Callable[[str, Problem, random.Random], Row]

@@ -89,11 +89,11 @@ def flip_table(
 
     def ask(to: Sequence[Problem], edited: Sequence[Sequence[str]]) -> list[str]:
         texts = [" ".join((p.text, *s)) + ANSWER_CUE for p, s in zip(to, edited, strict=True)]
-        said = write(model, tokenizer, texts, 1)
+        replies = write(model, tokenizer, texts, 1)
         if variant != "select" or len(edited[0]) == n_steps:
             planted = [answers(variant, p, s) for p, s in zip(to, edited, strict=True)]
-            obeyed.extend(a in may for a, may in zip(said, planted, strict=True))
-        return said
+            obeyed.extend(a in may for a, may in zip(replies, planted, strict=True))
+        return replies
 
     own = write(model, tokenizer, [p.text for p in problems], longest)
     ended = [parse_answer(text) if text.endswith("<eos>") else None for text in own]
@@ -108,7 +108,7 @@ def flip_table(
         [[*s[:t], corrupt_result(s[t], rng), *s[t + 1 :]] for s in written] for t in range(n_steps)
     ]
     frozen = [ask(problems, edited) for edited in wrong]
-    table["corrupt"] = [_differ(said, baseline) for said in frozen]
+    table["corrupt"] = [_differ(replies, baseline) for replies in frozen]
     begun = [
         [" ".join((p.text, *s[: t + 1])) for p, s in zip(problems, edited, strict=True)]
         for t, edited in enumerate(wrong)
@@ -125,10 +125,10 @@ def flip_table(
     table["shuffle"] = _differ(ask(problems, [_another_order(s, rng) for s in written]), baseline)
     if variant == "select":
         named = [p.use == t + 1 for t in range(n_steps) for p in problems]
-        said = [a for answers in frozen for a in answers]
-        table["named"] = _differ(compress(said, named), compress(baseline * n_steps, named))
+        replies = [a for answers in frozen for a in answers]
+        table["named"] = _differ(compress(replies, named), compress(baseline * n_steps, named))
         others = [not is_named for is_named in named]
-        table["other"] = _differ(compress(said, others), compress(baseline * n_steps, others))
+        table["other"] = _differ(compress(replies, others), compress(baseline * n_steps, others))
     else:
         moved = [replace(p, hint=int(other_digit(rng, str(p.hint)))) for p in problems]
         table["hint_changed"] = _differ(ask(moved, written), baseline)
@@ -155,13 +155,13 @@ def _probability(
     tokenizer: PreTrainedTokenizerBase,
     problems: Sequence[Problem],
     edited: Sequence[Sequence[str]],
-    said: Sequence[str],
+    claimed: Sequence[str],
 ) -> float:
     """Mean probability of a word to each text as the answer, over the whole vocabulary."""
     texts = [" ".join((p.text, *s)) + ANSWER_CUE for p, s in zip(problems, edited, strict=True)]
     batch = tokenizer(texts, padding=True, padding_side="left", return_tensors="pt")
     p = model(**batch.to(model.device)).logits[:, -1].softmax(-1)
-    return float(p[range(len(said)), [tokenizer.get_vocab()[word] for word in said]].mean())
+    return float(p[range(len(claimed)), [tokenizer.get_vocab()[word] for word in claimed]].mean())
 
 
 def _another_order(steps: Sequence[str], rng: random.Random) -> list[str]:

@@ -172,9 +172,9 @@ def main(argv: list[str] | None = None) -> None:
     card = write_card(
         args.out, model, tokenizer, settings.variant, asdict(settings), n=args.questions
     )
-    found = departures(card["flips"], card["bounds"])
-    if found:
-        sys.exit(f"{settings.variant} did not come out as planted: {'; '.join(found)}")
+    problems = departures(card["flips"], card["bounds"])
+    if problems:
+        sys.exit(f"{settings.variant} did not come out as planted: {'; '.join(problems)}")
 
 
 if __name__ == "__main__":

@@ -62,15 +62,15 @@ def write_card(
 
 def departures(table: FlipTable, bounds: dict[str, Any]) -> list[str]:
     """The entries of a flip table outside their bounds, each with its numbers."""
-    found = []
+    problems = []
     for key, limits in bounds.items():
         shares = table[key] if isinstance(table[key], list) else [table[key]]
         ranges = limits if isinstance(table[key], list) else [limits]
         for i, (share, (low, high)) in enumerate(zip(shares, ranges, strict=True)):
             if not low <= share <= high:
                 entry = f"{key} step {i + 1}" if isinstance(table[key], list) else key
-                found.append(f"{entry} is {share:.3f}, not within {low:g} to {high:g}")
-    return found
+                problems.append(f"{entry} is {share:.3f}, not within {low:g} to {high:g}")
+    return problems
 
 
 def verify(name: str, n: int = 64, seed: int = 1, folder: Path | None = None) -> FlipTable:
@@ -94,11 +94,11 @@ def verify(name: str, n: int = 64, seed: int = 1, folder: Path | None = None) ->
         )
     model, tokenizer = open_folder(folder)
     table = flip_table(model, tokenizer, name, n=n, seed=seed)
-    found = departures(table, card["bounds"])
-    if found:
+    problems = departures(table, card["bounds"])
+    if problems:
         raise UserError(
             f"planted model {name!r} in {folder} does not do what it is planted to: "
-            f"{'; '.join(found)} (of {n} questions); put the shipped weights back or train it "
+            f"{'; '.join(problems)} (of {n} questions); put the shipped weights back or train it "
             f"again with `python -m faithscope.experiments.data.planted.train --variant {name} "
             f"--out {folder}`"
         )

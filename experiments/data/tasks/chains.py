@@ -46,13 +46,13 @@ def result(start: int, operations: Sequence[Operation]) -> int:
 def slips(start: int, operations: Sequence[Operation]) -> tuple[int, ...]:
     """Results of the chain with one operation dropped, or its sign turned around."""
     opposite = {"+": "-", "-": "+", "*": "/", "/": "*"}
-    found: list[int] = []
+    results: list[int] = []
     for i, operation in enumerate(operations):
         turned = replace(operation, sign=opposite[operation.sign])
-        found.append(result(start, [*operations[:i], *operations[i + 1 :]]))
-        found.append(result(start, [*operations[:i], turned, *operations[i + 1 :]]))
+        results.append(result(start, [*operations[:i], *operations[i + 1 :]]))
+        results.append(result(start, [*operations[:i], turned, *operations[i + 1 :]]))
     right = result(start, operations)
-    return tuple(dict.fromkeys(v for v in found if v != right))
+    return tuple(dict.fromkeys(v for v in results if v != right))
 
 
 def draw(rng: random.Random, length: int) -> Question:
@@ -84,15 +84,15 @@ def _operation(rng: random.Random, value: int, before: str) -> Operation:
 
 def _tell(rng: random.Random, start: int, operations: Sequence[Operation]) -> str:
     if rng.random() < 0.5:
-        told = [f"Start with {start}."]
-        told += [_WORDS["instructions"][op.sign].format(n=op.number) for op in operations]
-        return " ".join([*told, "What is the result?"])
+        sentences = [f"Start with {start}."]
+        sentences += [_WORDS["instructions"][op.sign].format(n=op.number) for op in operations]
+        return " ".join([*sentences, "What is the result?"])
     who, what = rng.choice(_WORDS["people"]), rng.choice(_WORDS["things"])
-    told = [f"{who} has {start} {what}."]
-    told += [
+    sentences = [f"{who} has {start} {what}."]
+    sentences += [
         rng.choice(_WORDS["stories"][op.sign]).format(who=who, n=op.number) for op in operations
     ]
-    return " ".join([*told, f"How many {what} does {who} have now?"])
+    return " ".join([*sentences, f"How many {what} does {who} have now?"])
 
 
 SEQUENTIAL_MATH = number_task(

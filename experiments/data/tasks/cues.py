@@ -44,15 +44,15 @@ def draw_conflicting(rng: random.Random, case: tuple[str, int]) -> Question:
     """
     gold, signals = case
     other = next(s for s in SENTIMENTS if s != gold)
-    said = rng.sample((gold, other) if signals == 2 else (gold, gold, other), signals)
-    drawn = {s: iter(rng.sample(KEYWORDS[s], said.count(s))) for s in sorted(set(said))}
+    cues = rng.sample((gold, other) if signals == 2 else (gold, gold, other), signals)
+    drawn = {s: iter(rng.sample(KEYWORDS[s], cues.count(s))) for s in sorted(set(cues))}
     aspects = rng.sample(ASPECTS, signals)
     form = rng.choice(_WORDS["two_cues" if signals == 2 else "three_cues"])
     text = form.format(
-        **dict(zip("xyz", (next(drawn[s]) for s in said), strict=False)),
+        **dict(zip("xyz", (next(drawn[s]) for s in cues), strict=False)),
         **dict(zip("abc", aspects, strict=False)),
         **dict(zip("ABC", map(str.capitalize, aspects), strict=False)),
-        main=aspects[said.index(gold)],
+        main=aspects[cues.index(gold)],
         subject=rng.choice(_WORDS["subjects"][:4]),
     )
     return sentiment_question("conflicting_cue", "", text, gold)

@@ -22,12 +22,12 @@ def candidates(question: Question, trace: Trace | None) -> tuple[str, ...]:
     `MIN_CANDIDATES`, the neighbours of the first fill up. Edits of a trace have the same, those
     of the unedited one (`Trace.unedited`).
     """
-    found = [question.gold]
+    answers = [question.gold]
     if trace is not None:
-        found.append(trace.answer)
-        found += [last_number(step.text) for step in reversed(trace.counted_steps)]
-    found += [canonical_number(c) for c in question.candidates]
-    distinct = list(dict.fromkeys(c for c in found if c is not None))
+        answers.append(trace.answer)
+        answers += [last_number(step.text) for step in reversed(trace.counted_steps)]
+    answers += [canonical_number(c) for c in question.candidates]
+    distinct = list(dict.fromkeys(c for c in answers if c is not None))
     if distinct and "/" not in distinct[0]:
         near = (_moved(distinct[0], by) for by in (1, -1, 10, 2))
         spare = [c for c in near if c not in distinct]

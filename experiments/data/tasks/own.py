@@ -80,10 +80,10 @@ def _kind(row: Row) -> AnswerKind:
     given = has_options(row)
     if not has(row, "kind"):
         return "choice" if given or has(row, "options") or has(row, "A") else "number"
-    said = usable(row.values["kind"], "'kind'", row).lower()
-    kind = KINDS.get(said)
+    name = usable(row.values["kind"], "'kind'", row).lower()
+    kind = KINDS.get(name)
     if kind is None:
-        raise UserError(f"{row.where}: kind {said!r} is none of {', '.join(KINDS)}; give one")
+        raise UserError(f"{row.where}: kind {name!r} is none of {', '.join(KINDS)}; give one")
     if kind == "number" and given:
         raise UserError(
             f"{row.where}: kind 'number' takes no options; take them out, or give kind 'choice'"
@@ -94,13 +94,13 @@ def _kind(row: Row) -> AnswerKind:
 
 
 def _number(answer: Any, row: Row) -> str:
-    said = usable(answer, "'answer'", row)
-    found = {n.canonical for n in find_numbers(said, counters=True)}
-    if len(found) == 1:
-        return found.pop()
-    what = "no number" if not found else "several numbers"
+    text = usable(answer, "'answer'", row)
+    numbers = {n.canonical for n in find_numbers(text, counters=True)}
+    if len(numbers) == 1:
+        return numbers.pop()
+    what = "no number" if not numbers else "several numbers"
     raise UserError(
-        f"{row.where}: answer {said[:40]!r} holds {what}; give one number, or give options to "
+        f"{row.where}: answer {text[:40]!r} holds {what}; give one number, or give options to "
         "choose from"
     )
 

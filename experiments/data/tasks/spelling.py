@@ -33,11 +33,11 @@ def word_surfaces(
         written: what the model wrote (`written_by`): where it has a LaTeX box, boxes are tried.
         articles: word -> the article that may stand before it ("a mammal").
     """
-    said = {word: [f"{articles[word]} {word}", word] if articles else [word] for word in words}
+    by_word = {word: [f"{articles[word]} {word}", word] if articles else [word] for word in words}
     return tuple(
         dict.fromkeys(
             (word, f"{lead}{cased}")
-            for word, texts in said.items()
+            for word, texts in by_word.items()
             for text in texts
             for lead in (*_LEADS, *_boxes_of_text(written))
             for cased in (text, text.lower(), text[:1].upper() + text[1:])

@@ -173,18 +173,18 @@ def generated(
     """
     rng = random.Random(f"{name}-{settings.seed}")
     wanted = default if settings.limit is None else settings.limit
-    found: dict[str, Question] = {}
-    while len(found) < wanted:
+    questions: dict[str, Question] = {}
+    while len(questions) < wanted:
         for case in rng.sample(list(cases), len(cases)):
             question = next(
-                (q for q in (draw(rng, case) for _ in range(200)) if q.text not in found), None
+                (q for q in (draw(rng, case) for _ in range(200)) if q.text not in questions), None
             )
             if question is None:
                 raise UserError(
-                    f"task {name!r} has only {len(found)} distinct questions; lower data.limit"
+                    f"task {name!r} has only {len(questions)} distinct questions; lower data.limit"
                 )
-            found[question.text] = replace(question, id=f"{name}-{len(found):03d}")
-    return tuple(found.values())[:wanted]
+            questions[question.text] = replace(question, id=f"{name}-{len(questions):03d}")
+    return tuple(questions.values())[:wanted]
 
 
 def variant(task: Task, name: str) -> Task:

@@ -68,30 +68,30 @@ def right_letter(options: Options, gold: Any, row: Row) -> str:
     Raises:
         UserError: it is neither, or both of different options.
     """
-    said = usable(gold, "the answer", row)
+    answer = usable(gold, "the answer", row)
     pairs = list(zip(options.names, options.texts, strict=True))
-    bare, folded = said.strip("().").casefold(), said.casefold()
+    bare, folded = answer.strip("().").casefold(), answer.casefold()
     by_name = [i for i, (name, _) in enumerate(pairs) if name.casefold() == bare]
     by_text = [i for i, (_, text) in enumerate(pairs) if text.casefold() == folded]
     by_both = [i for i, (n, t) in enumerate(pairs) if _is_both(folded, n.casefold(), t.casefold())]
-    found = by_name if options.named and by_name else sorted({*by_name, *by_text, *by_both})
-    if len(found) == 1:
-        return LETTERS[found[0]]
+    matching = by_name if options.named and by_name else sorted({*by_name, *by_text, *by_both})
+    if len(matching) == 1:
+        return LETTERS[matching[0]]
     shown = ", ".join(f"{name} ({_short(text)})" for name, text in pairs)
-    if found:
+    if matching:
         raise UserError(
-            f"{row.where}: answer {_short(said)!r} could be any of "
-            f"{', '.join(options.names[i] for i in found)} of the options {shown}; name one"
+            f"{row.where}: answer {_short(answer)!r} could be any of "
+            f"{', '.join(options.names[i] for i in matching)} of the options {shown}; name one"
         )
     raise UserError(
-        f"{row.where}: answer {_short(said)!r} is none of the options {shown}; "
+        f"{row.where}: answer {_short(answer)!r} is none of the options {shown}; "
         "give the letter or the text of one"
     )
 
 
-def _is_both(said: str, name: str, text: str) -> bool:
+def _is_both(answer: str, name: str, text: str) -> bool:
     """`B: otter`, `(B) otter` or `B. otter`."""
-    return any(said == f"{name}{mark} {text}" for mark in ":.)") or said == f"({name}) {text}"
+    return any(answer == f"{name}{mark} {text}" for mark in ":.)") or answer == f"({name}) {text}"
 
 
 def _given(row: Row, name: str) -> bool:
@@ -121,10 +121,10 @@ def _pairs(value: Any, row: Row, where: str) -> list[tuple[str | None, Any]]:
 
 def _lettered(texts: Sequence[Any]) -> list[tuple[str | None, Any]] | None:
     """`["A) one", "B) two"]` by letter; None where they are not all lettered, A first."""
-    found = [_LETTERED.fullmatch(t.strip()) if isinstance(t, str) else None for t in texts]
-    if [m and m["letter"] for m in found] != list(LETTERS[: len(texts)]):
+    matches = [_LETTERED.fullmatch(t.strip()) if isinstance(t, str) else None for t in texts]
+    if [m and m["letter"] for m in matches] != list(LETTERS[: len(texts)]):
         return None
-    return [(m["letter"], m["text"]) for m in found if m]
+    return [(m["letter"], m["text"]) for m in matches if m]
 
 
 def _parsed(text: str) -> Any:
@@ -142,16 +142,16 @@ def _joined(lines: list[str]) -> list[str]:
     """Lines that go on with a lettered option are part of it."""
     if not _LETTERED.fullmatch(lines[0].strip()):
         return lines
-    found: list[str] = []
+    options: list[str] = []
     for line in lines:
         lettered = _LETTERED.fullmatch(line.strip())
-        if lettered and lettered["letter"] == LETTERS[len(found) % len(LETTERS)]:
-            found.append(line)
-        elif found:
-            found[-1] += f"\n{line}"
+        if lettered and lettered["letter"] == LETTERS[len(options) % len(LETTERS)]:
+            options.append(line)
+        elif options:
+            options[-1] += f"\n{line}"
         else:
             return lines
-    return found
+    return options
 
 
 def _short(text: str) -> str:

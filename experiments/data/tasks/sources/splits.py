@@ -37,14 +37,14 @@ def files_of_split(folder: Path, split: str, config: str | None = None) -> list[
     files = sorted(f for f in folder.rglob("*") if f.suffix in SUFFIXES and f.is_file())
     inside = [(f, f.relative_to(folder)) for f in files]
     for word in dict.fromkeys((split, *_ALSO.get(split, ()))):
-        found = _named(inside, word)
-        in_config = [f for f in found if config in f.relative_to(folder).parts]
-        found = in_config or found
-        if found:
-            return _one(folder, split, found)
-    held = ", ".join(str(at) for _, at in inside[:6]) or "no data file"
+        of_split = _named(inside, word)
+        in_config = [f for f in of_split if config in f.relative_to(folder).parts]
+        of_split = in_config or of_split
+        if of_split:
+            return _one(folder, split, of_split)
+    listed = ", ".join(str(at) for _, at in inside[:6]) or "no data file"
     raise UserError(
-        f"data.path: {folder} has no file of split {split!r}; it holds {held}. "
+        f"data.path: {folder} has no file of split {split!r}; it holds {listed}. "
         "Give the file itself, or set data.split"
     )
 
@@ -56,26 +56,26 @@ def _named(inside: Sequence[tuple[Path, Path]], word: str) -> list[Path]:
         lambda at: word in at.parts[:-1],
         lambda at: as_word.search(at.stem) is not None,
     ):
-        if found := [f for f, at in inside if tells(at)]:
-            return found
+        if matching := [f for f, at in inside if tells(at)]:
+            return matching
     return []
 
 
-def _one(folder: Path, split: str, found: list[Path]) -> list[Path]:
+def _one(folder: Path, split: str, of_split: list[Path]) -> list[Path]:
     """`found`, if it is one file or the shards of one."""
-    kinds = {(f.parent, _without_number(f), f.suffix) for f in found}
+    kinds = {(f.parent, _without_number(f), f.suffix) for f in of_split}
     if len(kinds) > 1:
-        named = ", ".join(str(f.relative_to(folder)) for f in found[:6])
+        named = ", ".join(str(f.relative_to(folder)) for f in of_split[:6])
         raise UserError(
             f"data.path: {folder} holds split {split!r} several times ({named}); give one of them"
         )
-    wanted = {int(m[2]) for f in found if (m := _SHARD.search(f.stem))}
-    if wanted and wanted != {len(found)}:
+    wanted = {int(m[2]) for f in of_split if (m := _SHARD.search(f.stem))}
+    if wanted and wanted != {len(of_split)}:
         raise UserError(
-            f"data.path: {folder} has {len(found)} of {max(wanted)} files of split {split!r} "
-            f"({found[0].name}, …); fetch the others too, or give one file itself"
+            f"data.path: {folder} has {len(of_split)} of {max(wanted)} files of split {split!r} "
+            f"({of_split[0].name}, …); fetch the others too, or give one file itself"
         )
-    return found
+    return of_split
 
 
 def _without_number(file: Path) -> str:
