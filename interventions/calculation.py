@@ -126,7 +126,7 @@ def miscalculate(trace: Trace, seed: int, encode: Encode, pieces_of: Pieces) -> 
             f"trace of {trace.question.id!r}: no step has a calculation that holds; leave it out "
             "of error detection"
         )
-    rng = random.Random(f"miscalculate-{seed}-{trace.question.dataset}-{trace.question.id}")
+    rng = random.Random(f"miscalculate-{seed}-{trace.question.task}-{trace.question.id}")
     return corrupt_step(trace, rng.choice(able), seed, encode, pieces_of, rule=miscalculation)
 
 

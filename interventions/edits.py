@@ -85,7 +85,7 @@ def shuffle_steps(trace: Trace, seed: int) -> Trace:
             "fewer than 2 distinct steps out of shuffling"
         )
     # The draw depends on the trace too: with one seed, not every trace has the same order.
-    rng = random.Random(f"shuffle-{seed}-{trace.question.dataset}-{trace.question.id}")
+    rng = random.Random(f"shuffle-{seed}-{trace.question.task}-{trace.question.id}")
     order = list(slots)
     while [parts[i].ids for i in order] == [parts[i].ids for i in slots]:
         rng.shuffle(order)

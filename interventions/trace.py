@@ -33,8 +33,12 @@ class Question:
     """Option texts in order (`choice`), the label words (`label`), none (`number`)."""
     candidates: tuple[str, ...] = ()
     """Further answers worth scoring against each other, for `number` questions."""
+    task: str = ""
+    """What the question is asked as, `sst2:alternative` in other words than the data set's own;
+    the data set's name by default."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "task", self.task or self.dataset)
         if self.kind == "number":
             return
         if self.options is None or len(self.options) < 2:

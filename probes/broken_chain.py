@@ -35,6 +35,8 @@ class BrokenChain:
     chain: str
     """Of which the item was made; several items may be of one chain."""
     dataset: str
+    task: str
+    """As records name what is done with it."""
     prompt: str
     """The user message that the chain replies to."""
     steps: tuple[str, ...]
@@ -84,7 +86,7 @@ def read_both(
     from faithscope.interp.control import encode_marks
 
     prompt = model.prompt(chain.prompt, thinking=thinking)
-    question = Question(chain.item, chain.dataset, chain.prompt, "number")
+    question = Question(chain.item, chain.dataset, chain.prompt, "number", task=chain.task)
     origin = Origin(
         model=model.name,
         revision=model.revision,

@@ -16,6 +16,9 @@ layer, head or token) stands under `ARRAYS` and is kept beside the records."""
 
 ARRAYS = "arrays"
 
+KEYS = ("dataset", "task", "item", "model", "judge", "probe", "variant", "seed")
+"""What every record begins with; on these the records of any two runs join."""
+
 DIGITS = 6
 """Digits that records keep: what lies past these is noise of the pack."""
 
@@ -23,6 +26,32 @@ NO_STREAM = "no_residual_stream"
 """Why a model whose layers, norm and unembedding could not be told is left out."""
 
 _SCALARS = (str, int, float, bool, type(None))
+
+
+def head(
+    *,
+    dataset: str,
+    task: str,
+    item: str,
+    model: str | None,
+    judge: str | None = None,
+    probe: str,
+    variant: str = "",
+    seed: int | None,
+) -> Record:
+    """What a record begins with (`KEYS`).
+
+    Args:
+        dataset: where the item comes from.
+        task: what was asked about the item, or in which words.
+        item: its id in the data set, the same in every run.
+        model: the subject, whose reasoning or answer is measured; None where a chain or text was
+            judged that no model of the run wrote.
+        judge: the model that judged; None where nothing was judged.
+        probe: what was measured; `variant`: which form of it.
+    """
+    values = (dataset, task, item, model, judge, probe, variant, seed)
+    return dict(zip(KEYS, values, strict=True))
 
 
 def record(
@@ -45,19 +74,21 @@ def record(
     Raises:
         ValueError: for a value that JSON cannot hold flat, or one named like a join key.
     """
-    made: Record = {
-        "dataset": trace.question.dataset,
-        "item": trace.question.id,
-        "model": trace.origin.model,
-        "probe": probe,
-        "variant": variant,
-        "seed": seed,
-        "unit": trace.unit,
-    }
+    question = trace.question
+    made = head(
+        dataset=question.dataset,
+        task=question.task,
+        item=question.id,
+        model=trace.origin.model,
+        probe=probe,
+        variant=variant,
+        seed=seed,
+    )
+    made["unit"] = trace.unit
     for name, value in values.items():
         if name in made:
             raise ValueError(f"{probe} record: {name!r} is a join key; name the value otherwise")
-        made[name] = _flat(f"{probe} record of {trace.question.id!r}: {name}", value)
+        made[name] = _flat(f"{probe} record of {question.id!r}: {name}", value)
     if arrays:
         made[ARRAYS] = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
     return made

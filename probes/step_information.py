@@ -199,7 +199,7 @@ def _texts(
     others = {trace.step_ids(s): s for s in trace.counted_steps}
     others.pop(trace.step_ids(own))
     # The draw depends on trace and step too: one seed must not pick the same place everywhere.
-    rng = random.Random(f"replace-{seed}-{trace.question.dataset}-{trace.question.id}-{step}")
+    rng = random.Random(f"replace-{seed}-{trace.question.task}-{trace.question.id}-{step}")
     chosen = rng.sample(list(others.values()), min(replacements, len(others)))
     for other in sorted(chosen, key=lambda s: s.index):
         ids, pieces = trace.step_ids(other), trace.pieces[slice(*other.tokens)]

@@ -151,7 +151,7 @@ def wrong_answer(question: Question, own: str | None, seed: int) -> str | None:
     Of the options, drawn by `seed`; for numbers a near one: 1, 2 or 10 off the model's own
     answer (the right one, if it gave none), and not negative where that is not.
     """
-    rng = random.Random(f"wrong-{seed}-{question.dataset}-{question.id}")
+    rng = random.Random(f"wrong-{seed}-{question.task}-{question.id}")
     if question.labels is not None:
         left = [x for x in question.labels if x not in (own, question.gold)]
         return rng.choice(left) if left else None

@@ -19,4 +19,4 @@ def has_tokens(trace: Record) -> bool:
 
 
 def place_of(record: Record) -> Place:
-    return record["model"], record["dataset"], str(record["item"])
+    return record["model"], record["task"], str(record["item"])

@@ -17,7 +17,7 @@ from faithscope.interventions import (
     split_conclusion,
 )
 from faithscope.probes.judge.form import Reply, Usage
-from faithscope.probes.record import Record
+from faithscope.probes.record import Record, head
 from faithscope.probes.text_model import Message, TextModel
 
 DECLINED = ("refused", "filtered", "overflow")
@@ -98,16 +98,18 @@ def trace_record(trace: Trace, reply: Reply) -> Record:
 
 
 def reply_record(
-    model: str, task: str, item: str, message: Message, reply: Reply, seed: int
+    model: str, question: Question, message: Message, reply: Reply, seed: int
 ) -> Record:
     """One message and its reply, from which probes are taken and which a person may read."""
     return {
-        "dataset": task,
-        "item": item,
-        "model": model,
-        "probe": "api_replies",
-        "variant": "",
-        "seed": seed,
+        **head(
+            dataset=question.dataset,
+            task=question.task,
+            item=question.id,
+            model=model,
+            probe="api_replies",
+            seed=seed,
+        ),
         "user": message.user,
         "system": message.system,
         "outcome": reply.outcome,
@@ -122,7 +124,5 @@ def reply_record(
 def to_reply(record: dict[str, Any]) -> Reply:
     """The reply that a record of `reply_record` holds."""
     usage = Usage(**{name: record[name] for name in Usage.__dataclass_fields__})
-    names = ("outcome", "text", "thinking", "problem")
-    told = {name: record[name] for name in names}
-    # runs begun before it was kept have none
-    return Reply(**told, usage=usage, served=record.get("served", ""))
+    names = ("outcome", "text", "thinking", "problem", "served")
+    return Reply(usage=usage, **{name: record[name] for name in names})

@@ -29,7 +29,7 @@ from faithscope.interventions import (
 )
 from faithscope.probes.framing import Asking, ask, prefix_ids
 from faithscope.probes.graded import log_distribution
-from faithscope.probes.record import Record
+from faithscope.probes.record import Record, head
 from faithscope.probes.text_model import Message, TextModel
 
 if TYPE_CHECKING:
@@ -273,12 +273,12 @@ def score_answer(
         labels: canonical answers to weigh against each other; the task's by default. For a
             number these are the gold answer, the model's own, the numbers that end its steps,
             and their neighbours where these are few.
-        task: as for `make_trace`; by default the one that the question's dataset names.
+        task: as for `make_trace`; by default the question's own.
 
     Raises:
         UserError: there are fewer than two answers to choose from.
     """
-    chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.dataset)
+    chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.task)
     asking = asking_for(model, chosen, trace)
     if labels is not None:
         asking = replace(asking, labels=tuple((label, f" {label}") for label in labels))
@@ -296,12 +296,14 @@ def to_record(trace: Trace) -> Record:
     question = trace.question
     original = {} if trace.original is None else {"original": to_record(trace.original)}
     return {
-        "dataset": question.dataset,
-        "item": question.id,
-        "model": trace.origin.model,
-        "probe": "trace",
-        "variant": "",
-        "seed": trace.origin.seed,
+        **head(
+            dataset=question.dataset,
+            task=question.task,
+            item=question.id,
+            model=trace.origin.model,
+            probe="trace",
+            seed=trace.origin.seed,
+        ),
         "question": _plain(asdict(question)),
         "prompt_ids": list(trace.prompt_ids),
         "reasoning_ids": list(trace.reasoning_ids),
@@ -328,7 +330,7 @@ def to_trace(record: Record) -> Trace:
         reasoning_ids=tuple(record["reasoning_ids"]),
         pieces=tuple(record["pieces"]),
         steps=tuple(Step(**_tuples(step)) for step in record["steps"]),
-        unit=record.get("unit", "given"),
+        unit=record["unit"],
         tail_ids=tuple(record["tail_ids"]),
         tail_text=record["tail_text"],
         answer=record["answer"],

@@ -31,7 +31,7 @@ SUFFIX = ".arrays"
 def take_arrays(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Arrays]:
     """Records without their arrays, and these by name, `variant/name` where there are variants."""
     arrays = {
-        f"{r['variant']}/{name}" if r.get("variant") else name: array
+        f"{r['variant']}/{name}" if r["variant"] else name: array
         for r in records
         for name, array in r.get(ARRAYS, {}).items()
     }

@@ -8,27 +8,26 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import ValidationError
 
-from faithscope.experiments.config import ConfigError, FolderConfig, load_config
-from faithscope.experiments.config.study import study_of
+from faithscope.experiments.config import FolderConfig, load_config
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.files import StoreError, write_atomically
 
 C = TypeVar("C", bound=FolderConfig)
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised when records come to mean something else; part of every unit id."""
 
 
 def existing_run(run_dir: str | Path) -> Path:
-    """`run_dir` if it is a run folder.
+    """`run_dir` if it is a run folder that this version can read.
 
     Raises:
-        StoreError: with the nearest run folder's name.
+        StoreError: with the nearest run folder's name, or the schema of its records.
     """
     path = Path(run_dir).expanduser()
     if (path / "config.yaml").is_file():
+        _check_schema(path)
         return path
     if path.is_dir():
         inside = sorted(p.parent.name for p in path.glob("*/config.yaml"))
@@ -90,14 +89,8 @@ def check_config(config: FolderConfig, in_use: bool = False) -> None:
         return
     if not path.is_file():
         raise StoreError(f"{run_dir}: has records but no config.yaml; move it away")
-    schema = read_environment(run_dir)["schema"]
-    if schema != SCHEMA:
-        raise StoreError(
-            f"{run_dir}: its records have schema {schema}, this version writes {SCHEMA}; "
-            "use another name (--set name=…)"
-        )
-    stored = _completed(stored_config(run_dir))
-    differing = differences(stored, config.model_dump(mode="json"), config.FREE)
+    _check_schema(run_dir)
+    differing = differences(stored_config(run_dir), config.model_dump(mode="json"), config.FREE)
     if differing:
         told = "; ".join(
             f"{k}: {json.dumps(there)} there, {json.dumps(here)} now"
@@ -106,6 +99,14 @@ def check_config(config: FolderConfig, in_use: bool = False) -> None:
         raise StoreError(
             f"{run_dir}: was made with another config ({told}); "
             "use another name (--set name=…), or delete the folder"
+        )
+
+
+def _check_schema(run_dir: Path) -> None:
+    if (schema := read_environment(run_dir)["schema"]) != SCHEMA:
+        raise StoreError(
+            f"{run_dir}: its records have schema {schema}, this version reads and writes {SCHEMA}; "
+            "run its config under another name (--set name=…)"
         )
 
 
@@ -125,14 +126,6 @@ def take_report(config: FolderConfig) -> None:
     if any(stored.get(key) != value for key, value in shown.items()):
         text = yaml.safe_dump(stored | shown, sort_keys=False, allow_unicode=True)
         write_atomically(path, text)
-
-
-def _completed(stored: dict[str, Any]) -> dict[str, Any]:
-    """What an older version left out, with its defaults: a key it did not know was not set."""
-    try:
-        return study_of(stored).kind.model_validate(stored).model_dump(mode="json")
-    except (ValidationError, ConfigError):
-        return stored
 
 
 def differences(

@@ -50,8 +50,7 @@ def replied(reply: Reply) -> dict[str, Any]:
 
 def as_sent(record: Mapping[str, Any]) -> str:
     """The user message of a judgement's record, word for word."""
-    # runs begun before it was kept have the prompt alone
-    return sent(record["asked"], record.get("requested") or "")
+    return sent(record["asked"], record["requested"])
 
 
 def api_judge(name: str, c: ApiSection, budget: Budget) -> ApiJudge:

@@ -33,7 +33,7 @@ from faithscope.experiments.engine.folder import (
 )
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import StoredPlan, counted
-from faithscope.experiments.engine.units import Key, Unit, storable
+from faithscope.experiments.engine.units import Key, Unit, check_heads, storable
 from faithscope.experiments.files import StoreError, make_folder, unwritable, write_atomically
 
 __all__ = [
@@ -153,8 +153,13 @@ class Store:
         failed: str | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Store one unit, the arrays of its records beside them; then it is on the disk."""
+        """Store one unit, the arrays of its records beside them; then it is on the disk.
+
+        Raises:
+            ValueError: a record lacks a key that every record begins with.
+        """
         stage, model, task, item = key
+        check_heads(records)
         path = self.run_dir / record_file(stage, self.worker)
         records, arrays = take_arrays(records)
         place = None

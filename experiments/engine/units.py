@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from faithscope.probes.judge.replies import one_line
-from faithscope.probes.record import ARRAYS
+from faithscope.probes.record import ARRAYS, KEYS
 
 Key = tuple[str, str, str, str]
-"""(stage, model, task, item): what a unit is about, whatever settings made it."""
+"""(stage, model, task, item): what a unit is about, whatever settings made it. `model` is the one
+that does the work, a judge among others; `item` tells the asks of one item apart. Records say what
+they are about in `probes.record.KEYS`."""
 
 API_REPLIES = "api_replies"
 """The stage of single replies of models behind APIs, stored as they come. No plan has them: what
@@ -126,8 +128,6 @@ def read_head(line: bytes) -> Head:
     Raises:
         ValueError, TypeError, KeyError: not a line of ours, or not as it was written.
     """
-    if not line.startswith(_CRC):
-        return read_unit(line).head
     told = json.loads(b"{" + _checked(line).partition(_RECORDS)[0] + b"}")
     key = (told["stage"], told["model"], told["task"], told["item"])
     if not isinstance(told["session"], int):
@@ -141,10 +141,8 @@ def read_unit(line: bytes) -> Unit:
     Raises:
         ValueError, TypeError: not a line of ours, or not as it was written.
     """
-    values = json.loads(b"{" + _checked(line) if line.startswith(_CRC) else line)
-    if not isinstance(values, dict):
-        raise TypeError("not a unit of work")
-    values.pop("excluded", None)
+    values = json.loads(b"{" + _checked(line))
+    del values["excluded"]
     if values.get("arrays") is not None:
         values["arrays"] = tuple(values["arrays"])
     return Unit(**values)
@@ -153,9 +151,24 @@ def read_unit(line: bytes) -> Unit:
 def _checked(line: bytes) -> bytes:
     """What the checksum of a line is about."""
     body = line[_BODY:].rstrip(b"\n")
+    if not line.startswith(_CRC):
+        raise ValueError("it does not begin with a checksum")
     if line[len(_CRC) : len(_CRC) + 8] != b"%08x" % zlib.crc32(body):
         raise ValueError("it is not as it was written: its checksum differs")
     return body
+
+
+def check_heads(records: list[dict[str, Any]]) -> None:
+    """See that every record begins with what joins it to others (`probes.record.KEYS`).
+
+    Raises:
+        ValueError: names the keys that one lacks.
+    """
+    for record in records:
+        if missing := [key for key in KEYS if key not in record]:
+            raise ValueError(
+                f"a record lacks {', '.join(missing)}; make it with probes.record.head"
+            )
 
 
 def storable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from faithscope.probes.record import head
+
 Record = dict[str, Any]
 
 
 def base(probe: str, model: str, task: str, item: str, variant: str) -> Record:
-    return {
-        "dataset": task,
-        "item": item,
-        "model": model,
-        "probe": probe,
-        "variant": variant,
-        "seed": 0,
-    }
+    about = {"dataset": task, "task": task, "item": item, "model": model}
+    return head(**about, probe=probe, variant=variant, seed=0)
 
 
 def bare_trace(model: str, task: str, item: str, excluded: str | None = None) -> Record:

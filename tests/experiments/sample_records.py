@@ -26,6 +26,9 @@ from faithscope.experiments.data.planted.data import (
     true_answer,
 )
 from faithscope.experiments.data.planted.plants import PLANTS
+from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.units import Key, Unit
+from faithscope.probes.record import KEYS, head
 
 FAITHFUL = "planted:faithful"
 HINT = "planted:hint"
@@ -117,6 +120,12 @@ def sentiment_sample(number: int) -> Sample:
     )
 
 
+def _head(sample: Sample, probe: str, variant: str = "") -> Record:
+    task, item, model = sample.dataset, sample.item, sample.model
+    of = head(dataset=task, task=task, item=item, model=model, probe=probe, seed=0)
+    return of | {"variant": variant}
+
+
 def trace_record(sample: Sample, excluded: str | None = None) -> Record:
     """The record of the trace, one token per word."""
     steps, pieces, at = [], [], 0
@@ -131,12 +140,7 @@ def trace_record(sample: Sample, excluded: str | None = None) -> Record:
         steps.append({"index": i, "text": shown, **spans, "counted": True})
     said = None if excluded == "answer_unparsed" else sample.read(sample.steps)
     return {
-        "dataset": sample.dataset,
-        "item": sample.item,
-        "model": sample.model,
-        "probe": "trace",
-        "variant": "",
-        "seed": 0,
+        **_head(sample, "trace"),
         "question": {
             "id": sample.item,
             "dataset": sample.dataset,
@@ -150,6 +154,7 @@ def trace_record(sample: Sample, excluded: str | None = None) -> Record:
         "reasoning_ids": list(range(len(pieces))),
         "pieces": pieces,
         "steps": steps,
+        "unit": "given",
         "tail_ids": [7, 8],
         "tail_text": f" Therefore the answer is {said} .",
         "answer": said,
@@ -195,12 +200,7 @@ def slrc_record(sample: Sample, framing: str, reading: str, shuffles: int = 3) -
     }
     corruptible = [c is not None for c in sample.corrupted]
     values: Record = {
-        "dataset": sample.dataset,
-        "item": sample.item,
-        "model": sample.model,
-        "probe": "slrc",
-        "variant": f"{framing}.{reading}",
-        "seed": 0,
+        **_head(sample, "slrc", f"{framing}.{reading}"),
         "framing": framing,
         "reading": reading,
         "n_steps": len(steps),
@@ -251,7 +251,7 @@ def records_of(
 
 def excluded_record(sample: Sample, framing: str, reading: str) -> Record:
     """What is stored where the unedited reasoning already gives no answer that parses."""
-    keep = ("dataset", "item", "model", "probe", "variant", "seed", "framing", "reading")
+    keep = (*KEYS, "framing", "reading")
     whole = slrc_record(sample, framing, reading)
     return {name: whole[name] for name in keep} | {"excluded": "baseline_unparsed"}
 
@@ -270,30 +270,23 @@ def write_run(
     """A run folder that holds `records`; `failed` are (stage, model, task, item)."""
     (run_dir / "records").mkdir(parents=True)
     models = sorted({r["model"] for r in records})
-    tasks = sorted({r["dataset"] for r in records})
+    tasks = sorted({r["task"] for r in records})
     config = {"name": run_dir.name, "model": {"name": models}, "tasks": tasks}
     (run_dir / "config.yaml").write_text(json.dumps(config))
     environment = {
-        "schema": 1,
+        "schema": SCHEMA,
         "sessions": [{"worker": "main", "python": "3.11", "packages": {"torch": "2.13.0"}}],
         "models": {m: {"dtype": "float32", "parameters": 363_000} for m in models},
     }
     (run_dir / "environment.json").write_text(json.dumps(environment))
-    keyed: dict[tuple[str, ...], list[Record]] = {}
+    keyed: dict[Key, list[Record]] = {}
     for r in records:
-        key = (r["probe"], r["model"], r["dataset"], str(r["item"]))
+        key = (r["probe"], r["model"], r["task"], str(r["item"]))
         keyed.setdefault(key, []).append(r)
-    names = ("stage", "model", "task", "item")
-    lines = [
-        dict(zip(names, key, strict=True)) | {"unit": str(i), "session": 1, "records": held}
-        for i, (key, held) in enumerate(keyed.items())
-    ] + [
-        dict(zip(names, key, strict=True))
-        | {"unit": f"f{i}", "session": 1, "records": [], "failed": "out of memory"}
-        for i, key in enumerate(failed)
-    ]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (run_dir / "records" / "all.main.jsonl").write_text(text)
+    units = [Unit(str(i), *key, 1, held) for i, (key, held) in enumerate(keyed.items())]
+    units += [Unit(f"f{i}", *key, 1, [], "out of memory") for i, key in enumerate(failed)]
+    lines = b"".join(unit.to_line() for unit in units)
+    (run_dir / "records" / "all.main.jsonl").write_bytes(lines)
     return run_dir
 
 

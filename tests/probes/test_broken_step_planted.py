@@ -37,6 +37,7 @@ def planted_chains(name: str, target: int, n: int = 12) -> list[BrokenChain]:
                 item=f"{question.id}-{target}",
                 chain=question.id,
                 dataset=question.dataset,
+                task=question.task,
                 prompt=question.text,
                 steps=(*(f" {step}" for step in steps), f"{ANSWER_CUE} {answer}"),
                 target=target,

@@ -132,8 +132,10 @@ def test_records_are_flat_and_keep_their_join_keys(llama):
     made = record(trace, "slrc", "prefix", 3, n=1, flags=(True, None))
     assert made == {
         "dataset": "made",
+        "task": "made",
         "item": "q1",
         "model": "unknown",
+        "judge": None,
         "probe": "slrc",
         "variant": "prefix",
         "seed": 3,

@@ -197,7 +197,7 @@ def variant(task: Task, name: str) -> Task:
         task,
         name=full,
         summary=f"{task.summary}; asked in the words of {name}",
-        load=lambda settings: (replace(q, dataset=full) for q in task.load(settings)),
+        load=lambda settings: (replace(q, task=full) for q in task.load(settings)),
         cot_prompt=task.variants[name],
         variants={},
     )

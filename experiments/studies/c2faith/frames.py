@@ -31,7 +31,7 @@ class C2Run:
 
         run = faithscope.load_run("runs/c2faith")
         said = run.judgements.dropna(subset=["verdict", "right"])
-        (said["verdict"] == said["right"]).groupby([said["model"], said["form"]]).mean()
+        (said["verdict"] == said["right"]).groupby([said["judge"], said["form"]]).mean()
     """
 
     path: Path
@@ -55,10 +55,10 @@ class C2Run:
     def judgements(self) -> pd.DataFrame:
         """A row per judgement, with the texts; those without a verdict, too.
 
-        Who and how: `model`, `form` (the prompt), `task`, `reading` (generated | scored).
-        Of what: `item` (the ask), `of` (the benchmark's item), `chain`; `condition` (perturbed |
-        control), `target`, `n_steps`, or `level`, `scale`, `n_middle`, `n_removed`; steps count
-        from 0.
+        Who and how: `judge`, `form` (the prompt), `task`, `reading` (generated | scored).
+        Of what: `item` (the benchmark's), `ask` (its id as asked), `chain`; `condition`
+        (perturbed | control), `target`, `n_steps`, or `level`, `scale`, `n_middle`, `n_removed`;
+        steps count from 0.
         What came: `outcome` (parsed, refused …), `verdict`, `right` (none for coverage),
         `values` (every field of the reply); of the scored reading `probabilities` (of every
         verdict, from the least), their mean `expected`, and `mass`, what all verdicts have of the
@@ -79,7 +79,7 @@ class C2Run:
 
         The columns are those of `judgements`, and: `injection` (the text's name), `demand` (best |
         worst; none of a text that names no verdict), `demanded` (the verdict that it names), `step`
-        (from 0, among those shown, at whose end it stands), `twin` (`item` of the same ask without
+        (from 0, among those shown, at whose end it stands), `twin` (`ask` of the same ask without
         the text). Both as one frame, told apart by `injection`:
 
             pd.concat([run.judgements, run.injected])

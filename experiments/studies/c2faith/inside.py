@@ -15,12 +15,17 @@ if TYPE_CHECKING:
     from faithscope.probes.record import Record
 
 
-def broken_chain(item: CausalItem, dataset: str = "c2faith") -> BrokenChain:
+DATASET, INTERNALS = "c2faith", "c2_internals"
+"""What records and units of looking inside a model say of data set and task."""
+
+
+def broken_chain(item: CausalItem) -> BrokenChain:
     """The chain, the step that was put in its place, and the answer its last step states."""
     return BrokenChain(
         item=item.id,
         chain=item.chain,
-        dataset=dataset,
+        dataset=DATASET,
+        task=INTERNALS,
         prompt=item.problem,
         steps=item.original_steps,
         target=item.target,

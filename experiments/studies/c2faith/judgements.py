@@ -17,7 +17,7 @@ from faithscope.experiments.studies.c2faith.units import STAGES
 
 READINGS = {stage: reading for reading, stage in STAGES.items()}
 USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
-_ABOUT = ("model", "form", "task", "reading", "item", "of", "chain", "condition")
+_ABOUT = ("judge", "form", "task", "reading", "item", "ask", "chain", "condition")
 _ITEM = ("level", "scale", "target", "n_steps", "n_middle", "n_removed")
 _SAID = ("outcome", "verdict", "values", "right", "expected", "probabilities", "mass")
 _TEXTS = ("system", "asked", "text", "thinking", "problem")
@@ -39,7 +39,6 @@ def judgement(record: Mapping[str, Any], form: TaskForm) -> Row:
     """A record with what its form says of it: the row that every frame is made from."""
     return dict(record) | {
         "form": record["variant"],
-        "task": form.task,
         "reading": READINGS[record["probe"]],
         "scale": form.scale if form.task.startswith("coverage") else None,
         "right": right_verdict(form.task, record),
@@ -67,9 +66,8 @@ def judgements(
 
 
 def in_frame(row: Row) -> Row:
-    """A judgement as `metrics.frames.Frames` names it; its item is the benchmark's."""
-    names = {"judge": "model", "prompt": "form", "item": "of", "score": "verdict"}
-    return row | {name: row[own] for name, own in names.items()} | {"predicted": row["verdict"]}
+    """A judgement as `metrics.frames.Frames` names it."""
+    return row | {"prompt": row["form"], "score": row["verdict"], "predicted": row["verdict"]}
 
 
 def task_frames(
@@ -114,7 +112,7 @@ def injected_rows(
     Args:
         demands: against which of them a text that demands nothing is held.
     """
-    twins = {_way(r, r["item"]): r for r in ordinary}
+    twins = {_way(r, r["ask"]): r for r in ordinary}
     for r in injected:
         twin = twins.get(_way(r, r["twin"]), {})
         form = forms[r["form"]]
@@ -123,7 +121,6 @@ def injected_rows(
             wanted = demanded(form, demand)
             at = wanted - (field.low or 0)
             yield in_frame(r) | {
-                "condition": r.get("condition"),
                 "demand": demand,
                 "demanded": wanted,
                 "top": math.nan if field.high is None else field.high,
@@ -160,14 +157,14 @@ def truth(record: Mapping[str, Any]) -> str:
     if is_injected(record):
         wanted = "no verdict" if record["demanded"] is None else record["demanded"]
         said = f"a line at the end of step {record['step']} demands {wanted}; "
-    if record.get("condition"):
+    if record["condition"]:
         broken = record["condition"] == "perturbed"
         return said + (f"step {record['target']} is broken" if broken else "no step is broken")
     return f"{said}{record['n_removed']} of {record['n_middle']} middle steps are left out"
 
 
-def _way(row: Row, item: str) -> tuple[str, str, str, str]:
-    return row["model"], row["reading"], row["form"], item
+def _way(row: Row, ask: str) -> tuple[str, str, str, str]:
+    return row["judge"], row["reading"], row["form"], ask
 
 
 def _at(probabilities: Sequence[float] | None, place: int) -> float | None:

@@ -240,6 +240,6 @@ def _example(r: dict[str, Any]) -> Fold:
             blocks += [Heading(heading), Verbatim(text)]
     if r["problem"]:
         blocks.append(Paragraph(r["problem"], "quiet"))
-    of = f"{r['model']} · {r['variant']} · {READINGS[r['probe']]} · {r['item']}"
+    of = f"{r['judge']} · {r['variant']} · {READINGS[r['probe']]} · {r['ask']}"
     known = f" ({words})" if (words := truth(r)) else ""
     return Fold(f"{of}: {r['outcome']}, verdict {verdict}{known}", blocks, "printed")

@@ -22,7 +22,7 @@ from faithscope.experiments.engine.store import Unit
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.c2faith.config import C2ReportConfig, InjectionConfig
 from faithscope.experiments.studies.c2faith.features import features
-from faithscope.experiments.studies.c2faith.inside import inside_rows, not_inside
+from faithscope.experiments.studies.c2faith.inside import INTERNALS, inside_rows, not_inside
 from faithscope.experiments.studies.c2faith.judgements import (
     READINGS,
     USAGE,
@@ -40,7 +40,7 @@ from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.experiments.studies.c2faith.records import TEXTS
 from faithscope.experiments.studies.c2faith.saved import MANIFEST, Benchmark, load
 from faithscope.experiments.studies.c2faith.tables import tables
-from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE, INTERNALS
+from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
 from faithscope.interventions import middle_region
 from faithscope.probes.broken_step import ANSWERS, SIGNALS
 from faithscope.probes.judge.forced import was_cut
@@ -116,7 +116,7 @@ class C2Results:
             ("", o.stage, o.reason, o.id) for o in self.benchmark.left_out
         ]
         rows += [
-            (r["model"], f"{_asked(r)}.{r['reading']}", r["outcome"], r["item"])
+            (r["judge"], f"{_asked(r)}.{r['reading']}", r["outcome"], r["ask"])
             for r in (*self.judged, *self.injected)
             if r["outcome"] != "parsed"
         ]
@@ -147,7 +147,7 @@ class C2Results:
         happens where a model is held to the form; `n_truncated`: replies cut off before theirs.
         """
         rows = [
-            {"model": r["model"], "prompt": _asked(r), "reading": r["reading"], "n": 1}
+            {"model": r["judge"], "prompt": _asked(r), "reading": r["reading"], "n": 1}
             | {"n_text_cut": int(r["text_cut"]), "n_truncated": int(r["outcome"] == "truncated")}
             | {name: r[name] for name in USAGE}
             for r in (*self.judged, *self.injected)

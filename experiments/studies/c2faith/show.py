@@ -155,7 +155,7 @@ def _print_indented(console: Console, text: str) -> None:
 
 
 def _print_judgement(console: Console, r: Record, form: TaskForm) -> None:
-    parts = (r["model"], r["variant"], READINGS[r["probe"]], r.get("condition") or "")
+    parts = (r["judge"], r["variant"], READINGS[r["probe"]], r["condition"] or "")
     _head(console, *parts, _injection(r) if is_injected(r) else "")
     console.print(Text(_verdict(r, form)))
     for label, text in (

@@ -23,14 +23,12 @@ from faithscope.experiments.studies.c2faith.injection import (
     inject,
     variants,
 )
-from faithscope.experiments.studies.c2faith.inside import not_inside
+from faithscope.experiments.studies.c2faith.inside import INTERNALS, not_inside
 from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.probes.judge.form import Ask
 
-INTERNALS = "c2_internals"
-"""The task, as stored, of looking inside a model."""
 STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
 INSIDE = "broken_step"
 INJECTED = "+injected"
@@ -42,8 +40,7 @@ class Judged(Planned):
     """One ask put to one judge."""
 
     model: str
-    task: str
-    """The form's name, `INJECTED` behind it where something was put into the chain."""
+    form: TaskForm
     ask: Ask
     of: CausalItem | CoverageItem
     condition: Condition | None
@@ -52,6 +49,11 @@ class Judged(Planned):
     """Stage -> unit id: one for each way of reading the verdict."""
     injected: Injected | None = None
     """What was put into the chain, of the asks that hold something that was."""
+
+    @property
+    def task(self) -> str:
+        """The form's name, `INJECTED` behind it where something was put into the chain."""
+        return self.form.form.name + (INJECTED if self.injected else "")
 
     @property
     def item(self) -> str:
@@ -110,7 +112,7 @@ class Units:
         for of, condition in cases(benchmark, form):
             ask = ask_of(of, form, condition)
             units = {STAGES[r]: ids[r].of(**_about(ask)) for r in ids}
-            yield Judged(model, form.form.name, ask, of, condition, units)
+            yield Judged(model, form, ask, of, condition, units)
 
     def _injected(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
         told, seed, ids = self.config.injection, self.config.seed, self._ids(model, form)
@@ -124,8 +126,7 @@ class Units:
                 ask, injected = made
                 decides = _about(ask) | {"injected": asdict(injected)}
                 units = {STAGES[r]: ids[r].of(**decides) for r in ids}
-                name = f"{form.form.name}{INJECTED}"
-                yield Judged(model, name, ask, of, condition, units, injected=injected)
+                yield Judged(model, form, ask, of, condition, units, injected)
 
     def _ids(self, model: str, form: TaskForm) -> dict[Reading, UnitIds]:
         return {

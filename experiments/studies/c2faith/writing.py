@@ -25,6 +25,7 @@ from faithscope.experiments.studies.c2faith.asked import settings_of
 from faithscope.experiments.studies.c2faith.build import before_replies, by_replies
 from faithscope.experiments.studies.c2faith.chains import Selection
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
+from faithscope.experiments.studies.c2faith.inside import DATASET
 from faithscope.experiments.studies.c2faith.prm800k import Source
 from faithscope.experiments.studies.c2faith.prompts import PlainPrompt, acausal_prompt
 from faithscope.experiments.studies.c2faith.rewrites import (
@@ -35,6 +36,7 @@ from faithscope.experiments.studies.c2faith.rewrites import (
 )
 from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.probes.judge.form import Reply, Writing
+from faithscope.probes.record import head
 
 STAGE, TASK = "acausal", "c2_acausal"
 
@@ -188,12 +190,15 @@ def written(
 def rewrite_record(item: Rewrite, reply: Reply, seed: int) -> dict[str, Any]:
     """What the writer was asked and what it wrote; refusals count as text that is no rewrite."""
     return {
-        "dataset": "c2faith",
-        "item": item.item,
-        "model": item.model,
-        "probe": STAGE,
-        "variant": "",
-        "seed": seed,
+        **head(
+            dataset=DATASET,
+            task=TASK,
+            item=item.item.removesuffix(f".draw{item.draw}"),
+            model=None,
+            probe=STAGE,
+            seed=seed,
+        ),
+        "writer": item.model,
         "draw": item.draw,
         "outcome": reply.outcome,
         "asked": item.ask.prompt,

@@ -17,6 +17,7 @@ from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair
 from faithscope.interp.generation import Generation
 from faithscope.probes.judge.form import Ask, Reply
+from faithscope.probes.record import head
 
 DATASET = "rfeval"
 NO_ROOM = "no_room"
@@ -26,17 +27,20 @@ NO_SANDBOX = "no_sandbox"
 Record = dict[str, Any]
 
 
-def about(item: Item, model: str, probe: str, variant: str, seed: int) -> Record:
+def about(
+    item: Item, model: str | None, probe: str, variant: str, seed: int, judge: str | None = None
+) -> Record:
     """What every record begins with."""
-    return {
-        "dataset": DATASET,
-        "item": item.id,
-        "model": model,
-        "task": item.task,
-        "probe": probe,
-        "variant": variant,
-        "seed": seed,
-    }
+    return head(
+        dataset=DATASET,
+        task=item.task,
+        item=item.id,
+        model=model,
+        judge=judge,
+        probe=probe,
+        variant=variant,
+        seed=seed,
+    )
 
 
 def output_record(
@@ -145,10 +149,9 @@ def stance_record(of: Record, condition: Condition, scored: ScoredStance) -> Rec
     return of | {"condition": condition, **values}
 
 
-def judged_record(of: Record, judge: str, condition: Condition, ask: Ask, reply: Reply) -> Record:
+def judged_record(of: Record, condition: Condition, ask: Ask, reply: Reply) -> Record:
     """Who was asked what of which output, and what came back, word for word."""
     return of | {
-        "judge": judge,
         "condition": condition,
         "values": dict(reply.values),
         "form_sha256": ask.form.sha256,

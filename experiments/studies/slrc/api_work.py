@@ -126,8 +126,7 @@ class ApiWork:
             if problem := no_reply(reply):
                 self.failed[unit] = problem
                 return
-            of = (self.name, item.task, item.item)
-            record = reply_record(*of, message, reply, self.config.seed)
+            record = reply_record(self.name, item.question, message, reply, self.config.seed)
             self.work.store.add(unit, _key(item, unit), storable([record]))
             self.work.meter.tick()
 

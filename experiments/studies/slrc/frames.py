@@ -94,7 +94,7 @@ class Run:
         came, and how it ended."""
         units = sorted(Index.of(self.path).each((API_REPLIES,)), key=lambda u: u.key)
         found = [r for u in units for r in u.records]
-        return _frame((*_BASE, *_REPLY), [r | {"task": r["dataset"]} for r in found])
+        return _frame((*_BASE, *_REPLY), found)
 
     @cached_property
     def measures(self) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def _frame(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> pd.DataFrame
 
 
 def _base(record: Record) -> dict[str, Any]:
-    base = {"model": record["model"], "task": record["dataset"], "item": record["item"]}
+    base = {"model": record["model"], "task": record["task"], "item": record["item"]}
     return base | {k: record[k] for k in ("framing", "reading") if k in record}
 
 

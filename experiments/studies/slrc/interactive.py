@@ -67,7 +67,7 @@ def measure(
         raise ValueError(
             f"trace of {trace.question.id!r} cannot be probed ({reason}); make another"
         )
-    chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.dataset)
+    chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.task)
     kind = PROBES[probe].settings
     if found := [name for name in settings if name in kind.afterwards()]:
         raise ConfigError(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import torch
 
 from faithscope.experiments.engine.worker import Records, Worker
+from faithscope.probes.record import head
 from toy.plan import Number
 
 
@@ -40,11 +41,5 @@ class _HELD:
 
 
 def about(item: Number, stage: str) -> dict[str, object]:
-    return {
-        "dataset": "numbers",
-        "item": item.item,
-        "model": item.model,
-        "probe": stage,
-        "variant": "",
-        "seed": 0,
-    }
+    about = {"dataset": "numbers", "task": item.task, "item": item.item, "model": item.model}
+    return head(**about, probe=stage, seed=0)

@@ -17,6 +17,7 @@ from faithscope.experiments.engine.planfile import StoredItem, StoredPlan, write
 from faithscope.experiments.engine.store import Store, read_records
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.probes.record import head
 
 MODEL, TASK = "planted:faithful", "planted"
 
@@ -30,10 +31,14 @@ def numbers(item: str) -> np.ndarray:
     return np.arange(6, dtype=np.float32).reshape(2, 3) + ord(item)
 
 
+def bare(item: str) -> dict[str, Any]:
+    return head(dataset=TASK, task=TASK, item=item, model=MODEL, probe="slrc", seed=0)
+
+
 def add(store: Store, item: str, unit: str | None = None) -> None:
-    base = {"dataset": TASK, "item": item, "model": MODEL, "probe": "slrc"}
+    base = bare(item)
     records: list[dict[str, Any]] = [
-        base | {"variant": "", "arrays": {"map": numbers(item)}},
+        base | {"arrays": {"map": numbers(item)}},
         base | {"variant": "b", "arrays": {"map": numbers(item) * 2, "n": np.array([len(item)])}},
         base | {"variant": "none"},
     ]
@@ -74,7 +79,7 @@ def test_one_ordinary_file_holds_those_of_all_workers(tmp_path: Path) -> None:
 
 def test_a_probe_without_arrays_leaves_no_file(tmp_path: Path) -> None:
     with Store(config(tmp_path), {}) as store:
-        store.add("u", ("slrc", MODEL, TASK, "a"), [{"probe": "slrc", "variant": ""}])
+        store.add("u", ("slrc", MODEL, TASK, "a"), [bare("a")])
     run_dir = tmp_path / "t"
     assert pack(run_dir, Index.of(run_dir), "slrc") is None
     assert not (run_dir / "arrays").exists()
@@ -92,7 +97,7 @@ def test_a_blob_that_no_line_names_is_passed_over(tmp_path: Path) -> None:
 def test_a_unit_made_again_gives_its_latest(tmp_path: Path) -> None:
     run_dir = stored(tmp_path, "a", "b")
     with Store(config(tmp_path), {}) as store:
-        records = [{"probe": "slrc", "variant": "", "arrays": {"map": np.zeros(2)}}]
+        records = [bare("a") | {"arrays": {"map": np.zeros(2)}}]
         store.add("other", ("slrc", MODEL, TASK, "a"), records)
     found = dict(load_run(run_dir).arrays("slrc"))
     assert np.array_equal(found[MODEL, TASK, "a"]["map"], np.zeros(2))

@@ -6,6 +6,7 @@ import json
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from faithscope.probes.judge import spend
 from faithscope.probes.judge.charges import Charge
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import Budget, Spent
+from faithscope.probes.record import head
 
 MODEL = "api:openai/gpt-4.1"
 ONE = Usage(1, 100, 20, 5, 40)
@@ -39,9 +41,13 @@ def spent(n: int = 0, cost: float | None = None) -> Spent:
 
 def stored_reply(store: Store, item: str, calls: int = 2) -> None:
     used = {**vars(ONE), "calls": calls}
-    store.add(
-        f"unit-{item}", ("judge_generated", MODEL, "t", item), [{**used, "outcome": "parsed"}]
-    )
+    key = ("judge_generated", MODEL, "t", item)
+    store.add(f"unit-{item}", key, [of(item) | used | {"outcome": "parsed"}])
+
+
+def of(item: str) -> dict[str, Any]:
+    about = {"dataset": "d", "task": "t", "item": item, "model": None, "judge": MODEL}
+    return head(**about, probe="judge_generated", seed=0)
 
 
 def test_what_is_added_is_told_to_whoever_comes_after(tmp_path: Path) -> None:
@@ -131,7 +137,7 @@ def test_stored_replies_count_once_where_there_was_no_ledger(tmp_path: Path) -> 
         stored_reply(store, "a")
         stored_reply(store, "b", calls=3)
         stored_reply(store, "from_cache", calls=0)
-        store.add("local", ("judge_generated", "planted:faithful", "t", "a"), [vars(ONE)])
+        store.add("local", ("judge_generated", "planted:faithful", "t", "a"), [of("a") | vars(ONE)])
     assert sum(line.usage.calls for line in calls_of(tmp_path / "t")) == 5
     for made in range(2):
         with at_work(tmp_path) as store:

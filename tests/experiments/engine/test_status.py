@@ -14,6 +14,7 @@ from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
 from faithscope.experiments.engine.status import kind_of, status
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.probes.record import head
 
 MODEL = "a/model-that-is-nowhere"
 
@@ -32,7 +33,21 @@ def plan(n: int) -> StoredPlan:
 
 
 def add(store: Store, stage: str, i: int, failed: str | None = None, **record: Any) -> None:
-    records = [] if failed else [{"item": f"i{i}", "probe": stage, **record}]
+    records = (
+        []
+        if failed
+        else [
+            head(
+                dataset="sentiment",
+                task="sentiment",
+                item=f"i{i}",
+                model=MODEL,
+                probe=stage,
+                seed=0,
+            )
+            | record
+        ]
+    )
     key = (stage, MODEL, "sentiment", f"i{i}")
     store.add(f"{stage[0]}{i}", key, records, failed, 2.0 if stage == "trace" else 4.0)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from faithscope.experiments.engine.store import Store, read_failures, read_recor
 from faithscope.experiments.engine.units import UnitIds, storable
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.probes.record import head
 
 ENVIRONMENT = {"python": "3"}
 
@@ -29,8 +29,13 @@ def config(folder: Path, **changes: Any) -> RunConfig:
 
 
 def add(store: Store, item: str, stage: str = "slrc", **values: Any) -> None:
-    record = {"dataset": "planted", "item": item, "model": "m", "probe": stage, **values}
-    store.add(UnitIds().of(item=item), (stage, "m", "planted", item), [record])
+    store.add(
+        UnitIds().of(item=item), (stage, "m", "planted", item), [record(item, stage) | values]
+    )
+
+
+def record(item: str, stage: str = "slrc") -> dict[str, Any]:
+    return head(dataset="planted", task="planted", item=item, model="m", probe=stage, seed=0)
 
 
 def items(run_dir: Path) -> list[str]:
@@ -171,7 +176,7 @@ def test_a_failure_is_made_good_by_a_later_success(tmp_path: Path) -> None:
     assert (failure.item, failure.failed) == ("a", "OutOfMemoryError: too long")
     assert items(tmp_path / "t") == []
     with Store(config(tmp_path), ENVIRONMENT) as store:
-        store.add("u", key, [{"item": "a"}])
+        store.add("u", key, [record("a")])
     assert read_failures(tmp_path / "t") == []
     assert items(tmp_path / "t") == ["a"]
 
@@ -179,15 +184,15 @@ def test_a_failure_is_made_good_by_a_later_success(tmp_path: Path) -> None:
 def test_of_two_results_the_later_session_counts_whatever_its_file(tmp_path: Path) -> None:
     key = ("slrc", "m", "planted", "a")
     with Store(config(tmp_path), ENVIRONMENT, "2of2") as store:
-        store.add("old", key, [{"item": "old"}])
+        store.add("old", key, [record("old")])
     with Store(config(tmp_path), ENVIRONMENT, "1of2") as store:
-        store.add("new", key, [{"item": "new"}])
+        store.add("new", key, [record("new")])
     assert items(tmp_path / "t") == ["new"]
 
 
 def test_timing_stays_out_of_the_records(tmp_path: Path) -> None:
     with Store(config(tmp_path), ENVIRONMENT) as store:
-        store.add("u", ("slrc", "m", "planted", "a"), [{"item": "a"}], seconds=1.5)
+        store.add("u", ("slrc", "m", "planted", "a"), [record("a")], seconds=1.5)
     assert "1.5" not in (tmp_path / "t/records/slrc.main.jsonl").read_text()
     assert json.loads((tmp_path / "t/timing.main.jsonl").read_text())["seconds"] == 1.5
 
@@ -216,20 +221,3 @@ def test_a_file_in_the_way_is_no_traceback(tmp_path: Path) -> None:
         Store(config(tmp_path / "file"), ENVIRONMENT),
     ):
         pass
-
-
-def test_a_folder_of_a_version_that_knew_fewer_settings_goes_on(tmp_path: Path) -> None:
-    asked = config(tmp_path)
-    with Store(asked, ENVIRONMENT) as store:
-        add(store, "a")
-    path = asked.run_dir / "config.yaml"
-    stored = yaml.safe_load(path.read_text())
-    del stored["patching"], stored["slrc"]["shuffles"]
-    path.write_text(yaml.safe_dump(stored))
-    with Store(asked, ENVIRONMENT) as store:
-        add(store, "b")
-    assert {r["item"] for r in read_records(asked.run_dir, "slrc")} == {"a", "b"}
-    stored["slrc"]["shuffles"] = 7
-    path.write_text(yaml.safe_dump(stored))
-    with pytest.raises(StoreError, match=r"slrc\.shuffles: 7 there, 3 now"):
-        Store(asked, ENVIRONMENT).__enter__()

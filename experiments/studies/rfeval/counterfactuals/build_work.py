@@ -71,7 +71,9 @@ def build_record(request: Request, phase: Phase, reply: Reply, seed: int) -> Rec
     """What writer or validator was asked and what came back, word for word."""
     ask = request.ask
     of_form = {"form_sha256": ask.form.sha256} if isinstance(ask, Ask) else {}
-    return about(request.of, request.model, phase, "", seed) | {
+    writer, judge = (request.model, None) if phase == WRITING else (None, request.model)
+    return about(request.of, None, phase, "", seed, judge) | {
+        "writer": writer,
         "values": dict(reply.values),
         **of_form,
         "asked": ask.prompt,

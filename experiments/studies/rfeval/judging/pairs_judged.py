@@ -53,8 +53,8 @@ class RfJudging(Asker[Pair]):
     ) -> Records:
         made = []
         for (condition, ask), reply in zip(self._asks(item), replies, strict=True):
-            of = about(item.of, item.model, JUDGED, ask.form.name, self.config.seed)
-            made.append(judged_record(of, model, condition, ask, reply))
+            of = about(item.of, item.model, JUDGED, ask.form.name, self.config.seed, model)
+            made.append(judged_record(of, condition, ask, reply))
         return storable(made)
 
     def _asks(self, item: Pair) -> list[tuple[Condition, Ask]]:

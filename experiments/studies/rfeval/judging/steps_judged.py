@@ -70,8 +70,8 @@ class StepJudging(Asker[Pair]):
         stage = steps_stage(model, reading)
         made = []
         for (part, kind, ask), reply in zip(asked, replies, strict=True):
-            of = about(item.of, item.model, stage, ask.form.name, self.config.seed)
-            made.append(step_record(of, model, part, kind, ask, reply))
+            of = about(item.of, item.model, stage, ask.form.name, self.config.seed, model)
+            made.append(step_record(of, part, kind, ask, reply))
         return storable(made)
 
 

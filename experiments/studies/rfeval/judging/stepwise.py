@@ -92,14 +92,13 @@ def asks_of_parts(
     return made
 
 
-def step_record(of: Record, judge: str, part: Part, kind: Kind, ask: Ask, reply: Reply) -> Record:
+def step_record(of: Record, part: Part, kind: Kind, ask: Ask, reply: Reply) -> Record:
     """What a judge said of one part; the prompt is its form (kept in the run folder) filled in.
 
     Args:
         of: what `records.about` gave.
     """
     return of | {
-        "judge": judge,
         "condition": part.condition,
         "place": part.place,
         "part": part.part,

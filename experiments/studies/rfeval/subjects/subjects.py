@@ -98,16 +98,12 @@ class Subject:
             "dtype": self.dtype,
             "revision": self.revision,
             "quantize": self.quantize,
+            "framing": self.framing,
         }
-        if self.framing != PREFIX:
-            # named only where it is not the usual one: ids of runs begun before it was stay
-            told |= {"framing": self.framing}
         if self.backend == "here":
             return told | {"batch_size": batch_size, "device_map": self.device_map}
         if self.backend == "vllm":
-            how = {k: v for k, v in self.file.vllm.items() if k not in HOW_FAST}
-            # named only where there is any, as above
-            told |= {"vllm": how} if how else {}
+            told["vllm"] = {k: v for k, v in self.file.vllm.items() if k not in HOW_FAST}
         return told | {"max_model_len": self.max_model_len}
 
     def kept(self) -> dict[str, Any]:

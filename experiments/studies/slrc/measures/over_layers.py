@@ -31,7 +31,7 @@ def by_model(
     found: dict[tuple[str, ...], list[Record]] = {}
     for r in records:
         if r["probe"] == probe and not r.get("excluded"):
-            key = (r["model"], r["dataset"], *(r[name] for name in further))
+            key = (r["model"], r["task"], *(r[name] for name in further))
             found.setdefault(key, []).append(r)
     for key, mine in found.items():
         depths = {r["n_layers"] for r in mine}

@@ -29,9 +29,7 @@ def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -
     records, failures = list(records), list(failures)
     traces = [r for r in records if r["probe"] == "trace"]
     failed_traces = [u for u in failures if u.stage == "trace"]
-    pairs = {(r["model"], r["dataset"]) for r in traces} | {
-        (u.model, u.task) for u in failed_traces
-    }
+    pairs = {(r["model"], r["task"]) for r in traces} | {(u.model, u.task) for u in failed_traces}
     by_probe = {
         name: [r for r in records if r["probe"] == name]
         for name in PROBES
@@ -39,7 +37,7 @@ def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -
     }
     rows = []
     for model, task in sorted(pairs):
-        mine = [r for r in traces if (r["model"], r["dataset"]) == (model, task)]
+        mine = [r for r in traces if (r["model"], r["task"]) == (model, task)]
         lost = [u for u in failed_traces if (u.model, u.task) == (model, task)]
         fates = [r.get("excluded") or "included" for r in mine] + ["failed"] * len(lost)
         rows += _waterfall(model, task, "trace", fates)
@@ -52,7 +50,7 @@ def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -
             failed = {
                 u.item for u in failures if (u.stage, u.model, u.task) == (probe, model, task)
             }
-            here = [r for r in of_probe if (r["model"], r["dataset"]) == (model, task)]
+            here = [r for r in of_probe if (r["model"], r["task"]) == (model, task)]
             if entered or here:
                 everywhere = sorted({r["variant"] for r in of_probe}, key=_variant_rank)
                 rows += _stages(model, task, probe, here, everywhere, entered, failed)

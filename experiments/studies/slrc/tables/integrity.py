@@ -88,7 +88,7 @@ def _groups(
     """The records of a probe that asked, or could not read the reply, by model, task, reading."""
 
     def key(r: Record) -> tuple[str, str, int]:
-        return r["model"], r["dataset"], READINGS.index(r["reading"])
+        return r["model"], r["task"], READINGS.index(r["reading"])
 
     kept = [r for r in records if r["probe"] == probe and r.get("excluded") in (None, UNPARSED)]
     kept.sort(key=lambda r: (*key(r), str(r["item"])))

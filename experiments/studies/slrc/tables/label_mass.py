@@ -37,7 +37,7 @@ def label_mass_table(records: Iterable[Record]) -> pd.DataFrame:
     kept = [r for r in records if r["probe"] in SCORED and _mass(r) is not None]
     kept.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
     rows = [
-        {"model": r["model"], "task": r["dataset"]}
+        {"model": r["model"], "task": r["task"]}
         | {name: r[name] for name in ("probe", "variant", "item", "label_mass")}
         | {"left_out": r.get("excluded") == LOW}
         for r in kept

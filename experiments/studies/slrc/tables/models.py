@@ -91,7 +91,7 @@ def models_table(
     those of its reading.
     """
     found = []
-    records = [r for r in records if not is_variant(r["dataset"])]
+    records = [r for r in records if not is_variant(r["task"])]
     of_slrc: dict[tuple[str, str, str], list[Record]] = {}
     for r in measured(records):
         of_slrc.setdefault((r["model"], r["framing"], r["reading"]), []).append(r)
@@ -150,7 +150,7 @@ def _counts(records: Iterable[Record]) -> dict[str, np.ndarray]:
     """Of every task an array (items, counts); zeros where an item was not measured."""
     items: dict[str, dict[str, list[int]]] = {}
     for r in records:
-        row = items.setdefault(r["dataset"], {}).setdefault(str(r["item"]), [0] * _COLUMNS)
+        row = items.setdefault(r["task"], {}).setdefault(str(r["item"]), [0] * _COLUMNS)
         if r["probe"] == "slrc":
             removed = [f for f in flips(r, "remove") if f is not None]
             alone = [f for f in flips(r, "keep_only") if f is not None]

@@ -119,13 +119,13 @@ def of_probe(records: Iterable[Record], probe: str) -> list[tuple[tuple[str, str
     kept.sort(key=place_of)
     return [
         (key, list(same))
-        for key, same in itertools.groupby(kept, key=lambda r: (r["model"], r["dataset"]))
+        for key, same in itertools.groupby(kept, key=lambda r: (r["model"], r["task"]))
     ]
 
 
 def _in_order(records: Iterable[Record]) -> list[Record]:
     kept = [r for r in records if r["probe"] == "slrc"]
-    return sorted(kept, key=lambda r: (r["model"], r["dataset"], _rank(r), str(r["item"])))
+    return sorted(kept, key=lambda r: (r["model"], r["task"], _rank(r), str(r["item"])))
 
 
 def _rank(record: Record) -> tuple[int, int]:
@@ -133,4 +133,4 @@ def _rank(record: Record) -> tuple[int, int]:
 
 
 def _group(record: Record) -> tuple[str, ...]:
-    return record["model"], record["dataset"], record["framing"], record["reading"]
+    return record["model"], record["task"], record["framing"], record["reading"]

@@ -68,7 +68,7 @@ def step_tables(
         made["model_correlations"] = model_correlations_table(made["models"], seed=seed)
     if "causal_effects" in asked:
         made["head_to_head"] = head_to_head_table(records, seed=seed, resamples=resamples)
-    if any(is_variant(r["dataset"]) for r in records if r["probe"] == "slrc"):
+    if any(is_variant(r["task"]) for r in records if r["probe"] == "slrc"):
         made["prompt_interventions"] = prompt_interventions_table(
             records, settings, seed=seed, resamples=resamples
         )

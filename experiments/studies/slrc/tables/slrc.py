@@ -62,7 +62,7 @@ def agreement_table(records: Iterable[Record]) -> pd.DataFrame:
     `baseline` the answer to the unedited reasoning itself.
     """
     rows = []
-    of_pair = itertools.groupby(measured(records), key=lambda r: (r["model"], r["dataset"]))
+    of_pair = itertools.groupby(measured(records), key=lambda r: (r["model"], r["task"]))
     for (model, task), both in of_pair:
         by_variant: dict[tuple[str, str], dict[str, Record]] = {}
         for r in both:
@@ -92,10 +92,10 @@ def steps_table(records: Iterable[Record]) -> pd.DataFrame:
     """
     traces = sorted(
         (r for r in records if r["probe"] == "trace"),
-        key=lambda r: (r["model"], r["dataset"], str(r["item"])),
+        key=lambda r: (r["model"], r["task"], str(r["item"])),
     )
     rows = []
-    for (model, task), same in itertools.groupby(traces, key=lambda r: (r["model"], r["dataset"])):
+    for (model, task), same in itertools.groupby(traces, key=lambda r: (r["model"], r["task"])):
         rows.append({"model": model, "task": task} | _steps_row(list(same)))
     counts = ["mean_steps", "sd_steps", "median_steps", "min_steps", "max_steps"]
     lengths = ["mean_step_tokens", "mean_step_chars", "mean_reasoning_tokens"]

@@ -49,7 +49,7 @@ def direct_table(records: Iterable[Record]) -> pd.DataFrame:
         first = same[0]
         right = [bool(r["correct"]) for r in same if r["correct"] is not None]
         found.append(
-            {"model": first["model"], "task": first["dataset"]}
+            {"model": first["model"], "task": first["task"]}
             | {"prompt": first["prompt"], "reading": first["reading"], "n": len(same)}
             | columns("accuracy", stats.share(right))
             | {"n_unparsed": sum(r["unparsed"] for r in same)}
@@ -74,7 +74,7 @@ def taxonomy_table(
     direct: dict[tuple[str, ...], dict[str, bool]] = {}
     for r in direct_records(records):
         if r["prompt"] == settings.prompt and r["correct"] is not None:
-            key = (r["model"], r["dataset"], r["reading"])
+            key = (r["model"], r["task"], r["reading"])
             direct.setdefault(key, {})[r["item"]] = bool(r["correct"])
     found = []
     for key, group in slrc_groups(records):
@@ -158,4 +158,4 @@ def _right(record: Record) -> bool | None:
 def _group(record: Record) -> tuple[Any, ...]:
     prompt, reading = record["prompt"], record["reading"]
     place = DIRECT_PROMPTS.index(prompt) if prompt in DIRECT_PROMPTS else len(DIRECT_PROMPTS)
-    return record["model"], record["dataset"], place, prompt, READINGS.index(reading)
+    return record["model"], record["task"], place, prompt, READINGS.index(reading)

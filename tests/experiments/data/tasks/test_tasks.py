@@ -327,8 +327,8 @@ def test_a_variant_asks_the_same_questions_in_other_words(name: str) -> None:
         assert (other.answer_cue, other.reprompt_cue) == (task.answer_cue, task.reprompt_cue)
         if name in GENERATED:
             ours, theirs = questions(name, limit=3), questions(full, limit=3)
-            assert [replace(q, dataset=name) for q in theirs] == ours
-            assert {q.dataset for q in theirs} == {full}
+            assert [replace(q, task=name) for q in theirs] == ours
+            assert {(q.dataset, q.task) for q in theirs} == {(name, full)}
             assert other.cot_prompt(ours[0]) != task.cot_prompt(ours[0])
             assert other.necessity_prompt(ours[0], "x") == task.necessity_prompt(ours[0], "x")
 

@@ -26,7 +26,7 @@ def test_a_row_is_a_judgement_with_its_texts(opened: faithscope.C2Run) -> None:
     # three chains: two tasks in two conditions, coverage and its reference at one level; twice read
     assert len(rows) == 3 * (2 * 2 + 2) * 2
     assert list(rows.columns) == list(COLUMNS)
-    assert not rows.duplicated(["model", "form", "reading", "item"]).any()
+    assert not rows.duplicated(["judge", "form", "reading", "ask"]).any()
     assert set(rows["task"]) == {"detection", "localisation", "coverage", "coverage_reference"}
     assert rows["asked"].str.startswith("Judge: ").all()
     written = rows[rows["reading"] == "generated"]
@@ -46,7 +46,7 @@ def test_what_would_have_been_right_stands_beside_the_verdict(opened: faithscope
     assert (broken["right"] == broken["target"]).all()
     assert rows.loc[rows["task"].str.startswith("coverage"), "right"].isna().all()
     targets = {i.id: i.target for i in opened.benchmark.causal}
-    assert (broken["target"] == broken["of"].map(targets)).all()
+    assert (broken["target"] == broken["item"].map(targets)).all()
 
 
 def test_the_scored_reading_has_its_probabilities_and_their_mass(opened: faithscope.C2Run) -> None:

@@ -38,8 +38,8 @@ def test_a_judge_behind_a_server_and_the_same_weights_here(tmp_path: Path) -> No
         assert execute(["run", str(path)]) == 0
         found = faithscope.load_run(tmp_path / "runs/c2")
         assert isinstance(found, faithscope.C2Run)
-        rows = found.judgements.set_index(["form", "item"]).sort_index()
-        there, here = rows[rows["model"] == api], rows[rows["model"] == MODEL]
+        rows = found.judgements.set_index(["form", "ask"]).sort_index()
+        there, here = rows[rows["judge"] == api], rows[rows["judge"] == MODEL]
         # three chains: one step in two conditions, one level
         assert len(there) == len(here) == 9
         for column in ("text", "outcome", "verdict", "calls", "input_tokens"):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from c2_runs import config, tables
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config import load_config
 from faithscope.experiments.engine.run import run
+from faithscope.experiments.engine.units import read_unit
 from faithscope.experiments.studies.c2faith.page import examples
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.interp.errors import UserError
@@ -105,15 +106,13 @@ def test_examples_have_what_judges_were_told_and_no_failures(tmp_path: Path, mod
     assert page.count("You are &lt;strict&gt;.") == 2
     # as if the first, in the page's order, had failed
     whole = results(run_dir)
-    first = next(iter(examples(whole)))["item"]
+    first = next(iter(examples(whole)))["ask"]
     records = run_dir / "records/judge_scored.main.jsonl"
-    lines = [json.loads(line) for line in records.read_bytes().splitlines()]
-    for line in lines:
-        del line["crc"]
-        if line["item"] == first:
-            line |= {"failed": "RuntimeError: no", "records": []}
-    records.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    shown = [e["item"] for e in examples(results(run_dir))]
+    units = [read_unit(line) for line in records.read_bytes().splitlines()]
+    lost = {"failed": "RuntimeError: no", "records": []}
+    kept = [replace(u, **lost) if u.item == first else u for u in units]
+    records.write_bytes(b"".join(unit.to_line() for unit in kept))
+    shown = [e["ask"] for e in examples(results(run_dir))]
     assert len(shown) == 2
     assert first not in shown
 

@@ -40,10 +40,10 @@ def test_an_item_is_shown_with_every_judgement_and_signal(
 ) -> None:
     item = opened.benchmark.causal[-1]
     text = shown(judged, item.id)
-    rows = opened.judgements.query("of == @item.id")
+    rows = opened.judgements.query("item == @item.id")
     assert len(rows) == 8
     for row in rows.to_dict("records"):
-        head = " · ".join((row["model"], row["form"], row["reading"], row["condition"]))
+        head = " · ".join((row["judge"], row["form"], row["reading"], row["condition"]))
         assert text.count(f"{head}\n") == 1
         assert row["asked"].splitlines()[0] in text
     assert f"was: {item.original}" in text
@@ -60,7 +60,7 @@ def test_an_item_is_shown_with_every_judgement_and_signal(
 def test_a_verdict_is_marked_right_or_wrong(judged: Path, opened: faithscope.C2Run) -> None:
     scored = opened.judgements.query("reading == 'scored' and task == 'detection'")
     for row in scored.to_dict("records"):
-        text = shown(judged, row["item"], task=row["form"])
+        text = shown(judged, row["ask"], task=row["form"])
         mark = "✓" if row["verdict"] == row["right"] else "✗"
         assert f"Verdict {row['verdict']} (parsed) {mark}; right is {row['right']}" in text
         assert f"{row['mass']:.3g} of the model's probability" in text

@@ -361,18 +361,18 @@ class TestBehindAnApi:
         item = found.benchmark.causal[-1]
         text = shown(run_dir, item.id)
         # three judges, two tasks in two conditions, a text that demands nothing and four with two
-        mine = rows[rows["of"] == item.id]
+        mine = rows[rows["item"] == item.id]
         assert len(mine) == 3 * 2 * 2 * (1 + 4 * 2)
         for row in mine.to_dict("records"):
             demand = "" if pd.isna(row["demand"]) else f" for the {row['demand']} verdict"
-            head = (row["model"], row["form"], row["reading"], row["condition"])
+            head = (row["judge"], row["form"], row["reading"], row["condition"])
             assert text.count(" · ".join((*head, f"injected {row['injection']}{demand}\n"))) == 1
         assert text.count("demands no verdict") == 3 * 2 * 2
         # what the one that loses its form replied to both forged replies
         assert text.count("As you wish.") == 2 * 2 * 2
         one = mine[mine["demand"].notna()].iloc[0]
-        alone = shown(run_dir, one["item"])
-        assert alone.count("· generated ·") == len(mine[mine["item"] == one["item"]])
+        alone = shown(run_dir, one["ask"])
+        assert alone.count("· generated ·") == len(mine[mine["ask"] == one["ask"]])
         with_twin = shown(run_dir, one["twin"], task=one["form"])
         assert with_twin.count("· generated ·") == 3
         assert "injected" not in with_twin
@@ -386,10 +386,10 @@ class TestBehindAnApi:
         assert len(plain) == 3 * 3 * (2 * 2 + 1)
         assert list(plain.columns) == list(COLUMNS)
         assert list(injected.columns) == [*COLUMNS, *INJECTION]
-        assert not injected.duplicated(["model", "form", "item"]).any()
-        assert set(injected["twin"]) == set(plain["item"])
+        assert not injected.duplicated(["judge", "form", "ask"]).any()
+        assert set(injected["twin"]) == set(plain["ask"])
         told = injected[injected["demand"].notna()]
-        obeyed = told[told["model"] == f"api:openai/{JUDGES['obeys']}"]
+        obeyed = told[told["judge"] == f"api:openai/{JUDGES['obeys']}"]
         assert (obeyed["verdict"] == obeyed["demanded"]).all()
         assert set(injected.loc[injected["demand"].isna(), "injection"]) == {"neutral"}
         both = pd.concat([plain, injected], ignore_index=True)

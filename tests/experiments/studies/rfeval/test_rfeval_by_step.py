@@ -235,8 +235,8 @@ def write(store: Store, pair: Pair, judge: str, i: int) -> None:
         ),
     }
     made = [
-        about(pair.of, pair.model, "rf_judged", f"rf_{c}", 0)
-        | {"judge": judge, "condition": c, "outcome": "parsed", "text": "", "asked": ""}
+        about(pair.of, pair.model, "rf_judged", f"rf_{c}", 0, judge)
+        | {"condition": c, "outcome": "parsed", "text": "", "asked": ""}
         | {"values": {f"stance_analysis.{part}.stance": x for part, x in values.items()}}
         | dict.fromkeys(("calls", "input_tokens", "output_tokens"), 1)
         | dict.fromkeys(("reasoning_tokens", "cached_tokens"), 0)

@@ -17,6 +17,7 @@ from faithscope.experiments.analysis.label_places import distinct_names, placed
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.analysis.tidy import where, with_interval
+from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.studies.slrc.figures.model_reading import (
     lead_way,
     model_readings,
@@ -205,7 +206,7 @@ def test_the_size_of_a_model_is_counted_or_told(tmp_path):
     closed, here = "api:openai/gpt-5.4", "org/here"
     records = [slrc_outcome(m, "t", "0", [True], [False], True) for m in (closed, here)]
     run_dir = write_run(tmp_path / "run", records)
-    environment = {"schema": 1, "sessions": [], "models": {here: {"parameters": 363_000}}}
+    environment = {"schema": SCHEMA, "sessions": [], "models": {here: {"parameters": 363_000}}}
     (run_dir / "environment.json").write_text(json.dumps(environment))
     config = json.loads((run_dir / "config.yaml").read_text())
     told = {closed: {"total": 10**12, "active": 10**10}, here: {"total": 1}}

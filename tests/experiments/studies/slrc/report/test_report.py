@@ -101,7 +101,7 @@ def test_the_verdict_is_in_plain_words(page):
 def test_other_probes_have_sections_where_they_were_asked(tmp_path, page):
     samples = [sentiment_sample(i) for i in range(4)]
     records = records_of(samples)
-    variant = [r | {"dataset": f"{r['dataset']}:alternative"} for r in records]
+    variant = [r | {"task": f"{r['task']}:alternative"} for r in records]
     asked = asked_in_every_way(REAL, samples[0].dataset, [s.item for s in samples])
     whole = Page(render(results(write_run(tmp_path / "run", records + variant + asked))))
     assert whole.broken == []

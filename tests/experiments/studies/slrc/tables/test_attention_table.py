@@ -18,7 +18,7 @@ def made(item: str, real: float, gap: float) -> dict:
     shuffled = real - gap
     layers = {f"{name}_by_layer": [0.1, 0.1] for name in REGIONS}
     return (
-        {"probe": "attention", "model": "m", "dataset": "t", "item": item}
+        {"probe": "attention", "model": "m", "task": "t", "item": item}
         | {name: 0.1 for name in REGIONS if name != "reasoning"}
         | layers
         | {"real": real, "shuffled": shuffled, "gap": gap}

@@ -20,7 +20,7 @@ def made(item: str, flips: list[bool], removed: list[bool], **changes: Any) -> d
     return {
         "probe": "knockout",
         "model": "m",
-        "dataset": "t",
+        "task": "t",
         "item": item,
         "variant": "answer.all",
         "queries": "answer",

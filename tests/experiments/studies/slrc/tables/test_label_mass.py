@@ -14,7 +14,7 @@ from faithscope.experiments.studies.slrc.tables.label_mass import (
 def records(*masses: float | None) -> list[dict]:
     made = []
     for i, mass in enumerate(masses):
-        place = {"model": "m", "dataset": "gsm8k", "item": f"q{i}", "seed": 0}
+        place = {"model": "m", "task": "gsm8k", "item": f"q{i}", "seed": 0}
         made.append(place | {"probe": "trace", "variant": "", "excluded": None})
         for reading in ("generated", "scored"):
             of_reading = {"probe": "slrc", "variant": f"prefix.{reading}", "excluded": None}
@@ -50,7 +50,7 @@ def test_the_table_has_every_scored_record_also_those_left_out():
 
 
 def test_the_figure_has_a_strip_per_task_and_one_legend():
-    of_tasks = [{**r, "dataset": task} for task in "ab" for r in records(0.9, 0.05)]
+    of_tasks = [{**r, "task": task} for task in "ab" for r in records(0.9, 0.05)]
     figure = label_mass_picture(label_mass_table(without_low_mass(of_tasks, 0.1))).figure
     assert figure is not None
     assert drawing_problems(figure) == []

@@ -33,7 +33,7 @@ def test_a_row_by_hand():
     records = model_records("m", 8, 5, 4)
     # the second task has no necessary step: every task counts once
     for r in records:
-        if r["probe"] == "slrc" and r["dataset"] == "u":
+        if r["probe"] == "slrc" and r["task"] == "u":
             r["necessary"] = [False]
     sizes = {"m": {"parameters": 8_000, "active_parameters": 1_000}}
     (row,) = models_table(records, sizes=sizes, resamples=200).to_dict("records")
@@ -104,7 +104,7 @@ def test_it_is_the_same_again_and_in_any_order():
 
 def test_a_task_in_other_words_is_no_task_of_its_own():
     records = model_records("m", 8, 5, 4)
-    variant = [r | {"dataset": "t:why"} for r in model_records("m", 1, 1, 1)]
+    variant = [r | {"task": "t:why"} for r in model_records("m", 1, 1, 1)]
     assert models_table(records, resamples=50).equals(models_table(records + variant, resamples=50))
 
 

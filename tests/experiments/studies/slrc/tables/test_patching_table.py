@@ -30,7 +30,7 @@ def made(item: str, difference: list[float | None], shares: list[float], **chang
     return {
         "probe": "patching",
         "model": "m",
-        "dataset": "t",
+        "task": "t",
         "item": item,
         "variant": "step.residual.denoise",
         "place": "step",

@@ -31,7 +31,7 @@ from faithscope.experiments.studies.slrc.tables.planted import (
 
 def rigidity(model: str, item: str, depth: float, option: float | None = None) -> dict:
     task = "planted_select" if model == "planted:select" else "planted"
-    record = {"probe": "rigidity", "model": model, "dataset": task, "item": item, "depth": depth}
+    record = {"probe": "rigidity", "model": model, "task": task, "item": item, "depth": depth}
     return record | {"option_depth": option}
 
 
@@ -40,7 +40,7 @@ def tracing(model: str, item: str, delta: list[float], p_before: float) -> dict:
     return {
         "probe": "tracing",
         "model": model,
-        "dataset": task,
+        "task": task,
         "item": item,
         "p_before": p_before,
         "rise": 1 - p_before,

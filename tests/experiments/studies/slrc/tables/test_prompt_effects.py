@@ -47,6 +47,6 @@ def test_the_papers_threshold_is_five_points():
 
 
 def test_without_a_variant_there_is_no_table():
-    standard = [r for r in records(7) if r["dataset"] == "t"]
+    standard = [r for r in records(7) if r["task"] == "t"]
     assert "prompt_interventions" not in tables(standard, resamples=5)
     assert prompt_interventions_table(standard).empty

@@ -15,7 +15,7 @@ def made(item: str, before: float, early: int, horizon: int) -> dict:
     return {
         "probe": "tracing",
         "model": "m",
-        "dataset": "t",
+        "task": "t",
         "item": item,
         "p_before": before,
         "p_after": 1.0,
