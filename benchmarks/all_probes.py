@@ -22,7 +22,7 @@ from forest import timed
 from tqdm import tqdm
 
 from faithscope import interp
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import asking_for, exclusion, make_traces
 from faithscope.experiments.studies.slrc.config import RunConfig

@@ -20,7 +20,7 @@ import pandas as pd
 from run_scale import Records, config, started, until
 from tqdm import tqdm
 
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store, read_records, record_file

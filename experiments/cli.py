@@ -206,7 +206,7 @@ def _carry_out(
     build_only: bool = False,
 ) -> int:
     with _nothing_to_collect():
-        from faithscope.experiments.config import load_config
+        from faithscope.experiments.config.load import load_config
         from faithscope.experiments.engine.planfile import parse_shard
         from faithscope.experiments.engine.run import plan, work_through
 
@@ -285,18 +285,25 @@ def status(run: RunFolder) -> int:
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(metavar="|".join(LISTED))]) -> int:
     """List the models, tasks, probes or judges' prompts that a config can name."""
-    from faithscope.experiments.config.model import model_rows
-    from faithscope.experiments.studies.c2faith.prompts.forms import prompt_rows
-    from faithscope.experiments.studies.slrc import registry
-
+    # Each by itself: libraries that one list needs take longer to import than another to print.
     if what not in LISTED:
         raise UserError(f"cannot list {what!r}{did_you_mean(what, LISTED) or _known(LISTED)}")
-    rows = {
-        "models": model_rows,
-        "tasks": registry.task_rows,
-        "probes": registry.probe_rows,
-        "prompts": prompt_rows,
-    }[what]()
+    if what == "models":
+        from faithscope.experiments.config.model import model_rows
+
+        rows = model_rows()
+    elif what == "tasks":
+        from faithscope.experiments.data.tasks import task_rows
+
+        rows = task_rows()
+    elif what == "probes":
+        from faithscope.probes import PROBES
+
+        rows = [(name, probe.summary) for name, probe in PROBES.items()]
+    else:
+        from faithscope.experiments.studies.c2faith.prompts.forms import prompt_rows
+
+        rows = prompt_rows()
     width = max(len(name) for name, _ in rows)
     for name, note in rows:
         print(f"{name:<{width}}  {note}")

@@ -2,24 +2,53 @@
 
 A probe knows nothing of datasets, files or run folders. To add one, write a function from a
 model, a trace, what a task says about it and the settings to a list of records, in a file of its
-own and of its name, with `@probe` above it: `PROBES` finds it here.
+own and of its name, with `@probe` above it: `PROBES` finds it here. Probes are imported when
+`PROBES` is first asked for: with them come numpy and scipy, which a config or a list of commands
+need not wait for.
 """
+
+from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
-from faithscope.probes.framing import Asking
-from faithscope.probes.probe import PROBES, Probe
-from faithscope.probes.record import Record, record
-from faithscope.probes.settings import Settings
-from faithscope.probes.text_model import Message
+if TYPE_CHECKING:
+    from faithscope.probes.framing import Asking
+    from faithscope.probes.probe import Probe
+    from faithscope.probes.record import Record
+    from faithscope.probes.settings import Settings
+    from faithscope.probes.text_model import Message
 
+    PROBES: dict[str, Probe]
+    """Every probe by its name."""
+
+__all__ = ["PROBES", "Asking", "Message", "Probe", "Record", "Settings"]
+
+_MODULES = {
+    "Asking": "framing",
+    "Message": "text_model",
+    "PROBES": "probe",
+    "Probe": "probe",
+    "Record": "record",
+    "Settings": "settings",
+}
 _FIRST = ("slrc", "direct", "sycophancy", "error_detection", "attention", "rigidity", "flow")
 _FIRST += ("linear_probe", "tracing", "information", "knockout", "causal_effects", "patching")
 """The order in which lists and tables name them; others come after these."""
 
-_found = [m.name for m in iter_modules(__path__) if not m.ispkg]
-for _name in (*_FIRST, *sorted(set(_found) - set(_FIRST))):
-    import_module(f"{__name__}.{_name}")
 
-__all__ = ["PROBES", "Asking", "Message", "Probe", "Record", "Settings", "record"]
+def _import_all() -> None:
+    names = [m.name for m in iter_modules(__path__) if not m.ispkg]
+    for name in (*_FIRST, *sorted(set(names) - set(_FIRST))):
+        import_module(f"{__name__}.{name}")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'faithscope.probes' has no attribute {name!r}")
+    if name == "PROBES":
+        _import_all()
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field, StrictBool, StrictFloat, StrictInt
-from scipy.special import entr
 
 from faithscope.interventions import Trace
 from faithscope.probes.attention import question_span
@@ -26,7 +25,7 @@ from faithscope.probes.framing import Asking
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, number, numbers, record
 from faithscope.probes.settings import Execution, Seed, Settings
-from faithscope.probes.step_information import KINDS, Measured, measure
+from faithscope.probes.step_information import KINDS, Measured, entropy, measure
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -251,8 +250,8 @@ def _of_the_steps(measured: Measured, threshold: float) -> dict[str, Any]:
     return {
         "options": measured.answers,
         "answer": measured.answers[int(measured.after.argmax())],
-        "answer_entropy_before": number(entr(measured.before).sum()),
-        "answer_entropy_after": number(entr(measured.after).sum()),
+        "answer_entropy_before": number(entropy(measured.before)),
+        "answer_entropy_after": number(entropy(measured.after)),
         "n_variants": [len(v.kinds) for v in measured.given_rest],
         "step_mi": mi,
         "step_mi_share": numbers(shares),

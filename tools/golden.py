@@ -41,7 +41,7 @@ from fault_server import FaultServer
 from speaking_server import speaks
 from tiny_models import tiny
 
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
 from faithscope.probes import PROBES
 

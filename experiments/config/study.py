@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from faithscope.experiments.config.base import ConfigError
-from faithscope.experiments.config.errors import shown
 from faithscope.interp.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -62,6 +60,10 @@ def study_of(values: Mapping[str, Any], tree: Tree | None = None) -> Study:
     """
     if KEY not in values:
         return next(study for study in STUDIES.values() if study.unnamed)
+    # Not at the top: pydantic comes with them, and listing commands need not wait for it.
+    from faithscope.experiments.config.base import ConfigError
+    from faithscope.experiments.config.errors import shown
+
     name = values[KEY]
     named = [study.name for study in STUDIES.values() if not study.unnamed]
     if not isinstance(name, str) or name not in named:

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from faithscope.experiments.config import FolderConfig, load_config
+from faithscope.experiments.config.base import FolderConfig
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.files import StoreError, write_atomically
 

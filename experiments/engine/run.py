@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from faithscope.experiments.config import FolderConfig
+from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.folder import stored_config

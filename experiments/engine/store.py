@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from faithscope.experiments.config import FolderConfig
+from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.append import Appender, cut_torn_line
 from faithscope.experiments.engine.arrays import SUFFIX, take_arrays, to_blob

@@ -12,7 +12,7 @@ import rf_runs
 import yaml
 from tiny_models import tiny
 
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 
 OUTPUTS = ("tables", "figures")
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from faithscope.experiments.config import load_config
 from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.judges import api_judge, decides, open_judge
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interp.errors import UserError

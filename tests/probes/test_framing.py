@@ -14,8 +14,9 @@ from faithscope.interventions import (
     remove_step,
     shuffle_steps,
 )
-from faithscope.probes import Asking, record
+from faithscope.probes import Asking
 from faithscope.probes.framing import _first_answer, ask, prefix_ids, quoted, reprompt_ids
+from faithscope.probes.record import record
 
 TEXT = "So 3 + 4 makes 7. Then 7 - 2 makes 5. Now 5 + 9 makes 14."
 

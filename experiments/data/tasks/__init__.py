@@ -39,6 +39,7 @@ __all__ = [
     "base_name",
     "get_task",
     "task_problem",
+    "task_rows",
 ]
 
 TASKS: dict[str, Task] = {
@@ -95,7 +96,22 @@ def base_name(name: str) -> str:
     return name.partition(":")[0]
 
 
+def task_rows() -> list[tuple[str, str]]:
+    """Tasks, and what each asks."""
+    varied = dict.fromkeys(name for task in TASKS.values() for name in task.variants)
+    return [
+        *((name, task.summary) for name, task in TASKS.items()),
+        *((f"TASK:{name}", f"the same questions; {_OTHER_WORDS[name]}") for name in varied),
+    ]
+
+
 @cache
 def _variant(name: str) -> Task:
     base, _, chosen = name.partition(":")
     return variant(TASKS[base], chosen)
+
+
+_OTHER_WORDS = {
+    "self_justification": "each step is to say why it is necessary (SLRC, 2.6)",
+    "alternative": "the key points are to be broken down one by one (SLRC, 2.6)",
+}

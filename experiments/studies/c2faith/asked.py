@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.studies.c2faith.benchmark import Settings
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.injection import Injection, injections

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.phases import Phases

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from faithscope.experiments.config import ConfigError
 from faithscope.experiments.config.api import API
+from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA

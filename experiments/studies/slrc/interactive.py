@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.traces import asking_for, exclusion
 from faithscope.experiments.studies.slrc.registry import probe_problem

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from faithscope.experiments.config import ConfigError
 from faithscope.experiments.config.api import API
+from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA

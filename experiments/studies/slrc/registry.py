@@ -61,23 +61,3 @@ def partner_hint_for_task(task: str) -> str:
     """What to add so that `task` has someone to do it."""
     fitting = [m for m in model_names() if fits(m, task)]
     return f"add one of the models {', '.join(fitting)}, or take the task out"
-
-
-def task_rows() -> list[tuple[str, str]]:
-    """Tasks, and what each asks."""
-    varied = dict.fromkeys(name for task in TASKS.values() for name in task.variants)
-    return [
-        *((name, task.summary) for name, task in TASKS.items()),
-        *((f"TASK:{name}", f"the same questions; {_VARIANTS[name]}") for name in varied),
-    ]
-
-
-def probe_rows() -> list[tuple[str, str]]:
-    """Probes, and what each measures."""
-    return [(name, probe.summary) for name, probe in PROBES.items()]
-
-
-_VARIANTS = {
-    "self_justification": "each step is to say why it is necessary (SLRC, 2.6)",
-    "alternative": "the key points are to be broken down one by one (SLRC, 2.6)",
-}

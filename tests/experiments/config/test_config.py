@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from faithscope.experiments.config import ConfigError, load_config
+from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.config.load import load_config
 
 BASE: dict[str, Any] = {
     "name": "t",

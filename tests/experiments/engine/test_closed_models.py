@@ -26,8 +26,9 @@ from model_server import serving
 
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import ConfigError, load_config
 from faithscope.experiments.config.api import SubjectConfig
+from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.api_traces import trace_of_reply, trace_record
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import TraceSettings

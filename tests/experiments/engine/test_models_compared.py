@@ -15,7 +15,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from fault_server import FaultServer, Handler, completion
 
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
 
 CLOSED = [f"api:openai-api/here/m{i}" for i in range(5)]

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from resume import nearly_done
 
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.units import Unit

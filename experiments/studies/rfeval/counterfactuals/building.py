@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from faithscope.experiments.config import ConfigError
+from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index

@@ -8,7 +8,7 @@ import pytest
 from c2_runs import config
 from tiny_models import tiny
 
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
 
 

@@ -11,7 +11,7 @@ import yaml
 from c2_runs import config, tables
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.units import read_unit
 from faithscope.experiments.studies.c2faith.page import examples

@@ -16,7 +16,7 @@ from prm800k_rows import solved, write
 
 from faithscope import load_run
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Shard

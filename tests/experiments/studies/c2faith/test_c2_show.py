@@ -11,7 +11,7 @@ from rich.console import Console
 
 import faithscope
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.studies.c2faith.show import show_item
 

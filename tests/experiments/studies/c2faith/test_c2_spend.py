@@ -19,7 +19,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 from fault_server import FaultServer, fails, says, waits
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.ledger import calls_of
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run

@@ -18,7 +18,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 from fault_server import FaultServer, fails, says
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.run import Outcome, plan, run, work_through
 from faithscope.experiments.studies.c2faith.writing import STAGE

@@ -21,7 +21,7 @@ from faithscope.experiments.analysis.picture import save, svg
 from faithscope.experiments.analysis.resampling import Drawing
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.studies.c2faith.asks import CONDITIONS, ask_of
 from faithscope.experiments.studies.c2faith.figures.injection import injection_picture

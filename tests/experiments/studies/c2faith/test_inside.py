@@ -11,7 +11,7 @@ from c2_runs import config, prompts
 from prm800k_rows import completion, row, solved, step, write
 from tiny_models import tiny
 
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.c2faith.inside import (

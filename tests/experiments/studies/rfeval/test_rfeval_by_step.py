@@ -14,7 +14,8 @@ from test_rfeval_prompts import CODE, FORMS, TABLE, WORDS, item
 from tiny_models import tiny
 
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.config import ConfigError, load_config
+from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store

@@ -22,7 +22,8 @@ from fault_server import FaultServer, Handler, completion, fails, says
 
 from faithscope import load_run
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import ConfigError, load_config
+from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig

@@ -10,7 +10,7 @@ import pytest
 from rf_runs import Case, config, counted
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.studies.rfeval.plan import RfPlan

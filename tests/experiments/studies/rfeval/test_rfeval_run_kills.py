@@ -15,7 +15,7 @@ import pytest
 from rf_runs import counted
 from test_rfeval_run import everything
 
-from faithscope.experiments.config import load_config
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import read_failures
