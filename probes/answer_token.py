@@ -41,6 +41,22 @@ def attention_to(
     return sum((row[..., a:b].sum(axis=-1) for a, b in spans), np.zeros(row.shape[:2]))
 
 
+def regions_of_prompt(n: int, question: Span | None) -> dict[str, tuple[Span, ...]]:
+    """The regions that tile the first `n` tokens: `first_token`, an attention sink that means
+    nothing; `question`, none where its text was not found; `template`, the rest.
+
+    Args:
+        question: where its text stands.
+    """
+    a, b = (n, n) if question is None else (max(1, question[0]), question[1])
+    template = ((1, a), (b, n))
+    return {
+        "first_token": ((0, 1),),
+        "template": tuple((x, y) for x, y in template if x < y),
+        "question": ((a, b),) if a < b else (),
+    }
+
+
 def token_span(pieces: Sequence[str], start: int, end: int) -> Span:
     """Half-open span of the tokens that hold the characters from `start` to `end`."""
     offsets = np.cumsum([0, *map(len, pieces)])

@@ -20,7 +20,12 @@ import numpy as np
 from pydantic import Field, StrictInt
 
 from faithscope.interventions import Trace, shuffle_steps
-from faithscope.probes.answer_token import attention_row, attention_to, token_span
+from faithscope.probes.answer_token import (
+    attention_row,
+    attention_to,
+    regions_of_prompt,
+    token_span,
+)
 from faithscope.probes.framing import Asking, prefix_ids
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, number, numbers, record
@@ -149,16 +154,9 @@ def spans(model: Model, trace: Trace, asking: Asking) -> dict[str, tuple[tuple[i
     n = len(trace.prompt_ids)
     end = n + len(trace.reasoning_ids)
     after = end + len(asking.closer_ids) + len(model.encode(asking.answer_cue))
-    span = question_span(model.pieces(trace.prompt_ids), trace)
-    if span is None:
-        question, template = (), ((1, n),)
-    else:
-        a, b = max(1, span[0]), span[1]
-        question, template = ((a, b),), ((1, a), (b, n))
+    question = question_span(model.pieces(trace.prompt_ids), trace)
     return {
-        "first_token": ((0, 1),),
-        "template": tuple(s for s in template if s[0] < s[1]),
-        "question": question,
+        **regions_of_prompt(n, question),
         "reasoning": ((n, end),),
         "answer_prefix": ((end, after),),
     }

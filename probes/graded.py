@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+from jaxtyping import Float
+
 NLDD_TIE = 1e-6
 """Logit differences no larger than this are a tie, in nats: NLDD is 0 there by definition."""
 
@@ -48,6 +51,20 @@ def log_distribution(
     if total == -math.inf:
         raise FloatingPointError(f"{what}: every label has probability zero")
     return {name: score - total for name, score in scores.items()}
+
+
+def answer_shares(
+    log_probs: Iterable[Sequence[float]],
+    names: Sequence[str],
+    whats: Iterable[str],
+    lengths: Sequence[Sequence[int]] | None = None,
+) -> Float[np.ndarray, "branches answers"]:
+    """Each answer's share of the probability of all labels, branch by branch; `log_distribution`
+    has the arguments of one branch."""
+    rows = list(log_probs)
+    of_branches = zip(rows, whats, lengths or [None] * len(rows), strict=True)
+    shares = [log_distribution(x, names, lengths=n, what=what) for x, what, n in of_branches]
+    return np.exp(np.array([list(of_branch.values()) for of_branch in shares]))
 
 
 def _score(labels: Sequence[tuple[float, int]], by_length: bool) -> float:

@@ -11,6 +11,7 @@ paper's layer 7 of 28 is 25 %).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ from faithscope.probes.record import NO_STREAM, Record, numbers, record
 from faithscope.probes.settings import Execution, Settings
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from faithscope.interp.model import Model
 
 
@@ -75,6 +78,46 @@ def stable_from(top: Sequence[int]) -> int:
     return layer
 
 
+@dataclass(frozen=True)
+class Settled:
+    """What the lens puts first after every layer, and from which layer on that stays."""
+
+    top_ids: tuple[int, ...]
+    """(L+1) over the vocabulary, embeddings first."""
+    layer: int
+    no_options: str | None
+    """Why answers cannot be told apart by their first token; None if they can."""
+    option_log_probs: Tensor | None
+    """(L+1, answers), unnormalised over them."""
+    option_top: tuple[int, ...]
+    """(L+1) over the answers alone; empty where they cannot be told apart."""
+    option_layer: int | None
+
+    @property
+    def depth(self) -> float:
+        return self.layer / (len(self.top_ids) - 1)
+
+    @property
+    def option_depth(self) -> float | None:
+        return None if self.option_layer is None else self.option_layer / (len(self.top_ids) - 1)
+
+
+def settled(log_probs: Tensor, first: Mapping[str, set[int]]) -> Settled:
+    """From which layer on the vocabulary's, and the answers', first token stays as at the end.
+
+    Args:
+        log_probs: (L+1, V) of the lens.
+        first: by answer, the ids that it may begin with.
+    """
+    top_ids = tuple(log_probs.argmax(-1).tolist())
+    layer = stable_from(top_ids[1:])
+    if problem := why_no_options(first):
+        return Settled(top_ids, layer, problem, None, (), None)
+    options = of_options(log_probs, first)
+    best = tuple(options.argmax(-1).tolist())
+    return Settled(top_ids, layer, None, options, best, stable_from(best[1:]))
+
+
 @probe(
     "the layer from which the lens already gives the model's own next token (2.7)",
     words=("cue", "labels"),
@@ -115,36 +158,29 @@ def rigidity(
         streams = load_tuned_lens(lens, model).translate(streams)
     what = f"item {trace.question.id!r}, rigidity"
     log_probs = lens_log_probs(model, streams, read.logits, what)
-    top_ids = log_probs.argmax(-1).tolist()
-    final = top_ids[-1]
+    first = first_tokens(model, asking)
+    reading = settled(log_probs, first)
+    final = reading.top_ids[-1]
     of_final = log_probs[:, final].numpy()
-    layers = len(top_ids) - 1
-    stable = stable_from(top_ids[1:])
     values: dict[str, Any] = {
         "lens": "logit" if lens is None else "tuned",
-        "n_layers": layers,
-        "stable_layer": stable,
-        "depth": stable / layers,
+        "n_layers": len(reading.top_ids) - 1,
+        "stable_layer": reading.layer,
+        "depth": reading.depth,
         "final_token": model.decode([final]),
-        "top": [model.decode([i]) for i in top_ids[1:]],
+        "top": [model.decode([i]) for i in reading.top_ids[1:]],
         "log_prob": numbers(of_final[1:]),
+        "top_is_option": any(final in ids for ids in first.values()) if first else None,
+        "no_options": reading.no_options,
+        "options": list(first),
+        "option_stable_layer": reading.option_layer,
+        "option_depth": reading.option_depth,
+        "option_top": [list(first)[i] for i in reading.option_top[1:]] or None,
     }
-    arrays = {"top_ids": np.array(top_ids, np.int64), "log_prob": of_final.astype(np.float32)}
-    first = first_tokens(model, asking)
-    values["top_is_option"] = any(final in tokens for tokens in first.values()) if first else None
-    values["no_options"] = why_no_options(first)
-    values |= {"options": list(first), "option_stable_layer": None, "option_depth": None}
-    values |= {"option_top": None}
-    if values["no_options"] is None:
-        weighed = of_options(log_probs, first).numpy()
-        best = weighed.argmax(-1).tolist()
-        stable = stable_from(best[1:])
-        values |= {
-            "option_stable_layer": stable,
-            "option_depth": stable / layers,
-            "option_top": [list(first)[i] for i in best[1:]],
-        }
-        arrays["option_log_probs"] = weighed.astype(np.float32)
+    arrays = {"top_ids": np.array(reading.top_ids, np.int64)}
+    arrays["log_prob"] = of_final.astype(np.float32)
+    if reading.option_log_probs is not None:
+        arrays["option_log_probs"] = reading.option_log_probs.numpy().astype(np.float32)
     values |= {"execution": ran.execution, "tree_reason": ran.reason}
     return [record(trace, "rigidity", "", None, arrays=arrays, **values)]
 

@@ -17,7 +17,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
 from faithscope.interventions import Trace
 from faithscope.probes.framing import Asking, label_ids
-from faithscope.probes.graded import label_mass, log_distribution
+from faithscope.probes.graded import answer_shares, label_mass
 from faithscope.probes.probe import probe
 from faithscope.probes.record import DIGITS, Record, number, numbers, record
 from faithscope.probes.settings import Execution, Settings
@@ -159,17 +159,14 @@ def _probabilities(
         execution=settings.execution,
     )
     names = [name for name, _ in asking.labels]
-    by_cut = [
-        log_distribution(
-            r.log_probs,
-            names,
-            lengths=r.label_lengths if settings.length_normalise else None,
-            what=f"item {trace.question.id!r}, cut after {i} tokens",
-        )
-        for i, r in zip(at, replies, strict=True)
-    ]
+    shares = answer_shares(
+        [r.log_probs for r in replies],
+        names,
+        [f"item {trace.question.id!r}, cut after {i} tokens" for i in at],
+        [r.label_lengths for r in replies] if settings.length_normalise else None,
+    )
     mass = np.array([label_mass(r.log_probs) for r in replies])
-    return np.exp(np.array([list(of_cut.values()) for of_cut in by_cut])), mass
+    return shares, mass
 
 
 def _spearman(name: str, place: Sequence[int] | range, p: Any) -> dict[str, float | None]:

@@ -9,20 +9,25 @@ answer in the model's own text, whose output is the answer's first token.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
-from faithscope.experiments.studies.rfeval.inside.config import InsideConfig, Place
+from faithscope.experiments.studies.rfeval.inside.config import InsideConfig
 from faithscope.experiments.studies.rfeval.inside.layout import Layout, text_span
 from faithscope.experiments.studies.rfeval.inside.trace_signals import COMPARED
 from faithscope.experiments.studies.rfeval.inside.tracing import Labels
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.probes.answer_token import attention_row, attention_to, lens_log_probs, of_options
+from faithscope.probes.answer_token import (
+    Span,
+    attention_row,
+    attention_to,
+    lens_log_probs,
+    regions_of_prompt,
+)
 from faithscope.probes.record import NO_STREAM, number, numbers
-from faithscope.probes.rigidity import stable_from, why_no_options
+from faithscope.probes.rigidity import settled
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,14 +40,8 @@ prompt, `template` the rest of it but its first token; `asking`, what closes the
 cue."""
 NO_ROWS = "no_attention_rows"
 NO_ANSWER = "no_answer_written"
-
-
-@dataclass(frozen=True)
-class Read:
-    """What was read: numbers for the record, and arrays."""
-
-    values: dict[str, Any]
-    arrays: dict[str, np.ndarray]
+Read = tuple[dict[str, Any], dict[str, np.ndarray]]
+"""Numbers for the record, and arrays."""
 
 
 def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: InsideConfig) -> Read:
@@ -58,73 +57,60 @@ def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: Insid
     """
     from faithscope.interp.forest import Branch
 
-    wanted = {
+    prefixes = {
         "asked": (*layout.prefix(layout.last), *labels.cue, *labels.shared),
         "written": (*layout.prompt_ids, *layout.written[: layout.end]),
     }
+    missing = {"asked": labels.reason, "written": "" if layout.output.answer else NO_ANSWER}
     rows = "attention" in c.signals and model.supports_tree
-    values: dict[str, Any] = {"n_layers": model.n_layers, "question_found": None}
     lens = "lens" in c.signals and model.structure.unknown is None
-    values["attention_reason"] = "" if rows or "attention" not in c.signals else NO_ROWS
-    values["lens_reason"] = "" if lens or "lens" not in c.signals else NO_STREAM
-    values |= {f"{place}_reason": "" for place in c.places}
-    absent = {"asked": labels.reason, "written": "" if layout.output.answer else NO_ANSWER}
-    for place in c.places:
-        if reason := absent[place]:
-            del wanted[place]
-            values[f"{place}_reason"] = reason
-    places: list[Place] = [place for place in c.places if place in wanted]
-    if not places or not (rows or lens):
-        return Read(values, {})
-    ran = model.run(
-        [Branch(wanted[place]) for place in places],
-        rows=rows,
-        residuals=lens,
-        execution=c.execution,
-    )
+    values: dict[str, Any] = {
+        "n_layers": model.n_layers,
+        "question_found": None,
+        "attention_reason": "" if rows or "attention" not in c.signals else NO_ROWS,
+        "lens_reason": "" if lens or "lens" not in c.signals else NO_STREAM,
+        **{f"{place}_reason": missing[place] for place in c.places},
+    }
     arrays: dict[str, np.ndarray] = {}
-    found: list[tuple[Place, Read]] = []
-    for place, read in zip(places, ran.branches, strict=True):
+    places = [place for place in c.places if not missing[place]]
+    if not places or not (rows or lens):
+        return values, arrays
+    branches = [Branch(prefixes[place]) for place in places]
+    ran = model.run(branches, rows=rows, residuals=lens, execution=c.execution)
+    for place, branch in zip(places, ran.branches, strict=True):
         what = f"item {item.id!r}, {place}"
+        readings: list[Read] = []
         if rows:
-            row = attention_row(model, read.rows, what)
+            row = attention_row(model, branch.rows, what)
             spans = regions(model, item, layout, row.shape[-1])
             values["question_found"] = bool(spans["question"])
-            found.append((place, attention_values(row, spans)))
-        if read.residuals is not None:
-            log_probs = lens_log_probs(model, read.residuals[0], read.logits, what)
-            of = labels if place == "asked" else None
-            found.append((place, lens_values(model, log_probs, of)))
-    for place, read in found:
-        values |= {f"{place}_{name}": x for name, x in read.values.items()}
-        arrays |= {f"{place}_{name}": x for name, x in read.arrays.items()}
-    return Read(values, arrays)
+            readings.append(attention_values(row, spans))
+        if branch.residuals is not None:
+            log_probs = lens_log_probs(model, branch.residuals[0], branch.logits, what)
+            readings.append(lens_values(model, log_probs, labels if place == "asked" else None))
+        for numbers_of, arrays_of in readings:
+            values |= {f"{place}_{name}": x for name, x in numbers_of.items()}
+            arrays |= {f"{place}_{name}": x for name, x in arrays_of.items()}
+    return values, arrays
 
 
-def regions(
-    model: Model, item: Item, layout: Layout, length: int
-) -> dict[str, tuple[tuple[int, int], ...]]:
+def regions(model: Model, item: Item, layout: Layout, length: int) -> dict[str, tuple[Span, ...]]:
     """Half-open spans of every region of `REGIONS` in a branch of so many tokens."""
     n = len(layout.prompt_ids)
-    texts = (item.question, item.context, item.lettered)
-    question = text_span(model.pieces(layout.prompt_ids), texts)
-    a, b = (n, n) if question is None else (max(1, question[0]), question[1])
+    question = text_span(
+        model.pieces(layout.prompt_ids), (item.question, item.context, item.lettered)
+    )
     parts = {part: (n + x, n + y) for part, (x, y) in layout.spans.items()}
     end = max([n, *(y for _, y in parts.values())])
     closer = (n + layout.reasoned, n + layout.resumed) if "e" in parts else (end, end)
-    found = {
-        "first_token": [(0, 1)],
-        "template": [(1, a), (b, n)],
-        "question": [(a, b)],
-        **{part: [parts[part]] if part in parts else [] for part in ("r_prime", "r", "e")},
-        "asking": [closer, (end, length)],
+    return {
+        **regions_of_prompt(n, question),
+        **{part: (parts[part],) if part in parts else () for part in ("r_prime", "r", "e")},
+        "asking": tuple((x, y) for x, y in (closer, (end, length)) if x < y),
     }
-    return {name: tuple((x, y) for x, y in of if x < y) for name, of in found.items()}
 
 
-def attention_values(
-    row: Float[np.ndarray, "L H P"], spans: Mapping[str, Sequence[tuple[int, int]]]
-) -> Read:
+def attention_values(row: Float[np.ndarray, "L H P"], spans: Mapping[str, Sequence[Span]]) -> Read:
     """Shares of one token's attention, means over all heads of all layers.
 
         r_prime, own, question      share of the row
@@ -155,8 +141,7 @@ def attention_values(
     own, forced = values["density_own"], values["density_r_prime"]
     both = None if own is None or forced is None or own + forced == 0 else own + forced
     values["own_against_r_prime"] = number(own / both) if both else None
-    arrays = {"regions": shares.astype(np.float32), "tokens": tokens.astype(np.int64)}
-    return Read(values, arrays)
+    return values, {"regions": shares.astype(np.float32), "tokens": tokens.astype(np.int64)}
 
 
 def lens_values(model: Model, log_probs: Tensor, labels: Labels | None) -> Read:
@@ -170,31 +155,32 @@ def lens_values(model: Model, log_probs: Tensor, labels: Labels | None) -> Read:
         lens_p              row by row, the options' shares after layer 0 (the embeddings) to L
         no_options          why options cannot be told apart so; "" if they can
 
-    Arrays: `top_ids` (L+1,), `option_log_probs`
-    (L+1, options), unnormalised.
+    Arrays: `top_ids` (L+1,), `option_log_probs` (L+1, options), unnormalised.
 
     Args:
         labels: of options; None, or of a free answer, for the vocabulary alone.
     """
-    ids = log_probs.argmax(-1).tolist()
-    layers, settled = len(ids) - 1, stable_from(ids[1:])
-    values: dict[str, Any] = {
-        "top": [model.decode([i]) for i in ids[1:]],
-        "settled_layer": settled,
-        "settled_depth": settled / layers,
-    }
-    arrays = {"top_ids": np.array(ids, np.int64)}
-    if labels is None or labels.kind != "options":
-        return Read(values, arrays)
+    of_options = labels is not None and labels.kind == "options"
     first: dict[str, set[int]] = {}
-    for name, label in zip(labels.names, labels.ids, strict=True):
-        first.setdefault(name, set()).add(label[len(labels.shared)])
-    values["no_options"] = why_no_options(first) or ""
-    values |= {"lens_p": None, "option_settled_layer": None, "option_settled_depth": None}
-    if values["no_options"]:
-        return Read(values, arrays)
-    weighed = of_options(log_probs, first)
-    best = stable_from(weighed.argmax(-1).tolist()[1:])
-    values["lens_p"] = numbers(weighed.softmax(-1).numpy().ravel())
-    values |= {"option_settled_layer": best, "option_settled_depth": best / layers}
-    return Read(values, arrays | {"option_log_probs": weighed.float().numpy()})
+    if labels is not None and of_options:
+        for name, label in zip(labels.names, labels.ids, strict=True):
+            first.setdefault(name, set()).add(label[len(labels.shared)])
+    reading = settled(log_probs, first)
+    values: dict[str, Any] = {
+        "top": [model.decode([i]) for i in reading.top_ids[1:]],
+        "settled_layer": reading.layer,
+        "settled_depth": reading.depth,
+    }
+    arrays = {"top_ids": np.array(reading.top_ids, np.int64)}
+    if not of_options:
+        return values, arrays
+    options = reading.option_log_probs
+    values |= {
+        "no_options": reading.no_options or "",
+        "lens_p": None if options is None else numbers(options.softmax(-1).numpy().ravel()),
+        "option_settled_layer": reading.option_layer,
+        "option_settled_depth": reading.option_depth,
+    }
+    if options is not None:
+        arrays["option_log_probs"] = options.float().numpy()
+    return values, arrays

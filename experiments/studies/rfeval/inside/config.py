@@ -8,9 +8,11 @@ from pydantic import Field, StrictInt, StrictStr
 
 from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
 from faithscope.experiments.config.model import ModelName
+from faithscope.probes.settings import Execution
 
 Reading = Literal["trace", "attention", "lens"]
 Place = Literal["asked", "written"]
+CUE = "\n\nThe correct option is"
 
 
 class InsideConfig(Section):
@@ -28,7 +30,7 @@ class InsideConfig(Section):
     """Cuts put between the two where an option was last seen in the lead, again and again until
     the token is found; each time is one more packed call over the text. 0 leaves the turn
     where the equally spaced cuts show it."""
-    cue: StrictStr = "\n\nThe correct option is"
+    cue: StrictStr = CUE
     """Put where an option is asked for, after the reasoning is closed; as `scored_stances`."""
     free_cue: StrictStr = "\n\nThe final answer is"
     """The same of items without options."""
@@ -39,5 +41,5 @@ class InsideConfig(Section):
     places: Annotated[list[Place], *OneOrMany] = Field(default=list(get_args(Place)))
     """Where attention and lens are read: `asked`, at the cue after all that stands before the
     answer; `written`, at the token before the answer in the model's own text."""
-    execution: Literal["auto", "packed", "dense", "loop"] = "auto"
+    execution: Execution = "auto"
     """How forwards are run; `auto` is packed wherever the model allows."""

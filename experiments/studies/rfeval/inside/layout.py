@@ -2,18 +2,18 @@
 
 The text is r′ and what was generated after it, `written`, as the ids they are. A **cut** is a
 number of these tokens that are given: after it the reasoning is closed, unless the model has
-closed it itself, and the answer is asked for (as `scored_stances.cuts` does at the ends of parts).
+closed it itself, and the answer is asked for.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from faithscope.experiments.studies.rfeval.inside.scored_stances import before_answer
 from faithscope.experiments.studies.rfeval.subjects.injection import Forced, output_of
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.interp.control import encode_marks
@@ -41,6 +41,8 @@ class Layout:
     """Where its explanation begins, past the closer it wrote; `reasoned` where it wrote none."""
     end: int
     """Where its answer begins; all of the text where it has none."""
+    closed: bool
+    """Whether the reasoning has an end; always of a format without marks."""
     output: Output
 
     @property
@@ -51,12 +53,12 @@ class Layout:
     @property
     def spans(self) -> dict[str, Span]:
         """Half-open, of the parts that are there, in order."""
-        found = {
+        ends = {
             "r_prime": (0, self.n_r_prime),
             "r": (self.n_r_prime, self.reasoned),
             "e": (self.resumed, self.end),
         }
-        return {part: (a, b) for part, (a, b) in found.items() if a < b}
+        return {part: (a, b) for part, (a, b) in ends.items() if a < b}
 
     def prefix(self, cut: int) -> tuple[int, ...]:
         """The ids up to a cut, the reasoning closed; no cue yet.
@@ -72,13 +74,31 @@ class Layout:
         closer = self.closer_ids if cut <= self.reasoned else ()
         return (*self.prompt_ids, *self.written[:cut], *closer)
 
+    @property
+    def after_parts(self) -> dict[str, tuple[int, ...]]:
+        """The ids up to the end of each part that is there, reasoning closed; no cue yet.
+
+        `none` is before any reasoning, `e` all before the answer, `a` all that was written.
+        """
+        answer, reasoned = self.output.answer, self.closed and bool(self.output.reasoning)
+        ends = {"none": self.prefix(0)}
+        if self.n_r_prime:
+            ends["r_prime"] = self.prefix(self.n_r_prime)
+        if reasoned and (self.closer_ids or answer):
+            ends["r"] = self.prefix(self.reasoned)
+        if reasoned and self.output.explanation and answer:
+            ends["e"] = (*self.prompt_ids, *self.written[: self.end])
+        if answer and (reasoned or not self.closer_ids):
+            ends["a"] = (*self.prompt_ids, *self.written)
+        return ends
+
     def grid(self, points: int) -> list[int]:
         """Rising: 0, and so many cuts in each part, its end the last of them."""
-        found = {0}
+        cuts = {0}
         for a, b in self.spans.values():
             inside = np.rint(np.linspace(a, b, min(points, b - a) + 1)).astype(int)
-            found |= set(inside[1:].tolist())
-        return sorted(found)
+            cuts |= set(inside[1:].tolist())
+        return sorted(cuts)
 
     def between(self, one: int, other: int) -> list[int]:
         """The cuts that may be made between two."""
@@ -99,35 +119,47 @@ def layout(model: Model, start: Forced, generated: Sequence[int], finished: bool
     """
     fmt = start.prompt.format
     output = output_of(model, start, generated, finished)
-    written = (*start.r_prime_ids, *generated)
-    before = len(start.r_prime_ids)
+    before, written = len(start.r_prime_ids), (*start.r_prime_ids, *generated)
+    closer: tuple[int, ...] = ()
+    closed = True
     if not fmt.marks:
-        kept = before_answer(model, generated, output.answer) if output.answer else generated
-        end = before + len(kept)
-        return Layout(start.prompt.ids, written, (), before, end, end, end, output)
-    closer = tuple(encode_marks(model.tokenizer, fmt.closer))
-    cut = split_response(model.tokenizer, fmt, generated)
-    reasoned = before + len(cut.opener_ids) + len(cut.reasoning_ids)
-    if not cut.closed:
-        return Layout(
-            start.prompt.ids, written, closer, before, reasoned, reasoned, reasoned, output
-        )
-    opened = _past(model.pieces(cut.tail_ids), (fmt.closer, fmt.answer_opener))
-    kept = before_answer(model, cut.tail_ids, output.answer) if output.answer else cut.tail_ids
-    resumed = reasoned + opened
-    end = max(resumed, reasoned + len(kept))
-    return Layout(start.prompt.ids, written, closer, before, reasoned, resumed, end, output)
+        reasoned = resumed = end = before + len(before_answer(model, generated, output.answer))
+    else:
+        closer = tuple(encode_marks(model.tokenizer, fmt.closer))
+        cut = split_response(model.tokenizer, fmt, generated)
+        closed = cut.closed
+        reasoned = resumed = end = before + len(cut.opener_ids) + len(cut.reasoning_ids)
+        if closed:
+            resumed += _past(model.pieces(cut.tail_ids), (fmt.closer, fmt.answer_opener))
+            before_it = before_answer(model, cut.tail_ids, output.answer)
+            end = max(resumed, reasoned + len(before_it))
+    ids = start.prompt.ids
+    return Layout(ids, written, closer, before, reasoned, resumed, end, closed, output)
+
+
+def before_answer(model: Model, ids: Sequence[int], answer: str) -> tuple[int, ...]:
+    """The ids whose text ends before the last place of the answer, as a word where it is one; all
+    of them where the answer is "" or nowhere."""
+    pieces = model.pieces(ids)
+    text = "".join(pieces)
+    # the letter "B" also begins "Because"
+    words = [m.start() for m in re.finditer(rf"(?<!\w){re.escape(answer)}(?!\w)", text)]
+    at = words[-1] if words else text.rfind(answer)
+    if not answer or at < 0:
+        return tuple(ids)
+    ends = np.cumsum([len(piece) for piece in pieces])
+    return tuple(ids[: int(np.searchsorted(ends, at, side="right"))])
 
 
 def text_span(pieces: Sequence[str], texts: Iterable[str]) -> Span | None:
     """Half-open span of the tokens from the first of some texts to the last; None if the first of
     them that is not empty is nowhere. Each is looked for from behind."""
     whole = "".join(pieces)
-    found = [(whole.rfind(text), len(text)) for text in map(str.strip, texts) if text]
-    if not found or found[0][0] < 0:
+    places = [(whole.rfind(text), len(text)) for text in map(str.strip, texts) if text]
+    if not places or places[0][0] < 0:
         return None
-    start = min(at for at, _ in found if at >= 0)
-    end = max(at + n for at, n in found if at >= 0)
+    start = min(at for at, _ in places if at >= 0)
+    end = max(at + n for at, n in places if at >= 0)
     return token_span(pieces, start, end)
 
 

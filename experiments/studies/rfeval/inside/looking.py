@@ -17,18 +17,12 @@ from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.inside.attention_and_lens import at_answer
 from faithscope.experiments.studies.rfeval.inside.config import InsideConfig
 from faithscope.experiments.studies.rfeval.inside.layout import Layout, layout
-from faithscope.experiments.studies.rfeval.inside.trace_signals import (
-    Traced,
-    led_to,
-    signals,
-)
+from faithscope.experiments.studies.rfeval.inside.trace_signals import Traced, led_to, signals
 from faithscope.experiments.studies.rfeval.inside.tracing import (
-    Asked,
     Labels,
     free_labels,
     option_labels,
-    shares,
-    traced_along,
+    traced,
 )
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
@@ -37,7 +31,7 @@ from faithscope.experiments.studies.rfeval.judging.stances import (
     stance_of_answer,
 )
 from faithscope.experiments.studies.rfeval.subjects.injection import Forced
-from faithscope.probes.record import ARRAYS, number, numbers
+from faithscope.probes.record import ARRAYS
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -87,58 +81,38 @@ def look_inside(
         ValueError: an option's label cannot be written in the model's tokens.
         FloatingPointError: a number is not finite, naming the item.
     """
-    found: dict[Condition, Layout] = {
-        c: layout(model, *outputs[c]) for c in CONDITIONS if c in outputs
-    }
-    answers = {str(c): of.output.answer for c, of in found.items()}
-    labels = _labels(model, item, answers, config, naming)
-    made: dict[Condition, dict[str, Any]] = {}
-    traces: dict[Condition, Traced] = {}
-    for condition, of in found.items():
-        record = _about(model, item, condition, of, naming)
-        arrays: dict[str, np.ndarray] = {}
-        record |= {"trace": labels.kind, "trace_reason": labels.reason}
-        record |= {"options": list(dict.fromkeys(labels.names))}
-        if "trace" in config.signals and labels.kind != "none":
-            asked = traced_along(
-                *(model, item, of, labels, config.points, config.refine, config.execution)
-            )
-            record |= _traced(item, asked, labels)
-            arrays["log_probs"] = asked.log_probs.astype(np.float32)
-            if trace := Traced.of(record):
-                traces[condition] = trace
-            else:
-                record |= _free_signals(asked, labels, of, answers[condition])
-        if {"attention", "lens"} & set(config.signals):
-            read = at_answer(model, item, of, labels, config)
-            record |= read.values
-            arrays |= read.arrays
-        made[condition] = record | {ARRAYS: arrays}
-    if "intervened" in traces:
-        option = led_to(traces["intervened"], gold_stance(item, naming))
-        for record in made.values():
-            record |= {"led_to": option, **signals(record, option, record["answer"])}
-    return list(made.values())
-
-
-def _labels(
-    model: Model,
-    item: Item,
-    answers: Mapping[str, str],
-    config: InsideConfig,
-    naming: Naming,
-) -> Labels:
+    layouts = {c: layout(model, *outputs[c]) for c in CONDITIONS if c in outputs}
     if item.options:
-        return option_labels(model, item, naming, config.cue, config.labels)
-    return free_labels(model, item.answer, answers, config.free_cue, config.longest_answer)
+        labels = option_labels(model, item, naming, config.cue, config.labels)
+    else:
+        answers = {str(c): of.output.answer for c, of in layouts.items()}
+        labels = free_labels(model, item.answer, answers, config.free_cue, config.longest_answer)
+    records: dict[Condition, dict[str, Any]] = {}
+    for condition, of in layouts.items():
+        record = _about(model, item, condition, of, labels, naming)
+        arrays: dict[str, np.ndarray] = {}
+        if "trace" in config.signals and labels.kind != "none":
+            values, log_probs = traced(model, item, of, labels, config)
+            record |= values
+            arrays["log_probs"] = log_probs.astype(np.float32)
+        if {"attention", "lens"} & set(config.signals):
+            values, at_places = at_answer(model, item, of, labels, config)
+            record |= values
+            arrays |= at_places
+        records[condition] = record | {ARRAYS: arrays}
+    if (trace := Traced.of(records.get("intervened", {"trace": ""}))) is not None:
+        option = led_to(trace, gold_stance(item, naming))
+        for record in records.values():
+            record |= {"led_to": option, **signals(record, option, record["answer"])}
+    return list(records.values())
 
 
 def _about(
-    model: Model, item: Item, condition: Condition, of: Layout, naming: Naming
+    model: Model, item: Item, condition: Condition, of: Layout, labels: Labels, naming: Naming
 ) -> dict[str, Any]:
     spans = {part: b - a for part, (a, b) in of.spans.items()}
     n_r, n_e = spans.get("r", 0), spans.get("e", 0)
-    said = bool(of.output.answer) and item.task != "code_generation"
+    answered = bool(of.output.answer) and item.task != "code_generation"
     return {
         "item": item.id,
         "model": model.name,
@@ -152,43 +126,9 @@ def _about(
         "reasoned": of.reasoned,
         "resumed": of.resumed,
         "end": of.end,
-        "answer": stance_of_answer(item, of.output.answer, naming) if said else None,
+        "answer": stance_of_answer(item, of.output.answer, naming) if answered else None,
         "naming": naming,
+        "trace": labels.kind,
+        "trace_reason": labels.reason,
+        "options": list(dict.fromkeys(labels.names)),
     }
-
-
-def _traced(item: Item, asked: Asked, labels: Labels) -> dict[str, Any]:
-    about: dict[str, Any] = {
-        "cuts": list(asked.cuts),
-        "coarse": list(asked.coarse),
-        "rounds": asked.rounds,
-        **{f"trace_{name}": value for name, value in asked.cost.items()},
-    }
-    if labels.kind == "free":
-        return about | {
-            "label_tokens": [len(ids) for ids in labels.ids],
-            "log_prob": numbers(asked.log_probs.ravel()),
-        }
-    mass = np.exp(asked.log_probs).sum(axis=1)
-    return about | {
-        "p": numbers(shares(item, labels, asked.log_probs).ravel()),
-        "mass_before": float(mass[0].clip(max=1)),
-        "mass_final": float(mass[-1].clip(max=1)),
-    }
-
-
-def _free_signals(asked: Asked, labels: Labels, of: Layout, answer: str) -> dict[str, float | None]:
-    """Of a free answer; None of what is not there (a baseline has no r′)."""
-    after = asked.cuts.index(of.n_r_prime)
-    per_token = asked.log_probs / np.array([len(ids) for ids in labels.ids])
-    gold = per_token[:, labels.names.index("gold")]
-    made: dict[str, float | None] = {
-        "gold_lost": float(gold[0] - gold[after]) if of.n_r_prime else None,
-        "gold_regained": float(gold[-1] - gold[after]),
-        "own_gained": None,
-    }
-    text = f" {answer.strip()}"
-    if answer.strip() and text in labels.texts:
-        own = per_token[:, labels.texts.index(text)]
-        made["own_gained"] = float(own[-1] - own[after])
-    return {k: None if v is None else number(v) for k, v in made.items()}

@@ -7,19 +7,21 @@ good, cuts between the last that it leads at and the next, until the token is fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
-from numpy.typing import NDArray
 
+from faithscope.experiments.studies.rfeval.inside.config import InsideConfig
 from faithscope.experiments.studies.rfeval.inside.layout import Layout
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.stances import Naming, stance_of_letter
 from faithscope.interventions import written
-from faithscope.probes.graded import log_distribution
+from faithscope.probes.graded import answer_shares
+from faithscope.probes.record import number, numbers
+from faithscope.probes.settings import Execution
 from faithscope.probes.text_model import cost_of
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ NO_GOLD = "no_options_and_no_gold_answer"
 TOO_LONG = "answer_too_long"
 UNWRITABLE = "answer_not_writable"
 """The tokenizer has no ids that read as the answer after the cue."""
-Kind = Literal["options", "free", "none"]
 Ids = tuple[int, ...]
 
 
@@ -38,7 +39,7 @@ Ids = tuple[int, ...]
 class Labels:
     """What is scored after every cut."""
 
-    kind: Kind
+    kind: Literal["options", "free", "none"]
     """`options`: shares of one another; `free`: log-probs of answers as they stand."""
     names: tuple[str, ...]
     """Of options, the stances (one may be of several labels); of a free answer, whose it is."""
@@ -56,21 +57,6 @@ class Labels:
         return self.ids[0][: same.index(False) if False in same else len(same)] if same else ()
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What was read along one output."""
-
-    cuts: tuple[int, ...]
-    log_probs: Float[NDArray[np.float64], "C labels"]
-    """Nats, of each whole label."""
-    coarse: tuple[bool, ...]
-    """Whether a cut is one of the equally spaced."""
-    rounds: int
-    """Packed calls."""
-    cost: Mapping[str, Any]
-    """Of all of them (`probes.text_model.cost_of`)."""
-
-
 def option_labels(
     model: Model, item: Item, naming: Naming, cue: str, by: Literal["letters", "words"]
 ) -> Labels:
@@ -81,16 +67,18 @@ def option_labels(
     """
     before = tuple(model.encode(cue))
     texts = tuple(f" {x}" for x in (item.letters if by == "letters" else item.options))
-    ids = [written(text, before, model.encode, model.pieces) for text in texts]
-    for text, found in zip(texts, ids, strict=True):
-        if found is None:
+    ids = []
+    for text in texts:
+        encoded = written(text, before, model.encode, model.pieces)
+        if encoded is None:
             raise ValueError(
                 f"{model.name}: its tokenizer gives no ids that read as {text!r} after the cue "
                 f"{cue!r}; give another cue, or score options by their "
                 f"{'words' if by == 'letters' else 'letters'}"
             )
+        ids.append(encoded[0])
     names = tuple(stance_of_letter(item, letter, naming) for letter in item.letters)
-    return Labels("options", names, texts, tuple(x[0] for x in ids if x), before)
+    return Labels("options", names, texts, tuple(ids), before)
 
 
 def free_labels(
@@ -105,97 +93,120 @@ def free_labels(
             the gold answer, nothing is scored.
     """
     before = tuple(model.encode(cue))
-    reason = "" if gold.strip() else NO_GOLD
-    kept: dict[str, tuple[str, Ids]] = {}
+    if not gold.strip():
+        return Labels("none", (), (), (), before, NO_GOLD)
+    labels: dict[str, tuple[str, Ids]] = {}
     for whose, answer in {"gold": gold, **answers}.items():
         text = f" {answer.strip()}"
-        if reason or not answer.strip() or any(text == known for known, _ in kept.values()):
+        if not answer.strip() or any(text == known for known, _ in labels.values()):
             continue
-        found = written(text, before, model.encode, model.pieces)
-        if found is not None and len(found[0]) <= longest:
-            kept[whose] = (text, found[0])
+        encoded = written(text, before, model.encode, model.pieces)
+        if encoded is not None and len(encoded[0]) <= longest:
+            labels[whose] = (text, encoded[0])
         elif whose == "gold":
-            reason = UNWRITABLE if found is None else TOO_LONG
-    if reason:
-        return Labels("none", (), (), (), before, reason)
-    texts, ids = zip(*kept.values(), strict=True)
-    return Labels("free", tuple(kept), texts, ids, before)
+            reason = UNWRITABLE if encoded is None else TOO_LONG
+            return Labels("none", (), (), (), before, reason)
+    texts, ids = zip(*labels.values(), strict=True)
+    return Labels("free", tuple(labels), texts, ids, before)
 
 
-def traced_along(
-    model: Model, item: Item, layout: Layout, labels: Labels, points: int, refine: int, how: Any
-) -> Asked:
-    """The labels' log-probs at every cut.
+def scored_after(
+    model: Model, labels: Labels, prefixes: Sequence[Ids], execution: Execution
+) -> list[tuple[float, ...]]:
+    """After each prefix and the cue, the log-prob of each whole label, nats; one packed call."""
+    # "1" is not credited with what belongs to "10"; letters are followed by anything
+    digits = labels.kind == "free" and all(text[-1].isdigit() for text in labels.texts)
+    replies = model.ask(
+        [(*prefix, *labels.cue) for prefix in prefixes],
+        [labels.ids] * len(prefixes),
+        boundary="number" if digits else None,
+        execution=execution,
+    )
+    return [reply.log_probs for reply in replies]
 
-    Args:
-        points: equally spaced cuts in each part.
-        refine: cuts between two, time after time, where an option loses the lead for good; of
-            free answers there is no lead, and none are put in.
+
+def traced(
+    model: Model, item: Item, of: Layout, labels: Labels, c: InsideConfig
+) -> tuple[dict[str, Any], Float[np.ndarray, "C labels"]]:
+    """The record's values of one traced output, and the labels' log-probs at every cut (nats).
+
+    Cuts are put near turns of options alone: of free answers there is no lead.
 
     Raises:
         UserError: the text does not fit the model's positions.
         FloatingPointError: a log-prob is NaN, naming item and cut.
     """
-    found: dict[int, tuple[float, ...]] = {}
+    log_probs: dict[int, tuple[float, ...]] = {}
+    shares: dict[int, Float[np.ndarray, " K"]] = {}
     costs: list[dict[str, Any]] = []
-
-    def ask(cuts: Sequence[int]) -> None:
-        prefixes = [(*layout.prefix(cut), *labels.cue) for cut in cuts]
-        # "1" is not credited with what belongs to "10"; letters are followed by anything
-        digits = labels.kind == "free" and all(text[-1].isdigit() for text in labels.texts)
-        said = model.ask(
-            prefixes,
-            [labels.ids] * len(prefixes),
-            boundary="number" if digits else None,
-            execution=how,
-        )
-        for cut, answered in zip(cuts, said, strict=True):
-            if any(math.isnan(x) for x in answered.log_probs):
+    grid = more = of.grid(c.points)
+    while more:
+        prefixes = [of.prefix(cut) for cut in more]
+        scored = scored_after(model, labels, prefixes, c.execution)
+        for cut, of_cut in zip(more, scored, strict=True):
+            if any(map(math.isnan, of_cut)):
                 raise FloatingPointError(f"item {item.id!r}, cut {cut}: a label's log-prob is NaN")
-            found[cut] = answered.log_probs
-        costs.append(cost_of(model, prefixes, how, room=0))
-
-    grid = layout.grid(points)
-    ask(grid)
-    while labels.kind == "options" and refine:
-        more = _near_turns(layout, found, refine, lambda cut: _top(item, labels, found[cut]))
-        if not more:
+            log_probs[cut] = of_cut
+        full = [(*prefix, *labels.cue) for prefix in prefixes]
+        costs.append(cost_of(model, full, c.execution, room=0))
+        if labels.kind == "free":
             break
-        ask(more)
-    cuts = tuple(sorted(found))
-    return Asked(
-        cuts,
-        np.array([found[cut] for cut in cuts]),
-        tuple(cut in grid for cut in cuts),
-        len(costs),
-        costs[0] | {name: sum(c[name] for c in costs) for name in ("trie_tokens", "naive_tokens")},
-    )
+        at = [log_probs[cut] for cut in more]
+        shares |= zip(
+            more, answer_shares(at, labels.names, [f"item {item.id!r}"] * len(more)), strict=True
+        )
+        more = _near_turns(of, shares, c.refine) if c.refine else []
+    cuts = sorted(log_probs)
+    every = np.array([log_probs[cut] for cut in cuts])
+    values: dict[str, Any] = {
+        "cuts": cuts,
+        "coarse": [cut in grid for cut in cuts],
+        "rounds": len(costs),
+        **{f"trace_{name}": value for name, value in costs[0].items()},
+        **{
+            f"trace_{name}": sum(cost[name] for cost in costs)
+            for name in ("trie_tokens", "naive_tokens")
+        },
+    }
+    if labels.kind == "free":
+        return values | {
+            "label_tokens": [len(ids) for ids in labels.ids],
+            "log_prob": numbers(every.ravel()),
+            **_free_signals(of, labels, cuts, every),
+        }, every
+    mass = np.exp(every).sum(axis=1).clip(max=1)
+    return values | {
+        "p": numbers(np.array([shares[cut] for cut in cuts]).ravel()),
+        "mass_before": float(mass[0]),
+        "mass_final": float(mass[-1]),
+    }, every
 
 
-def shares(item: Item, labels: Labels, log_probs: np.ndarray) -> Float[NDArray[np.float64], "C K"]:
-    """Shares of the options, in the order in which `labels.names` first names them."""
-    found = [
-        log_distribution(row.tolist(), labels.names, what=f"item {item.id!r}") for row in log_probs
-    ]
-    return np.exp(np.array([list(of_cut.values()) for of_cut in found]))
-
-
-def _top(item: Item, labels: Labels, log_probs: Sequence[float]) -> int:
-    return int(shares(item, labels, np.array([log_probs]))[0].argmax())
-
-
-def _near_turns(
-    layout: Layout, found: Mapping[int, Any], refine: int, top: Callable[[int], int]
-) -> list[int]:
+def _near_turns(of: Layout, shares: Mapping[int, np.ndarray], refine: int) -> list[int]:
     """Cuts between the last one that an option leads at and the next, for every such option."""
-    cuts = sorted(found)
-    leads = [top(cut) for cut in cuts]
+    cuts = sorted(shares)
+    leads = [int(shares[cut].argmax()) for cut in cuts]
     more: set[int] = set()
     for option in set(leads) - {leads[-1]}:
         last = max(i for i, leader in enumerate(leads) if leader == option)
-        free = layout.between(cuts[last], cuts[last + 1])
+        free = of.between(cuts[last], cuts[last + 1])
         at = np.linspace(0, len(free) - 1, min(refine, len(free))).round().astype(int)
         # one alone halves what is left
-        picked = [free[len(free) // 2]] if refine == 1 and free else [free[i] for i in at]
-        more |= set(picked)
+        more |= {free[len(free) // 2]} if refine == 1 and free else {free[i] for i in at}
     return sorted(more)
+
+
+def _free_signals(
+    of: Layout, labels: Labels, cuts: Sequence[int], log_probs: np.ndarray
+) -> dict[str, float | None]:
+    """Of a free answer; None of what is not there (a baseline has no r′)."""
+    after, answer = cuts.index(of.n_r_prime), of.output.answer.strip()
+    per_token = log_probs / np.array([len(ids) for ids in labels.ids])
+    gold = per_token[:, labels.names.index("gold")]
+    text = f" {answer}"
+    own = per_token[:, labels.texts.index(text)] if answer and text in labels.texts else None
+    return {
+        "gold_lost": number(gold[0] - gold[after]) if of.n_r_prime else None,
+        "gold_regained": number(gold[-1] - gold[after]),
+        "own_gained": None if own is None else number(own[-1] - own[after]),
+    }

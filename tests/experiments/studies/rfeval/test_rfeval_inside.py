@@ -21,10 +21,10 @@ from faithscope import interp
 from faithscope.experiments.data.planted.data import ANSWER_CUE
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS
 from faithscope.experiments.studies.rfeval.inside.attention_and_lens import REGIONS
-from faithscope.experiments.studies.rfeval.inside.config import InsideConfig
+from faithscope.experiments.studies.rfeval.inside.config import CUE, InsideConfig
 from faithscope.experiments.studies.rfeval.inside.layout import layout
 from faithscope.experiments.studies.rfeval.inside.looking import look_inside
-from faithscope.experiments.studies.rfeval.inside.scored_stances import CUE, scored_stances
+from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.subjects.injection import forced
 from faithscope.interp.model import Model
@@ -304,8 +304,7 @@ def test_a_tokenizer_without_ids_for_a_label_is_told() -> None:
         look_inside(model, TABLE, pair, SMALL)
 
 
-def test_the_config_has_the_cue_of_the_scored_stances_and_names_what_is_wrong() -> None:
-    assert InsideConfig().cue == CUE
+def test_the_config_names_what_is_wrong() -> None:
     assert InsideConfig(signals="lens").signals == ["lens"]  # pyright: ignore
     for wrong in ({"signals": []}, {"points": 1}, {"places": ["there"]}, {"model": ["bundled:x"]}):
         with pytest.raises(ValidationError):

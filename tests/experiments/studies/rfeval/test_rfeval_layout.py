@@ -7,8 +7,7 @@ from chat_tokenizers import MARKED
 from test_rfeval_injection import R_PRIME, family
 from tiny_models import tiny
 
-from faithscope.experiments.studies.rfeval.inside.layout import layout, text_span
-from faithscope.experiments.studies.rfeval.inside.scored_stances import before_answer, cuts
+from faithscope.experiments.studies.rfeval.inside.layout import before_answer, layout, text_span
 from faithscope.experiments.studies.rfeval.subjects.injection import forced
 from faithscope.interp.control import encode_marks
 from faithscope.interp.model import Model
@@ -48,17 +47,23 @@ def test_every_cut_keeps_every_token_before_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MARKED)
-def test_parts_end_where_the_scored_stances_cut(name: str) -> None:
+def test_each_part_ends_where_it_ends(name: str) -> None:
     model = family(name)
-    start = forced(model, "What is 2 + 3?", R_PRIME)
     written = said(model)
-    found = layout(model, start, written)
-    ends = {"none": 0, "r_prime": found.n_r_prime, "r": found.reasoned, "e": found.end}
-    cut = {part: found.prefix(end) for part, end in ends.items()}
-    assert cut | {"a": (*start.ids, *written)} == cuts(model, start, written)
+    found = layout(model, forced(model, "What is 2 + 3?", R_PRIME), written)
+    ends = {part: model.decode(ids) for part, ids in found.after_parts.items()}
+    bare, closer = model.decode(found.prompt_ids), model.format.closer
+    assert list(ends) == ["none", "r_prime", "r", "e", "a"]
+    assert ends["none"] == f"{bare}{closer}"
+    assert ends["r_prime"] == f"{bare}{R_PRIME}{closer}"
+    assert ends["r"] == f"{bare}{R_PRIME}{REASONING}{closer}"
+    assert ends["e"] == f"{ends['r']}{EXPLANATION}"
+    assert ends["a"] == f"{ends['e']}B"
     texts = {p: model.decode(found.written[a:b]) for p, (a, b) in found.spans.items()}
     assert texts == {"r_prime": R_PRIME, "r": REASONING, "e": EXPLANATION}
     assert found.last == found.end
+    cut_off = layout(model, forced(model, "What is 2 + 3?"), written[:3])
+    assert list(cut_off.after_parts) == ["none"]
 
 
 def test_parts_that_are_not_there() -> None:

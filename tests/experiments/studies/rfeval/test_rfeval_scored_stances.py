@@ -5,41 +5,17 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 import torch
-from chat_tokenizers import MARKED
-from test_rfeval_injection import R_PRIME, family
 from test_rfeval_prompts import NUMBER, TABLE, item
 from tiny_models import tiny
 
+from faithscope.experiments.studies.rfeval.inside.config import CUE
+from faithscope.experiments.studies.rfeval.inside.layout import layout
 from faithscope.experiments.studies.rfeval.inside.scored_stances import (
-    CUE,
-    cuts,
     scored_readings,
     scored_stances,
 )
 from faithscope.experiments.studies.rfeval.metrics.evaluator import reader_agreement
 from faithscope.experiments.studies.rfeval.subjects.injection import forced
-
-
-@pytest.mark.parametrize("name", ["qwen3", "gpt_oss", "deepseek_r1_distill", MARKED[-1]])
-def test_each_part_ends_where_it_ends(name: str) -> None:
-    model = family(name)
-    start = forced(model, "What is 2 + 3?", R_PRIME)
-    closer = model.format.closer
-    written = (
-        *model.encode("No, it is 5."),
-        *model.tokenizer.encode(closer, add_special_tokens=False),
-        *model.encode("\n\nSo five.\n\n**Answer:** B"),
-    )
-    found = {part: model.decode(ids) for part, ids in cuts(model, start, written).items()}
-    bare = model.decode(start.prompt.ids)
-    assert list(found) == ["none", "r_prime", "r", "e", "a"]
-    assert found["none"] == f"{bare}{closer}"
-    assert found["r_prime"] == f"{bare}{R_PRIME}{closer}"
-    assert found["r"] == f"{bare}{R_PRIME}No, it is 5.{closer}"
-    assert found["e"] == f"{bare}{R_PRIME}No, it is 5.{closer}\n\nSo five.\n\n**Answer:** "
-    assert found["a"] == f"{found['e']}B"
-    baseline = forced(model, "What is 2 + 3?")
-    assert list(cuts(model, baseline, written[:3])) == ["none"]
 
 
 def test_shares_are_those_of_plain_forwards() -> None:
@@ -49,7 +25,7 @@ def test_shares_are_those_of_plain_forwards() -> None:
     written = model.encode(" He was. Answer: B")
     found = scored_stances(model, of, start, written)
     assert [s.part for s in found] == ["none", "r_prime", "r", "a"]
-    places = cuts(model, start, written)
+    places = layout(model, start, written).after_parts
     for stance in found:
         p = []
         for letter in of.letters:
