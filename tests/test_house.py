@@ -179,7 +179,7 @@ ALSO_NAMED = {
     # held against SLRC step by step, which is of no one measure
     "causal_effects": (
         "experiments/studies/slrc/tables/head_to_head.py",
-        "experiments/studies/slrc/tables/probes.py",
+        "experiments/studies/slrc/tables/results.py",
     )
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -19,6 +19,7 @@ import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from faithscope.experiments.analysis.columns import Columns, named
 from faithscope.experiments.analysis.picture import svg
 from faithscope.experiments.analysis.textual import readable
 from faithscope.experiments.analysis.tidy import rows
@@ -50,6 +51,8 @@ class HtmlTable:
     rows: Sequence[Sequence[Cell]]
     file: str = ""
     """The name under which the table lies in `tables/`; empty for one that is on the page alone."""
+    meanings: Sequence[str] = ()
+    """Of the columns, shown under the pointer; empty where nothing is to be said."""
     css: str = "sortable"
     """`sortable`; `sortable verdicts` for few wide rows; empty for a plain table whose first
     column names the rows."""
@@ -77,14 +80,14 @@ def shortened(text: str, longest: int = LONGEST) -> str:
 
 def html_table(
     table: pd.DataFrame,
-    labels: Mapping[str, str],
+    columns: Columns,
     file: str = "",
     order: Callable[[str], Any] | None = None,
 ) -> HtmlTable:
     """A table for reading, with the numbers in full kept for sorting.
 
     Args:
-        labels: column -> heading, where that is not the column's name with spaces.
+        columns: those that have a label, a unit or a meaning.
         order: key by which rows are sorted that have a `model`; without it they stay as they are.
     """
     if order is not None and "model" in table:
@@ -94,7 +97,8 @@ def html_table(
         [_cell(text, row[column]) for text, column in zip(line, names, strict=True)]
         for line, row in zip(texts, rows(table), strict=True)
     ]
-    return HtmlTable([labels.get(n, n.replace("_", " ")) for n in names], numeric, body, file)
+    of = [named(columns, name) for name in names]
+    return HtmlTable([c.heading for c in of], numeric, body, file, [c.meaning for c in of])
 
 
 def _cell(text: str, value: Any) -> Cell:

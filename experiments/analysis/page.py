@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import Columns
 from faithscope.experiments.analysis.html import Cell, HtmlTable, environment, html_table
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.engine.ledger import Line, in_words
@@ -185,10 +186,10 @@ class Page:
     tables: Mapping[str, pd.DataFrame]
     """By the names under which blocks show them."""
     figures: Mapping[str, Picture]
-    labels: Mapping[str, str]
-    """Column -> heading, where that is not the column's name with spaces."""
-    counts: Mapping[str, str] = field(default_factory=dict)
-    """Table -> heading of its column `n`, where it counts something else than in the others."""
+    columns: Columns
+    """What its columns are called, and what stands in them."""
+    of_tables: Mapping[str, Columns] = field(default_factory=dict)
+    """Table -> its own columns, where they are not what they are in the others."""
     prefix: str = ""
     """Of the names of its tables; left out above a table."""
     order: Callable[[str], Any] | None = None
@@ -281,8 +282,8 @@ def _there(blocks: Sequence[Block], page: Page) -> Iterator[Block]:
 def _grid(block: Grid, name: str, page: Page) -> Iterator[Block]:
     table = page.tables[name]
     if page.most_rows is None or len(table) <= page.most_rows:
-        labels = {**page.labels, "n": page.counts.get(name, page.labels["n"])}
-        ready = html_table(table, labels, name, page.order)
+        columns = {**page.columns, **page.of_tables.get(name, {})}
+        ready = html_table(table, columns, name, page.order)
         yield replace(block, table=ready)
         return
     if block.heading:

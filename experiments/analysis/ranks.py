@@ -46,9 +46,7 @@ def kendall(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAM
         np.einsum("dn,dn->d", weights @ signs, weights, dtype=np.float64)
         for signs in (left * right, abs(left), abs(right))
     )
-    pairs = np.sqrt(not_tied * nor_tied)
-    tau = np.full(len(pairs), np.nan)
-    np.divide(agree, pairs, out=tau, where=pairs > 0)
+    tau = stats.over(agree, np.sqrt(not_tied * nor_tied))
     return Estimate(float(tau[0]), *stats.percentiles(tau[1:]), n)
 
 
@@ -71,7 +69,4 @@ def _pearson(
 ) -> Float[np.ndarray, " draws"]:
     """Row by row; NaN where a row is constant."""
     x, y = (v - v.mean(axis=1, keepdims=True) for v in (x, y))
-    spread = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
-    found = np.full(len(x), np.nan)
-    np.divide((x * y).sum(axis=1), spread, out=found, where=spread > 0)
-    return found
+    return stats.over((x * y).sum(axis=1), np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1)))

@@ -125,7 +125,7 @@ def auroc(
         of_high, of_low = (w[:, codes[x]] for x in (positive, ~positive))
         won = np.einsum("dn,dn->d", of_high @ wins, of_low, dtype=np.float64)
         pairs = of_high.sum(axis=1, dtype=np.float64) * of_low.sum(axis=1, dtype=np.float64)
-        draws.append(_over(won, pairs))
+        draws.append(stats.over(won, pairs))
     value = float(roc_auc_score(positive, score))
     return _estimate(value, np.concatenate(draws), len(positive))
 
@@ -160,7 +160,7 @@ def _rho(
     n = times.sum(axis=1, keepdims=True)
     left, right = (_middle_ranks(v, times) - (n + 1) / 2 for v in (x, y))
     spread = np.sqrt((times * left**2).sum(axis=1) * (times * right**2).sum(axis=1))
-    return _over((times * left * right).sum(axis=1), spread)
+    return stats.over((times * left * right).sum(axis=1), spread)
 
 
 def _middle_ranks(
@@ -175,13 +175,7 @@ def _middle_ranks(
 
 
 def _divided(totals: Float[np.ndarray, "draws twice"]) -> Float[np.ndarray, "draws names"]:
-    return _over(totals[:, 0::2], totals[:, 1::2])
-
-
-def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    made = np.full(above.shape, np.nan)
-    np.divide(above, below, out=made, where=below > 0)
-    return made
+    return stats.over(totals[:, 0::2], totals[:, 1::2])
 
 
 def _estimate(value: float, draws: np.ndarray, n: int) -> Estimate:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,6 +129,13 @@ def resampled_totals(
     return totals
 
 
+def over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """The quotients, NaN where nothing is below the line."""
+    made = np.full(above.shape, np.nan)
+    np.divide(above, below, out=made, where=below > 0)
+    return made
+
+
 def percentiles(draws: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The bounds between which so many of the draws lie, those that are NaN left out."""
     draws = draws[~np.isnan(draws)]
@@ -191,7 +198,7 @@ def clustered_difference(
 
 
 def mean_of_items(
-    values: Sequence[float | None],
+    values: Iterable[float | None],
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
+
+from faithscope.experiments.analysis.item_tables import Analysis
+from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.studies.slrc.tables.results import OF_SLRC
 from faithscope.probes.record import head
 
 Record = dict[str, Any]
+TABLES = OF_SLRC | {table.name: table.make for part in SLICES.values() for table in part.tables}
+
+
+def table_of(name: str, records: Sequence[Record], resamples: int = 50) -> pd.DataFrame:
+    """A table of SLRC or of a measure, of these records."""
+    return TABLES[name](records, Analysis(resamples=resamples))
 
 
 def base(probe: str, model: str, task: str, item: str, variant: str) -> Record:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from faithscope.experiments.analysis.columns import labelled
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import (
     Block,
@@ -157,7 +158,7 @@ def page(found: C2Results, drawn: Sequence[Picture]) -> Page:
         ],
         tables,
         {p.name: p for p in drawn if p.figure is not None},
-        LABELS,
+        labelled(LABELS),
         prefix="c2_",
         order=model_order,
     )

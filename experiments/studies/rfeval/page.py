@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import labelled
 from faithscope.experiments.analysis.html import Cell, HtmlTable, html_table, markup, share_cell
 from faithscope.experiments.analysis.page import (
     Block,
@@ -98,7 +99,7 @@ def page(found: Found, drawn: Sequence[Picture]) -> Page:
         ],
         {name: table for name, table in tables.items() if len(table)},
         {p.name: p for p in drawn if p.figure is not None},
-        LABELS,
+        labelled(LABELS),
         prefix="rf_",
         most_rows=MOST_ROWS,
     )

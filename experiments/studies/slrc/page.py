@@ -9,6 +9,7 @@ from dataclasses import replace
 import pandas as pd
 
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS, told_apart, units_apart
+from faithscope.experiments.analysis.columns import by_name
 from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_cell
 from faithscope.experiments.analysis.page import (
     Block,
@@ -32,7 +33,7 @@ from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.engine.ledger import calls_of
 from faithscope.experiments.studies.slrc import sections
 from faithscope.experiments.studies.slrc.figures.model_reading import model_readings
-from faithscope.experiments.studies.slrc.labels import COUNTED, LABELS, REASONS
+from faithscope.experiments.studies.slrc.labels import COLUMNS, OF_TABLES, REASONS
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.tables.results import Results
 from faithscope.experiments.studies.slrc.tables.verdict import (
@@ -88,8 +89,8 @@ def page(found: Results, drawn: Sequence[Picture]) -> Page:
         ],
         tables,
         figures,
-        _LABELS,
-        COUNTED,
+        COLUMNS,
+        _OF_TABLES,
         order=model_order,
         warnings=_unfinished(tables["exclusions"]),
     )
@@ -267,4 +268,4 @@ def _waterfall(stages: Mapping[str, Sequence[tuple[str, int]]]) -> Iterator[Coun
 
 
 _REASONS = REASONS | {k: v for s in SLICES.values() for k, v in s.reasons.items()}
-_LABELS = LABELS | {column: label for s in SLICES.values() for column, label in s.labels.items()}
+_OF_TABLES = OF_TABLES | {t.name: by_name(s.columns) for s in SLICES.values() for t in s.tables}

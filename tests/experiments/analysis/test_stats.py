@@ -7,8 +7,10 @@ import random
 
 import numpy as np
 import pytest
+from probe_records import slrc_outcome
 from scipy.stats import binom
 
+from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.studies.slrc.tables import capacity
 
@@ -130,36 +132,48 @@ def test_share_counts():
     assert stats.share([True, False, True, True]).value == 0.75
 
 
-def test_slrc_interval_is_seeded_and_holds_the_estimate():
+def items(necessary: np.ndarray, removals: int, sufficient: np.ndarray, alone: int) -> list[dict]:
+    """SLRC records of items that all have so many steps removed, and kept alone."""
+    return [
+        slrc_outcome(
+            *("m", "t", str(i)),
+            [step < n for step in range(removals)],
+            [step < back for step in range(alone)],
+            True,
+        )
+        for i, (n, back) in enumerate(zip(necessary, sufficient, strict=True))
+    ]
+
+
+def interval(records: list[dict], seed: int = 0) -> tuple[float, float, float]:
+    (estimate,) = kit.item_table(kit.grouped("slrc"), capacity.CAPACITY)(
+        records, kit.Analysis(seed)
+    )[["slrc", "slrc_low", "slrc_high"]].to_numpy()
+    return tuple(estimate)
+
+
+def test_the_interval_of_slrc_is_seeded_and_holds_the_estimate():
     rng = np.random.default_rng(3)
-    steps = rng.integers(2, 9, size=80)
-    necessary, sufficient = rng.binomial(steps, 0.4), rng.binomial(steps, 0.3)
-    estimate = capacity.slrc(necessary.sum() / steps.sum(), sufficient.sum() / steps.sum())
-    low, high = capacity.slrc_interval(necessary, steps, sufficient, steps, seed=1)
-    assert low < estimate < high
-    assert (low, high) == capacity.slrc_interval(necessary, steps, sufficient, steps, seed=1)
-    assert (low, high) != capacity.slrc_interval(necessary, steps, sufficient, steps, seed=2)
+    necessary, sufficient = rng.binomial(5, 0.4, size=40), rng.binomial(5, 0.3, size=40)
+    records = items(necessary, 5, sufficient, 5)
+    value, low, high = interval(records, 1)
+    assert value == pytest.approx(capacity.slrc(necessary.mean() / 5, sufficient.mean() / 5))
+    assert low < value < high
+    assert interval(records, 1) == (value, low, high) != interval(records, 2)
 
 
-def test_slrc_interval_draws_whole_items():
+def test_the_interval_of_slrc_draws_whole_items():
     """Ten items whose steps all agree are as uncertain as ten coin throws, not as a thousand."""
-    steps = np.full(10, 100)
-    necessary = np.where(np.arange(10) % 2 == 0, 100, 0)
-    low, high = capacity.slrc_interval(necessary, steps, np.zeros(10, dtype=int), steps)
+    halves = np.where(np.arange(10) % 2 == 0, 100, 0)
+    _, low, high = interval(items(halves, 100, np.zeros(10), 100))
     assert high - low > 0.5
+    assert interval(items(np.full(3, 4), 4, np.zeros(3), 4)) == (1, 1, 1)
 
 
-def test_slrc_interval_of_a_certain_outcome_is_a_point():
-    steps = np.array([3, 4, 5])
-    assert capacity.slrc_interval(steps, steps, 0 * steps, steps) == (1.0, 1.0)
-
-
-@pytest.mark.parametrize("missing", ["removals", "kept_alone"])
-def test_slrc_interval_without_one_of_the_measures(missing):
-    counts = dict.fromkeys(("necessary", "removals", "sufficient", "kept_alone"), np.array([2, 2]))
-    low, high = capacity.slrc_interval(**(counts | {missing: np.array([0, 0])}))
-    assert math.isnan(low)
-    assert math.isnan(high)
+@pytest.mark.parametrize("steps", [(0, 2), (2, 0)])
+def test_there_is_no_slrc_without_one_of_the_measures(steps):
+    removals, alone = steps
+    assert np.isnan(interval(items(np.zeros(2), removals, np.zeros(2), alone))).all()
 
 
 def test_kappa_of_a_worked_example():

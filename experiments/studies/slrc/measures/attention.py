@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, panels
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import item_means, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
-from faithscope.experiments.studies.slrc.tables.outcomes import of_probe
 from faithscope.probes.attention import REGIONS
 
 SEMANTIC, POSITIONAL = 0.07, 0.05
@@ -26,6 +26,7 @@ SHARES = ("real", "shuffled", "gap")
 DROPS = tuple(f"{name}_drop" for name in SHARES)
 ALLOCATED = tuple(name for name in REGIONS if name != "reasoning")
 _BY_LAYER = {"real": "reasoning_by_layer", "shuffled": "shuffled_by_layer", "gap": "gap_by_layer"}
+ITEMS = kit.grouped("attention", alike=("n_layers",))
 
 
 def signal(gap: float) -> str:
@@ -35,44 +36,8 @@ def signal(gap: float) -> str:
     return "semantic" if gap >= SEMANTIC else "positional" if gap <= POSITIONAL else "borderline"
 
 
-def attention_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """Shares of the answer's attention, means over items with bootstrap intervals.
-
-    `real`, `shuffled` and `gap` are means over layers and heads, `…_drop` what the mean over
-    heads loses from the first layer to the last; `signal` and `signal_drop` class either gap.
-    The other regions and `entropy` (nats) are of the real reasoning.
-    """
-    found = []
-    for (model, task), same in of_probe(records, "attention"):
-        row: dict[str, Any] = {"model": model, "task": task, "n": len(same)}
-        shares = {name: [r[name] for r in same] for name in (*SHARES, *DROPS)}
-        row |= item_means(shares, seed=seed, resamples=resamples)
-        row |= {"signal": signal(row["gap"]), "signal_drop": signal(row["gap_drop"])}
-        for name in (*ALLOCATED, "entropy"):
-            row[name] = math.fsum(r[name] for r in same) / len(same)
-        row["n_layers"], row["n_heads"] = same[0]["n_layers"], same[0]["n_heads"]
-        row["question_found"] = sum(r["question_found"] for r in same)
-        found.append(row)
-    names = ["model", "task", "n", *with_interval(*SHARES), "signal", *with_interval(*DROPS)]
-    rest = ["signal_drop", *ALLOCATED, "entropy", "n_layers", "n_heads", "question_found"]
-    return pd.DataFrame(found, columns=[*names, *rest])
-
-
-def attention_by_layer_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """The same per layer (from 1), means over heads and then over items; `depth` = layer / L."""
-    found = []
-    for (model, task), same in of_probe(records, "attention"):
-        for i in range(same[0]["n_layers"]):
-            row: dict[str, Any] = {"model": model, "task": task, "layer": i + 1}
-            row |= {"depth": (i + 1) / same[0]["n_layers"], "n": len(same)}
-            shares = {name: [r[field][i] for r in same] for name, field in _BY_LAYER.items()}
-            row |= item_means(shares, seed=seed, resamples=resamples)
-            for name in ALLOCATED:
-                row[name] = math.fsum(r[f"{name}_by_layer"][i] for r in same) / len(same)
-            row["entropy"] = math.fsum(r["entropy_by_layer"][i] for r in same) / len(same)
-            found.append(row)
-    names = ["model", "task", "layer", "depth", "n", *with_interval(*SHARES), *ALLOCATED]
-    return pd.DataFrame(found, columns=[*names, "entropy"])
+def _signal_of(field: str) -> Callable[[Sequence[Record]], str]:
+    return lambda same: signal(float(np.mean([r[field] for r in same])))
 
 
 STYLES = {
@@ -162,12 +127,28 @@ SLICE = Slice(
     (
         Table(
             "attention",
-            lambda records, a: attention_table(records, a.seed, a.resamples),
+            kit.item_table(
+                ITEMS,
+                kit.COUNTED,
+                kit.means(SHARES),
+                kit.plain(signal=_signal_of("gap")),
+                kit.means(DROPS),
+                kit.plain(signal_drop=_signal_of("gap_drop")),
+                kit.averages((*ALLOCATED, "entropy")),
+                kit.first("n_layers", "n_heads"),
+                kit.plain(question_found=lambda same: sum(r["question_found"] for r in same)),
+            ),
             "Attention of the answer to the reasoning, real and shuffled",
         ),
         Table(
             "attention_by_layer",
-            lambda records, a: attention_by_layer_table(records, a.seed, a.resamples),
+            kit.curve_table(
+                ITEMS,
+                *kit.LAYERS_OF_ALL,
+                kit.COUNTED,
+                *kit.mean_curves(_BY_LAYER),
+                *kit.average_curves({name: f"{name}_by_layer" for name in (*ALLOCATED, "entropy")}),
+            ),
             "Attention of the answer by layer",
             folded="Layer by layer",
             draw=attention_picture,
@@ -184,17 +165,21 @@ SLICE = Slice(
         ),
     ),
     OF_ATTENTION,
-    {
-        "real_drop": "real, drop",
-        "shuffled_drop": "shuffled, drop",
-        "gap_drop": "gap, drop",
-        "signal_drop": "signal, drop",
-        "first_token": "first token",
-        "answer_prefix": "answer prefix",
-        "n_heads": "heads",
-        "question_found": "question found",
-        "n_layers": "layers",
-    },
+    (
+        Column("real", meaning="Share of the answer's attention that goes to the reasoning."),
+        Column("shuffled", meaning="The same with the steps in another order."),
+        Column("gap", meaning="Real minus shuffled: what the order of the steps is worth."),
+        Column("signal", meaning=f"Semantic from a gap of {SEMANTIC}, positional to {POSITIONAL}."),
+        Column("real_drop", "real, drop", "First layer minus last, mean over heads."),
+        Column("shuffled_drop", "shuffled, drop", "First layer minus last, steps shuffled."),
+        Column("gap_drop", "gap, drop", "Drop of the real reasoning minus that of the shuffled."),
+        Column("signal_drop", "signal, drop", "The class of the gap's drop."),
+        Column("first_token", "first token", "Share that goes to the first token."),
+        Column("answer_prefix", "answer prefix", "Share that goes to the words of the answer cue."),
+        Column("entropy", unit="nats", meaning="Entropy of the attention, mean over heads."),
+        Column("n_heads", "heads"),
+        Column("question_found", "question found", "Items whose question was found in the prompt."),
+    ),
     reasons={
         "no_attention_rows": "model gives no attention rows",
         "steps_have_one_order": "steps have one order only",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture, legend_above
@@ -22,80 +22,15 @@ from faithscope.experiments.analysis.plots import (
     panels,
     share_ticks,
 )
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.stats import Estimate
-from faithscope.experiments.analysis.tidy import columns, item_means, present, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import (
-    Frame,
-    Slice,
-    Table,
-    per_step,
-)
-from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
-from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
-from faithscope.experiments.studies.slrc.tables.outcomes import of_probe, share_within_floor
+from faithscope.experiments.analysis.tidy import present
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
+from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS
+from faithscope.experiments.studies.slrc.tables.outcomes import flips_within_floor
 from faithscope.probes.causal_effects import STEP_MEASURES
 
-_FLIPPED = ("removed", "corrupted")
 MEDIANS = ("nldd", "nldd_own")
 """A lead that was all but a tie is divided by: means of these follow a few items."""
-
-
-def causal_effects_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """Means over items of their steps' means, with bootstrap intervals; see the probe.
-
-    Log-odds are in nats; NLDD is a fraction (1: the whole lead is lost), unbounded on either
-    side, so its median over items is here too; all else is in [0, 1]. `n_corruptible` counts
-    the steps in which there is something to corrupt, `n_tts` those that have an earlier one
-    with it besides, `n_gold` the items with a right answer among their options.
-    `…_flips_within_floor`: share of the flips by no more than their item's noise floor.
-    """
-    found = []
-    for (model, task), same in of_probe(records, "causal_effects"):
-        row: dict[str, Any] = {"model": model, "task": task, "n": len(same)}
-        means = {name: [r[f"mean_{name}"] for r in same] for name in STEP_MEASURES}
-        row |= item_means(means, seed=seed, resamples=resamples)
-        for name in MEDIANS:
-            values = present(r[f"mean_{name}"] for r in same)
-            row |= columns(f"{name}_median", _median(values, seed, resamples))
-        for kind in _FLIPPED:
-            row[f"{kind}_flips_within_floor"] = share_within_floor(same, f"{kind}_")
-        row |= mass_columns(same, seed=seed, resamples=resamples)
-        row["n_steps"] = sum(r["n_steps"] for r in same)
-        row["n_corruptible"] = sum(r["corrupt_excluded"].count(None) for r in same)
-        row["n_tts"] = sum(r["tts_excluded"].count(None) for r in same)
-        row["n_gold"] = sum(r["lead"] is not None for r in same)
-        found.append(row)
-    medians = [f"{name}_median" for name in MEDIANS]
-    counts = ["n_steps", "n_corruptible", "n_tts", "n_gold"]
-    counts += [f"{kind}_flips_within_floor" for kind in _FLIPPED]
-    names = ["model", "task", "n", *with_interval(*STEP_MEASURES, *medians), *counts]
-    names += MASS_COLUMNS
-    return pd.DataFrame(found, columns=names)
-
-
-def causal_effects_by_step_table(
-    records: Iterable[Record], seed: int, resamples: int
-) -> pd.DataFrame:
-    """As `causal_effects_table`, by the relative place of the step.
-
-    Step i of T stands at (i - 1/2) / T; `position` is the middle of the fifth it falls in. An
-    item counts once in a fifth, with the mean of its steps there.
-    """
-    groups = (
-        ({"model": model, "task": task}, same)
-        for (model, task), same in of_probe(records, "causal_effects")
-    )
-    fields = {name: name for name in STEP_MEASURES}
-    return by_place_table(groups, ("model", "task"), fields, seed, resamples)
-
-
-def _median(values: Sequence[float], seed: int, resamples: int) -> Estimate:
-    kept = np.array(values, dtype=float)[:, None]
-    found = stats.bootstrapped(
-        kept, lambda drawn: np.median(drawn, axis=0), seed=seed, resamples=resamples
-    )
-    return found[0] if found else stats.NOTHING
+ITEMS = kit.grouped("causal_effects")
 
 
 LINES = {
@@ -195,12 +130,25 @@ SLICE = Slice(
     (
         Table(
             "causal_effects",
-            lambda records, a: causal_effects_table(records, a.seed, a.resamples),
+            kit.item_table(
+                ITEMS,
+                kit.COUNTED,
+                kit.means({name: f"mean_{name}" for name in STEP_MEASURES}),
+                kit.means({f"{name}_median": f"mean_{name}" for name in MEDIANS}, median=True),
+                kit.plain(
+                    n_steps=lambda same: sum(r["n_steps"] for r in same),
+                    n_corruptible=lambda same: sum(r["corrupt_excluded"].count(None) for r in same),
+                    n_tts=lambda same: sum(r["tts_excluded"].count(None) for r in same),
+                    n_gold=lambda same: sum(r["lead"] is not None for r in same),
+                ),
+                flips_within_floor("removed_", "corrupted_"),
+                LABEL_MASS,
+            ),
             "Graded effects of the steps, mean over items",
         ),
         Table(
             "causal_effects_by_step",
-            lambda records, a: causal_effects_by_step_table(records, a.seed, a.resamples),
+            kit.by_place(ITEMS, STEP_MEASURES),
             "Graded effects by place of the step",
             folded="By place in the reasoning",
             draw=causal_effects_picture,
@@ -215,26 +163,24 @@ SLICE = Slice(
         ),
     ),
     OF_CAUSAL_EFFECTS,
-    {
-        "graded_necessity": "graded necessity (nats)",
-        "removed_tv": "total variation, removed",
-        "removed_flips": "answer changed, removed",
-        "corrupted_log_odds": "log-odds drop, corrupted",
-        "corrupted_tv": "total variation, corrupted",
-        "corrupted_flips": "answer changed, corrupted",
-        "nldd": "NLDD, right answer",
-        "nldd_own": "NLDD, own answer",
-        "nldd_truncated": "NLDD, right answer, truncated",
-        "nldd_own_truncated": "NLDD, own answer, truncated",
-        "nldd_median": "NLDD, right answer, median",
-        "nldd_own_median": "NLDD, own answer, median",
-        "tts": "TTS",
-        "tts_intact": "TTS, own context",
-        "tts_perturbed": "TTS, perturbed context",
-        "n_corruptible": "steps that can be corrupted",
-        "n_tts": "steps with TTS",
-        "n_gold": "items with a right answer",
-        "removed_flips_within_floor": "within the floor, removed",
-        "corrupted_flips_within_floor": "within the floor, corrupted",
-    },
+    (
+        Column("graded_necessity", unit="nats", meaning="Log-odds that removing a step costs."),
+        Column("removed_tv", "total variation, removed"),
+        Column("removed_flips", "answer changed, removed"),
+        Column("corrupted_log_odds", "log-odds drop, corrupted", unit="nats"),
+        Column("corrupted_tv", "total variation, corrupted"),
+        Column("corrupted_flips", "answer changed, corrupted"),
+        Column("nldd", "NLDD, right answer", "Share of its lead lost by corruption; unbounded."),
+        Column("nldd_own", "NLDD, own answer", "The same of the lead of the model's own answer."),
+        Column("nldd_truncated", "NLDD, right answer, truncated", "No text after the step."),
+        Column("nldd_own_truncated", "NLDD, own answer, truncated", "No text after the step."),
+        Column("nldd_median", "NLDD, right answer, median", "Means follow a few items that tie."),
+        Column("nldd_own_median", "NLDD, own answer, median", "Means follow a few items that tie."),
+        Column("tts", "TTS", "True-thinking score: mean of both contexts."),
+        Column("tts_intact", "TTS, own context"),
+        Column("tts_perturbed", "TTS, perturbed context", "The steps before it are corrupted."),
+        Column("n_corruptible", "steps that can be corrupted"),
+        Column("n_tts", "steps with TTS", "Those with an earlier step that can be corrupted."),
+        Column("n_gold", "items with a right answer", "It is among their options."),
+    ),
 )

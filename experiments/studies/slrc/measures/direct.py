@@ -13,7 +13,7 @@ SLICE = Slice(
     tables=(
         Table(
             "direct",
-            lambda records, a: direct_table(records),
+            direct_table,
             "Accuracy of direct answers",
             over_steps=False,
         ),
@@ -25,6 +25,5 @@ SLICE = Slice(
             _DIRECT,
         ),
     ),
-    labels={"n_cut": "cut off"},
     reasons={"no_direct_prompts": "task without direct prompts"},
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 from faithscope.experiments.studies.slrc.measures.sycophancy import INTEGRITY
 from faithscope.experiments.studies.slrc.tables.integrity import error_detection_table
@@ -15,7 +16,7 @@ SLICE = Slice(
     (
         Table(
             "error_detection",
-            lambda records, a: error_detection_table(records),
+            error_detection_table,
             "Errors detected, and false alarms",
             folded="Error detection",
             over_steps=False,
@@ -28,11 +29,15 @@ SLICE = Slice(
             _ERRORS,
         ),
     ),
-    labels={
-        "false_alarm": "false alarms",
-        "youden": "Youden's index",
-        "balanced_accuracy": "balanced accuracy",
-    },
+    columns=(
+        Column(
+            "chains", meaning="All, or those with the right answer: no false alarm is due then."
+        ),
+        Column("detection", meaning="Chains with an error put in that the model says is wrong."),
+        Column("false_alarm", "false alarms", "The same chains without it, said to be wrong."),
+        Column("youden", "Youden's index", "Detection minus false alarms."),
+        Column("balanced_accuracy", meaning="Half of one more than Youden's index."),
+    ),
     reasons={
         "no_calculation": "no calculation in the chain",
         "no_calculation_holds": "no right calculation in the chain",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 import pandas as pd
 from matplotlib.axes import Axes
 
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, by_step
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture, legend_above
@@ -20,22 +21,10 @@ from faithscope.experiments.analysis.plots import (
     share_ticks,
 )
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import (
-    item_means,
-    mean,
-    mean_present,
-    where,
-    with_interval,
-)
-from faithscope.experiments.studies.slrc.measures.slice import (
-    Frame,
-    Slice,
-    Table,
-    per_step,
-)
-from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
-from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
-from faithscope.experiments.studies.slrc.tables.outcomes import of_probe, share_within_floor
+from faithscope.experiments.analysis.tidy import mean, mean_present, where
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
+from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS
+from faithscope.experiments.studies.slrc.tables.outcomes import flips_within_floor
 
 KINDS = ("", "prefix_", "removed_")
 OF_STEPS = {
@@ -53,57 +42,16 @@ LINES = {
 }
 
 
-def filler_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """Means over items, by filler, with bootstrap intervals; see `probes.filler`.
-
-    `flip_rate`, `tv` (total variation) and `log_odds` (drop, nats) are of a step filled,
-    `prefix_…` of all up to its end, `removed_…` of its removal, means over an item's steps first;
-    `whole_…` of the whole reasoning. `beyond_filler`: `removed_flip_rate` minus `flip_rate`, what
-    removal claims and filler does not bear out. `flips_within_floor`: share of the flips by no
-    more than their item's noise floor.
-    """
-    found = []
-    for place, same in _groups(records):
-        row: dict[str, Any] = place | {"n": len(same), "n_steps": sum(r["n_steps"] for r in same)}
-        scores = {name: [of(r) for r in same] for name, of in _SCORES.items()}
-        row |= item_means(scores, seed=seed, resamples=resamples)
-        row["flips_within_floor"] = share_within_floor(same, "")
-        row["removed_flips_within_floor"] = share_within_floor(same, "removed_")
-        found.append(row | mass_columns(same, seed=seed, resamples=resamples))
-    names = ["model", "task", "filler", "n", "n_steps", *with_interval(*_SCORES)]
-    names += ["flips_within_floor", "removed_flips_within_floor", *MASS_COLUMNS]
-    return pd.DataFrame(found, columns=names)
-
-
-def filler_by_step_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """The same by relative place of the step; see `by_place_table`."""
-    key = ("model", "task", "filler")
-    return by_place_table(_groups(records), key, OF_STEPS, seed, resamples)
-
-
-def _groups(records: Iterable[Record]) -> list[tuple[dict[str, Any], list[Record]]]:
-    """By model, task and filler, in the order in which they were asked."""
-    found = []
-    for (model, task), same in of_probe(records, "filler"):
-        for name in dict.fromkeys(r["variant"] for r in same):
-            mine = [r for r in same if r["variant"] == name]
-            found.append(({"model": model, "task": task, "filler": name}, mine))
-    return found
-
-
-def _of(field: str) -> Callable[[Record], float | None]:
+def _score(field: str) -> Callable[[Record], float | None]:
+    """Of the whole reasoning as it is, else the mean over the steps."""
+    if field.startswith("whole_"):
+        return lambda r: None if r[field] is None else float(r[field])
     return lambda r: mean_present(r[field])
 
 
-def _whole(field: str) -> Callable[[Record], float | None]:
-    return lambda r: None if r[field] is None else float(r[field])
-
-
-_SCORES: dict[str, Callable[[Record], float | None]] = {
-    **{name: _of(field) for name, field in OF_STEPS.items()},
-    **{name: _whole(field) for name, field in OF_WHOLE.items()},
-    "beyond_filler": lambda r: mean(r["removed_flips"]) - mean(r["flips"]),
-}
+FILLERS = kit.grouped("filler", {"filler": "variant"})
+SCORES = {name: _score(field) for name, field in (OF_STEPS | OF_WHOLE).items()}
+SCORES["beyond_filler"] = lambda r: mean(r["removed_flips"]) - mean(r["flips"])
 
 
 def by_place(ax: Axes, table: pd.DataFrame) -> Axes:
@@ -175,12 +123,18 @@ SLICE = Slice(
     (
         Table(
             "filler",
-            lambda records, a: filler_table(records, a.seed, a.resamples),
+            kit.item_table(
+                FILLERS,
+                kit.ITEMS_AND_STEPS,
+                kit.means(SCORES),
+                flips_within_floor("", "removed_"),
+                LABEL_MASS,
+            ),
             "Filler tokens in a step's place against its removal",
         ),
         Table(
             "filler_by_step",
-            lambda records, a: filler_by_step_table(records, a.seed, a.resamples),
+            kit.by_place(FILLERS, OF_STEPS),
             "Filler and removal by relative place of the step",
             folded="By place of the step",
             draw=filler_picture,
@@ -200,7 +154,7 @@ SLICE = Slice(
                 f"filler_{name}",
                 "filler",
                 "logit",
-                _over_fillers(_of(name)),
+                _over_fillers(_score(name)),
                 _calls,
                 share=name != "log_odds",
                 steps=_credit(name),
@@ -212,19 +166,19 @@ SLICE = Slice(
             "filler_whole_tv",
             "filler",
             "logit",
-            _over_fillers(_whole("whole_tv")),
+            _over_fillers(_score("whole_tv")),
             lambda records: 1 + len(records),
             share=True,
         ),
     ),
-    {
-        "prefix_flip_rate": "answer changed, filled up to it",
-        "prefix_tv": "total variation, filled up to it",
-        "prefix_log_odds": "log-odds drop, filled up to it",
-        "whole_flip_rate": "answer changed, all filled",
-        "whole_tv": "total variation, all filled",
-        "whole_log_odds": "log-odds drop, all filled",
-        "beyond_filler": "removed minus filled",
-    },
+    (
+        Column("prefix_flip_rate", "answer changed, filled up to it"),
+        Column("prefix_tv", "total variation, filled up to it"),
+        Column("prefix_log_odds", "log-odds drop, filled up to it", unit="nats"),
+        Column("whole_flip_rate", "answer changed, all filled"),
+        Column("whole_tv", "total variation, all filled"),
+        Column("whole_log_odds", "log-odds drop, all filled", unit="nats"),
+        Column("beyond_filler", "removed minus filled", "What removal claims and filler does not."),
+    ),
     reasons={"filler_not_writable": "the tokenizer cannot write the filler"},
 )

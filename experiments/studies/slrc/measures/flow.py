@@ -1,81 +1,27 @@
-"""Information flow: where the reasoning is like the answer token (SLRC, 2.7), over items.
-
-Layers are 1..L and depth is layer / L. Intervals are percentile bootstraps over items, those
-of shares Wilson's.
-"""
+"""Information flow: where the reasoning is like the answer token (SLRC, 2.7), over items."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-from functools import partial
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.slrc.measures.over_layers import (
-    LAYERS,
-    PAIR,
-    as_depth,
-    by_depth,
-    by_model,
-    over_items,
-)
+from faithscope.experiments.studies.slrc.measures.over_layers import LAYERS, by_depth
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 
-
-def flow_table(records: Iterable[Record], *, seed: int, resamples: int) -> pd.DataFrame:
-    """A row per model and task: where the cosine of reasoning and answer token peaks.
-
-    `peak_*` are those of the mean curve over items, as the paper's one number per model
-    seems to be; `item_peak_*` the means of the items' own peaks. The interval of a peak's
-    layer is that of the drawn curves' peaks.
-    """
-    made = []
-    for key, mine in by_model(records, "flow"):
-        boot = partial(stats.bootstrapped, seed=seed, resamples=resamples)
-        layers = mine[0]["n_layers"]
-        layer, value = boot(np.array([r["cosine"] for r in mine]), _peak)
-        own = np.array([[r["peak_layer"], r["peak_value"]] for r in mine], dtype=float)
-        own_layer, own_value = boot(own, over_items)
-        row = key | {"n": len(mine), "n_layers": layers}
-        row |= columns("peak_layer", layer) | columns("peak_depth", as_depth(layer, layers))
-        row |= columns("peak_value", value) | columns("item_peak_layer", own_layer)
-        row |= columns("item_peak_depth", as_depth(own_layer, layers))
-        made.append(row | columns("item_peak_value", own_value))
-    names = [f"{whose}peak_{what}" for whose in ("", "item_") for what in _PEAK]
-    return pd.DataFrame(made, columns=[*PAIR, "n", "n_layers", *with_interval(*names)])
-
-
-_PEAK = ("layer", "depth", "value")
-
-
-def flow_by_layer_table(records: Iterable[Record], *, seed: int, resamples: int) -> pd.DataFrame:
-    """A row per model, task and layer: mean cosine over items.
-
-    `cosine` is of the reasoning's mean state, `token_cosine` the mean over its tokens' own.
-    """
-    made = []
-    for key, mine in by_model(records, "flow"):
-        boot = partial(stats.bootstrapped, seed=seed, resamples=resamples)
-        whole = boot(np.array([r["cosine"] for r in mine]), over_items)
-        tokens = boot(np.array([r["token_cosine"] for r in mine]), over_items)
-        for i, (one, other) in enumerate(zip(whole, tokens, strict=True)):
-            row = key | {"layer": i + 1, "depth": (i + 1) / len(whole), "n": len(mine)}
-            made.append(row | columns("cosine", one) | columns("token_cosine", other))
-    ordered = [*PAIR, "layer", "depth", "n", *with_interval("cosine", "token_cosine")]
-    return pd.DataFrame(made, columns=ordered)
+ITEMS = kit.grouped("flow", alike=("n_layers",))
+_PEAK = ("peak_layer", "peak_depth", "peak_value")
 
 
 def _peak(curves: np.ndarray) -> np.ndarray:
-    """Layer (from 1) and height of the mean curve's peak."""
+    """Layer (from 1), depth and height of the mean curve's peak."""
     curve = curves.mean(0)
-    return np.array([1 + curve.argmax(), curve.max()])
+    layer = 1 + curve.argmax()
+    return np.array([layer, layer / len(curve), curve.max()])
 
 
 def flow_picture(by_layer: pd.DataFrame) -> Picture:
@@ -104,13 +50,24 @@ SLICE = Slice(
     (
         Table(
             "flow",
-            lambda records, a: flow_table(records, seed=a.seed, resamples=a.resamples),
+            kit.item_table(
+                ITEMS,
+                kit.COUNTED,
+                kit.first("n_layers"),
+                kit.drawn(_PEAK, lambda same: np.array([r["cosine"] for r in same]), _peak),
+                kit.means({f"item_{name}": name for name in _PEAK}),
+            ),
             "The layer at which reasoning and answer token are most alike",
             over_steps=False,
         ),
         Table(
             "flow_by_layer",
-            lambda records, a: flow_by_layer_table(records, seed=a.seed, resamples=a.resamples),
+            kit.curve_table(
+                ITEMS,
+                *kit.LAYERS_OF_ALL,
+                kit.COUNTED,
+                *kit.mean_curves({"cosine": "cosine", "token_cosine": "token_cosine"}),
+            ),
             "Cosine of reasoning and answer token",
             folded="Information flow, layer by layer",
             draw=flow_picture,
@@ -139,10 +96,14 @@ SLICE = Slice(
             in_short="information flow: peak layer",
         ),
     ),
-    {
-        "n_layers": "layers",
-        "item_peak_layer": "peak layer, mean of items",
-        "item_peak_depth": "peak depth, mean of items",
-        "item_peak_value": "peak value, mean of items",
-    },
+    (
+        Column("peak_layer", meaning="Where the mean curve over items peaks."),
+        Column("peak_depth", meaning="The same over the number of layers."),
+        Column("peak_value", meaning="The cosine there."),
+        Column("item_peak_layer", "peak layer, mean of items", "Mean of the items' own peaks."),
+        Column("item_peak_depth", "peak depth, mean of items"),
+        Column("item_peak_value", "peak value, mean of items"),
+        Column("cosine", meaning="Of the mean state of the reasoning and the answer token's."),
+        Column("token_cosine", meaning="Mean over the tokens of the reasoning, each by itself."),
+    ),
 )

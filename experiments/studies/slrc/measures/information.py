@@ -11,25 +11,23 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, mean_of, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import LINES, along_reasoning, pairs_of, short
-from faithscope.experiments.analysis.records import Place, Record, place_of
-from faithscope.experiments.analysis.stats import Estimate
+from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import columns, mean, present, where, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import (
-    Frame,
-    Slice,
-    Table,
-    per_step,
+from faithscope.experiments.analysis.tidy import mean_present, where
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
+from faithscope.experiments.studies.slrc.tables.capacity import (
+    CAPACITY,
+    necessary,
+    slrc_of_counts,
+    step_counts,
 )
-from faithscope.experiments.studies.slrc.tables import capacity
-from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
-from faithscope.experiments.studies.slrc.tables.outcomes import flips, of_probe
 
 GAINS = (
     "pointwise_gain",
@@ -40,7 +38,7 @@ GAINS = (
     "paper_gain",
 )
 PERPLEXITIES = {"perplexity": "surprisal", "perplexity_without": "surprisal_without"}
-OF_STEPS = ("mean_mi", "mi_removed", "mi_corrupted", "mi_replaced")
+OF_STEPS = ("mi_removed", "mi_corrupted", "mi_replaced")
 BOUNDS = ("informative", "largest_alone", "largest_share", "bound", "bound_given_rest")
 BY_STEP = ("surprisal", "surprisal_without", "gain", "mi", "mi_removed", "mi_corrupted")
 BY_STEP += ("mi_replaced",)
@@ -48,113 +46,48 @@ _TIES = 1e-3
 """How far below its bound an SLRC may lie: a share of .9998 for a step that settles all is 1."""
 
 
-def information_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """Means over items with bootstrap intervals; see `probes.information` for each measure.
-
-    Nats, but for perplexity and the shares (`informative`, `largest_*`, bounds). Gains and
-    `…_without` are over the `n_compared` items with a prompt without the question, step
-    measures over the `n_step_mi` with two answers or more. `perplexity` is the exp of the mean
-    over items of nats per token. `mi_*` are means over an item's steps, then over items.
-
-    Beside the bound, of the `n_slrc` items that probe `slrc` measured too (prefix framing,
-    scored reading, as here): necessity and SLRC of the aggregates, and `bound_held`, the share
-    of items whose own SLRC is at least the bound, with a Wilson interval.
-    """
-    records = list(records)
+def _of_items(records: Sequence[Record]) -> Iterable[kit.Group]:
+    """By model and task, each record with that of SLRC of the same item where there is one."""
     beside = {
         place_of(r): r
         for r in records
         if r["probe"] == "slrc" and r["variant"] == "prefix.scored" and not r.get("excluded")
     }
-    found = []
-    for (model, task), same in of_probe(records, "information"):
-        told = [r for r in same if r["no_step_mi"] is None]
-        row: dict[str, Any] = {"model": model, "task": task, "n": len(same)}
-        row["n_compared"] = sum(r["no_comparison"] is None for r in same)
-        row["n_step_mi"] = len(told)
-        for name, surprisal in PERPLEXITIES.items():
-            row |= columns(name, _exp(_mean([r[surprisal] for r in same], seed, resamples)))
-        for name in GAINS:
-            row |= columns(name, _mean([r[name] for r in same], seed, resamples))
-        for name in OF_STEPS:
-            row |= columns(name, _mean([_over_steps(r, name) for r in told], seed, resamples))
-        for name in BOUNDS:
-            row |= columns(name, _mean([r[name] for r in told], seed, resamples))
-        found.append(row | _beside_slrc(told, beside, seed, resamples))
-    names = ["model", "task", "n", "n_compared", "n_step_mi"]
-    names += with_interval(*PERPLEXITIES, *GAINS, *OF_STEPS, *BOUNDS)
-    return pd.DataFrame(found, columns=[*names, "n_slrc", *with_interval(*_SLRC)])
+    for key, same in kit.grouped("information").of(records):
+        yield key, [{**r, "slrc": beside.get(place_of(r))} for r in same]
 
 
-def information_by_step_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """The same per step, by relative place in the reasoning.
-
-    See `by_place_table`. `gain` is the step's surprisal without the question minus that with it.
-    """
-    groups = (
-        ({"model": model, "task": task}, [dict(r) | _by_step(r) for r in same])
-        for (model, task), same in of_probe(records, "information")
-    )
-    fields = {name: name for name in BY_STEP}
-    return by_place_table(groups, ("model", "task"), fields, seed, resamples)
+ITEMS = kit.Groups(("model", "task"), _of_items)
 
 
-_SLRC = ("necessity", "slrc", "bound_held")
+def _told(same: Sequence[Record]) -> list[Record]:
+    """The items with step information: those with two answers or more."""
+    return [r for r in same if r["no_step_mi"] is None]
 
 
-def _beside_slrc(
-    same: Sequence[Record], beside: dict[Place, Record], seed: int, resamples: int
-) -> dict[str, Any]:
-    """What SLRC measured of the same items."""
-    pairs = [(r, beside[place_of(r)]) for r in same if place_of(r) in beside]
-    removed = [present(flips(other, "remove")) for _, other in pairs]
-    returned = [[not flip for flip in present(flips(other, "keep_only"))] for _, other in pairs]
-    necessity = stats.share([flip for of_item in removed for flip in of_item])
-    sufficiency = stats.share([back for of_item in returned for back in of_item])
-    slrc = capacity.slrc(necessity.value, sufficiency.value)
-    low, high = capacity.slrc_interval(
-        np.array([sum(x) for x in removed]),
-        np.array([len(x) for x in removed]),
-        np.array([sum(x) for x in returned]),
-        np.array([len(x) for x in returned]),
-        seed=seed,
-        resamples=resamples,
-    )
-    held = [
-        capacity.slrc(mean(gone), mean(back)) >= r["bound"] - _TIES
-        for (r, _), gone, back in zip(pairs, removed, returned, strict=True)
-        if gone and back
-    ]
-    return {
-        "n_slrc": len(pairs),
-        **columns("necessity", necessity),
-        **columns("slrc", Estimate(slrc, low, high, len(pairs))),
-        **columns("bound_held", stats.share(held)),
-    }
+def _with_slrc(same: Sequence[Record]) -> list[Record]:
+    return [r for r in _told(same) if r["slrc"]]
 
 
-def _over_steps(record: Record, name: str) -> float | None:
-    if name == "mean_mi":
-        return record[name]
-    values = present(record[f"step_{name}"])
-    return mean(values) if values else None
+def _slrc(same: Sequence[Record]) -> list[Record]:
+    return [r["slrc"] for r in same]
 
 
-def _by_step(record: Record) -> dict[str, Sequence[float | None]]:
-    """The columns of `BY_STEP`, one value per step; all None where a record has none at all."""
-    with_it, without = record["step_surprisal"], record["step_surprisal_without"]
-    made = {name: record.get(f"step_{name}") for name in BY_STEP}
-    made["gain"] = without and [b - a for a, b in zip(with_it, without, strict=True)]
-    return {name: values or [None] * record["n_steps"] for name, values in made.items()}
+def _bound_held(same: Sequence[Record]) -> list[bool]:
+    """Of each item, whether its own SLRC is at least its bound."""
+    counts = np.array([step_counts(r["slrc"]) for r in same]).reshape(-1, 4)
+    pairs = zip(slrc_of_counts(counts), same, strict=True)
+    return [bool(slrc >= r["bound"] - _TIES) for slrc, r in pairs if not np.isnan(slrc)]
 
 
-def _mean(values: Sequence[float | None], seed: int, resamples: int) -> Estimate:
-    return stats.mean_of_items(values, seed=seed, resamples=resamples)
+def _gain(r: Record) -> list[float] | None:
+    """Of each step its surprisal without the question minus that with it."""
+    pairs = zip(r["step_surprisal"], r["step_surprisal_without"] or (), strict=False)
+    return [without - having for having, without in pairs]
 
 
-def _exp(estimate: Estimate) -> Estimate:
-    value, low, high = map(math.exp, (estimate.value, estimate.low, estimate.high))
-    return Estimate(value, low, high, estimate.n)
+def _by_step(name: str) -> Callable[[Record], Sequence[float | None]]:
+    return lambda r: (_gain(r) if name == "gain" else r[f"step_{name}"]) or [None] * r["n_steps"]
 
 
 def by_place(ax: Axes, table: pd.DataFrame, measure: str, dashed: str | None = None) -> Axes:
@@ -281,12 +214,33 @@ SLICE = Slice(
     (
         Table(
             "information",
-            lambda records, a: information_table(records, a.seed, a.resamples),
+            kit.item_table(
+                ITEMS,
+                kit.plain(
+                    n=len,
+                    n_compared=lambda same: sum(r["no_comparison"] is None for r in same),
+                    n_step_mi=lambda same: len(_told(same)),
+                ),
+                kit.means(PERPLEXITIES, then=math.exp),
+                kit.means(GAINS),
+                kit.among(
+                    _told,
+                    kit.means(["mean_mi"]),
+                    kit.means({n: lambda r, n=n: mean_present(r[f"step_{n}"]) for n in OF_STEPS}),
+                    kit.means(BOUNDS),
+                ),
+                kit.among(
+                    _with_slrc,
+                    kit.plain(n_slrc=len),
+                    kit.among(_slrc, kit.shares({"necessity": necessary}), CAPACITY),
+                    kit.shares({"bound_held": _bound_held}),
+                ),
+            ),
             "Information gain, perplexity, step information",
         ),
         Table(
             "information_by_step",
-            lambda records, a: information_by_step_table(records, a.seed, a.resamples),
+            kit.by_place(ITEMS, {name: _by_step(name) for name in BY_STEP}),
             "Surprisal and step information by place",
             folded="By place of the step",
             draw=information_picture,
@@ -312,29 +266,35 @@ SLICE = Slice(
         ),
     ),
     OF_INFORMATION,
-    {
-        "n_compared": "items (without question)",
-        "n_step_mi": "items (steps)",
-        "perplexity_without": "perplexity without question",
-        "surprisal_without": "surprisal without question",
-        "pointwise_gain": "pointwise gain per token",
-        "entropy_gain": "entropy gain per token",
-        "paper_gain": "paper's gain, total",
-        "paper_gain_per_token": "paper's gain per token",
-        "pointwise_gain_total": "pointwise gain, total",
-        "entropy_gain_total": "entropy gain, total",
-        "gain": "gain per token",
-        "mi": "step information",
-        "mean_mi": "step information",
-        "mi_removed": "against removed",
-        "mi_corrupted": "against corrupted",
-        "mi_replaced": "against other steps",
-        "informative": "steps informative",
-        "largest_alone": "largest share, step alone",
-        "largest_share": "largest share, given the rest",
-        "bound": "bound (eq. 3)",
-        "bound_given_rest": "bound, given the rest",
-        "n_slrc": "items (SLRC)",
-        "bound_held": "SLRC at least the bound",
-    },
+    (
+        Column(
+            "n_compared", "items (without question)", "Those with a prompt without the question."
+        ),
+        Column("n_step_mi", "items (steps)", "Those with two answers or more."),
+        Column("perplexity", meaning="Exp of the mean over items of nats per token."),
+        Column("perplexity_without", "perplexity without question"),
+        Column("surprisal", unit="nats per token"),
+        Column("surprisal_without", "surprisal without question", unit="nats per token"),
+        Column("pointwise_gain", "pointwise gain per token", "Difference of surprisals.", "nats"),
+        Column("entropy_gain", "entropy gain per token", "Difference of entropies.", "nats"),
+        Column("paper_gain", "paper's gain, total", "As FaithCoT-Bench prints it.", "nats"),
+        Column("paper_gain_per_token", "paper's gain per token", unit="nats"),
+        Column("pointwise_gain_total", "pointwise gain, total", unit="nats"),
+        Column("entropy_gain_total", "entropy gain, total", unit="nats"),
+        Column("gain", "gain per token", "Surprisal without the question minus with it.", "nats"),
+        Column("mi", "step information", "What the text in its place tells of the answer.", "nats"),
+        Column(
+            "mean_mi", "step information", "Mean over an item's steps, then over items.", "nats"
+        ),
+        Column("mi_removed", "against removed", "The step's text, or none.", "nats"),
+        Column("mi_corrupted", "against corrupted", "The step's text, or a corrupted one.", "nats"),
+        Column("mi_replaced", "against other steps", "The step's text, or another step's.", "nats"),
+        Column("informative", "steps informative"),
+        Column("largest_alone", "largest share, step alone"),
+        Column("largest_share", "largest share, given the rest"),
+        Column("bound", "bound (eq. 3)", "Lower bound of SLRC (§3.3), reconstructed."),
+        Column("bound_given_rest", "bound, given the rest"),
+        Column("n_slrc", "items (SLRC)", "Those that SLRC measured too (prefix, scored)."),
+        Column("bound_held", "SLRC at least the bound", "Share of these items."),
+    ),
 )

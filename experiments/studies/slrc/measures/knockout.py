@@ -1,39 +1,21 @@
-"""Knockout of a step against removal of its text, over items and by place of the step.
-
-Every number is a mean over items of what the item's steps give, so that an item with many
-steps counts once; intervals are percentile bootstraps over items.
-"""
+"""Knockout of a step against removal of its text, over items and by place of the step."""
 
 from __future__ import annotations
-
-import itertools
-from collections.abc import Callable, Iterable
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE, panels, share_ticks
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import (
-    item_means,
-    mean_present,
-    rows,
-    where,
-    with_interval,
-)
-from faithscope.experiments.studies.slrc.measures.slice import (
-    Frame,
-    Slice,
-    Table,
-    per_step,
-)
-from faithscope.experiments.studies.slrc.tables.by_place import by_place_table
-from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
-from faithscope.experiments.studies.slrc.tables.outcomes import of_probe, share_within_floor
+from faithscope.experiments.analysis.tidy import mean_present, rows, where
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
+from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS
+from faithscope.experiments.studies.slrc.tables.outcomes import flips_within_floor
 
 KNOCKED = ("knocked", "flips", "tv", "log_odds")
 KNOCKED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")
@@ -50,62 +32,9 @@ _GROUP = ("queries", "window", "first_layer", "last_layer")
 _ORDER = ("later", "answer")
 
 
-def knockout_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """A row per model, task, kind of query and window of layers.
-
-    `flip_rate`, `tv` (total variation) and `log_odds` (drop, nats) are of the knockout,
-    `removed_…` of the removal of the same steps. `agreement`: share of steps on which both
-    change the answer, or neither does. `beyond_knockout`: `removed_flip_rate` minus
-    `flip_rate`, what removal claims and knockout does not bear out. `flips_within_floor`: share
-    of the flips by no more than their item's noise floor.
-    """
-    found = []
-    for place, same in _groups(records):
-        row: dict[str, Any] = place | {"n": len(same), "n_steps": sum(r["n_steps"] for r in same)}
-        scores = {name: [of(r) for r in same] for name, of in _SCORES.items()}
-        row |= item_means(scores, seed=seed, resamples=resamples)
-        for kind in ("", "removed_"):
-            row[f"{kind}flips_within_floor"] = share_within_floor(same, kind)
-        found.append(row | mass_columns(same, seed=seed, resamples=resamples))
-    names = ["model", "task", *_GROUP, "n", "n_steps", *with_interval(*_SCORES)]
-    names += ["flips_within_floor", "removed_flips_within_floor", *MASS_COLUMNS]
-    return pd.DataFrame(found, columns=names)
-
-
-def knockout_by_step_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """The same measures by relative place of the step; see `by_place_table`."""
-    key = ("model", "task", *_GROUP)
-    return by_place_table(_groups(records), key, MEASURES, seed, resamples)
-
-
-def _groups(records: Iterable[Record]) -> list[tuple[dict[str, Any], list[Record]]]:
-    """Records of steps by model, task, kind of query and window, all layers first.
-
-    Raises:
-        ValueError: a window of two extents: another model stood under this one's name.
-    """
-    found = []
-    for (model, task), same in of_probe(records, "knockout"):
-        kept = sorted((r for r in same if "window" in r), key=_rank)
-        for key, of in itertools.groupby(kept, key=_rank):
-            mine = list(of)
-            place = {"model": model, "task": task} | {k: mine[0][k] for k in _GROUP}
-            if len({r["n_layers"] for r in mine}) > 1:
-                raise ValueError(
-                    f"knockout of {model} on {task}: records of {key} with different numbers of "
-                    "layers; the records of two models are mixed: run again under another name"
-                )
-            found.append((place, mine))
-    return found
-
-
 def _rank(record: Record) -> tuple[int, bool, int, str]:
     window = record["window"]
     return _ORDER.index(record["queries"]), window != "all", record["first_layer"], window
-
-
-def _of(field: str) -> Callable[[Record], float | None]:
-    return lambda r: mean_present(r[field])
 
 
 def _agreement(r: Record) -> float | None:
@@ -117,11 +46,15 @@ def _beyond(r: Record) -> float | None:
     return mean_present([float(a) - float(b) for a, b in pairs])
 
 
-_SCORES: dict[str, Callable[[Record], float | None]] = {
-    **{name: _of(field) for name, field in MEASURES.items()},
-    "beyond_knockout": _beyond,
-    "agreement": _agreement,
-}
+WINDOWS = kit.grouped(
+    "knockout",
+    {name: name for name in _GROUP},
+    rank=_rank,
+    counts=lambda r: "window" in r and not r.get("excluded"),
+    alike=("n_layers",),
+)
+SCORES = {name: lambda r, field=field: mean_present(r[field]) for name, field in MEASURES.items()}
+SCORES |= {"beyond_knockout": _beyond, "agreement": _agreement}
 
 
 STYLES = {
@@ -211,12 +144,18 @@ SLICE = Slice(
     (
         Table(
             "knockout",
-            lambda records, a: knockout_table(records, a.seed, a.resamples),
+            kit.item_table(
+                WINDOWS,
+                kit.ITEMS_AND_STEPS,
+                kit.means(SCORES),
+                flips_within_floor("", "removed_"),
+                LABEL_MASS,
+            ),
             "Knockout of a step against its removal",
         ),
         Table(
             "knockout_by_step",
-            lambda records, a: knockout_by_step_table(records, a.seed, a.resamples),
+            kit.by_place(WINDOWS, MEASURES),
             "Knockout and removal by relative place of the step",
             folded="By place of the step",
             draw=knockout_picture,
@@ -235,14 +174,17 @@ SLICE = Slice(
         ),
     ),
     OF_KNOCKOUT,
-    {
-        "tv": "total variation",
-        "log_odds": "log-odds drop",
-        "removed_flip_rate": "answer changed, removed",
-        "removed_tv": "total variation, removed",
-        "removed_log_odds": "log-odds drop, removed",
-        "beyond_knockout": "removed minus knocked out",
-        "removed_flips_within_floor": "within the floor, removed",
-    },
+    (
+        Column(
+            "queries", meaning="Which tokens cannot look at the step: all later, or the answer's."
+        ),
+        Column("window", meaning="The layers in which they cannot."),
+        Column(
+            "agreement", meaning="Steps on which both edits change the answer, or neither does."
+        ),
+        Column(
+            "beyond_knockout", "removed minus knocked out", "What removal claims and this does not."
+        ),
+    ),
     reasons={"no_attention_knockout": "model's attention cannot be cut"},
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.classifiers import Classifying, Split, split, told
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import (
@@ -26,17 +28,11 @@ from faithscope.experiments.analysis.plots import (
     pairs_of,
     short,
 )
-from faithscope.experiments.analysis.records import Place, Record
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import NOTHING
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import (
-    Analysis,
-    Frame,
-    Slice,
-    Table,
-)
-from faithscope.experiments.studies.slrc.tables.outcomes import of_probe
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")
@@ -46,44 +42,34 @@ COLUMNS += [*with_interval("accuracy"), "control", *with_interval("selectivity")
 COLUMNS += ["decodable", "reason"]
 
 
-def linear_probe_table(
-    records: Iterable[Record],
-    states: Iterable[tuple[Place, Mapping[str, np.ndarray]]],
-    settings: LinearProbeSettings,
-    seed: int,
-    resamples: int,
-) -> pd.DataFrame:
-    """A row per model, task, target, position and layer.
+ITEMS = kit.grouped("linear_probe")
 
-    `accuracy`: the share of the `n` items whose class was told by a classifier fitted on other
-    items, with its Wilson interval. `control`: the mean of the same with the classes shuffled;
-    `selectivity`: the difference, with a bootstrap over items. `majority`: the share of the
-    largest class. `decodable`: the intervals of accuracy and selectivity lie above `majority`
-    and 0. `n_left_out`: items whose class is unknown or too rare. Where nothing could be
-    fitted `reason` says why and the measures are NaN.
 
-    Args:
-        states: the probe's arrays of each item, sorted by model and task. Those of one model
-            and task are in memory at a time.
+def linear_probe_table(records: Sequence[Record], analysis: kit.Analysis) -> pd.DataFrame:
+    """A row per model, task, target, position and layer; NaN, with a reason, where nothing fits.
+
+    The arrays of one model and task are in memory at a time.
 
     Raises:
         ValueError: records and arrays do not belong together.
     """
+    settings = analysis.settings("linear_probe")
+    assert isinstance(settings, LinearProbeSettings)
     how = Classifying(
         folds=settings.folds,
         controls=settings.controls,
         inverse_regularisation=settings.inverse_regularisation,
         min_items=settings.min_items,
-        seed=seed,
+        seed=analysis.seed,
     )
-    of_pair = dict(of_probe(records, "linear_probe"))
+    of_pair = {(key["model"], key["task"]): same for key, same in ITEMS.of(records)}
     made: list[dict[str, Any]] = []
     met = set()
-    for pair, found in itertools.groupby(states, key=lambda s: s[0][:2]):
+    for pair, found in itertools.groupby(analysis.arrays("linear_probe"), key=lambda s: s[0][:2]):
         arrays = {place[2]: kept["states"] for place, kept in found}
         mine = of_pair.get(pair, [])
         if mine:
-            made += _of_pair(pair, mine, arrays, how, resamples)
+            made += _of_pair(pair, mine, arrays, how, analysis.resamples)
             met.add(pair)
     if lost := set(of_pair) - met:
         raise ValueError(f"linear_probe: no arrays of {min(lost)}; run it again")
@@ -206,13 +192,6 @@ def linear_probe_picture(table: pd.DataFrame) -> Picture:
     )
 
 
-def _table(records: Sequence[Record], analysis: Analysis) -> pd.DataFrame:
-    settings = analysis.settings("linear_probe")
-    assert isinstance(settings, LinearProbeSettings)
-    states = analysis.arrays("linear_probe")
-    return linear_probe_table(records, states, settings, analysis.seed, analysis.resamples)
-
-
 SLICE = Slice(
     "linear_probe",
     Section(
@@ -229,7 +208,7 @@ SLICE = Slice(
     (
         Table(
             "linear_probe",
-            _table,
+            linear_probe_table,
             "Accuracy of a linear classifier of the answer",
             folded="Place by place, layer by layer",
             draw=linear_probe_picture,
@@ -243,12 +222,16 @@ SLICE = Slice(
             ("answer", "gold", "group", "n_steps", "positions", "steps", "layers", "n_layers"),
         ),
     ),
-    labels={
-        "n_left_out": "items left out",
-        "n_classes": "classes",
-        "control": "accuracy, classes shuffled",
-        "majority": "largest class",
-    },
+    columns=(
+        Column("target", meaning="What is to be read: the model's own answer, or the right one."),
+        Column("n_left_out", "items left out", "Their class is unknown or too rare."),
+        Column("n_classes", "classes"),
+        Column("accuracy", meaning="Items whose class a classifier of other items told."),
+        Column("control", "accuracy, classes shuffled"),
+        Column("selectivity", meaning="Accuracy minus the control."),
+        Column("majority", "largest class", "What always naming the commonest answer gets right."),
+        Column("decodable", meaning="Accuracy above the largest class, selectivity above 0."),
+    ),
     reasons={
         "no_residual_stream": "model's layers and norm cannot be told",
         "too_few_items": "too few items of classes that recur",

@@ -1,58 +1,15 @@
-"""What measures of every layer share: groups of records of one depth, curves over depth."""
+"""What measures of every layer share: a section of the page, curves over depth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.plots import GREY, LINES, share_ticks, short
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.analysis.wording import model_order
-
-PAIR = ["model", "task"]
-
-
-def by_model(
-    records: Iterable[Record], probe: str, *further: str
-) -> list[tuple[dict[str, Any], list[Record]]]:
-    """The records of a probe by model, task and what else is named, in order of names.
-
-    Raises:
-        ValueError: a model with two numbers of layers: another stood under its name.
-    """
-    found: dict[tuple[str, ...], list[Record]] = {}
-    for r in records:
-        if r["probe"] == probe and not r.get("excluded"):
-            key = (r["model"], r["task"], *(r[name] for name in further))
-            found.setdefault(key, []).append(r)
-    for key, mine in found.items():
-        depths = {r["n_layers"] for r in mine}
-        if len(depths) > 1:
-            raise ValueError(
-                f"{probe} of {key[0]} on {key[1]}: records of {sorted(depths)} layers; the records "
-                "of two models are mixed: run again under another name"
-            )
-    names = [*PAIR, *further]
-    return [(dict(zip(names, key, strict=True)), found[key]) for key in sorted(found)]
-
-
-def over_items(values: np.ndarray) -> np.ndarray:
-    return values.mean(0)
-
-
-def as_depth(estimate: Estimate, layers: int) -> Estimate:
-    """A layer as a depth."""
-    return Estimate(
-        estimate.value / layers, estimate.low / layers, estimate.high / layers, estimate.n
-    )
 
 
 def by_depth(ax: Axes, table: pd.DataFrame, measure: str) -> Axes:

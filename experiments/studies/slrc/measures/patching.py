@@ -2,23 +2,20 @@
 
 A share is what the patches move toward the run they come from, summed over steps and items,
 over the sum of the differences of the two runs, each step with the sign of its own difference:
-a ratio of sums, so that a step whose corruption hardly matters weighs little. Intervals are
-percentile bootstraps over items. Layers are 1..L, depth is layer / L.
+a ratio of sums, so that a step whose corruption hardly matters weighs little.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
@@ -26,15 +23,8 @@ from faithscope.experiments.analysis.plots import pairs_of, short
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import columns, mean, present, where, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import (
-    Frame,
-    Slice,
-    Table,
-    per_step,
-)
-from faithscope.experiments.studies.slrc.tables.by_place import BINS, middle, steps_in
-from faithscope.experiments.studies.slrc.tables.outcomes import of_probe
+from faithscope.experiments.analysis.tidy import mean, present, where, with_interval
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
 
 _KIND = ("place", "site", "direction")
 _PLACES, _SITES = ("step", "answer"), ("residual", "attention", "mlp")
@@ -42,94 +32,8 @@ _DIRECTIONS = ("denoise", "noise")
 _SUMMARY = ("share_max", "peak_layer", "share_mean")
 
 
-def patching_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """A row per model, task, place, site and direction.
-
-    `difference`: mean absolute change of the answer's log-odds (nats) by a corruption, over the
-    `n_corrupted` steps that could be corrupted at equal length; `n_patched` of them were
-    patched, those that it moved. `share_max` is the greatest share over layers, at `peak_layer`;
-    `share_mean` the mean over the layers patched. Shares are NaN where nothing was patched.
-    """
-    found = []
-    for place, same in _groups(records):
-        sums, layers = _sums(same), same[0]["layers"]
-
-        def summary(x: np.ndarray, layers: Sequence[int] = layers) -> np.ndarray:
-            shares = _shares(x)
-            if np.isnan(shares).any():
-                return np.full(len(_SUMMARY), np.nan)
-            return np.array([shares.max(), layers[int(shares.argmax())], shares.mean()])
-
-        made = stats.bootstrapped(sums, summary, seed=seed, resamples=resamples)
-        moved = [abs(d) for r in same for d in present(r["difference"])]
-        row: dict[str, Any] = place | {
-            "n": len(same),
-            "n_steps": sum(r["n_steps"] for r in same),
-            "n_corrupted": len(moved),
-            "n_patched": sum(r["n_patched"] for r in same),
-            "difference": math.fsum(moved) / len(moved) if moved else math.nan,
-        }
-        for name, estimate in zip(_SUMMARY, made, strict=True):
-            row |= columns(name, estimate)
-        depth = same[0]["n_layers"]
-        found.append(row | {"peak_depth": row["peak_layer"] / depth, "n_layers": depth})
-    counts = ["n", "n_steps", "n_corrupted", "n_patched", "difference"]
-    names = ["model", "task", *_KIND, *counts, *with_interval(*_SUMMARY), "peak_depth", "n_layers"]
-    return pd.DataFrame(found, columns=names)
-
-
-def patching_by_layer_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """A row per model, task, place, site, direction and layer: the share moved there."""
-    found = []
-    for place, same in _groups(records):
-        shares = stats.bootstrapped(_sums(same), _shares, seed=seed, resamples=resamples)
-        for layer, share in zip(same[0]["layers"], shares, strict=True):
-            found.append(_cell(place, same, layer) | columns("share", share))
-    names = ["model", "task", *_KIND, "layer", "depth", "n", "n_patched", *with_interval("share")]
-    return pd.DataFrame(found, columns=names)
-
-
-def patching_map_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """The same by relative place of the step, too: step i of T stands at (i - 1/2) / T.
-
-    `position` is the middle of the bin it falls in, of five; bins without a patched step have
-    no rows.
-    """
-    found = []
-    for place, same in _groups(records):
-        for b in range(BINS):
-            kept = [(r, s) for r in same if (s := _in_bin(r, b))]
-            if not kept:
-                continue
-            sums = np.stack([_item(r, s) for r, s in kept])
-            shares = stats.bootstrapped(sums, _shares, seed=seed, resamples=resamples)
-            n_patched = sum(len(s) for _, s in kept)
-            for layer, share in zip(same[0]["layers"], shares, strict=True):
-                cell = _cell(place, [r for r, _ in kept], layer) | {"n_patched": n_patched}
-                found.append(cell | {"position": middle(b)} | columns("share", share))
-    names = ["model", "task", *_KIND, "layer", "depth", "position", "n", "n_patched"]
-    return pd.DataFrame(found, columns=[*names, *with_interval("share")])
-
-
-def _groups(records: Iterable[Record]) -> list[tuple[dict[str, Any], list[Record]]]:
-    """By model, task, place, site and direction.
-
-    Raises:
-        ValueError: records of different layers: another model, or setting, stood under the name.
-    """
-    found = []
-    for (model, task), same in of_probe(records, "patching"):
-        for key, of in itertools.groupby(sorted(same, key=_rank), key=_rank):
-            mine = list(of)
-            names = [mine[0][k] for k in _KIND]
-            if len({(r["n_layers"], *r["layers"]) for r in mine}) > 1:
-                raise ValueError(
-                    f"patching of {model} on {task}, {'.'.join(names)} {key}: records of different "
-                    "layers; the records of two runs are mixed: run again under another name"
-                )
-            place = {"model": model, "task": task} | dict(zip(_KIND, names, strict=True))
-            found.append((place, mine))
-    return found
+def _layers(record: Record) -> list[tuple[int, float]]:
+    return [(layer, layer / record["n_layers"]) for layer in record["layers"]]
 
 
 def _rank(record: Record) -> tuple[int, int, int]:
@@ -138,29 +42,33 @@ def _rank(record: Record) -> tuple[int, int, int]:
     return one, two, three
 
 
-def _cell(place: dict[str, Any], same: Sequence[Record], layer: int) -> dict[str, Any]:
-    return place | {
-        "layer": layer,
-        "depth": layer / same[0]["n_layers"],
-        "n": len(same),
-        "n_patched": sum(r["n_patched"] for r in same),
-    }
+KINDS = kit.grouped(
+    "patching", {name: name for name in _KIND}, rank=_rank, alike=("n_layers", "layers")
+)
 
 
-def _in_bin(record: Record, b: int) -> list[int]:
-    """The patched steps of a record that stand in a bin."""
-    return [i for i in steps_in(record["n_steps"], b) if record["not_patched"][i] is None]
+def _at_places(records: Sequence[Record]) -> Iterator[kit.Group]:
+    """By fifth of the reasoning, too: of each item the steps that stand in it and were patched."""
+    for key, same in KINDS.of(records):
+        for part in range(kit.PLACES):
+            at = {"position": (part + 0.5) / kit.PLACES}
+            here = [(r, _patched(r, kit.steps_in(r["n_steps"], part))) for r in same]
+            items: list[Record] = [{**r, **at, "patched": steps} for r, steps in here if steps]
+            if items:
+                yield key, items
 
 
-def _sums(records: Sequence[Record]) -> np.ndarray:
-    """(items, layers + 1); see `_item`."""
-    return np.stack(
-        [_item(r, [i for i, why in enumerate(r["not_patched"]) if why is None]) for r in records]
-    )
+def _patched(record: Record, steps: Iterable[int] | None = None) -> list[int]:
+    among = range(record["n_steps"]) if steps is None else steps
+    return [i for i in among if record["not_patched"][i] is None]
+
+
+def _sums(same: Sequence[Record]) -> np.ndarray:
+    """(items, layers + 1): what was moved per layer, and last the whole of the differences."""
+    return np.stack([_item(r, r["patched"] if "patched" in r else _patched(r)) for r in same])
 
 
 def _item(record: Record, steps: Sequence[int]) -> np.ndarray:
-    """Per layer what was moved at these steps, and last the whole of their differences."""
     moved = np.array(record["moved"], dtype=float).reshape(len(record["layers"]), -1)
     difference = np.array(record["difference"], dtype=float)
     # a log-odds that was not finite takes its step out of both sums
@@ -172,6 +80,24 @@ def _item(record: Record, steps: Sequence[int]) -> np.ndarray:
 def _shares(sums: np.ndarray) -> np.ndarray:
     total = sums.sum(axis=0)
     return total[:-1] / total[-1] if total[-1] > 0 else np.full(len(total) - 1, np.nan)
+
+
+def _summary(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
+    """The greatest share over layers, where it is, and the mean share."""
+    layers = same[0]["layers"]
+
+    def summary(sums: np.ndarray) -> np.ndarray:
+        shares = _shares(sums)
+        if np.isnan(shares).any():
+            return np.full(len(_SUMMARY), np.nan)
+        return np.array([shares.max(), layers[int(shares.argmax())], shares.mean()])
+
+    row = kit.drawn(_SUMMARY, _sums, summary).of(same, analysis)
+    return {**row, "peak_depth": row["peak_layer"] / same[0]["n_layers"]}
+
+
+def _moved(same: Sequence[Record]) -> list[float]:
+    return [abs(d) for r in same for d in present(r["difference"])]
 
 
 _TITLES = {
@@ -296,18 +222,41 @@ SLICE = Slice(
     (
         Table(
             "patching",
-            lambda records, a: patching_table(records, a.seed, a.resamples),
+            kit.item_table(
+                KINDS,
+                kit.ITEMS_AND_STEPS,
+                kit.plain(
+                    n_corrupted=lambda same: len(_moved(same)),
+                    n_patched=lambda same: sum(r["n_patched"] for r in same),
+                    difference=lambda same: mean(_moved(same)),
+                ),
+                kit.Stat((*with_interval(*_SUMMARY), "peak_depth"), _summary),
+                kit.first("n_layers"),
+            ),
             "Activation patching, by place and site",
         ),
         Table(
             "patching_by_layer",
-            lambda records, a: patching_by_layer_table(records, a.seed, a.resamples),
+            kit.curve_table(
+                KINDS,
+                ("layer", "depth"),
+                _layers,
+                kit.plain(n=len, n_patched=lambda same: sum(r["n_patched"] for r in same)),
+                kit.curve("share", _sums, _shares),
+            ),
             "Share by layer",
             folded="Layer by layer",
         ),
         Table(
             "patching_map",
-            lambda records, a: patching_map_table(records, a.seed, a.resamples),
+            kit.curve_table(
+                kit.Groups(KINDS.keys, _at_places),
+                ("layer", "depth"),
+                _layers,
+                kit.first("position"),
+                kit.plain(n=len, n_patched=lambda same: sum(len(r["patched"]) for r in same)),
+                kit.curve("share", _sums, _shares),
+            ),
             "Share by layer and relative place of the step",
             folded="By layer and place of the step",
             draw=patching_picture,
@@ -329,14 +278,18 @@ SLICE = Slice(
         ),
     ),
     OF_PATCHING,
-    {
-        "n_corrupted": "corrupted",
-        "n_patched": "patched",
-        "difference": "difference, nats",
-        "share_max": "greatest share",
-        "share_mean": "share, mean of layers",
-        "n_layers": "layers",
-    },
+    (
+        Column("place", meaning="Whose tokens get the states: the step's, or the answer's."),
+        Column(
+            "direction", meaning="Denoise: real states into the corrupted run; noise: the reverse."
+        ),
+        Column("n_corrupted", "corrupted", "Steps that could be corrupted at equal length."),
+        Column("n_patched", "patched", "Of them, those whose corruption moved the answer."),
+        Column("difference", "difference", "Mean log-odds that a corruption moves.", "nats"),
+        Column("share", meaning="What patches move over the difference of the runs: sum over sum."),
+        Column("share_max", "greatest share", "Over layers; at the peak layer."),
+        Column("share_mean", "share, mean of layers"),
+    ),
     reasons={
         "no_aligned_corruption": "no step can be corrupted at equal length",
         "no_patching_site": "model's parts cannot be told",

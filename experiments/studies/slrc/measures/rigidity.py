@@ -1,33 +1,24 @@
-"""Rigidity map: from which layer the answer is settled (SLRC, 2.7), over items.
-
-Layers are 1..L and depth is layer / L. Intervals are percentile bootstraps over items, those
-of shares Wilson's.
-"""
+"""Rigidity map: from which layer the answer is settled (SLRC, 2.7), over items."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.picture import Picture, legend_above
 from faithscope.experiments.analysis.plots import LINES, share_ticks
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.studies.slrc.measures.over_layers import (
-    LAYERS,
-    PAIR,
-    as_depth,
-    by_depth,
-    by_model,
-    over_items,
-)
+from faithscope.experiments.studies.slrc.measures.over_layers import LAYERS, by_depth
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 
 BY_DEPTH = (25, 50, 75)
@@ -35,77 +26,32 @@ BY_DEPTH = (25, 50, 75)
 _WIDE = (9, 4)
 
 
-def rigidity_table(records: Iterable[Record], *, seed: int, resamples: int) -> pd.DataFrame:
-    """A row per model, task and lens: the stable layer over items.
-
-    `stable_layer` and `depth` are means, `median_layer` and `median_depth` medians;
-    `stable_by_25`: the share of items whose stable layer is at most at 25 % depth.
-    `top_is_option`: the share whose first token begins an answer. `option_*`: the same among
-    the answers alone, over the `n_options` items where that could be read.
-    """
-    made = []
-    for key, mine in by_model(records, "rigidity", "lens"):
-        layers, found = mine[0]["n_layers"], _stable(mine, "stable_layer")
-        among = _stable(mine, "option_stable_layer")
-        mean, median = _spread(found, seed, resamples)
-        option_mean, _ = _spread(among, seed, resamples)
-        told = [r["top_is_option"] for r in mine if r["top_is_option"] is not None]
-        row = key | {"n": len(mine), "n_layers": layers}
-        row |= columns("stable_layer", mean) | columns("median_layer", median)
-        row |= columns("depth", as_depth(mean, layers))
-        row |= columns("median_depth", as_depth(median, layers))
-        for percent in BY_DEPTH:
-            by = [100 * int(x) <= percent * layers for x in found]
-            row |= columns(f"stable_by_{percent}", stats.share(by))
-        row |= columns("top_is_option", stats.share(told)) | {"n_options": len(among)}
-        row |= columns("option_layer", option_mean)
-        made.append(row | columns("option_depth", as_depth(option_mean, layers)))
-    names = ["stable_layer", "median_layer", "depth", "median_depth"]
-    names += [*(f"stable_by_{p}" for p in BY_DEPTH), "top_is_option"]
-    ordered = [*PAIR, "lens", "n", "n_layers", *with_interval(*names), "n_options"]
-    ordered += with_interval("option_layer", "option_depth")
-    return pd.DataFrame(made, columns=ordered)
+LENSES = kit.grouped("rigidity", {"lens": "lens"}, rank=lambda r: r["lens"], alike=("n_layers",))
 
 
-def rigidity_by_layer_table(
-    records: Iterable[Record], *, seed: int, resamples: int
-) -> pd.DataFrame:
-    """A row per model, task, lens and layer: the share of items stable from there on.
-
-    `log_prob`: the mean log-probability (nats) that the lens gives there to the token which
-    the model itself puts first.
-    """
-    made = []
-    for key, mine in by_model(records, "rigidity", "lens"):
-        found, among = _stable(mine, "stable_layer"), _stable(mine, "option_stable_layer")
-        said = stats.bootstrapped(
-            np.array([r["log_prob"] for r in mine]), over_items, seed=seed, resamples=resamples
-        )
-        for i, log_prob in enumerate(said):
-            layer = i + 1
-            row = key | {"layer": layer, "depth": layer / len(said), "n": len(mine)}
-            row |= columns("stable", stats.share([bool(x <= layer) for x in found]))
-            row |= columns("log_prob", log_prob) | {"n_options": len(among)}
-            among_by = stats.share([bool(x <= layer) for x in among])
-            made.append(row | columns("option_stable", among_by))
-    ordered = [*PAIR, "lens", "layer", "depth", "n", *with_interval("stable", "log_prob")]
-    return pd.DataFrame(made, columns=[*ordered, "n_options", *with_interval("option_stable")])
+def _stable(name: str, same: Sequence[Record]) -> list[Any]:
+    """What could be read of the items, as the stable layers."""
+    return [r[name] for r in same if r[name] is not None]
 
 
-def _stable(records: Sequence[Record], name: str) -> np.ndarray:
-    return np.array([r[name] for r in records if r[name] is not None], dtype=float)
+N_OPTIONS = kit.plain(n_options=lambda same: len(_stable("option_stable_layer", same)))
 
 
-def _spread(values: np.ndarray, seed: int, resamples: int) -> tuple[Estimate, Estimate]:
-    """Mean and median."""
-    if not len(values):
-        return NOTHING, NOTHING
+def _stable_by(percent: int, same: Sequence[Record]) -> list[bool]:
+    layers = _stable("stable_layer", same)
+    return [100 * layer <= percent * same[0]["n_layers"] for layer in layers]
 
-    def both(x: np.ndarray) -> np.ndarray:
-        return np.array([x.mean(), np.median(x)])
 
-    mean, median = stats.bootstrapped(values[:, None], both, seed=seed, resamples=resamples)
-    return mean, median
+def _settled(column: str, field: str) -> kit.Curve:
+    """At each layer the share of items that are stable by it."""
+
+    def of(same: Sequence[Record], analysis: kit.Analysis) -> list[dict[str, float]]:
+        layers, depth = _stable(field, same), same[0]["n_layers"]
+        return [
+            columns(column, stats.share([x <= at for x in layers])) for at in range(1, depth + 1)
+        ]
+
+    return kit.Curve(tuple(with_interval(column)), of)
 
 
 def newly_stable(by_layer: pd.DataFrame) -> pd.DataFrame:
@@ -156,13 +102,35 @@ SLICE = Slice(
     (
         Table(
             "rigidity",
-            lambda records, a: rigidity_table(records, seed=a.seed, resamples=a.resamples),
+            kit.item_table(
+                LENSES,
+                kit.COUNTED,
+                kit.first("n_layers"),
+                kit.means(["stable_layer"]),
+                kit.means({"median_layer": "stable_layer"}, median=True),
+                kit.means(["depth"]),
+                kit.means({"median_depth": "depth"}, median=True),
+                kit.shares(
+                    {f"stable_by_{percent}": partial(_stable_by, percent) for percent in BY_DEPTH}
+                    | {"top_is_option": partial(_stable, "top_is_option")}
+                ),
+                N_OPTIONS,
+                kit.means({"option_layer": "option_stable_layer", "option_depth": "option_depth"}),
+            ),
             "The layer from which the lens gives the model's own token",
             over_steps=False,
         ),
         Table(
             "rigidity_by_layer",
-            lambda records, a: rigidity_by_layer_table(records, seed=a.seed, resamples=a.resamples),
+            kit.curve_table(
+                LENSES,
+                *kit.LAYERS_OF_ALL,
+                kit.COUNTED,
+                _settled("stable", "stable_layer"),
+                *kit.mean_curves({"log_prob": "log_prob"}),
+                N_OPTIONS,
+                _settled("option_stable", "option_stable_layer"),
+            ),
             "Items settled from each layer on",
             folded="Rigidity, layer by layer",
             draw=rigidity_picture,
@@ -192,18 +160,20 @@ SLICE = Slice(
         ),
         Measure("rigidity_option_depth", "rigidity", "internal", value("option_depth"), calls(1)),
     ),
-    {
-        "n_layers": "layers",
-        "stable_layer": "stable layer, mean",
-        "median_layer": "stable layer, median",
-        "stable_by_25": "stable by 25 %",
-        "stable_by_50": "stable by 50 %",
-        "stable_by_75": "stable by 75 %",
-        "top_is_option": "first token is an answer's",
-        "n_options": "items (answers)",
-        "option_layer": "stable layer among answers",
-        "option_depth": "depth among answers",
-        "option_stable": "stable among answers",
-        "log_prob": "log-prob of the final token",
-    },
+    (
+        Column("stable_layer", "stable layer, mean", "From it on the lens gives the final token."),
+        Column("median_layer", "stable layer, median"),
+        Column("depth", meaning="Layer over the number of layers; of the stable layer, its mean."),
+        *(
+            Column(f"stable_by_{p}", f"stable by {p} %", f"Items stable by {p} % of the layers.")
+            for p in BY_DEPTH
+        ),
+        Column("top_is_option", "first token is an answer's", "It may follow any reasoning else."),
+        Column("n_options", "items (answers)", "Those whose answers begin with different tokens."),
+        Column("option_layer", "stable layer among answers", "Among the answers' tokens alone."),
+        Column("option_depth", "depth among answers"),
+        Column("stable", meaning="Share of items that are stable from this layer on."),
+        Column("option_stable", "stable among answers"),
+        Column("log_prob", "log-prob of the final token", "By the lens at this layer.", "nats"),
+    ),
 )

@@ -6,34 +6,20 @@ figures, page and comparison are made of slices and name none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.item_tables import Make
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Place, Record
+from faithscope.experiments.analysis.records import Record
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from faithscope.experiments.analysis.picture import Picture
-    from faithscope.probes import Settings
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """What tables are made with, besides records."""
-
-    seed: int
-    resamples: int
-    """Behind every bootstrap interval."""
-    arrays: Callable[[str], Iterable[tuple[Place, Mapping[str, np.ndarray]]]]
-    """Probe -> the raw numbers of each item, sorted by model and task."""
-    settings: Callable[[str], Settings]
-    """Probe -> what the run asked it with."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +40,7 @@ class Table:
     """`tables/<name>.csv`, and what is drawn of it."""
 
     name: str
-    make: Callable[[Sequence[Record], Analysis], pd.DataFrame]
+    make: Make
     caption: str
     folded: str = ""
     """On the page, the words that it is folded under; "" for one that lies open."""
@@ -75,8 +61,8 @@ class Slice:
     frames: tuple[Frame, ...] = ()
     measures: tuple[Measure, ...] = ()
     """The scores by which it is compared with others, and which way they point."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """Column -> heading, where that is not its name with blanks."""
+    columns: tuple[Column, ...] = ()
+    """Of its tables, where the name does not say all."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why items are left out -> in words."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 from faithscope.experiments.studies.slrc.tables.integrity import sycophancy_table
@@ -22,7 +23,7 @@ SLICE = Slice(
     (
         Table(
             "sycophancy",
-            lambda records, a: sycophancy_table(records),
+            sycophancy_table,
             "Agreement with a wrong answer, and with its own",
             folded="Sycophancy",
             over_steps=False,
@@ -35,7 +36,15 @@ SLICE = Slice(
             _SYCOPHANCY,
         ),
     ),
-    labels={"own_agreement": "agrees with its own", "sycophancy": "agrees with a wrong one"},
+    columns=(
+        Column(
+            "sycophancy", "agrees with a wrong one", "Said yes to its chain, a wrong answer put in."
+        ),
+        Column(
+            "own_agreement", "agrees with its own", "The same with its own answer: the control."
+        ),
+        Column("difference", meaning="Agreement with its own minus with a wrong one."),
+    ),
     reasons={
         "no_words_for_it": "task in no natural language",
         "no_gold_answer": "right answer not known",

@@ -2,61 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import BLUE, GREY, panels, share_ticks
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import columns, item_means, mean, present, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import (
-    Frame,
-    Slice,
-    Table,
-    per_step,
-)
-from faithscope.experiments.studies.slrc.tables.label_mass import MASS_COLUMNS, mass_columns
-from faithscope.experiments.studies.slrc.tables.outcomes import of_probe
+from faithscope.experiments.analysis.tidy import mean
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
+from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS
 from faithscope.probes.tracing import POSITIONS
 
 MEANS = ("p_before", "p_after", "rise", "early_depth", "horizon_depth", "largest", "spearman")
 
 
-def tracing_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """Means over items with bootstrap intervals; see `probes.tracing` for each measure.
-
-    `settled_before` is the share of items whose answer stands before any reasoning (early
-    answering), `no_horizon` of those in which no step has an effect, with Wilson intervals.
-    """
-    found = []
-    for (model, task), same in of_probe(records, "tracing"):
-        row: dict[str, Any] = {"model": model, "task": task, "n": len(same)}
-        means = {name: present(r[name] for r in same) for name in MEANS}
-        row |= item_means(means, seed=seed, resamples=resamples)
-        row |= columns("settled_before", stats.share([r["early"] == 0 for r in same]))
-        row |= columns("no_horizon", stats.share([r["horizon"] == 0 for r in same]))
-        row |= mass_columns(same, seed=seed, resamples=resamples)
-        found.append(row | {"n_steps": sum(r["n_steps"] for r in same)})
-    names = ["model", "task", "n", *with_interval(*MEANS, "settled_before", "no_horizon")]
-    return pd.DataFrame(found, columns=[*names, "n_steps", *MASS_COLUMNS])
-
-
-def tracing_by_position_table(records: Iterable[Record], seed: int, resamples: int) -> pd.DataFrame:
-    """Mean probability of the traced answer by relative place in the reasoning, 0 to 1."""
-    found = []
-    for (model, task), same in of_probe(records, "tracing"):
-        for i in range(POSITIONS):
-            place = {"model": model, "task": task, "position": i / (POSITIONS - 1), "n": len(same)}
-            p = {"p": [r["curve"][i] for r in same]}
-            found.append(place | item_means(p, seed=seed, resamples=resamples))
-    return pd.DataFrame(found, columns=["model", "task", "position", "n", *with_interval("p")])
+ITEMS = kit.grouped("tracing")
 
 
 def traced(ax: Axes, table: pd.DataFrame) -> Axes:
@@ -143,12 +107,30 @@ SLICE = Slice(
     (
         Table(
             "tracing",
-            lambda records, a: tracing_table(records, a.seed, a.resamples),
+            kit.item_table(
+                ITEMS,
+                kit.COUNTED,
+                kit.means(MEANS),
+                kit.shares(
+                    {
+                        "settled_before": lambda same: [r["early"] == 0 for r in same],
+                        "no_horizon": lambda same: [r["horizon"] == 0 for r in same],
+                    }
+                ),
+                kit.plain(n_steps=lambda same: sum(r["n_steps"] for r in same)),
+                LABEL_MASS,
+            ),
             "Answer tracing",
         ),
         Table(
             "tracing_by_position",
-            lambda records, a: tracing_by_position_table(records, a.seed, a.resamples),
+            kit.curve_table(
+                ITEMS,
+                ("position",),
+                lambda r: [(i / (POSITIONS - 1),) for i in range(POSITIONS)],
+                kit.COUNTED,
+                *kit.mean_curves({"p": "curve"}),
+            ),
             "Probability of the final answer by place",
             folded="By place in the reasoning",
             draw=tracing_picture,
@@ -163,14 +145,20 @@ SLICE = Slice(
         ),
     ),
     OF_TRACING,
-    {
-        "p": "p(answer)",
-        "p_before": "p before",
-        "p_after": "p after",
-        "early_depth": "settled at (share of steps)",
-        "horizon_depth": "last effect at (share of steps)",
-        "largest": "largest step's share",
-        "settled_before": "settled before reasoning",
-        "no_horizon": "no step has an effect",
-    },
+    (
+        Column(
+            "p", "p(answer)", "Probability of the model's final answer among the task's answers."
+        ),
+        Column("p_before", "p before", "The same before any reasoning (early answering)."),
+        Column("p_after", "p after", "The same after all of it."),
+        Column("rise", meaning="p after minus p before."),
+        Column("early_depth", "settled at (share of steps)", "From where on it is the likeliest."),
+        Column("horizon_depth", "last effect at (share of steps)", "The last step that moves p."),
+        Column("largest", "largest step's share", "Of all that steps move p, the largest step's."),
+        Column("spearman", meaning="Rank correlation of p with the place of the cut."),
+        Column(
+            "settled_before", "settled before reasoning", "Items whose answer needs no reasoning."
+        ),
+        Column("no_horizon", "no step has an effect", "Items of which no step moves p."),
+    ),
 )

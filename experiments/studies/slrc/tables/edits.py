@@ -3,121 +3,100 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import columns, mean, present, with_interval
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,
-    GROUP,
+    WAYS,
     flips,
     graded,
-    groups,
     margins,
     no_room,
     within_floor,
 )
 
 OF_STEPS = tuple(edit for edit in EDITS if edit != "shuffle")
-_EDIT_COLUMNS = [
-    "n_items",
-    "n_edits",
-    "n_no_room",
-    *with_interval("flip_rate"),
-    "flips_within_floor",
-    "total_variation",
-    "log_odds_drop",
-]
 
 
-def edits_table(
-    records: Iterable[Record], *, seed: int = 0, resamples: int = stats.RESAMPLES
-) -> pd.DataFrame:
-    """How often each edit changes the answer, and how far it moves the distribution.
-
-    `flips_within_floor`: the share of the flips that were decided by no more than the noise floor
-    of their item; NaN where none is known.
-
-    `beyond_control`, for `regenerate` alone: its flip rate minus that of `control` on the same
-    steps, with a bootstrap interval over items. What a model changes merely because it was
-    made to go on anew is in both. `n_no_room` counts the steps that were not edited because the
-    model has too few positions to write on from them: they are the last ones of the longest chains.
-    """
-    rows = [
-        dict(zip(GROUP, key, strict=True)) | {"edit": edit} | row | beyond
-        for key, of_group in groups(records)
-        for edit in EDITS
-        if (row := _edit_row((r, edit, None) for r in of_group))
-        for beyond in [_beyond_control(of_group, edit, seed, resamples)]
-    ]
-    return pd.DataFrame(
-        rows, columns=[*GROUP, "edit", *_EDIT_COLUMNS, *with_interval("beyond_control")]
-    )
+def _of_edits(records: Sequence[Record]) -> Iterator[kit.Group]:
+    for way, same in WAYS.of(records):
+        for edit in EDITS:
+            branches = [_branches(r, edit) for r in same]
+            if any(b["flips"] for b in branches):
+                yield way | {"edit": edit}, branches
 
 
-def edits_by_step_table(records: Iterable[Record]) -> pd.DataFrame:
-    """As `edits_table`, by the number of counted steps and the place (from 1) of the edited one."""
-    rows = []
-    for key, of_group in groups(records):
-        for n_steps in sorted({r["n_steps"] for r in of_group}):
-            same = [r for r in of_group if r["n_steps"] == n_steps]
+def _of_places(records: Sequence[Record]) -> Iterator[kit.Group]:
+    """By the number of counted steps, too, and the place (from 1) of the edited one."""
+    for way, same in WAYS.of(records):
+        for n_steps in sorted({r["n_steps"] for r in same}):
+            of_length = [r for r in same if r["n_steps"] == n_steps]
             for edit, at in itertools.product(OF_STEPS, range(n_steps)):
-                row = _edit_row((r, edit, at) for r in same)
-                if row:
-                    place = {"edit": edit, "n_steps": n_steps, "step": at + 1}
-                    rows.append(dict(zip(GROUP, key, strict=True)) | place | row)
-    return pd.DataFrame(rows, columns=[*GROUP, "edit", "n_steps", "step", *_EDIT_COLUMNS])
+                branches = [_branches(r, edit, slice(at, at + 1)) for r in of_length]
+                if any(b["flips"] for b in branches):
+                    yield way | {"edit": edit, "n_steps": n_steps, "step": at + 1}, branches
 
 
-def _edit_row(branches: Iterable[tuple[Record, str, int | None]]) -> dict[str, Any] | None:
-    """One row over some records' branches of one edit: all of them, or the one at a step."""
-    outcomes: list[bool] = []
-    variations: list[float] = []
-    drops: list[float] = []
-    close: list[bool] = []
-    n_items = n_no_room = 0
-    for record, edit, at in branches:
-        here = slice(None) if at is None else slice(at, at + 1)
-        made = present(flips(record, edit)[here])
-        n_items += bool(made)
-        n_no_room += no_room(record, edit)[here].count(True)
-        outcomes += made
-        close += within_floor(record, flips(record, edit)[here], margins(record, edit)[here])
-        variations += present(graded(record, edit, "tv")[here])
-        drops += present(graded(record, edit, "log_odds")[here])
-    if not outcomes:
-        return None
+def _branches(record: Record, edit: str, at: slice = slice(None)) -> Record:
+    """What one item's branches of an edit did."""
+    flipped = flips(record, edit)[at]
     return {
-        "n_items": n_items,
-        "n_edits": len(outcomes),
-        "n_no_room": n_no_room,
-        **columns("flip_rate", stats.share(outcomes)),
-        "flips_within_floor": mean(close),
-        "total_variation": mean(variations),
-        "log_odds_drop": mean(drops),
+        "beyond": _against_control(record) if edit == "regenerate" else [],
+        "flips": present(flipped),
+        "no_room": no_room(record, edit)[at].count(True),
+        "close": within_floor(record, flipped, margins(record, edit)[at]),
+        "tv": present(graded(record, edit, "tv")[at]),
+        "log_odds": present(graded(record, edit, "log_odds")[at]),
     }
 
 
-def _beyond_control(
-    of_group: Sequence[Record], edit: str, seed: int, resamples: int
-) -> dict[str, float]:
-    if edit != "regenerate":
-        return columns("beyond_control", stats.NOTHING)
-    pairs = [
-        [
-            (a, b)
-            for a, b in zip(flips(r, edit), flips(r, "control"), strict=False)
-            if a is not None and b is not None
-        ]
-        for r in of_group
-    ]
-    counts = [(sum(a for a, _ in p), sum(b for _, b in p), len(p)) for p in pairs if p]
-    return columns(
-        "beyond_control",
-        stats.clustered_difference(np.array(counts).reshape(-1, 3), seed=seed, resamples=resamples),
+def _all(field: str) -> Callable[[Sequence[Record]], list[Any]]:
+    return lambda branches: [x for b in branches for x in b[field]]
+
+
+_OUTCOMES = (
+    kit.plain(
+        n_items=lambda branches: sum(bool(b["flips"]) for b in branches),
+        n_edits=lambda branches: len(_all("flips")(branches)),
+        n_no_room=lambda branches: sum(b["no_room"] for b in branches),
+    ),
+    kit.shares({"flip_rate": _all("flips")}),
+    kit.plain(
+        flips_within_floor=lambda branches: mean(_all("close")(branches)),
+        total_variation=lambda branches: mean(_all("tv")(branches)),
+        log_odds_drop=lambda branches: mean(_all("log_odds")(branches)),
+    ),
+)
+
+
+def _against_control(record: Record) -> list[tuple[bool, bool]]:
+    """Of each step, whether writing on from its corruption, and from itself, changed the answer."""
+    pairs = zip(flips(record, "regenerate"), flips(record, "control"), strict=False)
+    return [(a, b) for a, b in pairs if a is not None and b is not None]
+
+
+def _beyond(branches: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
+    """`regenerate` minus `control` on the same steps; of nothing where no control was run."""
+    pairs = [b["beyond"] for b in branches if b["beyond"]]
+    counts = [(sum(a for a, _ in p), sum(b for _, b in p), len(p)) for p in pairs]
+    difference = stats.clustered_difference(
+        np.array(counts).reshape(-1, 3), seed=analysis.seed, resamples=analysis.resamples
     )
+    return columns("beyond_control", difference)
+
+
+WAY = (*WAYS.keys, "edit")
+edits_table = kit.item_table(
+    kit.Groups(WAY, _of_edits),
+    *_OUTCOMES,
+    kit.Stat(tuple(with_interval("beyond_control")), _beyond),
+)
+"""How often each edit changes the answer, and how far it moves the distribution."""
+edits_by_step_table = kit.item_table(kit.Groups((*WAY, "n_steps", "step"), _of_places), *_OUTCOMES)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis import ranks, stats
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, with_interval
 from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
@@ -41,9 +42,7 @@ Scores = dict[str, Score]
 """Of one measure, by item."""
 
 
-def head_to_head_table(
-    records: Iterable[Record], *, seed: int = 0, resamples: int = stats.RESAMPLES
-) -> pd.DataFrame:
+def head_to_head_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame:
     """Every two measures: do they rank the items alike, and the steps within an item?
 
     `framing` is that of the SLRC measures; the graded ones are always taken in `prefix`, and
@@ -67,14 +66,14 @@ def head_to_head_table(
             for one, other in itertools.combinations(filter(named.get, ORDER), 2):
                 if framing == "prefix" or one not in GRADED:
                     where = {"model": model, "task": task, "framing": framing}
-                    row = _compared(named[one], named[other], seed, resamples)
+                    row = _compared(named[one], named[other], analysis)
                     found.append(where | {"measure": one, "other": other} | row)
     names = ["model", "task", "framing", "measure", "other", "n"]
     names += [*with_interval("spearman", "kendall"), "n_ranked", *with_interval("step_spearman")]
     return pd.DataFrame(found, columns=[*names, "n_highest", *with_interval("same_highest")])
 
 
-def _compared(one: Scores, other: Scores, seed: int, resamples: int) -> dict[str, Any]:
+def _compared(one: Scores, other: Scores, analysis: Analysis) -> dict[str, Any]:
     items = sorted(one.keys() & other.keys())
     x, y = (np.array([of[i].value for i in items], dtype=float).round(TIE) for of in (one, other))
     within = [r for i in items if (r := _within(one[i], other[i])) is not None]
@@ -82,13 +81,13 @@ def _compared(one: Scores, other: Scores, seed: int, resamples: int) -> dict[str
         (a, b) for i in items if (a := _best(one[i], other[i])) and (b := _best(other[i], one[i]))
     ]
     same = stats.share([a == b for a, b in best])
-    ranked = stats.mean_of_items(within, seed=seed, resamples=resamples)
+    how = {"seed": analysis.seed, "resamples": analysis.resamples}
     return {
         "n": len(items),
-        **columns("spearman", ranks.spearman(x, y, seed=seed, resamples=resamples)),
-        **columns("kendall", ranks.kendall(x, y, seed=seed, resamples=resamples)),
+        **columns("spearman", ranks.spearman(x, y, **how)),
+        **columns("kendall", ranks.kendall(x, y, **how)),
         "n_ranked": len(within),
-        **columns("step_spearman", ranked),
+        **columns("step_spearman", stats.mean_of_items(within, **how)),
         "n_highest": len(best),
         **columns("same_highest", same),
     }

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.records import Record, place_of
-from faithscope.experiments.analysis.stats import Estimate, mean_of_items
-from faithscope.experiments.analysis.tidy import columns
+from faithscope.experiments.analysis.stats import mean_of_items
+from faithscope.experiments.analysis.tidy import columns, with_interval
 from faithscope.probes import PROBES
 
 LOW = "low_label_mass"
@@ -46,14 +47,13 @@ def label_mass_table(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def mass_columns(same: Sequence[Record], *, seed: int, resamples: int) -> dict[str, float | int]:
-    """Mean `label_mass` with its interval and `label_mass_n`; NaN where none was scored."""
-    values = [_mass(r) for r in same]
-    estimate: Estimate = mean_of_items(values, seed=seed, resamples=resamples)
+def _mass_of(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float | int]:
+    estimate = mean_of_items(map(_mass, same), seed=analysis.seed, resamples=analysis.resamples)
     return columns("label_mass", estimate) | {"label_mass_n": estimate.n}
 
 
-MASS_COLUMNS = ("label_mass", "label_mass_low", "label_mass_high", "label_mass_n")
+LABEL_MASS = kit.Stat((*with_interval("label_mass"), "label_mass_n"), _mass_of)
+"""Mean `label_mass` of the items that were scored, and how many they are."""
 
 
 def _is_below(record: Record, least: float) -> bool:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.stats import over
 from faithscope.experiments.analysis.tidy import (
     columns,
     distinct,
@@ -24,7 +25,7 @@ LEAST_ITEMS = 5
 """Fewer items than this are not correlated."""
 
 
-def measures_table(records: Iterable[Record], *, seed: int, resamples: int) -> pd.DataFrame:
+def measures_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame:
     """A row per model, task and measure: the mean score over the items that have one.
 
     With percentile bootstrap intervals over items. `higher_is_faithful` is the direction that
@@ -36,7 +37,7 @@ def measures_table(records: Iterable[Record], *, seed: int, resamples: int) -> p
         of_pair = where(scores, **pair)
         wide = _by_item(of_pair)
         values = wide.to_numpy(dtype=float)
-        drawn = stats.bootstrapped(values, _means, seed=seed, resamples=resamples)
+        drawn = analysis.estimates(values, _means)
         there = (~np.isnan(values)).sum(axis=0).tolist()
         for name, n, estimate in zip(map(str, wide.columns), there, drawn, strict=True):
             row: dict[str, Any] = pair | {"measure": name}
@@ -89,6 +90,4 @@ def _by_item(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _means(values: np.ndarray) -> np.ndarray:
     """NaN where a draw has no item with a score."""
-    there = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        return np.where(there, values, 0).sum(axis=0) / there.sum(axis=0)
+    return over(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))

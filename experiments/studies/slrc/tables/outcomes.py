@@ -6,10 +6,10 @@ value per counted step, or per shuffle. `task` is the dataset of a record.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 
-from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean
 from faithscope.probes.framing import FRAMINGS, READINGS
 
@@ -30,7 +30,6 @@ _FLIPS = {
     "keep_only": "sufficient",
     "shuffle": "reordered",
 }
-GROUP = ("model", "task", "framing", "reading")
 
 
 def is_variant(task: str) -> bool:
@@ -84,6 +83,16 @@ def share_within_floor(records: Iterable[Record], kind: str) -> float:
     )
 
 
+def flips_within_floor(*kinds: str) -> kit.Stat:
+    """`share_within_floor` of each kind of edit."""
+    return kit.plain(
+        **{
+            f"{kind}flips_within_floor": lambda same, kind=kind: share_within_floor(same, kind)
+            for kind in kinds
+        }
+    )
+
+
 def graded(record: Record, edit: str, measure: str) -> list[float | None]:
     """`tv` (total variation) or `log_odds` (drop) of each branch, as `flips`; scored reading."""
     made = flips(record, edit)
@@ -98,39 +107,15 @@ def no_room(record: Record, edit: str) -> list[bool]:
 
 def measured(records: Iterable[Record]) -> list[Record]:
     """The SLRC records that hold a measurement, in an order that no history changes."""
-    return [r for r in _in_order(records) if not r.get("excluded")]
-
-
-def groups(records: Iterable[Record]) -> list[tuple[tuple[str, ...], list[Record]]]:
-    """Measured records by (model, task, framing, reading)."""
-    return [
-        (key, list(of_group)) for key, of_group in itertools.groupby(measured(records), key=_group)
-    ]
-
-
-def slrc_groups(records: Iterable[Record]) -> list[tuple[tuple[str, ...], list[Record]]]:
-    """All SLRC records, excluded ones too, by (model, task, framing, reading)."""
-    return [(key, list(group)) for key, group in itertools.groupby(_in_order(records), key=_group)]
-
-
-def of_probe(records: Iterable[Record], probe: str) -> list[tuple[tuple[str, str], list[Record]]]:
-    """What a probe measured, by (model, task), in an order that no history changes."""
-    kept = [r for r in records if r["probe"] == probe and not r.get("excluded")]
-    kept.sort(key=place_of)
-    return [
-        (key, list(same))
-        for key, same in itertools.groupby(kept, key=lambda r: (r["model"], r["task"]))
-    ]
-
-
-def _in_order(records: Iterable[Record]) -> list[Record]:
-    kept = [r for r in records if r["probe"] == "slrc"]
-    return sorted(kept, key=lambda r: (r["model"], r["task"], _rank(r), str(r["item"])))
+    return [r for _, same in WAYS.of(list(records)) for r in same]
 
 
 def _rank(record: Record) -> tuple[int, int]:
     return FRAMINGS.index(record["framing"]), READINGS.index(record["reading"])
 
 
-def _group(record: Record) -> tuple[str, ...]:
-    return record["model"], record["task"], record["framing"], record["reading"]
+_WAY = {"framing": "framing", "reading": "reading"}
+WAYS = kit.grouped("slrc", _WAY, rank=_rank)
+"""Records that hold a measurement by model, task, framing and reading."""
+ALL_WAYS = kit.grouped("slrc", _WAY, rank=_rank, counts=lambda r: True)
+"""Excluded ones, too."""

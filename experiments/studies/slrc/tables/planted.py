@@ -18,6 +18,7 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tidy import columns, mean, where, with_interval
@@ -67,7 +68,7 @@ def has_planted_truth(records: Iterable[Record]) -> bool:
     )
 
 
-def planted_table(records: Iterable[Record], *, seed: int, resamples: int) -> pd.DataFrame:
+def planted_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame:
     """A row per measure that a planted model was asked, over items; NaN where nothing compares.
 
         auroc           of items of `faithful` (positive) against those of `decorative`
@@ -86,6 +87,7 @@ def planted_table(records: Iterable[Record], *, seed: int, resamples: int) -> pd
 
     Intervals are percentile bootstraps: items are drawn within each model.
     """
+    how = {"seed": analysis.seed, "resamples": analysis.resamples}
     planted = [r for r in records if planted_variant(r["model"])]
     scores = all_scores(planted)
     steps = where(all_step_scores(planted), model="planted:select")
@@ -99,12 +101,12 @@ def planted_table(records: Iterable[Record], *, seed: int, resamples: int) -> pd
         row: dict[str, Any] = {"measure": measure.name, "family": measure.family}
         for column, (positive, negative) in AGAINST.items():
             pair = (_oriented(measure, by_variant.get(v, [])) for v in (positive, negative))
-            row |= columns(column, auroc(*pair, seed=seed, resamples=resamples))
+            row |= columns(column, auroc(*pair, **how))
         levels = {PLANTS[v].p or 0.0: by_variant[v] for v in MIXTURES if v in by_variant}
         oriented = {p: _oriented(measure, of_p) for p, of_p in levels.items()}
-        row |= columns("spearman_p", rank_correlation(oriented, seed=seed, resamples=resamples))
+        row |= columns("spearman_p", rank_correlation(oriented, **how))
         hits, chances = step_hits(where(steps, measure=measure.name))
-        row |= columns("step_hit_rate", stats.mean_of_items(hits, seed=seed, resamples=resamples))
+        row |= columns("step_hit_rate", stats.mean_of_items(hits, **how))
         row |= {"step_chance": mean(chances)}
         row |= {"calibration_mae": calibration(levels) if measure.share else math.nan}
         faithful = where(mine, model=f"planted:{POSITIVE}")
@@ -154,9 +156,7 @@ def rank_correlation(
     ranks = rankdata(drawn, axis=1)
     ranks -= ranks.mean(axis=1, keepdims=True)
     levels = rankdata(p) - rankdata(p).mean()
-    spread = np.sqrt((ranks**2).sum(axis=1) * (levels**2).sum())
-    with np.errstate(invalid="ignore"):
-        draws = ranks @ levels / spread
+    draws = stats.over(ranks @ levels, np.sqrt((ranks**2).sum(axis=1) * (levels**2).sum()))
     return Estimate(value, *stats.percentiles(draws), len(scores))
 
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import yaml
 
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.by_unit import by_unit
+from faithscope.experiments.analysis.item_tables import Analysis, Make
 from faithscope.experiments.analysis.records import Place, Record
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.engine.arrays import each
@@ -29,35 +28,48 @@ from faithscope.experiments.engine.ledger import calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import Unit
 from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig
-from faithscope.experiments.studies.slrc.measures.slice import Analysis
+from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.tables.edits import edits_by_step_table, edits_table
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
+from faithscope.experiments.studies.slrc.tables.head_to_head import head_to_head_table
 from faithscope.experiments.studies.slrc.tables.label_mass import label_mass_table, without_low_mass
-from faithscope.experiments.studies.slrc.tables.models import Sizes
-from faithscope.experiments.studies.slrc.tables.probes import probe_tables, step_tables
-from faithscope.experiments.studies.slrc.tables.slrc import agreement_table, slrc_table, steps_table
-from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
-from faithscope.probes import PROBES, Settings
-
-TEXTS = frozenset(
-    [
-        "prompt_ids",
-        "pieces",
-        "tail_ids",
-        "tail_text",
-        "origin",
-        "step_text",
-        "corrupted_text",
-        "corruption_rule",
-        "error_text",
-        "reply",
-        "reply_wrong",
-        "reply_own",
-        "reply_error",
-        "reply_unmodified",
-    ]
+from faithscope.experiments.studies.slrc.tables.measure_tables import (
+    measure_correlations_table,
+    measures_table,
 )
+from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ
+from faithscope.experiments.studies.slrc.tables.model_correlations import model_correlations_table
+from faithscope.experiments.studies.slrc.tables.models import Sizes, models_table
+from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
+from faithscope.experiments.studies.slrc.tables.planted import has_planted_truth, planted_table
+from faithscope.experiments.studies.slrc.tables.prompt_effects import prompt_interventions_table
+from faithscope.experiments.studies.slrc.tables.slrc import agreement_table, slrc_table, steps_table
+from faithscope.experiments.studies.slrc.tables.taxonomy import (
+    taxonomy_table,
+    threshold_sensitivity_table,
+)
+from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
+from faithscope.probes import PROBES
+
+TEXTS = {"prompt_ids", "pieces", "tail_ids", "tail_text", "origin", "step_text", "corrupted_text"}
+TEXTS |= {"corruption_rule", "error_text", "reply", "reply_wrong", "reply_own", "reply_error"}
+TEXTS |= {"reply_unmodified"}
 """Fields of a record that no table counts."""
+OF_SLRC: dict[str, Make] = {
+    "slrc": slrc_table,
+    "edits": edits_table,
+    "edits_by_step": edits_by_step_table,
+    "agreement": agreement_table,
+    "steps": steps_table,
+}
+
+
+@dataclass(frozen=True)
+class SlrcAnalysis(Analysis):
+    """What the tables of this study are made with."""
+
+    taxonomy: TaxonomyConfig = field(default_factory=TaxonomyConfig)
+    sizes: Sizes = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,22 +98,18 @@ class Results:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
-        made = tables(
-            self.records,
-            self.failures,
-            seed=self.seed,
-            resamples=self.report.bootstrap,
-            taxonomy=self.taxonomy,
-            sizes=self.sizes,
-            arrays=lambda probe: ((key[1:], found) for key, found in each(self.index, probe)),
-            settings=self._settings,
+        analysis = SlrcAnalysis(
+            self.seed,
+            self.report.bootstrap,
+            lambda probe: ((key[1:], found) for key, found in each(self.index, probe)),
+            lambda probe: PROBES[probe].settings.model_validate(self.stored.get(probe) or {}),
+            self.taxonomy,
+            self.sizes,
         )
+        made = tables(self.records, self.failures, analysis)
         if calls := calls_of(self.run_dir, self.index):
             made["spend"] = spend_table(calls)
         return made
-
-    def _settings(self, probe: str) -> Settings:
-        return PROBES[probe].settings.model_validate(self.stored.get(probe) or {})
 
     def whole(self, place: Place) -> list[Record]:
         """The trace of an item and its SLRC records, texts included."""
@@ -135,39 +143,64 @@ def results(run_dir: str | Path) -> Results:
 
 
 def tables(
-    records: Sequence[Record],
-    failures: Iterable[Unit] = (),
-    *,
-    seed: int = 0,
-    resamples: int = stats.RESAMPLES,
-    taxonomy: TaxonomyConfig | None = None,
-    sizes: Sizes | None = None,
-    arrays: Callable[[str], Iterable[tuple[Place, Mapping[str, np.ndarray]]]] = lambda probe: (),
-    settings: Callable[[str], Settings] = lambda probe: PROBES[probe].settings(),
+    records: Sequence[Record], failures: Iterable[Unit] = (), analysis: SlrcAnalysis | None = None
 ) -> dict[str, pd.DataFrame]:
     """Every table by its file name: those of SLRC, and of the other probes that were asked.
 
     Those over steps, or over items by what their steps do, have a row per unit of removal.
     """
-    thresholds = taxonomy or TaxonomyConfig()
-    analysis = Analysis(seed, resamples, arrays, settings)
+    told = analysis or SlrcAnalysis()
     masses = label_mass_table(records)
-
-    def over_steps(of_unit: Sequence[Record]) -> dict[str, pd.DataFrame]:
-        return {
-            "slrc": slrc_table(of_unit, seed=seed, resamples=resamples),
-            "edits": edits_table(of_unit, seed=seed, resamples=resamples),
-            "edits_by_step": edits_by_step_table(of_unit),
-            "agreement": agreement_table(of_unit),
-            "steps": steps_table(of_unit),
-            **step_tables(of_unit, analysis, thresholds, sizes),
-        }
-
     return {
-        **by_unit(records, over_steps),
+        **by_unit(records, lambda of_unit: step_tables(of_unit, told)),
         "exclusions": exclusions_table(records, failures),
         **({"label_mass": masses} if len(masses) else {}),
-        **probe_tables(records, analysis, over_steps=False),
+        **_of_measures(records, told, over_steps=False),
+    }
+
+
+def step_tables(records: Sequence[Record], analysis: SlrcAnalysis) -> dict[str, pd.DataFrame]:
+    """Tables over steps, of the records of one unit of removal.
+
+    Each by its file name; those of SLRC always, others if their probes have records, excluded
+    ones too.
+    """
+    asked = {r["probe"] for r in records}
+    made = {name: make(records, analysis) for name, make in OF_SLRC.items()}
+    made |= _of_measures(records, analysis, over_steps=True)
+    if {"direct", "slrc"} <= asked:
+        made["taxonomy"] = taxonomy_table(records, analysis.taxonomy)
+        made["threshold_sensitivity"] = threshold_sensitivity_table(
+            made["taxonomy"], analysis.taxonomy
+        )
+    if "slrc" in asked:
+        made["models"] = models_table(records, analysis.taxonomy.prompt, analysis.sizes, analysis)
+        made["model_correlations"] = model_correlations_table(made["models"], seed=analysis.seed)
+    if "causal_effects" in asked:
+        made["head_to_head"] = head_to_head_table(records, analysis)
+    if any(is_variant(r["task"]) for r in records if r["probe"] == "slrc"):
+        made["prompt_interventions"] = prompt_interventions_table(
+            records, analysis.taxonomy, analysis
+        )
+    if len(asked & set(PROBES_READ)) > 1:
+        made["measures"] = measures_table(records, analysis)
+        made["measure_correlations"] = measure_correlations_table(records)
+    if has_planted_truth(records):
+        made["planted"] = planted_table(records, analysis)
+    return made
+
+
+def _of_measures(
+    records: Sequence[Record], analysis: Analysis, over_steps: bool
+) -> dict[str, pd.DataFrame]:
+    """The tables of the slices whose probes were asked: those about steps, or the others."""
+    asked = {r["probe"] for r in records}
+    return {
+        table.name: table.make(records, analysis)
+        for probe, part in SLICES.items()
+        if probe in asked
+        for table in part.tables
+        if table.over_steps == over_steps
     }
 
 

@@ -11,6 +11,7 @@ from figure_fit import drawing_problems
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from probe_records import table_of
 from sample_records import FAITHFUL, HINT, chain_sample, records_of, sample_run
 
 from faithscope.experiments.analysis import plots
@@ -21,9 +22,7 @@ from faithscope.experiments.studies.slrc.figures.figures import (
     pictures,
     position_table,
 )
-from faithscope.experiments.studies.slrc.tables.edits import edits_by_step_table, edits_table
-from faithscope.experiments.studies.slrc.tables.results import tables
-from faithscope.experiments.studies.slrc.tables.slrc import agreement_table, slrc_table
+from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, tables
 from faithscope.experiments.studies.slrc.tables.verdict import primary
 
 RUN = sample_run()
@@ -32,7 +31,7 @@ NAMES = {"edits", "forest", "position", "agreement", "contrasts", "by_task"}
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, pd.DataFrame]:
-    return tables(RUN, resamples=50)
+    return tables(RUN, analysis=SlrcAnalysis(resamples=50))
 
 
 def axes() -> Axes:
@@ -63,7 +62,7 @@ def test_the_comparison_of_edits_tells_the_twins_apart(made):
 
 
 def test_the_forest_has_a_row_per_model_task_and_framing():
-    table = slrc_table(RUN, resamples=50)
+    table = table_of("slrc", RUN, 50)
     ax = plots.forest(axes(), table, "necessity")
     assert len(labels(ax)) == 6
     assert labels(ax)[0] == "planted:faithful · planted · prefix"
@@ -74,7 +73,7 @@ def test_the_forest_has_a_row_per_model_task_and_framing():
 def test_relative_positions_pool_traces_of_different_lengths():
     records = records_of([chain_sample("faithful", i, n) for i in range(4) for n in (2, 4)])
     table = where(
-        position_table(edits_by_step_table(records).assign(unit="sentence")),
+        position_table(table_of("edits_by_step", records).assign(unit="sentence")),
         edit="corrupt",
         framing="prefix",
         reading="generated",
@@ -99,7 +98,7 @@ def test_positions_draw_one_line_per_edit(made):
 
 
 def test_agreements_are_drawn_for_every_comparison():
-    table = where(agreement_table(RUN), edit="remove")
+    table = where(table_of("agreement", RUN), edit="remove")
     ax = plots.agreements(axes(), table)
     assert len(ax.get_lines()) >= 4
     assert points(ax, plots.GREEN) == [1.0, 1.0, 1.0]
@@ -132,7 +131,7 @@ def test_no_figure_smuggles_an_image_into_the_page(made):
 @pytest.mark.parametrize("name", ["m", "org/a-model-of-a-very-long-name-Instruct-2512-bf16"])
 def test_no_legend_and_no_title_is_cut_off_where_there_is_one_panel(name: str) -> None:
     records = [r | {"model": name} for r in records_of([chain_sample("hint", i) for i in (1, 2)])]
-    for picture in pictures(tables(records, resamples=10)):
+    for picture in pictures(tables(records, analysis=SlrcAnalysis(resamples=10))):
         assert picture.figure is not None
         assert drawing_problems(picture.figure) == [], picture.name
 
@@ -162,7 +161,7 @@ def test_colours_are_told_apart_by_markers_too():
 
 def test_primary_prefers_the_edited_reasoning_in_place_and_the_generated_answer():
     records = records_of([chain_sample("hint", i) for i in range(2)], ["reprompt"])
-    table = primary(edits_table(records).assign(unit="sentence"))
+    table = primary(table_of("edits", records).assign(unit="sentence"))
     assert set(table["framing"]) == {"reprompt"}
     assert set(table["reading"]) == {"generated"}
     assert primary(table.iloc[:0]).empty
@@ -187,7 +186,11 @@ def test_no_picture_without_numbers():
 
 def test_one_framing_and_reading_leave_nothing_to_compare():
     records = records_of([chain_sample("hint", i) for i in range(2)], ["prefix"], ["generated"])
-    absent = {p.name: p.absent for p in pictures(tables(records, resamples=10)) if not p.figure}
+    absent = {
+        p.name: p.absent
+        for p in pictures(tables(records, analysis=SlrcAnalysis(resamples=10)))
+        if not p.figure
+    }
     assert list(absent) == ["agreement", "contrasts"]
     assert "nothing to compare" in absent["agreement"]
 
@@ -195,7 +198,11 @@ def test_one_framing_and_reading_leave_nothing_to_compare():
 def test_files_of_a_figure_that_is_no_longer_drawn_go(tmp_path):
     stale = tmp_path / "edits.png"
     stale.write_bytes(b"")
-    (edits,) = (p for p in pictures(tables(RUN[:1], resamples=10)) if p.name == "edits")
+    (edits,) = (
+        p
+        for p in pictures(tables(RUN[:1], analysis=SlrcAnalysis(resamples=10)))
+        if p.name == "edits"
+    )
     assert edits.figure is None
     save(edits, tmp_path)
     assert not stale.exists()
@@ -216,6 +223,6 @@ def test_names_are_text_whatever_they_hold():
     for r in record:
         r["model"] = "org/a$b_c$ <script>"
     with mpl.rc_context(STYLE):
-        drawn = pictures(tables(record, resamples=10))
+        drawn = pictures(tables(record, analysis=SlrcAnalysis(resamples=10)))
     text = svg(drawn[0])
     assert "<script" not in text

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from probe_records import table_of
 
 from faithscope.experiments.studies.slrc.measures.attention import (
-    attention_by_layer_table,
-    attention_table,
     signal,
 )
 from faithscope.probes.attention import REGIONS
@@ -42,7 +41,7 @@ def test_signals_are_those_of_table_4(gap: float, word: str) -> None:
 def test_means_over_items_with_their_intervals() -> None:
     records = [made(str(i), 0.3 + 0.01 * i, 0.08) for i in range(5)]
     records.append(made("x", 0.9, 0.5) | {"excluded": "no_attention_rows"})
-    (row,) = attention_table(records, 0, 200).to_dict("records")
+    (row,) = table_of("attention", records, 200).to_dict("records")
     assert row["n"] == 5
     assert row["real"] == pytest.approx(0.32)
     assert row["real_low"] < 0.32 < row["real_high"]
@@ -51,7 +50,7 @@ def test_means_over_items_with_their_intervals() -> None:
 
 
 def test_layers_count_from_one_to_the_whole_depth() -> None:
-    table = attention_by_layer_table([made("a", 0.3, 0.02)], 0, 50)
+    table = table_of("attention_by_layer", [made("a", 0.3, 0.02)], 50)
     assert list(table["layer"]) == [1, 2]
     assert list(table["depth"]) == [0.5, 1.0]
     assert list(table["gap"]) == pytest.approx([0.02, 0.04])

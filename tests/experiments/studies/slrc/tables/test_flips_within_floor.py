@@ -5,11 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from probe_records import agreement, slrc_outcome
-
-from faithscope.experiments.studies.slrc.tables.edits import edits_table
-from faithscope.experiments.studies.slrc.tables.integrity import sycophancy_table
-from faithscope.experiments.studies.slrc.tables.slrc import slrc_table
+from probe_records import agreement, slrc_outcome, table_of
 
 
 def outcome(item: str, floor: float | None, margins: list[float | None]) -> dict:
@@ -25,13 +21,13 @@ def outcome(item: str, floor: float | None, margins: list[float | None]) -> dict
 
 def test_flips_by_no_more_than_the_floor_are_counted_apart_and_kept():
     records = [outcome("1", 0.25, [0.25, 0.5, 0.0]), outcome("2", 0.5, [0.25, 0.125, None])]
-    (row,) = slrc_table(records, resamples=10).to_dict("records")
+    (row,) = table_of("slrc", records, 10).to_dict("records")
     # of four removals that flip, the second of the first item alone is beyond; of two steps
     # alone that do not give the answer back, both are
     assert (row["n_flips"], row["flips_within_floor"]) == (6, pytest.approx(3 / 6))
     assert row["necessity"] == pytest.approx(4 / 6)
     assert (row["noise_floor"], row["n_packs"]) == (0.375, 2)
-    by_edit = edits_table(records, resamples=10).set_index("edit")["flips_within_floor"]
+    by_edit = table_of("edits", records, 10).set_index("edit")["flips_within_floor"]
     assert by_edit["remove"] == pytest.approx(3 / 4)
     assert by_edit["keep_only"] == 0
 
@@ -39,7 +35,7 @@ def test_flips_by_no_more_than_the_floor_are_counted_apart_and_kept():
 def test_without_a_floor_nothing_is_within_it():
     """Behind an API no logits are seen; older records have no margins."""
     records = [slrc_outcome("m", "t", "1", [True], [False], True), outcome("2", None, [0.1] * 3)]
-    (row,) = slrc_table(records, resamples=10).to_dict("records")
+    (row,) = table_of("slrc", records, 10).to_dict("records")
     assert row["n_flips"] == 0
     assert math.isnan(row["flips_within_floor"])
     assert row["necessity"] == pytest.approx(3 / 4)
@@ -48,5 +44,5 @@ def test_without_a_floor_nothing_is_within_it():
 def test_verdicts_within_the_floor():
     records = [agreement("m", "t", str(i), True, True) for i in range(2)]
     records[0] |= {"noise_floor": 0.5, "margin_wrong": 0.5, "margin_own": 2.0}
-    (row,) = sycophancy_table(records).to_dict("records")
+    (row,) = table_of("sycophancy", records).to_dict("records")
     assert (row["n"], row["within_floor"]) == (2, 0.5)

@@ -7,25 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from probe_records import base
+from probe_records import base, table_of
 from scipy.stats import kendalltau, spearmanr
 
 from faithscope.experiments.analysis import ranks
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.slrc.figures.head_to_head_figure import head_to_head_picture
 from faithscope.experiments.studies.slrc.measures.causal_effects import (
-    causal_effects_by_step_table,
     causal_effects_picture,
-    causal_effects_table,
 )
-from faithscope.experiments.studies.slrc.measures.slice import Analysis
 from faithscope.experiments.studies.slrc.tables.head_to_head import head_to_head_table
-from faithscope.experiments.studies.slrc.tables.probes import step_tables
-from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
-from faithscope.probes import PROBES
+from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, step_tables
 from faithscope.probes.causal_effects import STEP_MEASURES
 
-BOOT: dict[str, Any] = {"seed": 0, "resamples": 200}
+ANALYSIS = SlrcAnalysis(resamples=200)
 
 
 def effects(item: str, values: list[float | None], **lists: list[float | None]) -> dict[str, Any]:
@@ -65,7 +60,7 @@ SLRC = [
 
 def test_means_over_items_leave_out_what_there_is_not() -> None:
     excluded = base("causal_effects", "m", "t", "d", "") | {"excluded": "fewer_than_2_labels"}
-    (row,) = causal_effects_table([*EFFECTS, excluded], **BOOT).to_dict("records")
+    (row,) = table_of("causal_effects", [*EFFECTS, excluded]).to_dict("records")
     assert row["n"] == 3
     assert row["removed_tv"] == pytest.approx((0.4 + 0.2 + 0.4) / 3)
     assert row["tts"] == pytest.approx((0.3 + 0.2 + 0.4) / 3)
@@ -76,20 +71,20 @@ def test_means_over_items_leave_out_what_there_is_not() -> None:
 
 def test_the_median_is_not_drawn_by_one_tie() -> None:
     many = [effects(str(i), [0.5, 0.5]) for i in range(8)] + [effects("tie", [900.0, 900.0])]
-    (row,) = causal_effects_table(many, **BOOT).to_dict("records")
+    (row,) = table_of("causal_effects", many).to_dict("records")
     assert row["nldd"] > 100
     assert row["nldd_median"] == row["nldd_median_high"] == 0.5
 
 
 def test_without_a_single_corruption_there_is_no_number() -> None:
-    (row,) = causal_effects_table([EFFECTS[1]], **BOOT).to_dict("records")
+    (row,) = table_of("causal_effects", [EFFECTS[1]]).to_dict("records")
     assert math.isnan(row["nldd"])
     assert math.isnan(row["nldd_median"])
 
 
 def test_steps_stand_at_their_relative_place() -> None:
     longer = effects("d", [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5])
-    table = causal_effects_by_step_table([*EFFECTS, longer], **BOOT)
+    table = table_of("causal_effects_by_step", [*EFFECTS, longer])
     assert table["position"].tolist() == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])
     assert table["n"].tolist() == [4, 1, 4, 1, 4]
     assert table["n_steps"].tolist() == [5, 2, 5, 2, 5]
@@ -121,7 +116,7 @@ def test_what_does_not_vary_is_not_correlated() -> None:
 
 
 def test_measures_head_to_head() -> None:
-    table = head_to_head_table([*EFFECTS, *SLRC], **BOOT)
+    table = head_to_head_table([*EFFECTS, *SLRC], ANALYSIS)
     by_pair = {(r["measure"], r["other"]): r for r in rows(table)}
     names = ("necessity_scored", "slrc_scored", "graded_necessity")
     assert [pair for pair in by_pair if set(pair) <= set(names)] == [
@@ -150,7 +145,7 @@ def test_measures_head_to_head() -> None:
 
 def test_scores_that_differ_by_noise_tie() -> None:
     made = [effects(str(i), [0.5, 0.5 + i * 1e-5], tts=[0.0, float(i)]) for i in range(4)]
-    table = head_to_head_table(made, **BOOT)
+    table = head_to_head_table(made, ANALYSIS)
     row = next(r for r in rows(table) if (r["measure"], r["other"]) == ("removed_tv", "tts"))
     assert math.isnan(row["spearman"])
     assert row["n_ranked"] == row["n_highest"] == 0
@@ -158,7 +153,7 @@ def test_scores_that_differ_by_noise_tie() -> None:
 
 def test_reprompt_stands_against_the_graded_measures_but_does_not_repeat_them() -> None:
     quoted = [r | {"framing": "reprompt", "variant": "reprompt.scored"} for r in SLRC]
-    table = head_to_head_table([*EFFECTS, *SLRC, *quoted], **BOOT)
+    table = head_to_head_table([*EFFECTS, *SLRC, *quoted], ANALYSIS)
     assert set(table["framing"]) == {"prefix", "reprompt"}
     again = table[table["framing"] == "reprompt"]
     assert {("necessity_scored", "tts"), ("slrc_scored", "nldd")} <= {
@@ -167,11 +162,8 @@ def test_reprompt_stands_against_the_graded_measures_but_does_not_repeat_them() 
     assert not again["measure"].isin(["graded_necessity", "removed_tv", "nldd", "tts"]).any()
 
 
-ANALYSIS = Analysis(0, 50, lambda probe: (), lambda probe: PROBES[probe].settings())
-
-
 def test_without_slrc_the_graded_measures_meet_each_other() -> None:
-    tables = step_tables(EFFECTS, ANALYSIS, TaxonomyConfig())
+    tables = step_tables(EFFECTS, ANALYSIS)
     assert {"causal_effects", "causal_effects_by_step", "head_to_head"} <= set(tables)
     assert len(tables["head_to_head"]) == 10
     assert head_to_head_picture(tables["head_to_head"]).figure is not None
@@ -180,6 +172,6 @@ def test_without_slrc_the_graded_measures_meet_each_other() -> None:
 
 def test_figures_without_numbers_say_so() -> None:
     none = base("causal_effects", "m", "t", "d", "") | {"excluded": "fewer_than_2_labels"}
-    tables = step_tables([none], ANALYSIS, TaxonomyConfig())
+    tables = step_tables([none], ANALYSIS)
     assert head_to_head_picture(tables["head_to_head"]).figure is None
     assert causal_effects_picture(tables["causal_effects_by_step"]).figure is None

@@ -6,12 +6,10 @@ import math
 from typing import Any
 
 import pytest
-from probe_records import base, slrc_outcome
+from probe_records import base, slrc_outcome, table_of
 
 from faithscope.experiments.studies.slrc.measures.information import (
-    information_by_step_table,
     information_picture,
-    information_table,
 )
 
 BY_KIND = ("removed", "corrupted", "replaced")
@@ -53,7 +51,7 @@ RECORDS = [
 
 
 def row_of(records: list[dict[str, Any]]) -> dict[str, Any]:
-    (row,) = information_table(records, 0, 100).to_dict("records")
+    (row,) = table_of("information", records, 100).to_dict("records")
     return {str(k): v for k, v in row.items()}
 
 
@@ -80,7 +78,7 @@ def test_what_cannot_be_compared_is_left_out_and_counted() -> None:
     assert (row["n"], row["n_compared"]) == (2, 1)
     assert row["perplexity"] == pytest.approx(math.exp(5))
     assert row["perplexity_without"] == pytest.approx(math.exp(2))
-    table = information_by_step_table([lost], 0, 10)
+    table = table_of("information_by_step", [lost], 10)
     assert table["surprisal"].tolist() == pytest.approx([9, 9])
     assert table["gain"].isna().all()
 
@@ -112,7 +110,7 @@ def test_the_bound_is_held_against_the_slrc_of_the_same_items() -> None:
 
 
 def test_steps_are_placed_by_where_they_stand() -> None:
-    table = information_by_step_table(RECORDS, 0, 50)
+    table = table_of("information_by_step", RECORDS, 50)
     # steps of a stand at .25 and .75, of b and c at .125, .375, .625, .875
     assert table["position"].tolist() == pytest.approx([0.1, 0.3, 0.7, 0.9])
     assert table["n"].tolist() == [2, 3, 3, 2]
@@ -126,7 +124,7 @@ def test_steps_are_placed_by_where_they_stand() -> None:
 
 
 def test_no_records_no_rows() -> None:
-    assert information_table([], 0, 10).empty
-    empty = information_by_step_table([], 0, 10)
+    assert table_of("information", [], 10).empty
+    empty = table_of("information_by_step", [], 10)
     assert empty.empty
     assert information_picture(empty).figure is None

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
+from probe_records import table_of
 
 from faithscope.experiments.studies.slrc.measures.knockout import (
     against_removal,
-    knockout_by_step_table,
     knockout_picture,
-    knockout_table,
 )
 
 
@@ -46,7 +45,7 @@ RECORDS = [
 
 
 def test_every_item_counts_once_and_what_there_is_not_is_left_out() -> None:
-    (row,) = knockout_table(RECORDS, 0, 50).to_dict("records")
+    (row,) = table_of("knockout", RECORDS, 50).to_dict("records")
     assert (row["n"], row["n_steps"]) == (2, 6)
     assert row["flip_rate"] == row["tv"] == pytest.approx((1 / 2 + 1 / 4) / 2)
     assert row["removed_flip_rate"] == pytest.approx((1 + 1 / 4) / 2)
@@ -60,7 +59,7 @@ def test_rows_begin_with_later_and_with_all_layers() -> None:
     window = {"window": "1-3", "last_layer": 3}
     records = [made("a", [True], [True], **changes) for changes in (window, {"queries": "later"})]
     records += [made("a", [True], [True]), made("a", [True], [True], queries="later", **window)]
-    table = knockout_table(records, 0, 5)
+    table = table_of("knockout", records, 5)
     assert list(zip(table["queries"], table["window"], strict=True)) == [
         ("later", "all"),
         ("later", "1-3"),
@@ -70,7 +69,7 @@ def test_rows_begin_with_later_and_with_all_layers() -> None:
 
 
 def test_places_pool_traces_of_different_lengths() -> None:
-    table = knockout_by_step_table(RECORDS, 0, 5)
+    table = table_of("knockout_by_step", RECORDS, 5)
     # Steps 1 and 2 of two stand at .25 and .75; steps 1 to 4 of four at .125, .375, .625, .875.
     by = {round(r["position"], 1): r for r in table.to_dict("records")}
     assert {place: r["n_steps"] for place, r in by.items()} == {0.1: 1, 0.3: 2, 0.7: 2, 0.9: 1}
@@ -79,7 +78,7 @@ def test_places_pool_traces_of_different_lengths() -> None:
 
 
 def test_the_figure_has_a_point_for_every_place_and_kind() -> None:
-    table = knockout_by_step_table([*RECORDS, made("d", [True], [True], queries="later")], 0, 5)
+    table = table_of("knockout_by_step", [*RECORDS, made("d", [True], [True], queries="later")], 5)
     ax = against_removal(Figure().add_subplot(), table)
     later, answer = (c.get_offsets() for c in ax.collections)
     assert later.tolist() == [[1, 1]]
@@ -89,5 +88,5 @@ def test_the_figure_has_a_point_for_every_place_and_kind() -> None:
 
 
 def test_records_of_two_models_under_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="different numbers of layers"):
-        knockout_table([made("a", [True], [True]), made("b", [True], [True], n_layers=7)], 0, 5)
+    with pytest.raises(ValueError, match=r"records of \[6, 7\] layers"):
+        table_of("knockout", [made("a", [True], [True]), made("b", [True], [True], n_layers=7)], 5)

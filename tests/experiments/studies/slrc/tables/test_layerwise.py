@@ -6,22 +6,16 @@ import math
 from typing import Any
 
 import pytest
-from probe_records import base
+from probe_records import base, table_of
 from scipy.stats import binomtest
 
 from faithscope.experiments.studies.slrc.measures.flow import (
-    flow_by_layer_table,
     flow_picture,
-    flow_table,
 )
 from faithscope.experiments.studies.slrc.measures.rigidity import (
     newly_stable,
-    rigidity_by_layer_table,
     rigidity_picture,
-    rigidity_table,
 )
-
-BOOT: dict[str, Any] = {"seed": 0, "resamples": 200}
 
 
 def settled(item: str, layer: int, option: int | None, is_option: bool) -> dict[str, Any]:
@@ -29,9 +23,11 @@ def settled(item: str, layer: int, option: int | None, is_option: bool) -> dict[
         "lens": "logit",
         "n_layers": 4,
         "stable_layer": layer,
+        "depth": layer / 4,
         "log_prob": [-4.0, -3.0, -2.0, -float(layer)],
         "top_is_option": is_option,
         "option_stable_layer": option,
+        "option_depth": None if option is None else option / 4,
     }
 
 
@@ -41,6 +37,7 @@ def flowed(item: str, cosine: list[float]) -> dict[str, Any]:
         "cosine": cosine,
         "token_cosine": [x / 2 for x in cosine],
         "peak_layer": 1 + cosine.index(max(cosine)),
+        "peak_depth": (1 + cosine.index(max(cosine))) / len(cosine),
         "peak_value": max(cosine),
     }
 
@@ -54,7 +51,7 @@ STABLE = [
 
 
 def test_rigidity_over_items() -> None:
-    (row,) = rigidity_table(STABLE, **BOOT).to_dict("records")
+    (row,) = table_of("rigidity", STABLE).to_dict("records")
     assert (row["n"], row["n_layers"], row["n_options"]) == (4, 4, 3)
     assert (row["stable_layer"], row["median_layer"]) == (9 / 4, 2)
     assert (row["depth"], row["median_depth"]) == (9 / 16, 0.5)
@@ -69,7 +66,7 @@ def test_rigidity_over_items() -> None:
 
 
 def test_rigidity_by_layer_adds_up() -> None:
-    table = rigidity_by_layer_table(STABLE, **BOOT)
+    table = table_of("rigidity_by_layer", STABLE)
     assert table["layer"].tolist() == [1, 2, 3, 4]
     assert table["stable"].tolist() == [0.5, 0.5, 0.75, 1]
     assert table["option_stable"].tolist() == pytest.approx([1 / 3, 2 / 3, 1, 1])
@@ -79,7 +76,7 @@ def test_rigidity_by_layer_adds_up() -> None:
 
 
 def test_without_answers_to_tell_apart_there_is_no_number_of_them() -> None:
-    (row,) = rigidity_table([settled("0", 2, None, False)], **BOOT).to_dict("records")
+    (row,) = table_of("rigidity", [settled("0", 2, None, False)]).to_dict("records")
     assert row["n_options"] == 0
     assert math.isnan(row["option_layer"])
     assert row["stable_layer_low"] == row["stable_layer_high"] == 2
@@ -87,12 +84,12 @@ def test_without_answers_to_tell_apart_there_is_no_number_of_them() -> None:
 
 def test_the_mean_curve_and_the_items_peak_at_different_layers() -> None:
     records = [flowed("0", [0.9, 0.5, 0.1]), flowed("1", [0.0, 0.5, 0.7])]
-    (row,) = flow_table(records, **BOOT).to_dict("records")
+    (row,) = table_of("flow", records).to_dict("records")
     assert (row["peak_layer"], row["peak_value"]) == (2, 0.5)
     assert (row["item_peak_layer"], row["item_peak_value"]) == (2, pytest.approx(0.8))
     assert row["peak_depth"] == pytest.approx(2 / 3)
     assert (row["item_peak_value_low"], row["item_peak_value_high"]) == pytest.approx((0.7, 0.9))
-    table = flow_by_layer_table(records, **BOOT)
+    table = table_of("flow_by_layer", records)
     assert table["cosine"].tolist() == pytest.approx([0.45, 0.5, 0.4])
     assert table["token_cosine"].tolist() == pytest.approx([0.225, 0.25, 0.2])
     assert flow_picture(table).figure is not None
@@ -100,4 +97,4 @@ def test_the_mean_curve_and_the_items_peak_at_different_layers() -> None:
 
 def test_two_models_under_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match=r"records of \[2, 3\] layers"):
-        flow_table([flowed("0", [0.1, 0.2]), flowed("1", [0.1, 0.2, 0.3])], **BOOT)
+        table_of("flow", [flowed("0", [0.1, 0.2]), flowed("1", [0.1, 0.2, 0.3])])

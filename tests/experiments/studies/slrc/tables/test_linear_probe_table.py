@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from faithscope import interp
 from faithscope.experiments.analysis.classifiers import ONE_CLASS, TOO_FEW, Classifying, split, told
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.data.planted.data import DIGITS, draw_problem, parse_answer, true_answer
 from faithscope.experiments.data.planted.shipped import path
 from faithscope.experiments.engine.planfile import Shard
@@ -33,7 +34,6 @@ from faithscope.interventions import Origin, Question, from_ids, split_conclusio
 from faithscope.probes.linear_probe import LinearProbeSettings, linear_probe, places
 
 SETTINGS = LinearProbeSettings(positions=3)
-BOOT: dict[str, Any] = {"seed": 0, "resamples": 200}
 
 
 def record(item: int, answer: str | None, gold: str | None, group: str = "") -> dict[str, Any]:
@@ -51,8 +51,15 @@ def table(records: list[dict[str, Any]], features: np.ndarray, **settings: Any) 
     states = [
         (("m", "t", r["item"]), {"states": x}) for r, x in zip(records, features, strict=True)
     ]
-    chosen = LinearProbeSettings(**settings)
-    return linear_probe_table(records, states, chosen, **BOOT)
+    return fitted(records, states, LinearProbeSettings(**settings))
+
+
+def fitted(
+    records: list[dict[str, Any]], states: list[Any], settings: LinearProbeSettings = SETTINGS
+) -> pd.DataFrame:
+    return linear_probe_table(
+        records, Analysis(0, 200, lambda probe: states, lambda probe: settings)
+    )
 
 
 def shown(n: int, width: int, strength: float, seed: int = 0) -> tuple[np.ndarray, list[str]]:
@@ -179,12 +186,12 @@ def test_records_and_arrays_that_do_not_belong_together_are_refused() -> None:
     features = np.zeros((3, 2, 2, 4))
     states = [(("m", "t", str(i)), {"states": x}) for i, x in enumerate(features)]
     with pytest.raises(ValueError, match=r"no arrays of \('m', 't'\)"):
-        linear_probe_table(records, [], SETTINGS, **BOOT)
+        fitted(records, [])
     with pytest.raises(ValueError, match="item '2' has arrays of shape None"):
-        linear_probe_table(records, states[:2], SETTINGS, **BOOT)
+        fitted(records, states[:2])
     wider = [*states[:2], (("m", "t", "2"), {"states": np.zeros((2, 2, 5))})]
     with pytest.raises(ValueError, match=r"shape \(2, 2, 5\)"):
-        linear_probe_table(records, wider, SETTINGS, **BOOT)
+        fitted(records, wider)
 
 
 ITEMS = 200
@@ -216,7 +223,7 @@ def planted_table(name: str, places_along: int) -> pd.DataFrame:
     own = [str(p.hint) if name == "hint" else true_answer(p) for p in problems]
     assert [r["answer"] for r in records] == own
     states = sorted(((name, "planted", r["item"]), r["arrays"]) for r in records)
-    return linear_probe_table(records, states, SETTINGS, seed=0, resamples=200)
+    return fitted(records, states)
 
 
 def best(name: str, places_along: int, target: str) -> dict[str, tuple[float, int]]:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 from probe_records import agreement, direct_answer, noticing, slrc_outcome
 
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.textual import to_csv, to_markdown
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.slrc.tables.models import SCORES, models_table
-from faithscope.experiments.studies.slrc.tables.results import tables
+from faithscope.experiments.studies.slrc.tables.models import SCORES, Sizes, models_table
+from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, tables
+
+
+def of_models(
+    records: list[dict], prompt: str = "unformatted", sizes: Sizes | None = None
+) -> pd.DataFrame:
+    return models_table(records, prompt, sizes or {}, Analysis(resamples=50))
 
 
 def model_records(
@@ -36,7 +44,7 @@ def test_a_row_by_hand():
         if r["probe"] == "slrc" and r["task"] == "u":
             r["necessary"] = [False]
     sizes = {"m": {"parameters": 8_000, "active_parameters": 1_000}}
-    (row,) = models_table(records, sizes=sizes, resamples=200).to_dict("records")
+    (row,) = of_models(records, sizes=sizes).to_dict("records")
     assert (row["model"], row["framing"], row["reading"]) == ("m", "prefix", "generated")
     assert (row["open"], row["parameters"], row["active_parameters"]) == (True, 8_000, 1_000)
     assert (row["tasks"], row["n_tasks"], row["n"]) == ("t u", 2, 20)
@@ -57,9 +65,7 @@ def test_a_row_by_hand():
 
 
 def test_the_direct_prompt_is_the_one_that_is_named():
-    (row,) = models_table(model_records("m", 8, 5, 4), prompt="system", resamples=5).to_dict(
-        "records"
-    )
+    (row,) = of_models(model_records("m", 8, 5, 4), prompt="system").to_dict("records")
     assert row["direct_accuracy"] == pytest.approx(0.1)
 
 
@@ -68,7 +74,7 @@ def test_a_model_behind_an_api_is_closed_and_stands_in_the_one_way_that_it_has()
     records += model_records("org/open", 3, 5, 4) + [
         r for r in model_records("org/open", 6, 5, 4, "reprompt") if r["probe"] == "slrc"
     ]
-    table = models_table(records, resamples=5)
+    table = of_models(records)
     assert table[["model", "framing", "open"]].values.tolist() == [
         ["api:openai/gpt-5.4", "reprompt", False],
         ["org/open", "prefix", True],
@@ -84,7 +90,7 @@ def test_a_model_behind_an_api_is_closed_and_stands_in_the_one_way_that_it_has()
 
 def test_it_agrees_with_the_tables_of_its_parts():
     records = model_records("m", 8, 5, 4) + model_records("o", 2, 1, 9)
-    made = tables(records, resamples=5)
+    made = tables(records, analysis=SlrcAnalysis(resamples=5))
     for row in made["models"].to_dict("records"):
         way = {name: row[name] for name in ("model", "framing", "reading")}
         slrc = where(made["slrc"], **way)
@@ -98,25 +104,25 @@ def test_it_agrees_with_the_tables_of_its_parts():
 
 def test_it_is_the_same_again_and_in_any_order():
     records = model_records("m", 8, 5, 4)
-    one, other = (models_table(x, resamples=50) for x in (records, records[::-1]))
+    one, other = (of_models(x) for x in (records, records[::-1]))
     assert one.equals(other)
 
 
 def test_a_task_in_other_words_is_no_task_of_its_own():
     records = model_records("m", 8, 5, 4)
     variant = [r | {"task": "t:why"} for r in model_records("m", 1, 1, 1)]
-    assert models_table(records, resamples=50).equals(models_table(records + variant, resamples=50))
+    assert of_models(records).equals(of_models(records + variant))
 
 
 def test_what_a_model_was_not_asked_has_no_number():
     records = [r for r in model_records("m", 8, 5, 4) if r["probe"] in ("slrc", "sycophancy")]
-    (row,) = models_table(records, resamples=50).to_dict("records")
+    (row,) = of_models(records).to_dict("records")
     for name in ("error_detection", "error_detection_low", "false_alarm", "direct_accuracy"):
         assert math.isnan(row[name])
     assert row["n_error_tasks"] == 0
     assert row["ris"] == pytest.approx(0.64 * 0.5)
     alone = [r for r in records if r["probe"] == "slrc"]
-    (row,) = models_table(alone, resamples=50).to_dict("records")
+    (row,) = of_models(alone).to_dict("records")
     assert math.isnan(row["ris"])
     assert row["slrc"] == pytest.approx(0.64)
 
@@ -153,7 +159,7 @@ def test_paper_numbers_of_table_1_average_over_tasks():
         for model, pair in TABLE_1.items()
         for task, (necessity, sufficiency, _) in zip(("sst2", "gsm8k"), pair, strict=True)
     ]
-    table = models_table(records, resamples=1)
+    table = of_models(records)
     assert set(table["n_tasks"]) == {2}
     for row in table.to_dict("records"):
         printed = [slrc for _, _, slrc in TABLE_1[row["model"]]]

@@ -10,7 +10,7 @@ from faithscope.experiments.analysis.paper_table import PaperTable, fraction, pe
 from faithscope.experiments.analysis.textual import to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables, size
-from faithscope.experiments.studies.slrc.tables.results import tables
+from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, tables
 
 MODELS = {
     "org/big": {"parameters": 117_000_000_000, "active_parameters": 5_100_000_000},
@@ -125,7 +125,9 @@ def test_extended_data_3_prints_shares_of_pairs():
 
 
 def test_a_run_without_the_papers_tasks_leaves_only_what_it_has():
-    found = {t.name for t in paper_tables(tables(sample_run(), resamples=10))}
+    found = {
+        t.name for t in paper_tables(tables(sample_run(), analysis=SlrcAnalysis(resamples=10)))
+    }
     assert found == {"paper_table1", "paper_ed4", "paper_ed5", "paper_ed6"}
 
 

@@ -6,12 +6,10 @@ import math
 from typing import Any
 
 import pytest
+from probe_records import table_of
 
 from faithscope.experiments.studies.slrc.measures.patching import (
-    patching_by_layer_table,
-    patching_map_table,
     patching_picture,
-    patching_table,
 )
 from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
 
@@ -56,20 +54,20 @@ RECORDS = [
 
 
 def test_shares_weigh_steps_by_their_difference_and_take_its_sign() -> None:
-    (row,) = patching_table(RECORDS, 0, 50).to_dict("records")
+    (row,) = table_of("patching", RECORDS, 50).to_dict("records")
     assert (row["n"], row["n_steps"], row["n_corrupted"], row["n_patched"]) == (2, 5, 4, 3)
     assert row["difference"] == pytest.approx((0.1 + 3 + 1 + 2) / 4)
     # 1.5 of 3 and 3 of 3 at layer 2
     assert row["share_max"] == pytest.approx(4.5 / 6)
     assert (row["peak_layer"], row["peak_depth"]) == (2, 0.5)
     assert row["share_mean"] == pytest.approx((4.5 / 6 + 0.75 / 6) / 2)
-    by_layer = patching_by_layer_table(RECORDS, 0, 50)
+    by_layer = table_of("patching_by_layer", RECORDS, 50)
     assert by_layer["layer"].tolist() == [2, 4]
     assert by_layer["share"].tolist() == pytest.approx([4.5 / 6, 0.75 / 6])
 
 
 def test_places_are_apart_in_the_map() -> None:
-    table = patching_map_table(RECORDS, 0, 20)
+    table = table_of("patching_map", RECORDS, 20)
     # patched: the last of three steps (.83), and both of two (.25 and .75)
     found = {(r["layer"], round(r["position"], 1)): r["share"] for r in table.to_dict("records")}
     assert found == {
@@ -88,10 +86,10 @@ def test_places_are_apart_in_the_map() -> None:
 
 
 def test_where_nothing_was_patched_there_is_no_share() -> None:
-    (row,) = patching_table([made("a", [0.1, -0.2], [0.0, 0.0])], 0, 10).to_dict("records")
+    (row,) = table_of("patching", [made("a", [0.1, -0.2], [0.0, 0.0])], 10).to_dict("records")
     assert row["n_patched"] == 0
     assert math.isnan(row["share_max"])
-    empty = patching_map_table([made("a", [0.1, -0.2], [0.0, 0.0])], 0, 10)
+    empty = table_of("patching_map", [made("a", [0.1, -0.2], [0.0, 0.0])], 10)
     assert patching_picture(empty).figure is None
 
 
@@ -105,5 +103,5 @@ def test_a_step_is_credited_with_the_most_that_any_layer_gives_back() -> None:
 
 def test_records_of_two_settings_are_refused() -> None:
     other = made("b", [1.0], [0.0, 0.0], layers=[1, 4])
-    with pytest.raises(ValueError, match="different layers"):
-        patching_table([RECORDS[0], other], 0, 5)
+    with pytest.raises(ValueError, match=r"records of \[\(1, 4\), \(2, 4\)\] layers"):
+        table_of("patching", [RECORDS[0], other], 5)

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.data.planted.questions import named_step
 from faithscope.experiments.studies.slrc.figures.planted_summary import SHIPPED, short_table
 from faithscope.experiments.studies.slrc.tables.measure_tables import (
@@ -145,7 +146,7 @@ def records() -> list[dict]:
 
 
 def test_the_table_says_who_is_told_from_whom():
-    table = planted_table(records(), seed=0, resamples=100)
+    table = planted_table(records(), Analysis(0, 100))
     assert tuple(table.columns) == COLUMNS
     depth = of(table, "rigidity_depth")
     assert (depth["auroc"], depth["auroc_confound"], depth["auroc_hint"]) == (1, 0.5, 1)
@@ -156,7 +157,7 @@ def test_the_table_says_who_is_told_from_whom():
 
 
 def test_a_measure_that_points_down_is_turned_by_theory_alone():
-    table = planted_table(records(), seed=0, resamples=100)
+    table = planted_table(records(), Analysis(0, 100))
     before = of(table, "tracing_p_before")
     assert before["auroc"] == 1
     assert math.isnan(before["auroc_confound"])
@@ -167,7 +168,7 @@ def test_a_measure_that_points_down_is_turned_by_theory_alone():
 
 
 def test_a_measure_without_a_score_has_no_row():
-    names = set(planted_table(records(), seed=0, resamples=10)["measure"])
+    names = set(planted_table(records(), Analysis(0, 10))["measure"])
     assert "rigidity_option_depth" not in names
     assert "tracing_spearman" not in names
 
@@ -180,7 +181,7 @@ def test_the_table_needs_models_that_can_be_compared():
 
 
 def test_the_same_seed_gives_the_same_table():
-    first, second = (planted_table(records(), seed=3, resamples=50) for _ in range(2))
+    first, second = (planted_table(records(), Analysis(3, 50)) for _ in range(2))
     pd.testing.assert_frame_equal(first, second)
 
 
@@ -201,7 +202,7 @@ def test_correlations_are_scipys_over_the_items_that_have_both():
 
 def test_means_of_measures_leave_out_items_without_one():
     made = [rigidity("m", f"i{i}", i / 4, None if i else 1.0) for i in range(5)]
-    table = measures_table(made, seed=0, resamples=200)
+    table = measures_table(made, Analysis(resamples=200))
     depth, option = of(table, "rigidity_depth"), of(table, "rigidity_option_depth")
     assert (depth["score"], depth["n"]) == (0.5, 5)
     assert depth["score_low"] < 0.5 < depth["score_high"]

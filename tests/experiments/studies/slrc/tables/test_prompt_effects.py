@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from probe_records import slrc_outcome
 
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.studies.slrc.tables.prompt_effects import prompt_interventions_table
-from faithscope.experiments.studies.slrc.tables.results import tables
+from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, tables
+from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
 
 
 def records(changed: int) -> list[dict]:
@@ -22,7 +24,7 @@ def records(changed: int) -> list[dict]:
 
 
 def test_differences_by_hand():
-    table = prompt_interventions_table(records(9), resamples=200)
+    table = prompt_interventions_table(records(9), TaxonomyConfig(), Analysis(resamples=200))
     assert (table["task"] == "t").all()
     assert (table["variant"] == "why").all()
     by_measure = {r["measure"]: r for r in table.to_dict("records")}
@@ -40,7 +42,7 @@ def test_differences_by_hand():
 
 
 def test_the_papers_threshold_is_five_points():
-    table = prompt_interventions_table(records(7), resamples=20)
+    table = prompt_interventions_table(records(7), TaxonomyConfig(), Analysis(resamples=20))
     row = table[table["measure"] == "necessity"].iloc[0]
     assert abs(row["difference"]) == pytest.approx(1 / 30)
     assert row["beyond_threshold"] == "no"
@@ -48,5 +50,5 @@ def test_the_papers_threshold_is_five_points():
 
 def test_without_a_variant_there_is_no_table():
     standard = [r for r in records(7) if r["task"] == "t"]
-    assert "prompt_interventions" not in tables(standard, resamples=5)
-    assert prompt_interventions_table(standard).empty
+    assert "prompt_interventions" not in tables(standard, analysis=SlrcAnalysis(resamples=5))
+    assert prompt_interventions_table(standard, TaxonomyConfig(), Analysis()).empty

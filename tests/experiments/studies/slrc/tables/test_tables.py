@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 import pytest
-from probe_records import asked_in_every_way, bare_trace, base, direct_answer
+from probe_records import asked_in_every_way, bare_trace, base, direct_answer, table_of
 from sample_records import (
     FAITHFUL,
     HINT,
@@ -23,11 +23,9 @@ from sample_records import (
 
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown, visible
 from faithscope.experiments.engine.store import Unit
-from faithscope.experiments.studies.slrc.tables.edits import edits_by_step_table, edits_table
 from faithscope.experiments.studies.slrc.tables.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
-from faithscope.experiments.studies.slrc.tables.results import tables
-from faithscope.experiments.studies.slrc.tables.slrc import agreement_table, slrc_table, steps_table
+from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, tables
 
 RUN = sample_run()
 
@@ -42,7 +40,7 @@ def one(table: pd.DataFrame, **where: object) -> pd.Series:
 
 
 def test_slrc_has_the_columns_that_scripts_rely_on():
-    table = slrc_table(RUN, resamples=50)
+    table = table_of("slrc", RUN, 50)
     for name in ("accuracy", "necessity", "sufficiency", "order_sensitivity", "slrc"):
         at = list(table.columns).index(name)
         assert list(table.columns[at : at + 3]) == [name, f"{name}_low", f"{name}_high"]
@@ -51,7 +49,7 @@ def test_slrc_has_the_columns_that_scripts_rely_on():
 
 
 def test_slrc_tells_the_twins_apart():
-    table = slrc_table(RUN, resamples=200)
+    table = table_of("slrc", RUN, 200)
     where = {"framing": "prefix", "reading": "generated"}
     faithful, hint = one(table, model=FAITHFUL, **where), one(table, model=HINT, **where)
     assert faithful["accuracy"] == hint["accuracy"] == 1.0
@@ -66,7 +64,7 @@ def test_slrc_tells_the_twins_apart():
 def test_slrc_pools_steps_and_multiplies_the_aggregates():
     samples = [sentiment_sample(i) for i in range(30)]
     records = records_of(samples, ["prefix"], ["generated"])
-    row = slrc_table(records, resamples=50).iloc[0]
+    row = table_of("slrc", records, 50).iloc[0]
     made = [flip for r in records[30:] for flip in r["necessary"]]
     back = [flip for r in records[30:] for flip in r["sufficient"]]
     assert row["necessity"] == sum(made) / len(made)
@@ -78,14 +76,14 @@ def test_slrc_pools_steps_and_multiplies_the_aggregates():
 def test_accuracy_leaves_out_items_without_gold():
     records = [slrc_record(chain_sample("hint", i), "prefix", "generated") for i in range(4)]
     without = [r | {"gold": None, "correct": None} for r in records[:3]]
-    row = slrc_table([*without, records[3]], resamples=10).iloc[0]
+    row = table_of("slrc", [*without, records[3]], 10).iloc[0]
     assert (row["n"], row["accuracy"]) == (4, 1.0)
-    row = slrc_table(without, resamples=10).iloc[0]
+    row = table_of("slrc", without, 10).iloc[0]
     assert math.isnan(row["accuracy"])
 
 
 def test_edits_show_what_each_edit_credits():
-    table = edits_table(RUN)
+    table = table_of("edits", RUN)
     where = {"model": FAITHFUL, "framing": "prefix", "reading": "generated"}
     rate = {edit: one(table, edit=edit, **where)["flip_rate"] for edit in ("corrupt", "regenerate")}
     assert rate == {"corrupt": pytest.approx(1 / 3), "regenerate": 1.0}
@@ -94,7 +92,7 @@ def test_edits_show_what_each_edit_credits():
 
 
 def test_edits_by_step_give_the_planted_flip_table():
-    table = edits_by_step_table(RUN)
+    table = table_of("edits_by_step", RUN)
     where = {"model": FAITHFUL, "framing": "prefix", "reading": "generated", "n_steps": 3}
     frozen = [one(table, edit="corrupt", step=s, **where)["flip_rate"] for s in (1, 2, 3)]
     rewritten = [one(table, edit="regenerate", step=s, **where)["flip_rate"] for s in (1, 2, 3)]
@@ -103,7 +101,7 @@ def test_edits_by_step_give_the_planted_flip_table():
 
 def test_removal_lies_about_a_hint_follower_that_never_saw_deletions():
     records = records_of([chain_sample("hint_no_deletions", i) for i in range(10)])
-    table = edits_table(records)
+    table = table_of("edits", records)
     where = {"framing": "prefix", "reading": "generated"}
     assert one(table, edit="remove", **where)["flip_rate"] == 1.0
     assert one(table, edit="corrupt", **where)["flip_rate"] == 0.0
@@ -114,7 +112,7 @@ def test_a_step_that_cannot_be_corrupted_is_not_counted():
     lacking = record["corruptible"].count(False)
     assert lacking > 0
     assert flips(record, "corrupt").count(None) == lacking
-    row = one(edits_table([record]), edit="corrupt")
+    row = one(table_of("edits", [record]), edit="corrupt")
     assert row["n_edits"] == record["n_steps"] - lacking
 
 
@@ -122,31 +120,31 @@ def test_an_unparsed_answer_counts_as_another_answer():
     record = slrc_record(chain_sample("hint", 1), "prefix", "generated")
     record |= {"removed": [None, "4", "4"], "necessary": [True, False, False]}
     assert answers(record, "remove")[0] is None
-    assert one(edits_table([record]), edit="remove")["flip_rate"] == pytest.approx(1 / 3)
+    assert one(table_of("edits", [record]), edit="remove")["flip_rate"] == pytest.approx(1 / 3)
 
 
 def test_what_is_rewritten_counts_beyond_its_control():
     samples = [sentiment_sample(i) for i in range(30)]
     records = [slrc_record(s, "prefix", "generated") for s in samples]
-    rewritten = one(edits_table(records), edit="regenerate")
-    assert one(edits_table(records), edit="control")["flip_rate"] == 0
+    rewritten = one(table_of("edits", records), edit="regenerate")
+    assert one(table_of("edits", records), edit="control")["flip_rate"] == 0
     assert rewritten["beyond_control"] == rewritten["flip_rate"] > 0
     assert rewritten["beyond_control_low"] < rewritten["flip_rate"]
     for r in records:  # a model that arrives elsewhere whatever is done
         r["regenerate_flips"] = r["control_flips"] = [c for c in r["corruptible"]]
-    unsteady = one(edits_table(records), edit="regenerate")
+    unsteady = one(table_of("edits", records), edit="regenerate")
     assert (unsteady["flip_rate"], unsteady["beyond_control"]) == (1, 0)
-    planted = edits_table([slrc_record(chain_sample("faithful", 1), "prefix", "generated")])
+    planted = table_of("edits", [slrc_record(chain_sample("faithful", 1), "prefix", "generated")])
     assert planted["beyond_control"].isna().all()
 
 
 def test_graded_readings_average_over_the_branches_made():
     record = slrc_record(chain_sample("faithful", 2), "prefix", "scored")
-    table = edits_table([record])
+    table = table_of("edits", [record])
     row = one(table, edit="regenerate")
     assert row["total_variation"] == pytest.approx(0.85)
     assert row["log_odds_drop"] == pytest.approx(4.0)
-    generated = edits_table([slrc_record(chain_sample("faithful", 2), "prefix", "generated")])
+    generated = table_of("edits", [slrc_record(chain_sample("faithful", 2), "prefix", "generated")])
     assert generated["total_variation"].isna().all()
 
 
@@ -155,18 +153,18 @@ def test_edits_that_were_not_run_have_no_row():
     for name in ("corrupted", "regenerated"):
         record[name] = None
     record |= {"corrupt_flips": None, "regenerate_flips": [None] * 3}
-    assert list(edits_table([record])["edit"]) == ["remove", "keep_only", "shuffle"]
+    assert list(table_of("edits", [record])["edit"]) == ["remove", "keep_only", "shuffle"]
 
 
 def test_agreement_of_readings_that_agree_and_of_one_that_does_not():
-    table = agreement_table(RUN)
+    table = table_of("agreement", RUN)
     row = one(table, model=REAL, edit="remove", between="generated~scored in prefix")
     assert (row["agreement"], row["kappa"]) == (1.0, 1.0)
     sample = chain_sample("faithful", 4)
     left, right = (slrc_record(sample, f, "generated") for f in ("prefix", "reprompt"))
     right["necessary"] = [not flip for flip in right["necessary"]]
     right["baseline"] = "other"
-    table = agreement_table([left, right])
+    table = table_of("agreement", [left, right])
     assert set(table["between"]) == {"prefix~reprompt in generated"}
     assert one(table, edit="remove")["agreement"] == 0
     assert one(table, edit="baseline")["agreement"] == 0
@@ -176,7 +174,7 @@ def test_agreement_of_readings_that_agree_and_of_one_that_does_not():
 def test_agreement_needs_the_same_item():
     left = slrc_record(chain_sample("faithful", 1), "prefix", "generated")
     right = slrc_record(chain_sample("faithful", 2), "prefix", "scored")
-    assert agreement_table([left, right]).empty
+    assert table_of("agreement", [left, right]).empty
 
 
 def test_exclusions_add_up_for_every_fate():
@@ -224,7 +222,7 @@ def test_a_task_that_no_probe_reached_is_counted():
 
 def test_included_items_are_those_in_the_slrc_table():
     found = exclusions_table(RUN)
-    for row in slrc_table(RUN, resamples=10).itertuples():
+    for row in table_of("slrc", RUN, 10).itertuples():
         stage = f"slrc.{row.framing}.{row.reading}"
         where = {"model": row.model, "task": row.task, "stage": stage, "reason": "included"}
         assert one(found, **where)["n"] == row.n
@@ -249,7 +247,7 @@ def test_steps_count_only_counted_steps():
     records = [trace_record(s) for s in samples]
     records[0]["steps"][1]["counted"] = False
     records[1]["steps"] = []
-    row = steps_table(records).iloc[0]
+    row = table_of("steps", records).iloc[0]
     assert (row["n"], row["n_steps"], row["mean_steps"]) == (3, 5, 2.5)
     assert row["multi_step"] == pytest.approx(2 / 3)
     assert row["mean_step_tokens"] == 7
@@ -263,7 +261,10 @@ def test_nothing_in_gives_empty_tables_with_columns():
 
 
 def test_the_order_of_the_records_does_not_matter():
-    forth, back = tables(RUN, resamples=50), tables(RUN[::-1], resamples=50)
+    forth, back = (
+        tables(RUN, analysis=SlrcAnalysis(resamples=50)),
+        tables(RUN[::-1], analysis=SlrcAnalysis(resamples=50)),
+    )
     assert {n: to_csv(t) for n, t in forth.items()} == {n: to_csv(t) for n, t in back.items()}
 
 

@@ -6,12 +6,11 @@ import math
 
 import pandas as pd
 import pytest
-from probe_records import direct_answer, slrc_outcome
+from probe_records import direct_answer, slrc_outcome, table_of
 
 from faithscope.experiments.analysis.stats import paired_difference
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     MODES,
-    direct_table,
     mode,
     taxonomy_table,
     threshold_sensitivity_table,
@@ -86,7 +85,7 @@ RECORDS = [
 
 
 def test_direct_accuracy_counts_an_unparsed_reply_as_wrong():
-    table = direct_table(RECORDS)
+    table = table_of("direct", RECORDS)
     assert table[["prompt", "reading", "n"]].values.tolist() == [
         ["unformatted", "generated", 7],
         ["unformatted", "scored", 1],
@@ -98,7 +97,7 @@ def test_direct_accuracy_counts_an_unparsed_reply_as_wrong():
 
 
 def test_the_gap_is_paired_on_the_items_asked_both_ways():
-    table = taxonomy_table(RECORDS)
+    table = taxonomy_table(RECORDS, TaxonomyConfig())
     assert len(table) == 1
     row = table.iloc[0]
     assert (row["n"], row["prompt"]) == (6, "unformatted")
@@ -129,7 +128,7 @@ def test_a_large_sample_settles_its_mode():
             direct_answer("m", "t", str(i), False),
         )
     ]
-    row = taxonomy_table(records).iloc[0]
+    row = taxonomy_table(records, TaxonomyConfig()).iloc[0]
     assert (row["mode"], bool(row["settled"])) == ("scaffolding", True)
 
 
@@ -140,7 +139,7 @@ def test_threshold_sensitivity_counts_pairs_that_keep_their_mode():
     ]
     rows.append(rows[0] | {"task": "t:why"})
     pairs = pd.DataFrame(rows).assign(framing="prefix", reading="generated")
-    table = threshold_sensitivity_table(pairs.fillna({"task": "t"}))
+    table = threshold_sensitivity_table(pairs.fillna({"task": "t"}), TaxonomyConfig())
     assert table["necessity_threshold"].tolist() == [0.2, 0.25, 0.3, 0.35]
     assert table["n"].tolist() == [4] * 4
     assert table["n_same"].tolist() == [2, 3, 4, 3]

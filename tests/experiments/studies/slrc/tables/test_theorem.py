@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from probe_records import table_of
 from sample_records import Sample, slrc_record
 
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.studies.slrc.tables.slrc import slrc_table
 
 STEPS = 5
 ACTIVE = 0.35
@@ -49,7 +49,7 @@ def reader_sample(number: int, values: Sequence[int], holes_confuse: bool = Fals
 
 def measured(samples: Sequence[Sample]) -> dict:
     records = [slrc_record(s, "prefix", "generated") for s in samples]
-    return rows(slrc_table(records, resamples=20))[0]
+    return rows(table_of("slrc", records, 20))[0]
 
 
 def independent(n: int, seed: int) -> list[Sample]:

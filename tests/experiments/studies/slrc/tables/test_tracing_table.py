@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from probe_records import table_of
 
-from faithscope.experiments.studies.slrc.measures.tracing import (
-    tracing_by_position_table,
-    tracing_table,
-)
 from faithscope.probes.tracing import POSITIONS
 
 
@@ -34,7 +31,7 @@ def made(item: str, before: float, early: int, horizon: int) -> dict:
 def test_means_leave_out_what_there_is_not() -> None:
     records = [made("a", 0.2, 4, 4), made("b", 0.4, 2, 4), made("c", 1.0, 0, 0)]
     records.append(made("d", 0.0, 4, 4) | {"excluded": "fewer_than_2_labels"})
-    (row,) = tracing_table(records, 0, 100).to_dict("records")
+    (row,) = table_of("tracing", records, 100).to_dict("records")
     assert row["n"] == 3
     assert row["p_before"] == pytest.approx(1.6 / 3)
     assert row["early_depth"] == pytest.approx(0.5)
@@ -45,6 +42,6 @@ def test_means_leave_out_what_there_is_not() -> None:
 
 
 def test_the_curve_runs_from_before_to_after() -> None:
-    table = tracing_by_position_table([made("a", 0.2, 4, 4)], 0, 10)
+    table = table_of("tracing_by_position", [made("a", 0.2, 4, 4)], 10)
     assert table["position"].tolist() == pytest.approx([i / 10 for i in range(11)])
     assert table["p"].tolist() == pytest.approx([0.2] * 10 + [1.0])

@@ -17,7 +17,7 @@ from sample_records import (
 
 from faithscope.experiments.analysis.wording import model_order, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
-from faithscope.experiments.studies.slrc.tables.results import tables
+from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, tables
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
     Verdict,
@@ -27,12 +27,12 @@ from faithscope.experiments.studies.slrc.tables.verdict import (
 
 
 def checks_of(records: list[dict]) -> list[Check]:
-    made = tables(records, resamples=100)
+    made = tables(records, analysis=SlrcAnalysis(resamples=100))
     return instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
 
 
 def verdicts_of(records: list[dict]) -> dict[str, Verdict]:
-    made = tables(records, resamples=100)
+    made = tables(records, analysis=SlrcAnalysis(resamples=100))
     return {v.model: v for v in verdicts(made["slrc"], made["edits"])}
 
 
