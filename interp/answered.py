@@ -21,9 +21,9 @@ class Answered:
     pack: int = 0
     """Which pack it was computed in, from 0; the first, if it was repeated."""
     leads: tuple[Lead, ...] = ()
-    """Of a repeated prefix: who leads after each of its last tokens."""
+    """Which token leads after each of a repeated prefix's last tokens."""
     repeats: tuple[Answered, ...] = ()
-    """Of a repeated prefix: what it answered in every pack, by the number of the pack."""
+    """What a repeated prefix answered in every pack, by the number of the pack."""
     alone: Answered | None = None
     """Of a repeated prefix: the same once more, in another shape, by itself. Nothing is
     generated: `forced` has what it would have written."""

@@ -87,7 +87,7 @@ def continue_one_by_one(
 
 @contextmanager
 def _no_defaults(hf: PreTrainedModel) -> Iterator[None]:
-    """Without what the checkpoint would add: its end tokens, penalties and forced tokens."""
+    """Switches off what the checkpoint would add: its end tokens, penalties and forced tokens."""
     own, hf.generation_config = hf.generation_config, GenerationConfig()
     try:
         yield

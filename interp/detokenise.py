@@ -31,7 +31,7 @@ class GrowingText:
         self._ids: list[int] = []
         self._text = ""
         self._read = 0
-        """Where the last whole character ended."""
+        """The place at which the last whole character ended."""
         self._known = ""
         """The text of all ids up to `_read`."""
         self._window = 0

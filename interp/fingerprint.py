@@ -9,7 +9,7 @@ _STRETCH, _STRETCHES = 1 << 20, 32
 
 
 def folder_fingerprint(path: Path) -> str:
-    """Of a folder's files, or of one file: sizes, and stretches of a megabyte all along."""
+    """A digest of a folder's files, or of one: sizes, and stretches of a megabyte all along."""
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
     digest = hashlib.sha256()
     for file in files:

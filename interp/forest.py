@@ -156,7 +156,7 @@ class Forest:
         return Run(start, stop, self._spans(int(self.parent[start])), int(self.depth[start]))
 
     def bounds(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Where the runs that nodes `start`..`stop` fall into begin and end, in order."""
+        """The (begin, end) of every run that nodes `start`..`stop` fall into, in order."""
         breaks = self._breaks
         first, last = np.searchsorted(breaks, [start + 1, stop])
         return list(itertools.pairwise([start, *breaks[first:last].tolist(), stop]))

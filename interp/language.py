@@ -61,4 +61,4 @@ class Language(Speaks):
     """A hub id or a folder, for who loads the weights elsewhere."""
     revision: str | None = None
     max_positions: int | None = None
-    """By the model's config; who serves it may take fewer."""
+    """The most that the model's config admits; a server may take fewer."""

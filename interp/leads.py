@@ -22,7 +22,7 @@ class Lead(NamedTuple):
 
     @classmethod
     def of(cls, scores: Sequence[float]) -> Lead:
-        """Of two scores or more."""
+        """The lead of the greatest of two scores or more."""
         first, second = sorted(range(len(scores)), key=lambda i: -scores[i])[:2]
         return cls(first, scores[first] - scores[second])
 
@@ -33,6 +33,6 @@ class Lead(NamedTuple):
 
 
 def gaps(logits: Tensor) -> list[float]:
-    """Of (B, V) logits, each row's greatest minus its second."""
+    """Each row's greatest of (B, V) logits minus its second."""
     best = logits.topk(2).values
     return (best[:, 0] - best[:, 1]).tolist()

@@ -29,7 +29,7 @@ _ROWS = 64
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Of one sequence's tokens from a start on; NaN for a token that nothing stands before."""
+    """What is read of one sequence's tokens from a start on; NaN where nothing stands before."""
 
     log_probs: Float[NDArray[np.float64], " n"]
     """log p(token | all tokens before it), nats."""

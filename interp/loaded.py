@@ -37,7 +37,7 @@ class LoadedModel(Speaks):
 
     @property
     def device(self) -> torch.device:
-        """Where token ids go in, and where all that is read of the model lies."""
+        """The device that token ids go to, and that all that is read of the model lies on."""
         device = device_of(self.hf.get_input_embeddings())
         assert device is not None
         return device

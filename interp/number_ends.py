@@ -31,7 +31,7 @@ class TokenSet:
     ids: Tensor
 
     def logsumexp(self, logits: Tensor) -> Tensor:
-        """Of their logits, (V,); minus infinity where there are none."""
+        """The logsumexp of these ids' logits, (V,); minus infinity where there are none."""
         import torch
 
         return torch.logsumexp(logits[self.ids.to(logits.device)], -1)
@@ -60,7 +60,7 @@ class NumberEnds:
 
     @classmethod
     def of(cls, language: Speaks, n_ids: int) -> NumberEnds:
-        """Of a tokenizer, its first `n_ids` ids."""
+        """The ends of numbers among a tokenizer's first `n_ids` ids."""
         # Not at the top: reading answers, which needs the pattern, need not wait for torch.
         import torch
 

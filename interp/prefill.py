@@ -189,7 +189,7 @@ class Prefill:
         return masked(module, q, k, v, self._mask(module, name, q, seen), **kwargs)[0]
 
     def _reach(self, module: nn.Module, path: int | None = None) -> Reach:
-        """Of the module's layer; of a path so short that nothing lies beyond it, everything."""
+        """What the module's layer sees; all of a path that is too short to reach beyond it."""
         reach = self._reaches[int(module.layer_idx)]  # pyright: ignore
         assert reach is not None, "models with masks of other kinds are run one by one"
         return EVERYTHING if path is not None and path <= reach.whole else reach

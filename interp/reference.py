@@ -28,7 +28,7 @@ class Tree:
 
     model: Model
     shapes: dict[str, list[Branch]]
-    """By what they try; the first is the longest chain."""
+    """The branches of each tree, by the name of what it tries; the first is the longest chain."""
     limit: int | None
     """The window, chunk or limit of positions that all but the trunk lies beyond."""
     gaps: list[float] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Tree:
 
     @cached_property
     def noise(self) -> Noise:
-        """Of rounding, in plain forwards of the chain."""
+        """The noise of rounding, measured in plain forwards of the chain."""
         return Noise.of(self._rounded[1:] - self._rounded[0])
 
     @cached_property

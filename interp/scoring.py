@@ -29,7 +29,7 @@ class Beyond(NamedTuple):
     """A way to go on by one token behind a label, and then by any of a set."""
 
     place: Place
-    """Where the label ends, and that token."""
+    """The place at which the label ends, and the one token behind it."""
     ids: TokenSet
 
 

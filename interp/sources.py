@@ -49,7 +49,7 @@ class Source:
     revision: str | None = None
     """A hub revision, or the sha256 of the file that the weights came from."""
     licence: str | None = None
-    """Of a packaged model."""
+    """The licence of a packaged model."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ PACKAGED: dict[str, Packaged] = {
 
 
 def cache_dir() -> Path:
-    """Where fetched and converted weights are kept; `FAITHSCOPE_CACHE` moves it."""
+    """The folder of fetched and converted weights; `FAITHSCOPE_CACHE` moves it."""
     return Path(os.environ.get("FAITHSCOPE_CACHE") or user_cache_dir("faithscope")).absolute()
 
 
@@ -256,7 +256,7 @@ def convert_gguf(gguf: Path, say: Say | None = None, digest: str | None = None) 
 
 
 def sha256(path: Path) -> str:
-    """Of a file's bytes, in hex."""
+    """The sha256 of a file's bytes, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -27,7 +27,7 @@ _TOKENS = 12
 
 @dataclass(frozen=True)
 class Stream:
-    """Where the residual stream of a decoder goes: through its layers, a norm, the unembedding."""
+    """The parts that a decoder's residual stream passes: its layers, a norm, the unembedding."""
 
     layers: nn.ModuleList
     final_norm: nn.Module

@@ -170,7 +170,7 @@ def _fault(
 
 
 def _packed_fault(tree: Tree) -> str | None:
-    """Of a forest of all branches, of decoding from it, and of attention rows."""
+    """What is wrong with a forest of all branches, decoding from it, or attention rows."""
     model, usual = tree.model, tree.model.chunk
     try:
         # past a limit one run is enough: its chunks cross the limit too
@@ -194,7 +194,7 @@ def _packed_fault(tree: Tree) -> str | None:
 
 
 def _loop_fault(tree: Tree) -> str | None:
-    """Of runs one by one, and of a prompt that is continued one by one."""
+    """What is wrong with runs one by one, or a prompt continued one by one; None if nothing is."""
     model, chain, steps = tree.model, tree.chain, 3
     (read,) = model.run([chain], execution="loop").branches
     if fault := tree.fault(read.logits, tree.plain[chain.ids]):
@@ -226,7 +226,7 @@ def _branches_fault(tree: Tree, reads: Iterable[Tensor]) -> str | None:
 
 
 def _decoding_fault(tree: Tree) -> str | None:
-    """Of sequences of unequal lengths that go on together along given tokens."""
+    """What is wrong where sequences of unequal lengths go on together along given tokens."""
     model = tree.model
     chain, nested = tree.chain.ids, tree.shapes["nested branches"][-1].ids
     first = tree.chain.ask[0]
@@ -275,7 +275,7 @@ def _continued(model: Model, ids: Sequence[int], steps: int) -> Tensor:
 
 
 def _rows_fault(tree: Tree) -> str | None:
-    """Of the last token of a nested branch, in every layer."""
+    """What is wrong with the attention rows of a nested branch's last token, in any layer."""
     model = tree.model
     if len(tree.chain.ids) > _ROWS:
         return None

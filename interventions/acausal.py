@@ -68,7 +68,7 @@ class Replacement:
     text: str
     rule: Rule
     change: Change
-    """Where in the original, and what stands there now."""
+    """The characters of the original that changed, and what stands there now."""
 
 
 @dataclass(frozen=True)

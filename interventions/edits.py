@@ -311,7 +311,7 @@ def _assembled(trace: Trace, parts: Sequence[_Part], edit: Edit) -> Trace:
 
 
 def _require_step(trace: Trace, step: int) -> int:
-    """Where the step with this index stands in the trace."""
+    """The place in the trace of the step with this index."""
     for at, s in enumerate(trace.steps):
         if s.index == step:
             return at

@@ -215,7 +215,7 @@ def from_ids(
 
 
 def _markers(plain: str) -> list[int]:
-    """Where the items of the text's list begin, the emphasis around their markers included."""
+    """The places at which the items of the text's list begin, with emphasis around markers."""
     brackets = bracket_spans(plain)
     named = [
         _line_start(plain, m)

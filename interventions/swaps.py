@@ -82,7 +82,7 @@ COMPARISON_WORDS |= {"at least": "at most", "at most": "at least"}
 _KIND_OF_PRODUCT = re.compile(r"\b(?:dot|cross|inner|outer|scalar|vector)\s+$", re.IGNORECASE)
 _FROM_TWO = "two three four five six seven eight nine ten eleven twelve"
 NUMBER_WORDS = {word: value for value, word in enumerate(re.findall(r"\w+", _FROM_TWO), start=2)}
-"""Without "one", which is seldom a number."""
+"""Number words and their values; "one" is left out, for it is seldom a number."""
 NUMBER_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(NUMBER_WORDS)})(?![\w-])", re.IGNORECASE)
 # "add 3 to x" turned is "subtract 3 to x", and "multiply to 12" is no instruction
 _BOUND_TO = re.compile(r"[^,.;:]*?\b(?:to|from)\b")

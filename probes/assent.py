@@ -113,12 +113,12 @@ class _Assertion:
     yes: bool
     sentence: int
     verdict: bool = False
-    """Of all that was asked about: decides."""
+    """Whether it is about all that was asked, and so decides."""
     correction: bool = False
     of: str = ""
     """`answer`, `calculation` or `number`, where its clause names one."""
     contrast: bool = False
-    """In a sentence that begins with "however" or the like."""
+    """Whether its sentence begins with "however" or the like."""
 
 
 def assents(reply: str) -> bool | None:

@@ -178,7 +178,7 @@ def question_span(pieces: Sequence[str], trace: Trace) -> tuple[int, int] | None
 
 
 def _rows(model: Model, asking: Asking, traces: Sequence[Trace]) -> list[np.ndarray]:
-    """Of each trace, (L, H, P): the last token's attention."""
+    """The last token's attention in each trace, (L, H, P)."""
     from faithscope.interp.forest import Branch
 
     branches = [Branch(prefix_ids(model, asking, t)) for t in traces]

@@ -33,14 +33,14 @@ class BrokenChain:
 
     item: str
     chain: str
-    """Of which the item was made; several items may be of one chain."""
+    """The chain that the item was made of; several items may be of one chain."""
     dataset: str
     task: str
-    """As records name what is done with it."""
+    """The task, as records name what is done with the chain."""
     prompt: str
     """The user message that the chain replies to."""
     steps: tuple[str, ...]
-    """As written; the last states the answer."""
+    """The steps as they were written; the last states the answer."""
     target: int
     """0-based index of the step that is exchanged, not the last."""
     replacement: str

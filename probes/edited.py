@@ -34,7 +34,7 @@ class Scored:
     """The answer's log distribution in every arm of one call, and what the call took."""
 
     arms: dict[Arm, dict[str, float]]
-    """Of a repeated arm, one for every pack: ("baseline", 0), ("baseline", 1), …"""
+    """Log distributions by arm; a repeated arm has one per pack: ("baseline", 0), (…, 1), …"""
     packs: dict[Arm, int]
     """Which pack each arm was computed in."""
     mass: dict[Arm, float]

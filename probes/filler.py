@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Filler = Literal["dots", "stop", "dash", "newline"]
 FILLERS: dict[Filler, str] = {"dots": " ...", "stop": " .", "dash": " -", "newline": "\n"}
-"""By name, what is written again and again until the place is full."""
+"""The texts that are written again and again until the place is full, by name."""
 NOT_WRITABLE = "filler_not_writable"
 """Why a filler is left out: the tokenizer has no tokens that read as its text."""
 

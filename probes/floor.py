@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Arm = tuple[str, int]
 """What was done to a trace, and its place in the record's list: ("removed", 0)."""
 BASELINE: Arm = ("baseline", 0)
-"""In pack p it is asked once more as ("baseline", p)."""
+"""The arm that nothing is done in; in pack p it is asked once more as ("baseline", p)."""
 T = TypeVar("T")
 
 
@@ -71,7 +71,7 @@ def noise(repeated: Answered, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_answer(answered: Answered, names: Sequence[str]) -> Answered:
-    """With a log-prob for each answer in place of each label, in its repeats, too."""
+    """The same with one log-prob per answer in place of one per label, its repeats included."""
     answers = answer_log_probs(answered.log_probs, names) if answered.log_probs else {}
     return replace(
         answered,

@@ -102,11 +102,11 @@ class Curves:
     """Cosines with the answer token's state at the same layer, embeddings first."""
 
     whole: Float[NDArray[np.float64], " L+1"]
-    """Of the mean state over the reasoning."""
+    """The cosine of the mean state over the reasoning."""
     steps: Float[NDArray[np.float64], "L+1 S"]
-    """Of the mean state over each counted step."""
+    """The cosine of the mean state over each counted step."""
     tokens: Float[NDArray[np.float64], "L+1 T"]
-    """Of each reasoning token's state."""
+    """The cosine of each reasoning token's state."""
 
 
 def flow_branch(model: Model, trace: Trace, asking: Asking) -> Branch:
@@ -157,7 +157,7 @@ def curves(model: Model, trace: Trace, residuals: Float[Tensor, "A L+1 D"]) -> C
 
 
 def cosines(states: np.ndarray, answer: np.ndarray) -> np.ndarray:
-    """Of (n, D) states with one (D,) state: (n,) in [-1, 1]; NaN where either is zero."""
+    """Cosines of (n, D) states with one (D,) state: (n,) in [-1, 1]; NaN where either is zero."""
     with np.errstate(invalid="ignore", divide="ignore"):
         norms = np.linalg.norm(states, axis=-1) * np.linalg.norm(answer)
         return np.clip(states @ answer / norms, -1, 1)

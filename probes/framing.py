@@ -60,7 +60,7 @@ class Asking:
     asked: str = ""
     """The user message that the reasoning was written to."""
     direct_prompts: Mapping[str, Message] = field(default_factory=dict)
-    """By name, messages that ask for the answer without reasoning."""
+    """Messages that ask for the answer without reasoning, by name."""
     parse_reply: Callable[[str], str | None] | None = None
     """A whole reply to one of these -> canonical answer; None reads it as `parse` does."""
     spoken: bool = True
@@ -88,9 +88,9 @@ class Reply:
     pack: int = 0
     """Which of the packs of its call it was computed in."""
     repeats: tuple[Reply, ...] = ()
-    """Of a baseline: what it was in every pack."""
+    """What a baseline was in every pack; empty for other arms."""
     noise: Mapping[str, Any] = field(default_factory=dict)
-    """Of a baseline: `probes.floor.noise`."""
+    """The noise floor of a baseline (`probes.floor.noise`); empty for other arms."""
 
     @property
     def label_mass(self) -> float:

@@ -50,13 +50,13 @@ class LinearProbeSettings(Settings):
     """Of the states kept: (positions + 2) × layers × width numbers an item, 0.4 MB for K = 4, 8
     layers and a width of 4096 in float16."""
     folds: Annotated[StrictInt, Field(ge=2), AFTERWARDS] = 5
-    """Of the cross-validation; a class with fewer items is left out."""
+    """Folds of the cross-validation; a class with fewer items is left out."""
     controls: Annotated[StrictInt, Field(ge=1), AFTERWARDS] = 3
     """Seeded shuffles of the classes that accuracy is held against."""
     inverse_regularisation: Annotated[StrictFloat, Field(gt=0), AFTERWARDS] = 0.1
     """C of the logistic regression, on standardised features."""
     min_items: Annotated[StrictInt, Field(ge=2), AFTERWARDS] = 20
-    """With fewer items nothing is fitted."""
+    """The fewest items that anything is fitted on."""
     execution: Execution = "auto"
 
 

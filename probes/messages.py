@@ -50,7 +50,7 @@ class MessageReply:
         return None if self.log_probs is None else top(self.log_probs)
 
     def margin(self, reading: Reading) -> float | None:
-        """By how much it was decided in one reading, in nats."""
+        """By how much the answer was decided in one reading, in nats."""
         if reading == "generated":
             return rounded(self.narrowest)
         if self.log_probs is None:

@@ -17,7 +17,7 @@ task speaks a natural language."""
 
 
 class Size(NamedTuple):
-    """Of a trace and its model, before either is there: the defaults are guesses."""
+    """The size of a trace and its model before either is there; the defaults are guesses."""
 
     steps: int = 5
     tokens: int = 25
@@ -33,7 +33,7 @@ class Probe:
     """One measure that a run can ask for."""
 
     name: str
-    """In configs, records and tables: that of the function and of its file."""
+    """Its name in configs, records and tables, which is that of the function and of its file."""
     summary: str
     """One line."""
     measure: Callable[..., list[Record]]

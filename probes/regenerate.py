@@ -150,7 +150,7 @@ def _continued(
 def _closer_at(
     ids: tuple[int, ...], pieces: Sequence[str], closer_ids: tuple[int, ...], closer: str
 ) -> int:
-    """Where the closer begins: as its own ids, else as its text; the end if it never came."""
+    """The place at which the closer begins, as ids or else as text; the end if it never came."""
     n = len(closer_ids)
     for i in range(len(ids) - n + 1):
         if ids[i : i + n] == closer_ids:

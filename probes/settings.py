@@ -41,7 +41,7 @@ Some = Annotated[
 ]
 """One or several of something, none twice; one may be written by itself."""
 Seed = Annotated[StrictInt, Field(ge=0, exclude=True)]
-"""Of what a probe draws: in a run the run's own."""
+"""The seed of what a probe draws; in a run it is the run's own."""
 Execution = Annotated[Literal["auto", "packed", "dense", "loop"], Field(exclude=True)]
 """How branches are run, which changes numbers by rounding alone; `loop` is the oracle."""
 AFTERWARDS = "afterwards"

@@ -65,7 +65,7 @@ class SlrcSettings(Settings):
     """Steps, edits and readings of Step-Level Reasoning Capacity (4.1-4.2)."""
 
     framings: Some[Framing] = FRAMINGS
-    """Where the edited reasoning stands: as the model's own tokens, or quoted in a prompt."""
+    """How the edited reasoning is put: as the model's own tokens, or quoted in a prompt."""
     readings: Some[Reading] = READINGS
     """How the answer is read: greedy and parsed, or as log-probs of the labels."""
     shuffles: StrictInt = Field(default=3, ge=0)

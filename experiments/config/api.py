@@ -11,12 +11,13 @@ from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, f
 from faithscope.experiments.config.base import Section
 
 API = "api:"
-"""Before the name of a model that is asked over the network; any other name is a model here."""
+"""The prefix of a model that is asked over the network; any other name is a model here."""
 HOW_FAST = ("max_connections", "max_retries", "timeout", "cache")
-"""Keys of `ApiSection` that decide nothing of what is replied."""
+"""Config keys that leave a model's replies as they are, so they are no part of a unit's id."""
 DECIDES = ("temperature", "top_p", "max_tokens", "attempts")
 DECIDES_API = ("base_url", "reasoning_effort", "reasoning_tokens", "extra_body")
-"""Keys of `ApiSection` that do, the latter of APIs alone."""
+"""Config keys that change an API model's replies, so they are part of a unit's id; `DECIDES` also
+change those of a judge whose weights are here."""
 
 
 _SECRET = re.compile(
@@ -47,11 +48,11 @@ def _no_key_in(url: str) -> str:
 
 
 Address = Annotated[StrictStr, AfterValidator(_no_key_in)]
-"""Of a server; without anything that may be a key, since the run folder keeps it."""
+"""The address of a server. It holds nothing that may be a key, since the run folder keeps it."""
 
 
 def service_of(name: str) -> str:
-    """Of a model behind an API, whose it is: `openai`, `openai-api/SERVICE`."""
+    """The service that a model behind an API belongs to: `openai`, `openai-api/SERVICE`."""
     parts = name.removeprefix(API).split("/")
     return "/".join(parts[: 2 if parts[0] == "openai-api" else 1])
 
@@ -90,25 +91,26 @@ class ApiSection(Section):
     """0 is greedy; null, of models behind APIs alone, sends none and leaves it to the provider, as
     the authors of C2-Faith did. Models that know no temperature are not sent any."""
     top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
-    """Nucleus of sampling, where temperature > 0."""
+    """The nucleus that is sampled from where the temperature is above 0."""
     attempts: StrictInt = Field(default=3, ge=1)
     """How often one is asked while its replies are not of the form, or empty."""
     base_url: Address | None = None
-    """Of an OpenAI-compatible server. Keys come from the environment and are never written."""
+    """The address of an OpenAI-compatible server. Keys come from the environment and are never
+    written."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
-    """Of an API model that thinks."""
+    """How hard an API model that thinks is to think."""
     reasoning_tokens: StrictInt | None = Field(default=None, ge=1)
-    """Most tokens of its thinking, where the provider lets one say."""
+    """The most tokens that an API model may think in, where its provider takes such a limit."""
     max_connections: StrictInt = Field(default=10, ge=1)
     """Calls to an API at the same time."""
     max_retries: StrictInt = Field(default=5, ge=0)
-    """After rate limits, errors of the server and lost connections."""
+    """How often a call is repeated after rate limits, server errors and lost connections."""
     timeout: StrictInt = Field(default=300, ge=1)
     """Seconds until a call without an answer is made again; a provider may bill both."""
     cache: StrictStr | None = None
     """A folder where API replies are kept and found again, also by other runs."""
     extra_body: dict[str, Any] | None = None
-    """What else an OpenAI-compatible server is sent."""
+    """Further fields of the request to an OpenAI-compatible server."""
 
     @field_validator("extra_body")
     @classmethod
@@ -153,8 +155,8 @@ class SpendConfig(Section):
     """
 
     max_cost: StrictFloat | None = Field(default=None, ge=0)
-    """US dollars."""
+    """The most US dollars that the run may cost."""
     max_calls: StrictInt | None = Field(default=None, ge=0)
-    """Calls, repeated ones included: for a malformed reply, or after `timeout`."""
+    """The most calls, those repeated for a malformed reply or after `timeout` included."""
     prices: StrictStr | None = None
     """A YAML file of prices like configs/prices.yaml, which max_cost needs; null knows none."""

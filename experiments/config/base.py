@@ -34,9 +34,9 @@ class Section(BaseModel):
 
 
 AnyNumber = (BeforeValidator(as_several), AfterValidator(without_repeats))
-"""For a list that may be written as its one entry, or be empty."""
+"""Validators of a list that may be written as its one entry, or be empty."""
 OneOrMany = (*AnyNumber, Field(min_length=1))
-"""For a list that may be written as its one entry."""
+"""Validators of a list that may be written as its one entry."""
 
 
 class FolderConfig(Section):
@@ -52,7 +52,7 @@ class FolderConfig(Section):
     name: StrictStr
     """Names the run folder."""
     seed: StrictInt = Field(default=0, ge=0)
-    """Of the data, sampling, shuffles, corruptions and intervals."""
+    """The seed of the data, sampling, shuffles, corruptions and intervals."""
     out: StrictStr = "runs"
     """The folder that holds run folders."""
 

@@ -47,13 +47,13 @@ class JudgeConfig(ApiSection):
     batch_size: StrictInt = Field(default=8, ge=1)
     """Asks that a model here answers together."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Of a model here; `auto` is float32 on a CPU and bfloat16 on an accelerator."""
+    """The number format of a model here; `auto` is float32 on a CPU, bfloat16 on an accelerator."""
     device: StrictStr = "auto"
-    """`auto` takes cuda, then mps, then cpu."""
+    """The device of a model here; `auto` takes cuda, then mps, then cpu."""
     revision: StrictStr | None = None
-    """Pin of a hub repository."""
+    """The revision that a hub repository is pinned to."""
     quantize: Literal["8bit", "4bit"] | None = None
-    """8- or 4-bit weights through bitsandbytes."""
+    """Whether weights are held in 8 or 4 bits, through bitsandbytes."""
     device_map: StrictStr | None = None
     """`auto` spreads the layers over the devices of a node."""
 

@@ -57,9 +57,9 @@ def _subject(name: str) -> str:
 
 
 ModelName = Annotated[StrictStr, AfterValidator(_model_here)]
-"""Of a model whose weights are at hand."""
+"""The name of a model whose weights are at hand."""
 SubjectName = Annotated[StrictStr, AfterValidator(_subject)]
-"""Of any model that can be measured, those behind APIs too."""
+"""The name of any model that can be measured, those behind APIs included."""
 
 
 def model_rows() -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ class Tree:
     """Key path -> the `--set` that gave it."""
 
     def source_of(self, key: Key) -> str:
-        """Where to send a reader who wants to mend `key`: the file, or the option."""
+        """The file or the option that a reader who wants to mend `key` has to look at."""
         for n in range(len(key), 0, -1):
             if option := self.overridden.get(tuple(map(str, key[:n]))):
                 return f"--set {option}"

@@ -15,7 +15,7 @@ from faithscope.interp.generation import Generation, Sampling
 OnDone = Callable[[int, Generation], None]
 """Told of each prompt's index and continuation as it ends, in the thread that asked."""
 OnEnded = Callable[[int, "Generation | BackendError"], None]
-"""As `OnDone`; told also of each prompt that was not continued, and why."""
+"""Called as `OnDone`, and also for each prompt that was not continued, with the error."""
 
 
 class BackendError(RuntimeError):

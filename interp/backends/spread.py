@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _TRIES = 2
-"""Of one prompt, each with all the client's retries, before it is called a failure."""
+"""How often a prompt is sent, each time with all the client's retries, before it has failed."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Servers:
     timeout_s: float = 3600.0
     """Longest wait for one continuation, retries and all."""
     retries: int = 4
-    """Of one request, with growing waits, where a server is busy or breaks off."""
+    """How often a request is repeated, after growing waits, if a server is busy or breaks off."""
 
 
 Ask = Callable[["AsyncOpenAI", Endpoint, int], Awaitable[Generation]]

@@ -59,7 +59,7 @@ class ApiJudge:
     top_p: float | None = None
     seed: int | None = None
     max_tokens: int | None = 4096
-    """Of a reply, thinking included; None for the provider's default."""
+    """The most tokens of a reply, thinking included; None for the provider's default."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     reasoning_tokens: int | None = None
     structured: Literal["auto", "schema", "prompt"] = "auto"

@@ -257,12 +257,12 @@ def lead_of(f: Field, before: Field | None) -> str:
 
 
 def _written(f: Field, value: Verdict | None) -> str:
-    """As JSON has it; of a text, its opening quote."""
+    """A value as JSON has it; for a text its opening quote alone."""
     return '"' if f.kind == "text" and value == "" else json.dumps(value, ensure_ascii=False)
 
 
 def closing_quote(text: str) -> int | None:
-    """Where the first quote stands that no backslash escapes; None without one."""
+    """The place of the first quote that no backslash escapes; None without one."""
     escaped = False
     for i, c in enumerate(text):
         if c == '"' and not escaped:

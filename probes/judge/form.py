@@ -22,16 +22,16 @@ class Field:
     """One field of a reply."""
 
     name: str
-    """Where it stands: dots go into objects, `transition.identifies_flaw`."""
+    """The path to it in the reply; dots go into objects: `transition.identifies_flaw`."""
     kind: Literal["text", "integer", "label", "boolean"]
     low: int | None = None
-    """Of an integer, the least it may be."""
+    """The least value of an integer."""
     high: int | None = None
-    """Of an integer, the most it may be; None where the item says (a step index)."""
+    """The greatest value of an integer; None where the item says (a step index)."""
     labels: tuple[str, ...] = ()
-    """Of a label, what it may be; none where the item says (answer options)."""
+    """The values that a label may have; none where the item says (answer options)."""
     optional: bool = False
-    """Of a text, whether it may be null."""
+    """Whether a text may be null."""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class Form:
 
     name: str
     template: str
-    """With `{place}` for every value of an ask; braces of its own are doubled."""
+    """The prompt, with `{place}` for every value of an ask; braces of its own are doubled."""
     fields: tuple[Field, ...]
     verdict: str
     """The name of the field that is the judgement; no text."""
@@ -81,7 +81,7 @@ class Form:
 
     @property
     def sha256(self) -> str:
-        """Of everything that the judge is told; kept in every record."""
+        """The sha256 of everything that the judge is told; every record keeps it."""
         content = asdict(self)
         for f in content["fields"]:
             # forms without them keep the hash they had before there were any
@@ -201,7 +201,7 @@ class Reply:
     values: Mapping[str, Any] = field(default_factory=dict)
     """The fields, where parsed."""
     text: str = ""
-    """As it came, the last attempt's; thinking apart."""
+    """The last attempt's text as it came, without its thinking."""
     thinking: str = ""
     problem: str = ""
     """Why it did not parse, or what the server said."""
@@ -214,7 +214,7 @@ class Reply:
     from_cache: bool = False
     seconds: float = 0.0
     probabilities: tuple[float, ...] = ()
-    """Where log-probs were read: of every verdict of the ask's range, in order, summing to 1."""
+    """The probability of every verdict of the ask's range, in order; empty without log-probs."""
     mass: float | None = None
     """Where log-probs were read: what all verdicts together have of the model's probability
     there. Near zero where it would have written something else, and the shares say little."""

@@ -154,7 +154,7 @@ class GeneratingJudge:
 
 
 def seed_of(settings: GeneratingSettings, ask: Ask | Writing, attempt: int) -> int:
-    """Of one attempt at one ask, whoever shares its batch."""
+    """The seed of one attempt at one ask, whoever shares its batch."""
     name = "" if isinstance(ask, Writing) else ask.form.name
     text = f"{settings.seed}\n{name}\n{ask.id}\n{attempt}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
@@ -171,7 +171,7 @@ class _Put:
     ask: Ask | Writing
     prompt: Prompt
     usage: Usage = field(default_factory=Usage)
-    """Of the attempts so far."""
+    """What the attempts so far have used."""
 
 
 def _reply_of(model: Model, put: _Put, generation: Generation, seconds: float) -> Reply:

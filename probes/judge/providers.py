@@ -53,7 +53,7 @@ PROVIDERS: dict[str, Provider] = {
     "ollama": Provider(),
     "openai-api": Provider(),
 }
-"""By the first part of a judge's name."""
+"""Providers by the first part of a judge's name."""
 
 KINDS = (
     "openai/MODEL, openai/azure/DEPLOYMENT, anthropic/MODEL, google/MODEL, groq/MODEL, "
@@ -71,7 +71,7 @@ class Service:
 
     provider: Provider
     name: str
-    """As Inspect wants it."""
+    """The name as Inspect wants it."""
     keys: tuple[str, ...]
     api_key: str | None
     """Only `NO_KEY`: a real key stays in the environment, where the client reads it."""

@@ -29,7 +29,7 @@ _FILTERED = re.compile(
     r"moderation|safety",
     re.I,
 )
-"""In a refused request: some services have no other word for what their filter stopped."""
+"""Words in a refused request by which some services say that their filter stopped it."""
 
 _OVERFLOW = re.compile(
     r"context.{0,9}(length|window)|(prompt|input).{0,20}too (long|large)|too many (input )?tokens",

@@ -42,7 +42,7 @@ def _hint(n: int) -> dict[str, Any]:
 
 
 def _mixture(p: float, n: int) -> dict[str, Any]:
-    """By its probabilities; by its flips too where p is not near a half, where they are ties."""
+    """Bounds of a mixture's probabilities, and of its flips where these are no ties (p near .5)."""
     bounds: dict[str, Any] = {
         "clean": _SOLVED,
         "same_words": _SOLVED,

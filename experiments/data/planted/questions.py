@@ -74,6 +74,6 @@ _BLOCK = 256
 
 @cache
 def _named_steps(seed: int, block: int) -> tuple[int, ...]:
-    """Of the questions of one block; the blocks before it are drawn over again."""
+    """The named steps of one block of questions; the blocks before it are drawn over again."""
     problems = _problems("select", (block + 1) * _BLOCK, seed)
     return tuple((p.use or 0) - 1 for p in problems[-_BLOCK:])

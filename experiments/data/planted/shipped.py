@@ -1,4 +1,4 @@
-"""Where the shipped planted models are, found without loading them."""
+"""The folders of the shipped planted models, found without loading them."""
 
 from __future__ import annotations
 

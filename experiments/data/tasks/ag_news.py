@@ -13,7 +13,7 @@ from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
 
 TOPICS = ("World", "Sports", "Business", "Sci/Tech")
-"""In the order of the data's class indices."""
+"""The topics in the order of the data's class indices."""
 ALSO = {
     "sci-tech": "Sci/Tech",
     "sci & tech": "Sci/Tech",

@@ -22,7 +22,7 @@ from faithscope.interventions.trace import Question
 SAMPLE = 500
 """Sentences without a limit: as many as the paper has per task."""
 SPLIT = "validation"
-"""Of a folder laid out like SST-2's; its test split has no labels."""
+"""The split of a folder laid out like SST-2's, whose test split has no labels."""
 
 SST2_DATA = HubData("sst2", "stanfordnlp/sst2", SPLIT)
 

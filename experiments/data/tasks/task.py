@@ -36,7 +36,7 @@ class LoadSettings:
     limit: int | None = None
     """The first so many; None for as many as the task has by itself."""
     seed: int = 0
-    """Of generators and samples."""
+    """The seed of generators and samples."""
     split: str | None = None
     """Which split of a data set; None for the task's own choice."""
 
@@ -61,7 +61,7 @@ class Task:
     summary: str
     """One line for `faithscope list tasks`."""
     kind: AnswerKind | None
-    """Of its answers; None where each question has its own."""
+    """The kind of its answers; None where each question has its own."""
     load: Callable[[LoadSettings], Iterable[Question]]
     """The questions, in an order that depends on the seed alone: a limit cuts it off."""
     cot_prompt: Callable[[Question], str]
@@ -96,7 +96,7 @@ class Wording:
     """The prompts of a task, as `prompts.yaml` holds them."""
 
     source: str
-    """Where the words come from."""
+    """The source of the words."""
     cot: str
     necessity: str
     sufficiency: str

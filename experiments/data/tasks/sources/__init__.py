@@ -1,1 +1,1 @@
-"""Where the rows of tasks come from: files, the hub, packages; and how their cells are read."""
+"""The rows of tasks: files, the hub and packages that they come from, and reading their cells."""

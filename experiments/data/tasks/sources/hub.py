@@ -12,7 +12,7 @@ from faithscope.interp.errors import UserError
 
 @dataclass(frozen=True)
 class HubData:
-    """Where a task's rows come from."""
+    """A data set of the hub that a task's rows come from."""
 
     task: str
     repository: str
@@ -22,7 +22,7 @@ class HubData:
 
     @property
     def summary(self) -> str:
-        """For `faithscope list tasks`."""
+        """One line for `faithscope list tasks`."""
         config = f", {self.config}" if self.config else ""
         return f"{self.repository}{config}, {self.split}; or data.path"
 

@@ -16,7 +16,7 @@ class PackagedData:
     requirement: str
     member: str
     sha256: str
-    """Of the file itself."""
+    """The sha256 of the file itself."""
     licence: str
 
 
