@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             item = re.search(r"item=([^;]*);", json.dumps(body["messages"]))
             name = item[1] if item else ""
-            plan = self.server.plan.get(name, [says(GOOD)])
+            plan = self.server.plan.get(name, self.server.default)
             behave = plan[min(self.server.seen[name], len(plan) - 1)]
             self.server.seen[name] += 1
             self.server.bodies.append(body)
@@ -70,6 +70,7 @@ class FaultServer(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.plan: dict[str, list[Behaviour]] = {}
+        self.default: list[Behaviour] = [says(GOOD)]
         self.seen: Counter[str] = Counter()
         self.bodies: list[dict[str, Any]] = []
         self.keys: set[str] = set()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Protocol, TypeVar
 
 from faithscope import interp
@@ -16,9 +17,11 @@ from faithscope.experiments.engine.judges import open_judge
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.unit import Planned
+from faithscope.experiments.engine.units import API_REPLIES, Key, storable
 from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.interp.memory import free
-from faithscope.probes.judge.form import Ask, Judge, Reply, Writer, Writing
+from faithscope.probes.judge.form import Ask, Judge, Reply, Usage, Writer, Writing, no_reply
+from faithscope.probes.record import head
 
 _AT_ONCE = 512
 """Items whose asks to an API are in memory together."""
@@ -39,6 +42,10 @@ class AskingConfig(Protocol):
 def _name(ask: Ask | Writing) -> tuple[str, str]:
     """Different for every ask of a run."""
     return ("" if isinstance(ask, Writing) else ask.form.name, ask.id)
+
+
+def _to_reply(record: dict[str, Any]) -> Reply:
+    return Reply(**{**record, "usage": Usage(**record["usage"])})
 
 
 class Asker(Worker[Item]):
@@ -149,6 +156,11 @@ class Asker(Worker[Item]):
             lambda part: [i for i in part if stage in self.missing(i)],
         )
 
+    def _key_of_reply(self, model: str, stage: str, item: Item, place: int) -> Key:
+        """Of one reply of a model behind an API to a unit of several asks, which is stored as it
+        comes: whatever ends a run before the others are there, it is not paid for again."""
+        return (API_REPLIES, model, item.task, f"{item.units[stage]}.{place}")
+
     def _ask(
         self, judge: Judge, model: str, stage: str, reading: Reading, items: Sequence[Item]
     ) -> None:
@@ -158,9 +170,14 @@ class Asker(Worker[Item]):
         everything: list[Ask | Writing] = []
         for item in items:
             asks = self.asks_of(item)
-            everything += asks
             wanted[id(item)] = len(asks)
-            by_ask |= {_name(ask): (item, place) for place, ask in enumerate(asks)}
+            for place, ask in enumerate(asks):
+                by_ask[_name(ask)] = (item, place)
+                key = self._key_of_reply(model, stage, item, place)
+                if self.index.is_done(key, key[-1]):
+                    replies[id(item)][place] = _to_reply(self.index.records(key)[0]["reply"])
+                else:
+                    everything.append(ask)
             if not asks and stage in self.missing(item):
                 self.keep(item, stage, [])
 
@@ -168,7 +185,14 @@ class Asker(Worker[Item]):
             item, place = by_ask[_name(ask)]
             so_far = replies[id(item)]
             so_far[place] = reply
-            if len(so_far) < wanted[id(item)] or stage not in self.missing(item):
+            if len(so_far) < wanted[id(item)]:
+                if model.startswith(API) and not no_reply(reply):
+                    key = self._key_of_reply(model, stage, item, place)
+                    about = {"task": item.task, "item": item.item, "model": None, "judge": model}
+                    record = head(**about, dataset=item.task, probe=stage, seed=self.config.seed)
+                    self.store.add(key[-1], key, storable([record | {"reply": asdict(reply)}]))
+                return
+            if stage not in self.missing(item):
                 return
             inorder = [so_far[i] for i in range(len(so_far))]
             lost = next((r for r in inorder if r.outcome == "failed"), None)

@@ -1,33 +1,65 @@
-"""A small run of every study, all of whose models stand here."""
+"""A small run of every study: with models that stand here, and with models behind an API."""
 
 from __future__ import annotations
 
-import dataclasses
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import c2_runs
 import rf_runs
+import speaking_server
 import yaml
+from fault_server import Behaviour, FaultServer, Handler, completion, waits
 from tiny_models import tiny
 
 from faithscope.experiments.config.load import load_config
 
-OUTPUTS = ("tables", "figures")
+API = "api:openai/gpt-4.1"
+CONNECTIONS = 2
+"""Calls to an API at the same time."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
+class Setting:
+    """What a run of a study is written for: a folder, the models, the address of the API."""
+
+    folder: Path
+    models: Mapping[str, str]
+    url: str = ""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """How a model behind the API is asked."""
+        return {"base_url": self.url, "max_retries": 0, "max_connections": CONNECTIONS}
+
+    def config(self, **values: Any) -> Path:
+        path = self.folder / f"{values['name']}.yaml"
+        path.write_text(yaml.safe_dump(values | {"out": str(self.folder / "runs")}))
+        return path
+
+
+@dataclass(frozen=True)
 class Case:
-    """A study's run, made in a folder."""
+    """A run of a study with models here, and one with models behind an API."""
 
-    write: Callable[[Path, Mapping[str, str]], Path]
-    """Writes the config, whose runs go below that folder; is given the models by name."""
+    here: Callable[[Setting], Path]
+    """Writes the config, whose run folder goes below the folder."""
+    over_api: Callable[[Setting], Path]
     stages: tuple[str, ...]
-    """In the order in which they are stored."""
+    """Of the run with models here, in the order in which they are stored."""
+    replies: Callable[[str], str] = str
+    """What the model behind the API writes where no form is asked of it, by the messages."""
+    builds: bool = field(default=False, kw_only=True)
+    """Whether the API is asked for items before these can be shared out."""
 
-    def run_dir(self, path: Path) -> Path:
-        return load_config(path).run_dir
+
+def run_folder(path: Path) -> Path:
+    return load_config(path).run_dir
 
 
 def models(folder: Path) -> dict[str, str]:
@@ -38,34 +70,101 @@ def models(folder: Path) -> dict[str, str]:
     }
 
 
-def _written(folder: Path, values: dict[str, Any]) -> Path:
-    path = folder / f"{values['name']}.yaml"
-    path.write_text(yaml.safe_dump(values | {"out": str(folder / "runs")}))
-    return path
+def filled(schema: Mapping[str, Any], number: int) -> Any:
+    """A value of a form, chosen by the number."""
+    if schema.get("type") == "object":
+        fields = schema["properties"].items()
+        return {name: filled(of, number + i) for i, (name, of) in enumerate(fields)}
+    if "enum" in schema:
+        return schema["enum"][number % len(schema["enum"])]
+    if schema.get("type") == "integer":
+        low = schema.get("minimum", 0)
+        return low + number % (1 + schema.get("maximum", low + 2) - low)
+    return number % 2 == 1 if schema.get("type") == "boolean" else "as it is written"
 
 
-def _slrc(folder: Path, models: Mapping[str, str]) -> Path:
-    return _written(
-        folder,
-        {
-            "name": "slrc",
-            "model": {"name": ["planted:faithful", "planted:hint"]},
-            "tasks": ["planted"],
-            "data": {"limit": 4},
-            "generation": {"batch_size": 2},
-            "probes": ["slrc", "tracing"],
-            "report": {"traces": 1, "bootstrap": 20},
-        },
+def serves(case: Case, seconds: float = 0.0) -> Behaviour:
+    """The model behind the API: what it replies hangs on the messages alone.
+
+    Args:
+        seconds: that a reply takes.
+    """
+
+    def behave(handler: Handler) -> None:
+        request = handler.request_body
+        messages = json.dumps(request["messages"])
+        if "response_format" in request:
+            number = hashlib.sha256(messages.encode()).digest()[0]
+            schema = request["response_format"]["json_schema"]["schema"]
+            text = json.dumps(filled(schema, number))
+        else:
+            text = case.replies(messages)
+        handler.send(200, completion(text))
+
+    return waits(seconds, behave) if seconds else behave
+
+
+def asked(server: FaultServer) -> Counter[str]:
+    """How often each prompt was put to each model."""
+    return Counter(json.dumps([body["model"], body["messages"]]) for body in server.bodies)
+
+
+# --- the studies
+
+
+def _slrc(at: Setting) -> Path:
+    return at.config(
+        name="slrc",
+        model={"name": ["planted:faithful", "planted:hint"]},
+        tasks=["planted"],
+        data={"limit": 4},
+        generation={"batch_size": 2},
+        probes=["slrc", "tracing"],
+        report={"traces": 1, "bootstrap": 20},
     )
 
 
-def _c2faith(folder: Path, models: Mapping[str, str]) -> Path:
-    judge = {"model": models["plain"], "readings": ["generated", "scored"]}
-    plain = models["plain"]
-    return c2_runs.config(folder, judge, reference=plain, internals={"model": plain})
+def _slrc_over_api(at: Setting) -> Path:
+    return at.config(
+        name="slrc",
+        model={"name": API},
+        api=at.asked,
+        tasks="sequential_math",
+        data={"limit": 2},
+        generation={"batch_size": 1},
+        probes=["slrc", "sycophancy"],
+        slrc={"edits": ["remove", "corrupt"]},
+        report={"bootstrap": 20},
+    )
 
 
-def _rfeval(folder: Path, models: Mapping[str, str]) -> Path:
+def _sums(messages: str) -> str:
+    return speaking_server.reply_to(json.loads(messages)[-1]["content"])
+
+
+def _c2faith(at: Setting) -> Path:
+    plain = at.models["plain"]
+    judge = {"model": plain, "readings": ["generated", "scored"]}
+    return c2_runs.config(at.folder, judge, reference=plain, internals={"model": plain})
+
+
+def _c2faith_over_api(at: Setting) -> Path:
+    written = {"levels": [0.5], "acausal": "llm", "writer": API, "temperature": 0.0}
+    path = c2_runs.config(
+        at.folder, at.asked | {"model": API, "structured": "schema"}, perturb=written
+    )
+    prompt = {"task": "acausal", "source": "a test", "ours": True}
+    prompt["template"] = "Rewrite {target_step} after {context}"
+    (at.folder / "prompts/c2_acausal.yaml").write_text(yaml.safe_dump(prompt))
+    return path
+
+
+def _rewritten(messages: str) -> str:
+    number = int.from_bytes(hashlib.sha256(messages.encode()).digest()[:2])
+    return f"So x is {number}, as we have seen."
+
+
+def _rfeval(at: Setting) -> Path:
     cases = [
         rf_runs.Case("follows"),
         rf_runs.Case("resists", r_prime="He was away!"),
@@ -73,26 +172,60 @@ def _rfeval(folder: Path, models: Mapping[str, str]) -> Path:
         rf_runs.Case("number", task="mathematical_reasoning"),
     ]
     return rf_runs.config(
-        folder,
+        at.folder,
         cases,
-        models["chain"],
+        at.models["chain"],
         generate={"max_new_tokens": 16, "batch_size": 1},
-        judge={"model": models["plain"], "structured": "schema", "batch_size": 2},
+        judge={"model": at.models["plain"], "structured": "schema", "batch_size": 2},
         log_probs=True,
-        inside={"model": models["chain"], "points": 3, "refine": 2},
+        inside={"model": at.models["chain"], "points": 3, "refine": 2},
     )
 
 
-def _toy(folder: Path, models: Mapping[str, str]) -> Path:
-    values = {"name": "toy", "benchmark": "toy", "model": "planted:faithful"}
-    return _written(folder, values)
+def _rfeval_over_api(at: Setting) -> Path:
+    return rf_runs.config(
+        at.folder,
+        [rf_runs.Case(name) for name in ("one", "two", "three")],
+        API,
+        generate={"batch_size": 1},
+        api=at.asked,
+        judge=at.asked | {"model": "api:openai/gpt-4o", "structured": "schema"},
+    )
+
+
+def _chosen(messages: str) -> str:
+    letter = "AB"[hashlib.sha256(messages.encode()).digest()[0] % 2]
+    return f"The seller kept the goods, and that decides it. Answer: {letter}"
+
+
+def _toy(at: Setting) -> Path:
+    judge = {"model": at.models["plain"], "structured": "prompt", "max_tokens": 16, "batch_size": 2}
+    return at.config(name="toy", benchmark="toy", judge=judge)
+
+
+def _toy_over_api(at: Setting) -> Path:
+    judge = at.asked | {"model": [API, "api:openai/gpt-4o"], "batch_size": 2}
+    return at.config(name="toy", benchmark="toy", judge=judge)
+
+
+def _word(messages: str) -> str:
+    return "many"
 
 
 CASES = {
-    "toy": Case(_toy, ("word", "length")),
-    "slrc": Case(_slrc, ("traces", "slrc", "tracing")),
-    "c2faith": Case(_c2faith, ("judge_generated", "judge_scored", "broken_step")),
+    "toy": Case(_toy, _toy_over_api, ("word", "length"), _word),
+    "slrc": Case(_slrc, _slrc_over_api, ("traces", "slrc", "tracing"), _sums),
+    "c2faith": Case(
+        _c2faith,
+        _c2faith_over_api,
+        ("judge_generated", "judge_scored", "broken_step"),
+        _rewritten,
+        builds=True,
+    ),
     "rfeval": Case(
-        _rfeval, ("rf_baseline", "rf_intervened", "rf_log_probs", "rf_inside", "rf_judged")
+        _rfeval,
+        _rfeval_over_api,
+        ("rf_baseline", "rf_intervened", "rf_log_probs", "rf_inside", "rf_judged"),
+        _chosen,
     ),
 }

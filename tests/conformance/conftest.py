@@ -1,13 +1,108 @@
+"""Every registered study, and its runs that nothing disturbed."""
+
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-HERE = Path(__file__).parent
-STUDIES = HERE.parent / "experiments/studies"
-for folder in (HERE, STUDIES / "c2faith", STUDIES / "rfeval"):
-    sys.path.insert(0, str(folder))
+import pytest
 
+HERE = Path(__file__).parent
+EXPERIMENTS = HERE.parent / "experiments"
+for folder in ("engine", "studies/c2faith", "studies/rfeval"):
+    sys.path.insert(0, str(EXPERIMENTS / folder))
+sys.path.insert(0, str(HERE))
+
+from cases import CASES, Case, Setting, asked, models, run_folder, serves  # noqa: E402
+from fault_server import FaultServer  # noqa: E402
+
+from faithscope.experiments.cli import execute  # noqa: E402
 from faithscope.experiments.config.study import Study, register  # noqa: E402
 
 register(Study("toy", "toy", "ToyConfig", "ToyRun"))
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-3c2b1a0f9e8d")
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture
+def case(study: str) -> Case:
+    return CASES[study]
+
+
+@pytest.fixture
+def here(tmp_path: Path, tiny_models: dict[str, str]) -> Setting:
+    """Where a run with models here is to stand."""
+    return Setting(tmp_path, tiny_models)
+
+
+@pytest.fixture(scope="session")
+def undisturbed_of(
+    tiny_models: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    done: dict[str, Path] = {}
+
+    def run_of(study: str) -> Path:
+        if study not in done:
+            path = CASES[study].here(Setting(tmp_path_factory.mktemp(study), tiny_models))
+            assert execute(["run", str(path)]) == 0
+            done[study] = run_folder(path)
+        return done[study]
+
+    return run_of
+
+
+@pytest.fixture
+def undisturbed(study: str, undisturbed_of: Callable[[str], Path]) -> Path:
+    """The folder of a run with models here that nothing disturbed."""
+    return undisturbed_of(study)
+
+
+@pytest.fixture(scope="session")
+def undisturbed_api_of(
+    tiny_models: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[Path, Counter[str]]]:
+    done: dict[str, tuple[Path, Counter[str]]] = {}
+
+    def run_of(study: str) -> tuple[Path, Counter[str]]:
+        if study not in done:
+            with FaultServer() as server:
+                server.default = [serves(CASES[study])]
+                folder = tmp_path_factory.mktemp(f"{study}_api")
+                path = CASES[study].over_api(Setting(folder, tiny_models, server.url))
+                assert execute(["run", str(path)]) == 0
+                done[study] = run_folder(path), asked(server)
+        return done[study]
+
+    return run_of
+
+
+@pytest.fixture
+def undisturbed_api(
+    study: str, undisturbed_api_of: Callable[[str], tuple[Path, Counter[str]]]
+) -> tuple[Path, Counter[str]]:
+    """The folder of a run with models behind the API that nothing disturbed; what it asked."""
+    return undisturbed_api_of(study)
+
+
+@pytest.fixture
+def server(case: Case) -> Iterator[FaultServer]:
+    """The API, with nothing wrong."""
+    with FaultServer() as server:
+        server.default = [serves(case)]
+        yield server
+
+
+@pytest.fixture
+def over_api(tmp_path: Path, tiny_models: dict[str, str], server: FaultServer) -> Setting:
+    """Where a run with models behind the API is to stand."""
+    return Setting(tmp_path, tiny_models, server.url)

@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import StrictInt
 
-from faithscope.experiments.config.api import SpendConfig
+from faithscope.experiments.config.api import HOW_FAST, SpendConfig
 from faithscope.experiments.config.base import FolderConfig
-from faithscope.experiments.config.model import ModelName
+from faithscope.experiments.config.judge import JudgeConfig
 
 
 class ToyConfig(FolderConfig):
-    """What the toy study is told."""
+    """The settings of the toy study."""
+
+    FREE: ClassVar[tuple[str, ...]] = (
+        *FolderConfig.FREE,
+        "spend.",
+        *(f"judge.{key}" for key in HOW_FAST),
+    )
 
     benchmark: str
-    model: ModelName
+    judge: JudgeConfig
+    """The models that are asked."""
     n: StrictInt = 5
-    fails_at: StrictInt | None = None
-    """An item that fails."""
     spend: SpendConfig = SpendConfig()
     token_budget: StrictInt | None = None

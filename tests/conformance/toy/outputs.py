@@ -9,7 +9,8 @@ from faithscope.experiments.engine.planfile import counted
 
 
 def write_all(run_dir: Path) -> Path:
-    units = sorted(counted(run_dir).each(("length",)), key=lambda unit: unit.key)
-    table = pd.DataFrame([r for unit in units for r in unit.records])
-    write_each(run_dir, {"lengths": table}, {})
-    return run_dir / "tables/lengths.csv"
+    units = sorted(counted(run_dir).each(("word", "length")), key=lambda unit: unit.key)
+    columns = ("model", "item", "probe", "text", "length")
+    table = pd.DataFrame([{c: r.get(c) for c in columns} for u in units for r in u.records])
+    write_each(run_dir, {"words": table}, {})
+    return run_dir / "tables/words.csv"

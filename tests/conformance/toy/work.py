@@ -1,45 +1,30 @@
 from __future__ import annotations
 
-import torch
-
-from faithscope.experiments.engine.worker import Records, Worker
+from faithscope.experiments.engine.asking import Asker
+from faithscope.experiments.engine.judges import replied
+from faithscope.experiments.engine.worker import Records
 from faithscope.probes.record import head
 from toy.plan import Number
 
 
-class ToyWork(Worker[Number]):
-    """Two stages: the likeliest next token, and how long it is."""
+class ToyWork(Asker[Number]):
+    """Two stages: what a model writes about a number, and how long that is."""
 
-    def __init__(self, config, batches, store) -> None:
-        self.config = config
-        super().__init__(batches, ("word", "length"), config.spend, config.token_budget, store)
+    def asks_of(self, item):
+        return [item.ask]
 
-    def asked(self):
-        return {}
+    def records(self, model, item, reading, replies):
+        return [_head(item, "word") | replied(replies[0])]
 
-    def do(self, model: str) -> None:
-        held = self.load(model, _HELD)
-
-        def word(item: Number) -> Records:
-            if item.n == self.config.fails_at:
-                raise ValueError("no word for it")
-            logits = held.hf(torch.tensor([[item.n]])).logits
-            return [about(item, "word") | {"word": held.decode([int(logits[0, -1].argmax())])}]
-
+    def after_judging(self, model):
         def length(item: Number) -> Records:
             (record,) = self.index.records(item.key("word"))
-            return [about(item, "length") | {"length": len(record["word"])}]
+            return [_head(item, "length") | {"length": len(record["text"])}]
 
-        self.each(held, self.lacking(model, "word"), "word", word)
-        done = [i for i in self.lacking(model, "length") if "word" not in self.missing(i)]
-        self.each(held, done, "length", length)
-
-
-class _HELD:
-    dtype, device = "float32", "cpu"
-    revision = quantize = device_map = thinking = None
+        items = [i for i in self.lacking(model.name, "length") if "word" not in self.missing(i)]
+        self.each(model, items, "length", length)
 
 
-def about(item: Number, stage: str) -> dict[str, object]:
+def _head(item: Number, stage: str) -> dict[str, object]:
     about = {"dataset": "numbers", "task": item.task, "item": item.item, "model": item.model}
     return head(**about, probe=stage, seed=0)

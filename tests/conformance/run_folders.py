@@ -1,0 +1,74 @@
+"""What stands in a run folder, and runs that are killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from cases import CASES
+
+from faithscope.experiments.engine.units import read_unit
+
+PATIENCE = 240
+CLOCKS = re.compile(r"seconds|hours|per_second")
+PROGRAM = "import sys; sys.path[:0] = {path!r}; import conftest; from faithscope.experiments.cli"
+PROGRAM += " import main; main(['run', {config!r}])"
+
+every_study = pytest.mark.parametrize("study", CASES)
+every_study_in_time = pytest.mark.parametrize(
+    "study", [pytest.param(s, marks=[] if s == "toy" else pytest.mark.slow) for s in CASES]
+)
+"""The toy in every run of the tests, the others in those that may take long."""
+
+
+def outputs(run_dir: Path) -> dict[str, str]:
+    """Tables and the numbers of figures, but for what clocks say and what was paid."""
+    texts = {}
+    for path in sorted(p for kind in ("tables", "figures") for p in (run_dir / kind).glob("*.csv")):
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        if path.name != "spend.csv" and not any(CLOCKS.search(c) for c in table.columns):
+            texts[f"{path.parent.name}/{path.name}"] = table.to_csv(index=False)
+    return texts
+
+
+def lines(run_dir: Path, stage: str = "*") -> list[bytes]:
+    """Whole stored lines of a stage's files."""
+    files = sorted((run_dir / "records").glob(f"{stage}.*.jsonl"))
+    return [line for p in files for line in p.read_bytes().split(b"\n")[:-1]]
+
+
+def keys(run_dir: Path) -> Counter[object]:
+    return Counter(read_unit(line).key for line in lines(run_dir))
+
+
+def half_written(run_dir: Path) -> list[Path]:
+    return [p for p in run_dir.rglob("*") if p.name.endswith(".writing")]
+
+
+def kill_once(path: Path, reached: Callable[[], bool]) -> int:
+    """Start a run and kill it once something is reached; its exit code."""
+    program = PROGRAM.format(path=[p for p in sys.path if p], config=str(path))
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while process.poll() is None and not reached():
+            assert time.monotonic() < deadline, "that was never reached"
+            time.sleep(0.001)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        code = process.wait(PATIENCE)
+    return code
