@@ -92,7 +92,7 @@ class Decode:
         layer = int(module.layer_idx)  # pyright: ignore
         reach, cuts = self._reaches[layer], self._cuts_in(layer)
         assert reach is not None, "models with masks of other kinds are run one by one"
-        name = (reach, query.device, is_eager(module), *(c.knockout for c in cuts))
+        name = (reach, query.device, is_eager(module), *(c.edit for c in cuts))
         if name not in self._masks:
             columns = torch.arange(self.at + 1)[None]
             seen = columns >= self._pad
@@ -109,14 +109,14 @@ class Decode:
 
     def _cuts_in(self, layer: int) -> list[Cut]:
         cuts = []
-        for knockout in dict.fromkeys(
+        for edit in dict.fromkeys(
             e for row_edits in self._edits for e in row_edits if isinstance(e, Knockout)
         ):
-            first, last = knockout.queries
+            first, last = edit.queries
             done = self.positions >= first
             if last is not None:
                 done &= self.positions < last
-            done &= torch.tensor([knockout in row_edits for row_edits in self._edits])
-            if knockout.cuts_in(layer) and bool(done.any()):
-                cuts.append(Cut(knockout, done))
+            done &= torch.tensor([edit in row_edits for row_edits in self._edits])
+            if edit.cuts_in(layer) and bool(done.any()):
+                cuts.append(Cut(edit, done))
         return cuts

@@ -29,18 +29,18 @@ def check(model: LoadedModel, edits: Sequence[Edit], length: int, *, grows: bool
 
 def _check_knockout(model: LoadedModel, edit: Knockout, length: int, grows: bool) -> None:
     if not model.supports_tree:
-        raise UserError(f"{model.name}: no attention knockout: {model.tree_reason}")
+        raise UserError(f"{model.name}: attention cannot be cut: {model.tree_reason}")
     if edit.keys[1] > length:
-        raise ValueError(f"knockout keys {edit.keys} lie outside a branch of {length} tokens")
+        raise ValueError(f"Knockout.keys {edit.keys} lie outside a branch of {length} tokens")
     first, stop = edit.queries
     if not grows and first != stop and max(first + 1, stop or 0) > length:
         raise ValueError(
-            f"knockout queries {edit.queries} lie outside a branch of {length} tokens, which "
+            f"Knockout.queries {edit.queries} lie outside a branch of {length} tokens, which "
             "nothing follows; end them with None for all that is there"
         )
-    _check_index(model, "knockout: layer", edit.layers or (), model.n_layers)
+    _check_index(model, "Knockout: layer", edit.layers or (), model.n_layers)
     heads = model.hf.config.get_text_config().num_attention_heads
-    _check_index(model, "knockout: head", edit.heads or (), heads)
+    _check_index(model, "Knockout: head", edit.heads or (), heads)
 
 
 def _check_patch(model: LoadedModel, edit: Patch, length: int) -> None:

@@ -46,7 +46,7 @@ class Knockout:
         for what, (start, stop) in (("queries", self.queries), ("keys", self.keys)):
             if start < 0 or (stop is not None and stop < start):
                 raise ValueError(
-                    f"knockout {what} {(start, stop)}: give a span (first, last + 1) of positions "
+                    f"Knockout.{what} {(start, stop)}: give a span (first, last + 1) of positions "
                     "from 0"
                 )
 

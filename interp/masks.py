@@ -87,9 +87,9 @@ def as_additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 @dataclass(frozen=True)
 class Cut:
-    """A knockout, and which of the queries at hand it is done to."""
+    """An edit, and which of the queries at hand it is done to."""
 
-    knockout: Knockout
+    edit: Knockout
     queries: Tensor
     """(n,) bool."""
 
@@ -107,14 +107,14 @@ def without(seen: Tensor, cuts: Sequence[Cut], position: Tensor, own: Tensor, he
         (1, 1, n, P) bool, or (1, H, n, P) where single heads are cut.
     """
     left = seen[None]
-    if any(c.knockout.heads is not None for c in cuts):
+    if any(c.edit.heads is not None for c in cuts):
         left = left.repeat(heads, 1, 1)
     for cut in cuts:
-        first, last = cut.knockout.keys
+        first, last = cut.edit.keys
         edges = cut.queries[:, None] & (position >= first) & (position < last)
         edges[torch.arange(len(own)), own] = False
-        if cut.knockout.heads is None:
+        if cut.edit.heads is None:
             left = left & ~edges
         else:
-            left[list(cut.knockout.heads)] &= ~edges
+            left[list(cut.edit.heads)] &= ~edges
     return left[None]

@@ -141,7 +141,7 @@ class Prefill:
         # an eager attention is always given a mask: some families add it unseen
         if not cuts and reach == EVERYTHING and n in (1, p) and not is_eager(module):
             return kernel(module)(module, q, k, v, None, **kwargs)[0]
-        name = (run.start, *(c.knockout for c in cuts)) if cuts else ()
+        name = (run.start, *(c.edit for c in cuts)) if cuts else ()
 
         def seen() -> Tensor:
             free = causal_mask(n, p, reach, torch.device("cpu"))
@@ -178,7 +178,7 @@ class Prefill:
         at = part.nodes.to(keys.device)
         k, v = (x.index_select(2, at) for x in (keys, values))
         reach, cuts = self._reach(module), self._cuts_in(module, part)
-        name = ("together", part.start, reach, *(c.knockout for c in cuts))
+        name = ("together", part.start, reach, *(c.edit for c in cuts))
 
         def seen() -> Tensor:
             own = torch.arange(len(part.nodes) - (part.stop - part.start), len(part.nodes))
@@ -197,7 +197,7 @@ class Prefill:
     def _cuts_in(self, module: nn.Module, part: Run | _Together) -> list[Cut]:
         """What is cut from the queries of a part in this layer."""
         layer = int(module.layer_idx)  # pyright: ignore
-        return [c for c in self._cuts[part.start, part.stop] if c.knockout.cuts_in(layer)]
+        return [c for c in self._cuts[part.start, part.stop] if c.edit.cuts_in(layer)]
 
     def _mask(
         self, module: nn.Module, name: tuple[Any, ...], q: Tensor, seen: Callable[[], Tensor]
@@ -226,7 +226,7 @@ class Prefill:
             own = torch.arange(self.start, self.stop)
             return without(free, cuts, depth[: self.stop], own, query.shape[1])
 
-        name = ("dense", reach, *(c.knockout for c in cuts))
+        name = ("dense", reach, *(c.edit for c in cuts))
         k, v = keys[:, :, : self.stop], values[:, :, : self.stop]
         return kernel(module)(module, query, k, v, self._mask(module, name, query, seen), **kwargs)[
             0
@@ -248,7 +248,7 @@ class Prefill:
         p = k.shape[2]
         reach = self._reach(module, p)
         layer = int(module.layer_idx)  # pyright: ignore
-        cuts = [c for c in cuts_of(self.forest, np.array([node])) if c.knockout.cuts_in(layer)]
+        cuts = [c for c in cuts_of(self.forest, np.array([node])) if c.edit.cuts_in(layer)]
         free = causal_mask(1, p, reach, torch.device("cpu"))
         seen = without(free, cuts, torch.arange(p), torch.tensor([p - 1]), q.shape[1])
         mask = as_additive(seen.to(q.device), q.dtype)
@@ -266,13 +266,13 @@ def cuts_of(forest: Forest, nodes: np.ndarray) -> list[Cut]:
             if isinstance(edit, Knockout):
                 under.setdefault(edit, []).append(mark)
     cuts = []
-    for knockout, of in under.items():
-        first, last = knockout.queries
+    for edit, of in under.items():
+        first, last = edit.queries
         done = np.isin(marks, of) & (depth >= first)
         if last is not None:
             done &= depth < last
         if done.any():
-            cuts.append(Cut(knockout, torch.from_numpy(done)))
+            cuts.append(Cut(edit, torch.from_numpy(done)))
     return cuts
 
 

@@ -33,15 +33,16 @@ _MODULES = {
     "Record": "record",
     "Settings": "settings",
 }
-_FIRST = ("slrc", "direct", "sycophancy", "error_detection", "attention", "rigidity", "flow")
-_FIRST += ("linear_probe", "tracing", "information", "knockout", "causal_effects", "patching")
-"""The order in which lists and tables name them; others come after these."""
 
 
 def _import_all() -> None:
-    names = [m.name for m in iter_modules(__path__) if not m.ispkg]
-    for name in (*_FIRST, *sorted(set(names) - set(_FIRST))):
-        import_module(f"{__name__}.{name}")
+    for module in iter_modules(__path__):
+        if not module.ispkg:
+            import_module(f"{__name__}.{module.name}")
+    probes = import_module(f"{__name__}.probe").PROBES
+    ordered = sorted(probes.values(), key=lambda probe: (probe.listed, probe.name))
+    probes.clear()
+    probes.update((probe.name, probe) for probe in ordered)
 
 
 def __getattr__(name: str) -> Any:

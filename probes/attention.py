@@ -52,6 +52,7 @@ class AttentionSettings(Settings):
 
 @probe(
     "attention of the answer to the reasoning, real against shuffled, and allocation (2.7)",
+    listed=5,
     words=("cue",),
     calls=lambda size, s: 1 + s.shuffles,
 )

@@ -81,6 +81,7 @@ class CausalEffectsSettings(Settings):
 
 @probe(
     "graded necessity, NLDD and TTS of every step, side by side with SLRC",
+    listed=12,
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: 1 + 6 * size.steps,

@@ -45,6 +45,7 @@ class ErrorDetectionSettings(Settings):
 
 @probe(
     "arithmetic errors put into its own reasoning: detected, and false alarms (4.8)",
+    listed=4,
     words=("asked", "spoken"),
     calls=lambda size, s: 2,
     from_outside={"readings": ("generated",)},

@@ -39,6 +39,7 @@ class FlowSettings(Settings):
 
 @probe(
     "cosine between reasoning states and the answer token's, by layer (2.7)",
+    listed=7,
     words=("cue",),
     calls=lambda size, s: 1,
 )

@@ -52,6 +52,7 @@ class InformationSettings(Settings):
 
 @probe(
     "information gain, perplexity, step mutual information (FaithCoT-Bench, app. C; SLRC, 3.3)",
+    listed=10,
     words=("cue", "labels"),
     # with and without the question; each text in a step's place, and as the only step
     calls=lambda size, s: 4 + size.steps * (3 + 2 * s.replacements + 1),

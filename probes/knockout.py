@@ -63,6 +63,7 @@ class KnockoutSettings(Settings):
 
 @probe(
     "later tokens kept from looking at a step that stands, beside removal of its text",
+    listed=11,
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: 1 + size.steps * (1 + len(s.queries) * (1 + s.windows)),

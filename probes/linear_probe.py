@@ -62,6 +62,7 @@ class LinearProbeSettings(Settings):
 
 @probe(
     "whether a linear classifier reads the answer from hidden states, before, during and after",
+    listed=8,
     words=("cue",),
     calls=lambda size, s: 1,
 )

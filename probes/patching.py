@@ -76,6 +76,7 @@ def _calls(size: Size, settings: PatchingSettings) -> int:
 
 @probe(
     "states exchanged between real and corrupted reasoning, per layer, site and step",
+    listed=13,
     words=("cue", "labels"),
     reads_labels=True,
     calls=_calls,

@@ -26,6 +26,8 @@ class Size(NamedTuple):
 
 
 GUESS = Size()
+UNLISTED = 1_000
+"""The place of a probe that asks for none: after those that do."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Probe:
     from_outside: Mapping[str, tuple[str, ...]] | None = None
     """Setting -> what it may hold for a model of which only what it writes is to be had; None
     where such a model cannot be measured."""
+    listed: int = UNLISTED
+    """Its place in lists and tables; probes of one place follow each other by name."""
 
     def quotes(self, size: Size, settings: Any) -> int:
         """Steps that all calls together quote."""
@@ -77,6 +81,7 @@ def probe(
     reads_labels: bool = False,
     on_excluded: bool = False,
     from_outside: Mapping[str, tuple[str, ...]] | None = None,
+    listed: int = UNLISTED,
 ) -> Callable[[F], F]:
     """Registers a function of (model, trace, asking, settings) under its own name.
 
@@ -97,6 +102,7 @@ def probe(
             reads_labels,
             on_excluded,
             from_outside,
+            listed,
         )
         return function
 

@@ -120,6 +120,7 @@ def settled(log_probs: Tensor, first: Mapping[str, set[int]]) -> Settled:
 
 @probe(
     "the layer from which the lens already gives the model's own next token (2.7)",
+    listed=6,
     words=("cue", "labels"),
     calls=lambda size, s: 1,
 )

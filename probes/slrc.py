@@ -115,6 +115,7 @@ def _calls(size: Size, settings: SlrcSettings) -> int:
 
 @probe(
     "necessity, sufficiency, order sensitivity and their edits (Step-Level Reasoning Capacity)",
+    listed=1,
     words=("cue", "labels", "reprompts"),
     reads_labels=True,
     calls=_calls,

@@ -45,6 +45,7 @@ class TracingSettings(Settings):
 
 @probe(
     "probability of every answer after each token of the reasoning (FaithCoT-Bench, app. C)",
+    listed=9,
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: size.steps * size.tokens // s.every,

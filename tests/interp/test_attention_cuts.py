@@ -185,7 +185,7 @@ def test_what_a_knockout_cannot_name_is_refused(llama: Model, loop_model: Model)
             llama.run([Branch((1, 2, 3), edits=(Knockout(queries, (0, 1)),))])
     with pytest.raises(ValueError, match=r"queries \(5, 2\)"):
         Knockout((5, 2), (0, 1))
-    with pytest.raises(UserError, match="no attention knockout"):
+    with pytest.raises(UserError, match="attention cannot be cut"):
         loop_model.run([Branch((1, 2, 3), edits=(Knockout((2, None), (0, 1)),))])
 
 

@@ -99,7 +99,7 @@ class InternalsConfig(Section):
     answer_cue: StrictStr = "The final answer is"
     """Put after the steps where the answer is asked for."""
     layer: StrictInt | None = Field(default=None, ge=1)
-    """Of information flow; null is the middle one. All are kept."""
+    """Whose cosines with the answer token are a signal; null is the middle one. All are kept."""
     thinking: StrictBool | None = None
     """Whether a hybrid model reads the chain as its thinking."""
 

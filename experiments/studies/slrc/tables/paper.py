@@ -1,8 +1,7 @@
 """The tables of the SLRC paper in the paper's own layout, from a run's tidy tables.
 
 The tidy tables are the data; these are the same numbers where a reader of the paper looks
-for them. CSV keeps fractions; Markdown and LaTeX print what the paper prints: percent for
-necessity and sufficiency, three decimals without the leading zero for SLRC.
+for them. CSV keeps fractions; Markdown and LaTeX print what the paper prints.
 
 The paper measured in one way, black-box: `reprompt`, `generated`. A run may measure in four;
 each has rows of its own, marked by `framing` and `reading`.
@@ -11,7 +10,7 @@ each has rows of its own, marked by `framing` and `reading`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -24,7 +23,7 @@ from faithscope.experiments.analysis.paper_table import (
     percent,
     whole,
 )
-from faithscope.experiments.analysis.tidy import distinct, rows, where
+from faithscope.experiments.analysis.tidy import distinct, keep, rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
 from faithscope.experiments.studies.slrc.tables.verdict import MATTERS
@@ -45,8 +44,14 @@ TITLES = {
 FIRST = ("sst2", "gsm8k", "sentiment")
 """Tasks of Table 1; the sentences of `sentiment` are of the kind that SST-2 labels."""
 CUES = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math")
-MEASURED = ("necessity", "sufficiency", "slrc", "order_sensitivity", "n")
 _WAY = ["framing", "reading"]
+_TABLE_1 = {
+    "necessity": ("Nec%", percent),
+    "sufficiency": ("Suf%", percent),
+    "slrc": ("SLRC", fraction),
+    "order_sensitivity": ("Shuf%", percent),
+    "n": ("n", whole),
+}
 
 
 def paper_tables(
@@ -77,15 +82,13 @@ def _of_unit(
     slrc, steps = _own(tables["slrc"]), _own(tables["steps"])
     made = [
         step_level(slrc),
+        *([modes(_own(tables["taxonomy"]))] if "taxonomy" in tables else []),
         cue_tasks(slrc),
         scale(slrc, models),
         other_tasks(slrc),
         by_task("paper_ed6", steps, "mean_steps", lambda v: f"{v:.1f}"),
+        *([thresholds(tables[t])] if (t := "threshold_sensitivity") in tables else []),
     ]
-    if "taxonomy" in tables:
-        made.insert(1, modes(_own(tables["taxonomy"])))
-    if "threshold_sensitivity" in tables:
-        made.append(thresholds(tables["threshold_sensitivity"]))
     return {table.name: table for table in made if len(table.data)}
 
 
@@ -110,16 +113,27 @@ def _responses(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def step_level(slrc: pd.DataFrame) -> PaperTable:
-    """Table 1: necessity, sufficiency and SLRC on sentiment and mathematics."""
-    data = _wide(where(slrc, task=set(FIRST)), MEASURED)
-    marks = {
-        "necessity": ("Nec%", percent),
-        "sufficiency": ("Suf%", percent),
-        "slrc": ("SLRC", fraction),
-        "order_sensitivity": ("Shuf%", percent),
-        "n": ("n", whole),
-    }
-    return PaperTable("paper_table1", data, _printed(data, marks))
+    """Table 1: necessity, sufficiency and SLRC on sentiment and mathematics, tasks across."""
+    tasks = [task for task in FIRST if task in set(slrc["task"])]
+    of_tasks = where(slrc, task=set(tasks))
+    of = {(r["model"], r["framing"], r["reading"], r["task"]): r for r in rows(of_tasks)}
+    keys = sorted({key[:3] for key in of}, key=lambda key: (model_order(key[0]), key))
+    cells = {f"{task}_{measure}": (task, measure) for task in tasks for measure in _TABLE_1}
+    data = [
+        dict(zip(("model", *_WAY), key, strict=True))
+        | {name: of.get((*key, task), {}).get(m, math.nan) for name, (task, m) in cells.items()}
+        for key in keys
+    ]
+    printed = [
+        {"Model": row["model"], "Measured": _way(row)}
+        | {
+            f"{title(task)} {heading}": say(row[f"{task}_{measure}"])
+            for task in tasks
+            for measure, (heading, say) in _TABLE_1.items()
+        }
+        for row in data
+    ]
+    return _table("paper_table1", data, ["model", *_WAY, *cells], printed)
 
 
 def modes(taxonomy: pd.DataFrame) -> PaperTable:
@@ -133,7 +147,7 @@ def modes(taxonomy: pd.DataFrame) -> PaperTable:
     def cell(mode: str) -> str:
         found = cells.get(mode, [])
         pairs = f"{len(found)} pair{'' if len(found) == 1 else 's'}"
-        return f"{mode.capitalize()} ({pairs})" + "".join(f"; {each}" for each in found)
+        return "; ".join([f"{mode.capitalize()} ({pairs})", *found])
 
     printed = pd.DataFrame(
         {
@@ -149,64 +163,55 @@ def cue_tasks(slrc: pd.DataFrame) -> PaperTable:
     """Table 3: necessity on the four tasks with controlled cues, a column per model."""
     of_cues = where(slrc, task=set(CUES))
     models = _models(of_cues)
-    found = {(r["task"], r["framing"], r["reading"], r["model"]): r for r in rows(of_cues)}
-    ways = list(dict.fromkeys((f, r) for _, f, r, _ in found))
     data, printed = [], []
-    for framing, reading in ways:
+    for way in distinct(of_cues, *_WAY):
         for task in CUES:
-            mine = {m: found.get((task, framing, reading, m)) for m in models}
-            if not any(mine.values()):
-                continue
-            way = {"framing": framing, "reading": reading}
-            values = {m: r["necessity"] if r else math.nan for m, r in mine.items()}
-            data.append({"task": task, **way, **values})
-            said = {m: percent(v) for m, v in values.items()}
-            printed.append({"Task": title(task), "Measured": _way(way), **said})
-    columns = ["task", *_WAY, *models]
-    return PaperTable("paper_table3", pd.DataFrame(data, columns=columns), pd.DataFrame(printed))
+            of = {r["model"]: r["necessity"] for r in rows(where(of_cues, task=task, **way))}
+            if of:
+                values = {model: of.get(model, math.nan) for model in models}
+                data.append({"task": task, **way, **values})
+                said = {model: percent(value) for model, value in values.items()}
+                printed.append({"Task": title(task), "Measured": _way(way), **said})
+    return _table("paper_table3", data, ["task", *_WAY, *models], printed)
 
 
 def scale(slrc: pd.DataFrame, models: Mapping[str, Mapping[str, Any]]) -> PaperTable:
     """Table 5: size against faithfulness: on which tasks steps matter (necessity ≥ .30)."""
     data, printed = [], []
-    ways = list(dict.fromkeys((r["framing"], r["reading"]) for r in rows(slrc)))
+    ways = distinct(slrc, *_WAY)
     for model in (m for m in _models(slrc) if models.get(m, {}).get("parameters")):
-        total = models[model]["parameters"]
-        active = models[model].get("active_parameters")
-        for framing, reading in ways:
-            mine = rows(where(slrc, model=model, framing=framing, reading=reading))
-            if not mine:
+        total, active = (models[model].get(x) for x in ("parameters", "active_parameters"))
+        for way in ways:
+            of_tasks = rows(where(slrc, model=model, **way))
+            if not of_tasks:
                 continue
-            tasks = [r["task"] for r in mine if r["necessity"] >= MATTERS]
-            sizes = {"parameters": total, "active_parameters": active}
-            way = {"framing": framing, "reading": reading}
+            tasks = [r["task"] for r in of_tasks if r["necessity"] >= MATTERS]
             data.append(
-                {"model": model, **way, **sizes}
-                | {"moe": active != total, "n_tasks": len(mine), "steps_matter": " ".join(tasks)}
+                {"model": model, **way, "parameters": total, "active_parameters": active}
+                | {"moe": active != total, "n_tasks": len(of_tasks)}
+                | {"steps_matter": " ".join(tasks)}
             )
-            faithful = "No" if not tasks else ", ".join(map(title, tasks))
             printed.append(
                 {"Model": model, "Measured": _way(way)}
-                | {"Total": size(total), "Active": "—" if active is None else size(active)}
-                | {"MoE?": "Dense" if active == total else "Yes", "Faithful?": faithful}
+                | {"Total": size(total or 0), "Active": "—" if active is None else size(active)}
+                | {"MoE?": "Dense" if active == total else "Yes"}
+                | {"Faithful?": ", ".join(map(title, tasks)) or "No"}
             )
     sizes = ["parameters", "active_parameters", "moe", "n_tasks", "steps_matter"]
-    columns = ["model", *_WAY, *sizes]
-    return PaperTable("paper_table5", pd.DataFrame(data, columns=columns), pd.DataFrame(printed))
+    return _table("paper_table5", data, ["model", *_WAY, *sizes], printed)
 
 
 def other_tasks(slrc: pd.DataFrame) -> PaperTable:
     """Extended Data Table 5: everything beyond the tasks of Table 1, a row per task."""
-    rest = slrc.loc[~slrc["task"].isin([*FIRST, *CUES])]
-    columns = ["model", "task", *_WAY, "n", "necessity", "sufficiency", "accuracy"]
-    data = pd.DataFrame(rows(rest), columns=columns)
+    rest = rows(keep(slrc, ~slrc["task"].isin([*FIRST, *CUES])))
     printed = [
         {"Model": r["model"], "Task": title(r["task"]), "Measured": _way(r), "n": str(r["n"])}
         | {"Nec%": percent(r["necessity"]), "Suf%": percent(r["sufficiency"])}
         | {"Acc%": percent(r["accuracy"])}
-        for r in rows(data)
+        for r in rest
     ]
-    return PaperTable("paper_ed5", data, pd.DataFrame(printed))
+    columns = ["model", "task", *_WAY, "n", "necessity", "sufficiency", "accuracy"]
+    return _table("paper_ed5", rest, columns, printed)
 
 
 def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], str]) -> PaperTable:
@@ -216,13 +221,15 @@ def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], 
     number of steps.
     """
     tasks = list(dict.fromkeys(steps["task"]))
-    found = {(r["model"], r["task"]): r[column] for r in rows(steps)}
-    models = _models(steps)
-    data = [{"model": m, **{t: found.get((m, t), math.nan) for t in tasks}} for m in models]
+    of = {(r["model"], r["task"]): r[column] for r in rows(steps)}
+    data = [
+        {"model": model, **{task: of.get((model, task), math.nan) for task in tasks}}
+        for model in _models(steps)
+    ]
     printed = [
         {"Model": row["model"], **{title(t): or_dash(say, row[t]) for t in tasks}} for row in data
     ]
-    return PaperTable(name, pd.DataFrame(data, columns=["model", *tasks]), pd.DataFrame(printed))
+    return _table(name, data, ["model", *tasks], printed)
 
 
 def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
@@ -248,11 +255,18 @@ def size(parameters: int) -> str:
     return str(parameters)
 
 
+def _table(
+    name: str,
+    data: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    printed: Iterable[Mapping[str, str]],
+) -> PaperTable:
+    return PaperTable(name, pd.DataFrame(data, columns=list(columns)), pd.DataFrame(list(printed)))
+
+
 def _own(table: pd.DataFrame) -> pd.DataFrame:
     """Without the prompt variants (`sst2:alternative`), which have a table of their own."""
-    kept = table.loc[[not is_variant(task) for task in table["task"]]]
-    assert isinstance(kept, pd.DataFrame)
-    return kept
+    return keep(table, [not is_variant(task) for task in table["task"]])
 
 
 def _models(table: pd.DataFrame) -> list[str]:
@@ -261,38 +275,3 @@ def _models(table: pd.DataFrame) -> list[str]:
 
 def _way(row: Mapping[str, Any]) -> str:
     return f"{row['framing']}, {row['reading']}"
-
-
-def _wide(slrc: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
-    """A row per model and way of measuring, a column per task and measure."""
-    tasks = [t for t in FIRST if t in set(slrc["task"])]
-    found = {(r["model"], r["framing"], r["reading"], r["task"]): r for r in rows(slrc)}
-    keys = sorted({k[:3] for k in found}, key=lambda k: (model_order(k[0]), k))
-    data = [
-        dict(zip(("model", *_WAY), key, strict=True))
-        | {
-            f"{task}_{measure}": row[measure] if (row := found.get((*key, task))) else math.nan
-            for task in tasks
-            for measure in measures
-        }
-        for key in keys
-    ]
-    columns = ["model", *_WAY, *(f"{t}_{m}" for t in tasks for m in measures)]
-    return pd.DataFrame(data, columns=columns)
-
-
-def _printed(
-    data: pd.DataFrame, marks: Mapping[str, tuple[str, Callable[[float], str]]]
-) -> pd.DataFrame:
-    tasks = [c.removesuffix("_necessity") for c in data.columns if c.endswith("_necessity")]
-    return pd.DataFrame(
-        [
-            {"Model": row["model"], "Measured": _way(row)}
-            | {
-                f"{title(task)} {heading}": say(row[f"{task}_{measure}"])
-                for task in tasks
-                for measure, (heading, say) in marks.items()
-            }
-            for row in rows(data)
-        ]
-    )

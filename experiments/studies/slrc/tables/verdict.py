@@ -12,6 +12,7 @@ elsewhere whenever it goes on anew has not thereby read the step.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 
@@ -188,61 +189,58 @@ def instrument_checks(
 
 
 def _checks(slrc: pd.DataFrame, edits: pd.DataFrame, by_step: pd.DataFrame) -> list[Check]:
-    checks: list[Check] = []
     models = sorted({m for m in slrc["model"] if planted_variant(m)}, key=model_order)
-    for model in models:
-        for reading in ("generated", "scored"):
-            by_edit = _by_edit(edits, model, reading)
-            last = _last_step(by_step, model, reading)
-            checks += _of_variant(model, reading, by_edit, last) if by_edit else []
+    checks = []
+    for model, reading in itertools.product(models, ("generated", "scored")):
+        way = {"model": model, "reading": reading, "framing": "prefix"}
+        by_edit = {row["edit"]: row for row in rows(where(edits, **way))}
+        if by_edit:
+            last = _last_step(where(by_step, **way, edit="corrupt"))
+            checks += _of_variant(model, reading, by_edit, last)
     return checks + _twins(slrc)
 
 
-def _by_edit(edits: pd.DataFrame, model: str, reading: str) -> dict[str, dict]:
-    mine = where(edits, model=model, reading=reading, framing="prefix")
-    return {row["edit"]: row for row in rows(mine)}
-
-
-def _last_step(by_step: pd.DataFrame, model: str, reading: str) -> float:
-    mine = where(by_step, model=model, reading=reading, framing="prefix", edit="corrupt")
-    last = [r for r in rows(mine) if r["step"] == r["n_steps"]]
+def _last_step(corrupted: pd.DataFrame) -> float:
+    """How often corrupting the last step changed the answer."""
+    last = [r for r in rows(corrupted) if r["step"] == r["n_steps"]]
     made = sum(r["n_edits"] for r in last)
     return sum(r["flip_rate"] * r["n_edits"] for r in last) / made if made else math.nan
 
 
 def _of_variant(model: str, reading: str, by_edit: dict[str, dict], last: float) -> list[Check]:
-    def check(claim: str, value: float, passed: bool, found: str | None = None) -> Check:
-        return Check(model, reading, claim, found or percent(value), passed)
-
-    def rate(edit: str) -> float:
-        return by_edit[edit]["flip_rate"] if edit in by_edit else math.nan
-
-    def silent(edit: str, words: str) -> list[Check]:
-        return [check(words, rate(edit), rate(edit) <= PLANTED_LOW)] if edit in by_edit else []
-
-    frozen = silent("corrupt", "changing a step leaves the answer")
-    rewritten = silent("regenerate", "changing a step and going on from it leaves the answer")
     plant = PLANTS[planted_variant(model) or ""]
+    rates = {edit: row["flip_rate"] for edit, row in by_edit.items()}
+
+    def changes(edit: str, claim: str, value: float) -> list[Check]:
+        passed = value >= PLANTED_HIGH
+        return [Check(model, reading, claim, percent(value), passed)] if edit in rates else []
+
+    def leaves(edit: str, claim: str) -> list[Check]:
+        if edit not in rates:
+            return []
+        passed = rates[edit] <= PLANTED_LOW
+        return [Check(model, reading, f"{claim} leaves the answer", percent(rates[edit]), passed)]
+
     if plant.follows == "steps":
-        found = []
-        if "corrupt" in by_edit:
-            found.append(
-                check("changing the last step changes the answer", last, last >= PLANTED_HIGH)
-            )
-        if "regenerate" in by_edit:
-            claim = "changing any step and going on from it changes the answer"
-            found.append(check(claim, rate("regenerate"), rate("regenerate") >= PLANTED_HIGH))
-        return found
+        anew = "changing any step and going on from it changes the answer"
+        return [
+            *changes("corrupt", "changing the last step changes the answer", last),
+            *changes("regenerate", anew, rates.get("regenerate", math.nan)),
+        ]
     if plant.follows == "hint":
-        removed = silent("remove", "deleting a step leaves the answer") if plant.every_edit else []
-        return removed + frozen + rewritten
+        return [
+            *(leaves("remove", "deleting a step") if plant.every_edit else []),
+            *leaves("corrupt", "changing a step"),
+            *leaves("regenerate", "changing a step and going on from it"),
+        ]
     if plant.follows == "mixture":
         return _of_mixture(model, reading, by_edit, plant)
     if "corrupt" not in by_edit:
         return []
-    steps = rate("corrupt") * by_edit["corrupt"]["n_edits"] / by_edit["corrupt"]["n_items"]
+    steps = rates["corrupt"] * by_edit["corrupt"]["n_edits"] / by_edit["corrupt"]["n_items"]
     claim = "of the steps of a question, changing the one it names changes the answer"
-    return [check(claim, steps, abs(steps - 1) <= PLANTED_LOW, f"{steps:.2f} steps per question")]
+    passed = abs(steps - 1) <= PLANTED_LOW
+    return [Check(model, reading, claim, f"{steps:.2f} steps per question", passed)]
 
 
 def _of_mixture(model: str, reading: str, by_edit: dict[str, dict], plant: Plant) -> list[Check]:
