@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import string
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
@@ -108,8 +107,3 @@ class Item:
     def sha256(self) -> str:
         """Of all that the item holds."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-
-
-def benchmark_sha256(items: Iterable[Item]) -> str:
-    """Of a selection of items, whatever their order."""
-    return hashlib.sha256("\n".join(sorted(item.sha256 for item in items)).encode()).hexdigest()

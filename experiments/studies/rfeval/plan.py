@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.data.saved import SavedBenchmark
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.phases import Phases
@@ -23,7 +25,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
 )
 from faithscope.experiments.studies.rfeval.counterfactuals.building import BuildPlan, building
 from faithscope.experiments.studies.rfeval.counterfactuals.built import ITEMS, Built, item_lines
-from faithscope.experiments.studies.rfeval.data import Source, read_rfeval
+from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.estimate import judging_lines, step_lines, writing_lines
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.stepwise import KINDS, Kind
@@ -49,9 +51,10 @@ class RfPlan:
 
     config: RFEvalConfig
     units: RfUnits
-    sources: tuple[Source, ...]
-    built: Built | None = None
-    """What the items are of, where their r′ was written for this run."""
+    benchmark: SavedBenchmark
+    """The items, and where they are from."""
+    asked_with: Mapping[str, str]
+    """File name -> content, of the prompts that r′ was written and validated with for this run."""
 
     def stored(self) -> StoredPlan:
         """What of it is kept in the run folder."""
@@ -81,25 +84,17 @@ class RfPlan:
     def write_inputs(self, store: Store) -> None:
         """Keep what is asked: items, forms, what is known of the models."""
         with store.shared():
-            folder = make_folder(store.run_dir / FOLDER)
-            files = (
-                {ITEMS: item_lines(self.units.items)} if self.built is None else self.built.files
-            )
-            for name, text in files.items():
-                write_atomically(folder / name, text)
-            kept = {
-                "sources": [asdict(s) for s in self.sources],
-                "models": {name: s.kept() for name, s in self.units.subjects.items()},
-            }
-            text = json.dumps(kept, indent=1, ensure_ascii=False)
+            folder = store.run_dir / FOLDER
+            self.benchmark.save(folder)
+            models = {"models": {name: s.kept() for name, s in self.units.subjects.items()}}
+            text = json.dumps(models, indent=1, ensure_ascii=False)
             write_atomically(folder / MODELS, f"{text}\n")
             folder = make_folder(store.run_dir / FORMS)
             asked = list(self.units.forms.values())
             if self.config.per_step.judge:
                 asked += self.units.step_forms.values()
             forms = {f.form.name: f for f in asked}
-            asked_with = {} if self.built is None else self.built.prompts
-            for name, text in {**as_files(forms), **asked_with}.items():
+            for name, text in {**as_files(forms), **self.asked_with}.items():
                 write_atomically(folder / name, text)
 
     def work(self, store: Store, shard: Shard) -> Phases:
@@ -120,14 +115,14 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
     if config.annotations is not None:
         # needed for the tables alone, but a wrong file is no news for the end of a run
         read_annotations(Path(config.annotations).expanduser())
-    built = None
+    asked_with: Mapping[str, str] = {}
     if config.counterfactual.written:
         built = building(config, config.run_dir / FOLDER)
         if isinstance(built, BuildPlan):
             return built
-        items, sources = _accepted(built), built.sources
+        items, benchmark, asked_with = _accepted(built), built.saved, built.prompts
     else:
-        items, sources = _read(config)
+        items, benchmark = _read(config)
     if config.annotations is not None:
         annotations_of(
             Path(config.annotations).expanduser(), items, config.model.name, config.naming
@@ -140,16 +135,17 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
     subjects = subjects_of(config)
     pairs = tuple(UnitNames(config, forms, by_step, words, subjects).pairs(items))
     units = RfUnits(config, tuple(items), subjects, forms, by_step, words, pairs)
-    return RfPlan(config, units, tuple(sources), built)
+    return RfPlan(config, units, benchmark, asked_with)
 
 
-def _read(config: RFEvalConfig) -> tuple[list[Item], list[Source]]:
+def _read(config: RFEvalConfig) -> tuple[list[Item], SavedBenchmark]:
     d = config.data
     path = None if d.path is None else Path(d.path).expanduser()
     items, sources = read_rfeval(path, d.tasks or None, d.limit, d.repository)
     if not items:
         raise ConfigError([f"data.path: no item of {', '.join(d.tasks) or 'any task'} in {path}"])
-    return items, sources
+    made_of = {"sources": [asdict(s) for s in sources]}
+    return items, SavedBenchmark({ITEMS: item_lines(items)}, made_of, {"items": len(items)})
 
 
 def _accepted(built: Built) -> list[Item]:

@@ -18,6 +18,7 @@ import yaml
 
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.data.saved import differing
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
@@ -29,8 +30,6 @@ from faithscope.experiments.studies.rfeval.counterfactuals.built import (
     Built,
     LeftOut,
     Reason,
-    differing,
-    load,
 )
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     CRITERIA,
@@ -135,7 +134,7 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
     writing = tuple(writing_requests(config, problems, words, told))
     made_of = _made_of(config, form, sources, writing)
     index = Index.of(config.run_dir)
-    if has_records(config.run_dir) and (kept := load(kept_in)) is not None:
+    if has_records(config.run_dir) and (kept := Built.load(kept_in)) is not None:
         if lines := differing(kept.made_of, made_of):
             raise UserError(
                 f"{kept_in}: is not what the config makes now ({'; '.join(lines[:3])}); use "
@@ -159,7 +158,7 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
     whole = [written.get(item.id, item) for item in problems]
     items = tuple(i for i in whole if i.id in replies and _lets_in(replies[i.id]))
     left_out = tuple(_left_out(whole, items, unwritten, problem, replies))
-    return Built(items, left_out, filtering(whole, replies), sources, made_of, prompts)
+    return Built(items, left_out, filtering(whole, replies), made_of, prompts)
 
 
 _FORM = "rf_validate"

@@ -220,7 +220,7 @@ def test_parts_go_on_where_the_writing_stayed_behind(
     items = run_dir / "benchmark/items.jsonl"
     items.write_text(items.read_text().replace("one part", "two parts"))
     assert execute(["run", path]) == 2
-    assert "holds other items than were built" in capfd.readouterr().err
+    assert "items.jsonl: is not what was written" in capfd.readouterr().err
     assert server.seen == asked
 
 
