@@ -23,6 +23,8 @@ from faithscope.experiments.cli import execute
 from faithscope.experiments.config.study import STUDIES
 from faithscope.experiments.engine.store import read_failures
 
+OUTPUTS = "tables"
+
 
 def test_every_registered_study_has_a_case() -> None:
     assert set(CASES) == set(STUDIES)
@@ -113,10 +115,13 @@ def test_after_a_kill_in_every_stage_nothing_is_lost_or_doubled(
 ) -> None:
     path, rng = case.here(here), random.Random(0)
     run_dir = run_folder(path)
-    for stage in case.stages:
+    # the outputs of the toy are written in no time
+    for stage in case.stages if case is CASES["toy"] else (*case.stages, OUTPUTS):
         before = len(lines(run_dir, stage))
 
         def reached(stage: str = stage, before: int = before) -> bool:
+            if stage == OUTPUTS:
+                return any((run_dir / OUTPUTS).glob("*.csv"))
             if more := len(lines(run_dir, stage)) > before:
                 time.sleep(rng.random() * 0.02)
             return more

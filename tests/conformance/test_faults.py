@@ -48,10 +48,13 @@ def one_item_fails(number: int, model: Any) -> Exception | None:
 
 
 def memory_runs_out(number: int, model: Any) -> Exception | None:
-    """Until the budget is halved."""
+    """Of an accelerator or of the machine, until the budget is halved."""
     model.first_budget = getattr(model, "first_budget", model.token_budget)
-    enough = model.token_budget < model.first_budget
-    return None if enough else torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+    if model.token_budget < model.first_budget:
+        return None
+    if number % 2:
+        return RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
+    return torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
 
 @every_study_in_time

@@ -90,16 +90,6 @@ def test_a_disk_mounted_read_only(
 # --- the run folder
 
 
-def test_a_run_folder_of_another_config(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path)
-    assert execute(["run", path]) == 0
-    before = {p: p.read_bytes() for p in (tmp_path / "t/records").iterdir()}
-    line = complaint(capsys, "run", path, "--set", "seed=7", "--set", "slrc.shuffles=2")
-    assert "was made with another config (seed: 0 there, 7 now; slrc.shuffles: 1 there" in line
-    assert "use another name (--set name=…)" in line
-    assert {p: p.read_bytes() for p in (tmp_path / "t/records").iterdir()} == before
-
-
 def test_two_processes_on_one_run_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,15 +98,6 @@ def test_two_processes_on_one_run_folder(
         line = complaint(capsys, "run", path)
     assert "another process is at work here as worker 'main'; wait for it" in line
     assert execute(["run", path]) == 0
-
-
-def test_a_torn_last_line_is_redone(tmp_path: Path, finished: dict[str, bytes]) -> None:
-    path = write(tmp_path)
-    assert execute(["run", path]) == 0
-    for file in (tmp_path / "t/records").iterdir():
-        file.write_bytes(file.read_bytes()[:-100])
-    assert execute(["run", path]) == 0
-    assert outputs(tmp_path / "t") == finished
 
 
 @pytest.mark.parametrize("stage", [pytest.param("traces", marks=pytest.mark.slow), "slrc"])

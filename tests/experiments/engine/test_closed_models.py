@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from speaking_server import reasoning, speaks
+from speaking_server import speaks
 from tiny_models import tiny
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
@@ -34,15 +30,12 @@ from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import TraceSettings
 from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.merge import merge
-from faithscope.experiments.engine.planfile import Shard
-from faithscope.experiments.engine.run import plan, run, write_outputs
+from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.slrc.api_estimate import ANSWER_TOKENS
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.frames import Run
-from faithscope.interp.errors import UserError
 from faithscope.interp.sources import resolve
 from faithscope.interventions import segment
 from faithscope.probes.judge.form import Reply
@@ -180,97 +173,6 @@ def test_open_and_closed_models_stand_in_one_table(tmp_path: Path, server: Fault
     assert (outcome.run_dir / "report.html").exists()
 
 
-def test_a_spent_budget_stops_it_and_nothing_is_asked_twice(
-    tmp_path: Path, server: FaultServer
-) -> None:
-    whole = run(load_config(config(tmp_path / "whole", server)))
-    n = len(server.bodies)
-    server.bodies.clear()
-    path = config(tmp_path / "parts", server)
-    for most in (3, 11, 65):
-        part = run(load_config(path, [f"spend.max_calls={most}"]))
-        assert f"max_calls={most}" in part.stopped
-        assert len(server.bodies) == most
-    # what was whole by then is in the tables of the stopped run
-    assert len(read_records(part.run_dir, "direct")) > 0
-    done = run(load_config(path))
-    assert not done.stopped
-    assert len(server.bodies) == n
-    assert set(asked(server).values()) == {1}
-    assert tables(done.run_dir) == tables(whole.run_dir)
-
-
-@pytest.mark.slow
-def test_parts_in_their_own_folders_are_merged(tmp_path: Path, server: FaultServer) -> None:
-    whole = run(load_config(config(tmp_path / "whole", server)))
-    batches = {"generation": {"batch_size": 2}}
-    folders = []
-    for k in range(2):
-        part = config(tmp_path / f"part{k}", server, **batches)
-        folders.append(run(load_config(part), Shard(k, 2)).run_dir)
-    merge(folders, tmp_path / "merged")
-    write_outputs(tmp_path / "merged")
-    assert measures(tmp_path / "merged").keys() == measures(whole.run_dir).keys()
-    assert measures(tmp_path / "merged")["slrc.csv"] == measures(whole.run_dir)["slrc.csv"]
-
-
-@pytest.mark.slow
-def test_a_part_that_a_budget_stopped_is_gone_on_with_where_its_replies_lie(
-    tmp_path: Path, server: FaultServer
-) -> None:
-    generation = {"batch_size": 2}
-    whole = run(load_config(config(tmp_path / "whole", server, generation=generation)))
-    n = len(server.bodies)
-    server.bodies.clear()
-    parts = [config(tmp_path / f"part{k}", server, generation=generation) for k in range(2)]
-    done = run(load_config(parts[0]), Shard(0, 2)).run_dir
-    before = len(server.bodies)
-    cut = run(load_config(parts[1], ["spend.max_calls=9"]), Shard(1, 2))
-    assert cut.stopped
-    assert len(server.bodies) - before == 9
-    for order in ([done, cut.run_dir], [cut.run_dir, done]):
-        with pytest.raises(StoreError, match="part 2/2 lacks") as raised:
-            merge(order, tmp_path / "merged")
-    # what a part was told so far is in the merged folder too, each reply once
-    assert len(said_of(tmp_path / "merged")) == len(said_of(done)) + len(said_of(cut.run_dir))
-
-    command = str(raised.value).partition("do it with: faithscope ")[2].split()
-    assert command[1:] == [str(cut.run_dir / "config.yaml"), "--shard", "2/2"]
-    assert execute([*command, "--set", "spend.max_calls=null"]) == 0
-    merge([done, cut.run_dir], tmp_path / "merged")
-    write_outputs(tmp_path / "merged")
-    assert set(asked(server).values()) == {1}
-    assert len(server.bodies) == n
-    assert said_of(tmp_path / "merged").equals(said_of(whole.run_dir))
-    assert measures(tmp_path / "merged")["slrc.csv"] == measures(whole.run_dir)["slrc.csv"]
-
-
-def said_of(run_dir: Path) -> pd.DataFrame:
-    found = load_run(run_dir)
-    assert isinstance(found, Run)
-    return found.api_replies
-
-
-def test_an_ask_that_fails_is_listed_and_made_good(tmp_path: Path, server: FaultServer) -> None:
-    down = {"on": True}
-
-    def behave(handler: Any) -> None:
-        user = handler.request_body["messages"][-1]["content"]
-        failing = down["on"] and "Do you agree?" in user
-        (fails(500, "out of order") if failing else speaks)(handler)
-
-    server.plan[""] = [behave]
-    path = config(tmp_path, server, data={"limit": 2})
-    outcome = run(load_config(path))
-    assert len(outcome.failures) == 2
-    assert all("sycophancy" in line and "out of order" in line for line in outcome.failures)
-    assert execute(["run", str(path)]) == 3
-    down["on"] = False
-    before = len(server.bodies)
-    assert run(load_config(path)).failures == []
-    assert len(server.bodies) - before == 4
-
-
 def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: FaultServer) -> None:
     def behave(handler: Any) -> None:
         user = handler.request_body["messages"][-1]["content"]
@@ -287,25 +189,6 @@ def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: Fa
     assert exclusions[exclusions["reason"] == "refused"]["n"].tolist() == [1]
     # asked without reasoning it may still answer
     assert len(read_records(outcome.run_dir, "direct")) == 3 * len(traces)
-
-
-def test_an_item_that_is_always_turned_down_costs_no_other(
-    tmp_path: Path, server: FaultServer
-) -> None:
-    first = next(iter(reasoning()))
-    question = first.partition("Problem: ")[2]
-
-    def behave(handler: Any) -> None:
-        user = handler.request_body["messages"][-1]["content"]
-        bad = question in user and user != first
-        (fails(400, "this request is not for us") if bad else speaks)(handler)
-
-    server.plan[""] = [behave]
-    outcome = run(load_config(config(tmp_path, server)))
-    assert outcome.problems == []
-    assert len(outcome.failures) == 4
-    assert all("sequential_math-000" in line for line in outcome.failures)
-    assert table(outcome.run_dir, "slrc").iloc[0]["n"] == 3
 
 
 @pytest.mark.parametrize("status", [400, 401])
@@ -397,16 +280,6 @@ def test_what_an_api_cannot_be_asked_is_said_before_it_runs(
     assert server.bodies == []
 
 
-def test_the_plan_says_what_it_would_cost(tmp_path: Path, server: FaultServer) -> None:
-    prices = tmp_path / "prices.yaml"
-    prices.write_text(
-        "as_of: 2026-11-21\nmodels:\n  gpt-4.1: {input: 1.0, output: 2.0, source: a test}\n"
-    )
-    told = plan(load_config(config(tmp_path, server, spend={"prices": str(prices)}))).summary()
-    assert "dollars" in told
-    assert server.bodies == []
-
-
 def estimate(path: Path) -> list[int]:
     """Calls, input tokens and output tokens that a dry run tells."""
     told = plan(load_config(path)).summary().partition("calls, about")[2]
@@ -468,47 +341,6 @@ def test_what_an_api_cannot_be_asked_is_told(tmp_path: Path, server: FaultServer
     assert load_config(told).notes == []
     (note,) = load_config(config(tmp_path, server, probes=["direct"])).notes
     assert note == f"{NAME}: direct.readings without scored, which need a model's weights"
-
-
-def test_a_missing_key_is_said_before_any_model_is_asked(
-    tmp_path: Path, server: FaultServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("TOGETHER_API_KEY", raising=False)
-    names = [NAME, "api:together/some/model", "api:openia/gpt-4.1"]
-    path = config(tmp_path, server, model={"name": names}, api={"max_retries": 0})
-    with pytest.raises(UserError) as raised:
-        run(load_config(path))
-    told = str(raised.value).splitlines()
-    assert len(told) == 2
-    assert "TOGETHER_API_KEY" in told[0]
-    assert "openia" in told[1]
-    assert server.bodies == []
-
-
-def test_a_kill_loses_no_reply(tmp_path: Path, server: FaultServer) -> None:
-    whole = run(load_config(config(tmp_path / "whole", server)))
-    n = len(server.bodies)
-    server.bodies.clear()
-    path = config(tmp_path / "killed", server)
-    folder = tmp_path / "killed" / "closed"
-    for lines in (2, 9, 30):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)]
-        )
-        deadline = time.monotonic() + 120
-        while process.poll() is None and stored(folder) < lines:
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        process.wait(60)
-    done = run(load_config(path))
-    # at most what was in flight at each kill is asked again
-    assert n <= len(server.bodies) <= n + 3 * 3
-    assert measures(done.run_dir) == measures(whole.run_dir)
-
-
-def stored(run_dir: Path) -> int:
-    return sum(p.read_bytes().count(b"\n") for p in run_dir.glob("records/*.jsonl"))
 
 
 @pytest.mark.slow

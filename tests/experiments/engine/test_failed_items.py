@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -65,47 +64,6 @@ def test_an_item_with_nan_logits_fails_and_spares_its_batch(
 
 
 # --- memory
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
-        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
-    ],
-    ids=["cuda", "cpu"],
-)
-def test_out_of_memory_halves_the_budget_once_and_goes_on(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
-) -> None:
-    from faithscope.interp import execute as engine
-
-    model = broken.scripted(tmp_path / "model", "We add one and one to get two. So it is two. ")
-    (tmp_path / "roomy").mkdir()
-    roomy = asking(tmp_path / "roomy", model, ["What is 1 + 1?", "What is 2 + 1?"])
-    assert execute(["run", roomy]) == 0
-    # the least pack, a baseline with one arm and the labels of both, has fewer tokens here
-    prefill, sizes = engine.prefill, []
-
-    def limited(model: Any, forest: Any, *args: Any, **options: Any) -> Any:
-        sizes.append(len(forest))
-        if model.checks and len(forest) > 1024:
-            raise error
-        return prefill(model, forest, *args, **options)
-
-    monkeypatch.setattr(engine, "prefill", limited)
-    assert execute(["run", asking(tmp_path, model, ["What is 1 + 1?", "What is 2 + 1?"])]) == 0
-    assert max(sizes) > 1024, "nothing here was too large"
-    said = capsys.readouterr().err
-    note = f"{model}: out of memory; goes on with a token budget of 1024"
-    assert said.count(note) == 1
-    environment = json.loads((tmp_path / "t/environment.json").read_text())
-    assert environment["sessions"][0]["notes"] == [note]
-    tables = [(folder / "t/tables/slrc.csv") for folder in (tmp_path, tmp_path / "roomy")]
-    assert tables[0].read_bytes() == tables[1].read_bytes()
 
 
 def test_what_does_not_fit_with_the_least_budget_is_a_failed_item(

@@ -12,7 +12,6 @@ import yaml
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run
-from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.studies.slrc.config import RunConfig
 
 LIMIT = 14
@@ -68,24 +67,6 @@ def test_a_missing_shard_is_named_with_the_command_that_does_it(
     assert not (tmp_path / "m/tables").exists()
 
 
-def test_shards_of_nodes_without_a_common_disk_are_joined(
-    parts: list[Path],
-    whole: dict[str, bytes],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    into = tmp_path / "m"
-    assert said(capsys, "merge", *map(str, parts[:2]), "--into", str(into))[0] == 2
-    for _ in range(2):  # goes on with what a first try joined; a second one changes nothing
-        code, out, _ = said(capsys, "merge", *map(str, parts), "--into", str(into))
-        assert (code, out) == (0, f"{into}\n")
-        assert outputs(into) == whole
-    lines = [x for p in into.glob("records/*.jsonl") for x in p.read_bytes().splitlines()]
-    assert len(lines) == 2 * LIMIT
-    assert len(read_records(into, "trace")) == LIMIT
-    assert said(capsys, "status", str(into))[1].startswith(f"{into}: complete, {LIMIT} items")
-
-
 def test_the_command_that_is_named_does_the_missing_shard(
     whole: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,17 +80,6 @@ def test_the_command_that_is_named_does_the_missing_shard(
     capsys.readouterr()
     assert said(capsys, "merge", str(moved))[:2] == (0, f"{moved}\n")
     assert outputs(moved) == whole
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 3, 7])
-def test_any_number_of_shards_gives_the_same_bytes(
-    whole: dict[str, bytes], tmp_path: Path, n: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for k in reversed(range(n)):
-        run_dir = run(config(tmp_path), Shard(k, n)).run_dir
-    assert said(capsys, "merge", str(run_dir))[0] == 0
-    assert outputs(run_dir) == whole
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,9 @@ import pytest
 import yaml
 
 import faithscope
-from faithscope.experiments.cli import execute
-from faithscope.experiments.engine.planfile import Shard
-from faithscope.experiments.engine.run import run, write_outputs
-from faithscope.experiments.engine.store import read_failures, read_records
+from faithscope.experiments.engine.run import run
+from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.studies.slrc.config import RunConfig
-from faithscope.interp.model import Model
 
 LIMIT = 4
 
@@ -61,38 +58,6 @@ def test_a_run_leaves_what_scripts_rely_on(finished: Path) -> None:
     } <= names
     assert len(read_records(finished, "trace")) == 2 * LIMIT
     assert len(read_records(finished, "slrc")) == 2 * LIMIT * 4
-
-
-def test_a_finished_run_is_not_done_again(finished: Path) -> None:
-    before = {p: p.read_bytes() for p in (finished / "records").iterdir()}
-    outcome = run(config(finished.parent))
-    assert outcome.failures == []
-    assert {p: p.read_bytes() for p in (finished / "records").iterdir()} == before
-
-
-def test_the_same_config_gives_the_same_bytes(finished: Path, tmp_path: Path) -> None:
-    again = run(config(tmp_path))
-    assert tables(again.run_dir) == tables(finished)
-
-
-def test_only_what_is_missing_is_done(finished: Path, tmp_path: Path) -> None:
-    done = run(config(tmp_path)).run_dir
-    file = done / "records/traces.main.jsonl"
-    lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(b"".join(lines[:2] + lines[3:-1]) + lines[-1][:40])
-    kept = (done / "records/slrc.main.jsonl").read_bytes()
-    run(config(tmp_path))
-    assert len(file.read_bytes().splitlines()) == len(lines)
-    assert (done / "records/slrc.main.jsonl").read_bytes() == kept
-    assert tables(done) == tables(finished)
-
-
-def test_shards_together_are_the_run(finished: Path, tmp_path: Path) -> None:
-    for k in range(2):
-        outcome = run(config(tmp_path), Shard(k, 2))
-    assert not (outcome.run_dir / "report.html").exists()
-    write_outputs(outcome.run_dir)
-    assert tables(outcome.run_dir) == tables(finished)
 
 
 def test_frames_are_tidy(finished: Path) -> None:
@@ -147,33 +112,3 @@ def test_sigterm_stops_cleanly_and_the_run_goes_on(finished: Path, tmp_path: Pat
     assert process.returncode == 0, err
     assert out.splitlines()[-1] == str(tmp_path / "t")
     assert tables(tmp_path / "t") == tables(finished)
-
-
-def test_a_failed_item_is_listed_and_does_not_stop_the_others(
-    llama: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = tmp_path / "model"
-    llama.hf.save_pretrained(model)
-    llama.tokenizer.save_pretrained(model)
-    questions = ["What is 1 + 1?", "What is " + "1 + " * 200 + "1?", "What is 2 + 2?"]
-    data = tmp_path / "data.jsonl"
-    data.write_text("".join(f'{{"question": "{q}", "answer": "#### 2"}}\n' for q in questions))
-    path = write(
-        tmp_path,
-        model={"name": str(model)},
-        tasks=["gsm8k"],
-        data={"path": str(data)},
-        slrc={"framings": ["prefix"], "edits": ["remove"], "shuffles": 1},
-    )
-    assert execute(["run", str(path)]) == 3
-    out, err = capsys.readouterr()
-    assert out == f"{tmp_path / 't'}\n"
-    (line,) = [x for x in err.splitlines() if x.startswith(f"failed: {model} ")]
-    assert "trace: NoRoom: " in line
-    assert "does not fit its 512 positions" in line
-    (failure,) = read_failures(tmp_path / "t")
-    assert failure.stage == "trace"
-    assert len(read_records(tmp_path / "t", "trace")) == 2
-    exclusions = (tmp_path / "t/tables/exclusions.csv").read_text()
-    assert ",trace,failed,1" in exclusions
-    assert ",trace,total,3" in exclusions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,9 @@ from prm800k_rows import solved, write
 from faithscope import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.planfile import Shard
-from faithscope.experiments.engine.run import run, write_outputs
+from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.plan import C2Plan, plan
 from faithscope.experiments.studies.c2faith.saved import load, save
@@ -92,34 +88,6 @@ def test_all_that_a_reply_says_is_kept_and_counted(tmp_path: Path, model: str) -
     assert usage.loc[("c2_localisation", "generated"), "n_text_cut"] == 6
     assert usage["n_text_cut"].sum() == 6
     assert usage["n_truncated"].sum() == 0
-
-
-def test_parts_join_to_what_one_process_does(tmp_path: Path, model: str) -> None:
-    judge = {"model": model, "readings": ["scored"]}
-    whole = run(load_config(config(tmp_path, judge))).run_dir
-    parts = load_config(config(tmp_path, judge, name="parts"))
-    for k in range(2):
-        run(parts, Shard(k, 2))
-    write_outputs(parts.run_dir)
-    assert tables(parts.run_dir) == tables(whole)
-
-
-@pytest.mark.slow
-def test_parts_made_in_folders_of_their_own_are_joined_with_what_was_asked(
-    tmp_path: Path, model: str
-) -> None:
-    judge = {"model": model, "readings": ["scored"]}
-    path = config(tmp_path, judge)
-    whole = run(load_config(path)).run_dir
-    parts = [
-        run(load_config(path, [f"out={tmp_path / str(k)}"]), Shard(k, 2)).run_dir for k in range(2)
-    ]
-    joined = tmp_path / "joined"
-    assert execute(["merge", *map(str, parts), "--into", str(joined)]) == 0
-    assert tables(joined) == tables(whole)
-    for name in ("benchmark", "prompts"):
-        kept = {p.name: p.read_bytes() for p in (whole / name).iterdir()}
-        assert {p.name: p.read_bytes() for p in (joined / name).iterdir()} == kept
 
 
 @pytest.mark.slow
@@ -226,23 +194,6 @@ class TestBehindAnApi:
         judge = {"model": "api:openai/gpt-4.1", "base_url": server.url, "structured": "prompt"}
         return config(folder, judge | {"max_retries": 0}, **changes)
 
-    def test_a_spent_budget_ends_the_run_and_a_greater_one_goes_on(
-        self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        path = str(self.judged(tmp_path, server))
-        assert execute(["run", path, "--set", "spend.max_calls=5"]) == 130
-        assert "the budget is spent (5 calls" in capfd.readouterr().err
-        assert sum(server.seen.values()) == 5
-        # the same budget is spent already, by what is stored
-        assert execute(["run", path, "--set", "spend.max_calls=5"]) == 130
-        assert sum(server.seen.values()) == 5
-        assert execute(["run", path]) == 0
-        # three chains, two tasks in two conditions, one level
-        assert sum(server.seen.values()) == 3 * (2 * 2 + 1)
-        usage = pd.read_csv(tmp_path / "runs/c2/tables/usage.csv")
-        assert usage["calls"].sum() == 15
-        assert usage["cached_tokens"].sum() == 15 * 40
-
     def test_a_spent_budget_does_not_keep_models_here_from_their_work(
         self, tmp_path: Path, server: Any, model: str
     ) -> None:
@@ -345,33 +296,6 @@ class TestBehindAnApi:
         assert {body["messages"][-1]["content"] for body in server.bodies[3:]} == prompts
         assert set(held["asked"]) == prompts
 
-    def test_what_failed_is_asked_again_and_nothing_else(self, tmp_path: Path, server: Any) -> None:
-        from fault_server import fails, says
-
-        good, bad = says('{"score": 1}'), fails(503, retry_after_ms="10")
-        server.plan[""] = [*[good] * 4, *[bad] * 9, good]
-        path = self.judged(tmp_path, server)
-        one_by_one = ["judge.max_connections=1"]
-        # the client tries each of them three times
-        assert len(run(load_config(path, one_by_one)).failures) == 3
-        assert len(Index.of(tmp_path / "runs/c2")) == 15
-        asked = sum(server.seen.values())
-        assert run(load_config(path)).failures == []
-        assert sum(server.seen.values()) == asked + 3
-
-    def test_a_dry_run_says_what_it_would_cost(
-        self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        path = str(self.judged(tmp_path, server))
-        prices = tmp_path / "prices.yaml"
-        of_model = {"input": 1000.0, "output": 0.0, "source": "a test"}
-        prices.write_text(yaml.safe_dump({"as_of": "2026-01-01", "models": {"gpt-4.1": of_model}}))
-        assert execute(["run", path, "--dry-run", "--set", f"spend.prices={prices}"]) == 0
-        told = capfd.readouterr().out
-        assert re.search(r"api:openai/gpt-4.1 +15 +[\d,]+ +240 +\d+\.\d\d", told)
-        assert sum(server.seen.values()) == 0
-        assert not (tmp_path / "runs").exists()
-
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
@@ -416,18 +340,6 @@ def test_what_cannot_be_run_is_said_in_a_line(
     error = capfd.readouterr().err
     assert expected in error
     assert "Traceback" not in error
-
-
-@pytest.mark.slow
-def test_a_run_folder_is_not_gone_on_with_under_another_config(tmp_path: Path, model: str) -> None:
-    run(load_config(config(tmp_path, {"model": model, "readings": ["scored"]})))
-    shown = {"report": {"judgements": 2, "bootstrap": 20}}
-    path = config(tmp_path, {"model": model, "readings": ["scored"]}, **shown)
-    run_dir = run(load_config(path)).run_dir
-    assert read_config(run_dir, C2FaithConfig).report.judgements == 2
-    path = config(tmp_path, {"model": model, "readings": ["scored"], "temperature": 0.5})
-    with pytest.raises(StoreError, match=r"judge.temperature: 0.0 there, 0.5 now"):
-        run(load_config(path))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +13,13 @@ from prm800k_rows import solved, write
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
-from fault_server import FaultServer, fails, says, waits
+from fault_server import FaultServer, fails, says
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.ledger import calls_of
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run
-from faithscope.probes.judge.spend import REFRESH
 
 JUDGE = "api:openai/gpt-4.1"
 EACH = (60 * 10 + 40 * 5 + 20 * 30) / 1e6
@@ -160,23 +156,3 @@ def test_a_dry_run_from_elsewhere_says_what_to_set(
     assert "--set spend.prices=PATH" in capfd.readouterr().err
     assert execute([*command, "--set", f"spend.prices={configs / 'prices.yaml'}"]) == 0
     assert "dollars, at most" in capfd.readouterr().out
-
-
-@pytest.mark.slow
-def test_parts_at_work_together_see_each_other(tmp_path: Path, server: Any) -> None:
-    seconds = 0.5
-    server.plan[""] = [waits(seconds, says('{"score": 1}'))]
-    levels = {"levels": [0.1, 0.3, 0.5, 0.7]}
-    path = judged(tmp_path, server, {"batch_size": 1}, perturb=levels)
-    command = [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)]
-    limit = ["--set", "spend.max_calls=8"]
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with_one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
-    parts = [
-        subprocess.Popen([*command, *limit, "--shard", f"{k}/2"], env=with_one_thread, **quiet)
-        for k in (1, 2)
-    ]
-    assert [p.wait(180) for p in parts] == [130, 130]
-    late = REFRESH / seconds + 1
-    assert 8 <= made(server) <= 8 + late < 24
-    assert len(calls_of(tmp_path / "runs/c2")) == made(server)

@@ -38,7 +38,6 @@ from faithscope.experiments.studies.rfeval.verdict_text import (
     verdicts,
     waterfall_told,
 )
-from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Reply, Usage
 
 NAME, JUDGE = "api:openai/gpt-4.1", "api:openai/gpt-4o"
@@ -267,37 +266,6 @@ def test_how_a_reply_ended_is_told_and_not_guessed(
     asked = len(subject.bodies)
     assert run(load_config(path)).failures == []
     assert len(subject.bodies) == asked + 1  # the one that had failed, and no other
-
-
-def test_a_spent_budget_ends_cleanly_and_more_goes_on(
-    tmp_path: Path, subject: FaultServer, judge: FaultServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = config(tmp_path, subject, judge, spend={"max_calls": 5})
-    assert execute(["run", str(path), "--dry-run"]) == 0
-    told = capsys.readouterr().out
-    assert not subject.bodies
-    (line,) = [x for x in told.splitlines() if x.startswith(NAME)][-1:]
-    assert line.split()[1] == "8"
-    assert f"{8 * 32_768:,}" in line
-    assert execute(["run", str(path)]) == 130
-    assert (len(subject.bodies), len(judge.bodies)) == (5, 0)
-    assert len(outputs(tmp_path / "closed")) == 5
-    assert execute(["run", str(path), "--set", "spend.max_calls=16"]) == 0
-    assert (len(subject.bodies), len(judge.bodies)) == (8, 8)
-    assert len(outputs(tmp_path / "closed")) == 8
-
-
-def test_all_that_is_missing_is_told_before_anyone_is_asked(
-    tmp_path: Path, subject: FaultServer, judge: FaultServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY")
-    nowhere = {"base_url": None}
-    found = load_config(config(tmp_path, subject, judge, api=nowhere, judge=nowhere))
-    with pytest.raises(UserError) as error:
-        run(found)
-    assert len(str(error.value).splitlines()) == 2
-    assert not subject.bodies
-    assert not judge.bodies
 
 
 def test_units_know_how_r_prime_came_in(tmp_path: Path) -> None:

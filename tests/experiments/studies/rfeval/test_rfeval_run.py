@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rf_runs import Case, config, counted
+from rf_runs import Case, config
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
@@ -32,11 +32,6 @@ def everything(folder: Path, chain: str, plain: str, **changes: Any) -> Path:
     generate = {"max_new_tokens": 16, "batch_size": 2} | changes.pop("generate", {})
     more = {"judge": judge, "log_probs": True, "inside": inside, "generate": generate}
     return config(folder, CASES, chain, **more | changes)
-
-
-def stored(run_dir: Path) -> list[bytes]:
-    """The records of every worker that has any."""
-    return [b for p in sorted((run_dir / "records").iterdir()) if (b := p.read_bytes())]
 
 
 @pytest.fixture(scope="module")
@@ -76,18 +71,6 @@ def test_a_run_writes_reads_and_judges_by_models_here(done: Path) -> None:
     assert looked == {(c.item, v) for c in CASES for v in ("baseline", "intervened")}
 
 
-def test_what_is_done_is_not_done_again(
-    done: Path, chain: str, plain: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    path = everything(done.parents[1], chain, plain, generate={"batch_size": 8})
-    before = stored(done)
-    assert execute(["run", str(path), "--shard", "1/2"]) == 0
-    assert "loading" not in capfd.readouterr().err
-    assert stored(done) == before
-    assert execute(["status", str(done)]) == 0
-    assert f"complete, {len(CASES)} items; no report yet" in capfd.readouterr().out
-
-
 @pytest.mark.slow
 def test_its_outputs_are_tables_figures_and_a_page(undisturbed: Path) -> None:
     for name, frame in results(undisturbed).tables.items():
@@ -98,28 +81,6 @@ def test_its_outputs_are_tables_figures_and_a_page(undisturbed: Path) -> None:
     assert "item=follows; Who?" in page
     for drawn in (undisturbed / "figures").glob("*.png"):
         assert drawn.with_suffix(".csv").is_file(), drawn
-
-
-@pytest.mark.slow
-def test_parts_in_one_folder_or_in_their_own_are_what_one_process_does(
-    tmp_path: Path, undisturbed: Path, chain: str, plain: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    path = str(everything(tmp_path, chain, plain))
-    assert execute(["run", path, "--shard", "1/2"]) == 0
-    together = tmp_path / "runs/rf"
-    assert execute(["status", str(together)]) == 0
-    told = capfd.readouterr().out
-    done = re.search(r"(\d+) of 5 items done, (\d+) left, 0 failed", told)
-    assert done is not None
-    assert int(done[1]) + int(done[2]) == len(CASES)
-    assert 0 < int(done[1]) < len(CASES)
-    apart = tmp_path / "apart"
-    assert execute(["run", path, "--shard", "2/2", "--set", f"out={apart}"]) == 0
-    joined = tmp_path / "joined"
-    assert execute(["merge", str(together), str(apart / "rf"), "--into", str(joined)]) == 0
-    assert counted(joined) == counted(undisturbed)
-    assert execute(["run", path, "--shard", "2/2"]) == 0
-    assert counted(together) == counted(undisturbed)
 
 
 def test_a_dry_run_counts_what_is_left(

@@ -164,26 +164,6 @@ def test_a_failing_prompt_costs_no_other_and_is_made_good(
     assert found == expected
 
 
-def test_a_judge_that_fails_at_an_item_is_asked_again(
-    tmp_path: Path, servers: Servers, capfd: pytest.CaptureFixture[str]
-) -> None:
-    from fault_server import fails
-
-    path = str(servers.config(tmp_path, [Case("good"), Case("bad")]))
-    plays = servers.judge.plan["bad"]
-    servers.judge.plan["bad"] = [fails(400, "no such luck")]
-    assert execute(["run", path, "--shard", WHOLE]) == 3
-    assert "bad · rf_judged" in capfd.readouterr().err
-    pairs = results(tmp_path / "runs/rf").tables["rf_pairs"].set_index("item")
-    assert pairs["exclusion"].to_dict() == {
-        "legal_decision/good": "",
-        "legal_decision/bad": "evaluation_error",
-    }
-    servers.judge.plan["bad"] = plays
-    assert execute(["run", path, "--shard", WHOLE]) == 0
-    assert results(tmp_path / "runs/rf").tables["rf_pairs"]["exclusion"].tolist() == ["", ""]
-
-
 def test_what_a_model_has_no_room_for_is_counted_and_nothing_else_is_lost(
     tmp_path: Path, servers: Servers, capfd: pytest.CaptureFixture[str]
 ) -> None:
