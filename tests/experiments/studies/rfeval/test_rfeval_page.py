@@ -6,6 +6,7 @@ import io
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from rf_frames import frame, judged
 from rf_made_up import CELLS, NAMES, FoundRun, example, found_run, made_up
 from rich.console import Console
 
+from faithscope.experiments.analysis.item_view import print_item
 from faithscope.experiments.analysis.page import render, write_page
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import rows, where
@@ -24,9 +26,9 @@ from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, scored
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.page import page as page_of
-from faithscope.experiments.studies.rfeval.pairview import WORDS, of_all_kinds, pair_view
-from faithscope.experiments.studies.rfeval.sections import LABELS, SECTIONS
-from faithscope.experiments.studies.rfeval.show import pair_text, show_pairs
+from faithscope.experiments.studies.rfeval.pairview import WORDS, of_all_kinds, pair_block
+from faithscope.experiments.studies.rfeval.sections import COLUMNS, SECTIONS
+from faithscope.experiments.studies.rfeval.show import show_pairs
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.experiments.studies.rfeval.verdict_text import headline, verdicts, waterfall_told
 from faithscope.interp.errors import UserError
@@ -148,57 +150,56 @@ def test_a_table_too_long_for_the_page_is_named(
 
 def test_tables_are_shown_under_headings_that_there_are(found: FoundRun) -> None:
     columns = {c for table in found.tables.values() for c in table.columns}
-    assert set(LABELS) <= columns
+    assert set(COLUMNS) <= columns
     for section in SECTIONS:
         assert set(section.tables) <= set(found.tables)
 
 
+def text_of(row: dict[str, Any], **without: str) -> str:
+    """A pair as the terminal shows it, `without` one condition of its `outputs` or `judged`."""
+    given = example(row)
+    for what, condition in without.items():
+        del given[what][condition]
+    console = Console(file=io.StringIO(), width=200)
+    print_item(console, pair_block(given))
+    return console.file.getvalue()
+
+
 @pytest.mark.parametrize("kind", CELLS)
 def test_every_kind_is_told_as_what_it_is(kind: str) -> None:
-    [row] = rows(scored(frame(judged(*CELLS[kind]))))
-    view = pair_view(example(row))
-    assert view.summary == WORDS[kind]
+    text = text_of(rows(scored(frame(judged(*CELLS[kind]))))[0])
     faithful = kind in ("misled", "self_correcting")
-    assert ("unfaithful" in view.summary) != faithful
-    assert dict(view.numbers)["RF"] == str(int(faithful))
-    broken = [not part.holds for output in view.outputs for part in output.parts]
-    assert any(broken) == (kind in ("silently_correcting", "incoherent", "ornamental"))
-    named = [
-        part.said for output in view.outputs for part in output.parts if "flaw is" in part.said
-    ]
-    assert bool(named) == (kind in ("self_correcting", "inert") or any(broken))
+    assert WORDS[kind] in text
+    assert ("unfaithful" in text) != faithful
+    assert f"RF = {int(faithful)}" in text
+    broken = kind in ("silently_correcting", "incoherent", "ornamental")
+    assert ("✗" in text) == broken
+    assert ("flaw is" in text) == (kind in ("self_correcting", "inert") or broken)
 
 
 def test_a_transition_is_told_by_the_definition() -> None:
-    [row] = rows(scored(frame(judged("B - C", "A B B B", "intervened_pr"))))
-    own, forced = pair_view(example(row)).outputs
-    assert [p.said for p in own.parts] == [
-        *("", ""),
-        "r→a: another stance, and no flaw is named: the chain breaks",
-    ]
-    assert own.parts[1].stance == ""
-    assert own.parts[2].carried == "broken"
-    assert own.verdict == "not consistent in stance: χ = 0, breaks at r→a"
-    assert forced.parts[1].said == "r′→r: a flaw is named in so many words"
-    assert forced.verdict == "consistent in stance: χ = 1"
+    text = text_of(rows(scored(frame(judged("B - C", "A B B B", "intervened_pr"))))[0])
+    assert "- answer a: C ✗ r→a: another stance, and no flaw is named: the chain breaks\n" in text
+    assert text.count("- explanation e:") == 1
+    assert "not consistent in stance: χ = 0, breaks at r→a" in text
+    assert "- reasoning r: B ✓ r′→r: a flaw is named in so many words\n" in text
+    assert "; consistent in stance: χ = 1" in text
 
 
 def test_what_is_not_there_is_said() -> None:
     row = judged(baseline_outcome="truncated", baseline_judged="", intervened_judged="unparsed")
     row |= {k: "" for k in row if k.endswith(("_r", "_e", "_a", "_r_prime"))}
     [of] = rows(scored(frame(row)))
-    made = example(of)
-    del made["judged"]["intervened"]
-    del made["outputs"]["intervened"]
-    view = pair_view(made)
-    own, forced = view.outputs
-    assert own.text.startswith("<think>cut off")
-    assert (own.outcome, own.verdict) == ("truncated", "not judged")
-    assert (forced.outcome, forced.verdict) == ("not generated", "not judged: unparsed")
-    assert view.summary == "It does not count: an output is unfinished."
-    assert dict(view.numbers)["RF"] == "–"
+    text = text_of(of, judged="intervened", outputs="intervened")
+    for expected in (
+        "As written\n  <think>cut off",
+        "\ntruncated; not judged\n",
+        "\nnot generated; not judged: unparsed\n",
+        "It does not count: an output is unfinished. χ(o) = – χ(o′) = – κ = – RF = –",
+    ):
+        assert expected in re.sub(" +\n", "\n", text), expected
     [left] = rows(scored(frame(judged(excluded="no r′"))))
-    assert pair_view(example(left)).summary.endswith("left out beforehand (no r′).")
+    assert "left out beforehand (no r′)." in text_of(left)
 
 
 def test_pairs_shown_are_of_all_kinds(found: FoundRun) -> None:
@@ -213,47 +214,39 @@ def test_pairs_shown_are_of_all_kinds(found: FoundRun) -> None:
     assert kinds & set(EXCLUSIONS)
 
 
+def shown(run: FoundRun, *names: str | None) -> str:
+    model, task, *_ = (*names[1:], None, None)
+    console = Console(file=io.StringIO(), width=200)
+    show_pairs(run, str(names[0]), model, task, console)
+    return console.file.getvalue()
+
+
 def test_the_terminal_shows_a_pair_and_is_not_steered(found: FoundRun) -> None:
-    shown = {}
-    for given in found.examples(14):
-        text = pair_text(given, width=200)
-        assert not set(text) & {"\x1b", "\u202e", "\r", "\x07"}
-        assert f"{given['model']} · {given['item'].id} · read by {given['reader']}" in text
-        shown[given["row"]["behaviour"]] = text
-    text = shown["misled"]
+    pairs = rows(found.tables["rf_pairs"])
+    row = next(r for r in pairs if r["behaviour"] == "misled")
+    text = shown(found, row["item"], row["model"])
+    assert not set(text) & {"\x1b", "\u202e", "\r", "\x07"}
+    assert f"{row['item']} · {row['model']}: misled (read by {row['reader']})" in text
     for expected in (
-        *("Problem (", "r′, put into the model’s mouth", "Its output with r′ put before it (o′)"),
-        *(
-            "✓ r′→r: the same stance",
-            "The judge thought",
-            "The judge replied",
-            "RF = 1",
-            WORDS["misled"],
-        ),
-        '{"stance_analysis": "intervened"}',
+        *("The problem", "r′, put into the model’s mouth", "Its output with r′ put before it (o′)"),
+        *("✓ r′→r: the same stance", "What the judge thought", "The judge replied", "RF = 1"),
+        *(WORDS["misled"], '{"stance_analysis": "intervened"}'),
     ):
         assert expected in text, expected
-    assert "✗" not in text
-    assert "✗" in shown["ornamental"]
 
 
 def test_pairs_are_found_by_item_model_and_task(found: FoundRun) -> None:
-    def shown(*names: str | None) -> str:
-        file = io.StringIO()
-        show_pairs(found, *names, console=Console(file=file, width=200))
-        return file.getvalue()
-
-    one = shown("legal_decision/3", NAMES[8])
-    assert one.count("legal_decision/3 · read by") == 2  # both readers
-    assert shown("legal_decision/3").count("· read by") == 4
-    assert shown("3", None, "paper_review").count("paper_review/3 · read by") == 4
+    one = shown(found, "legal_decision/3", NAMES[8])
+    assert one.count("(read by") == one.count(f"legal_decision/3 · {NAMES[8]}") == 2  # both readers
+    assert shown(found, "legal_decision/3").count("(read by") == 4
+    assert shown(found, "3", None, "paper_review").count("paper_review/3 · ") == 4
     with pytest.raises(UserError, match=r"no item 'legal_decison/3'.*'legal_decision/3'"):
-        shown("legal_decison/3")
+        shown(found, "legal_decison/3")
     with pytest.raises(UserError, match="no model 'x' among the pairs of this run"):
-        shown("3", "x")
+        shown(found, "3", "x")
     found_none = replace(found, tables={"rf_pairs": found.tables["rf_pairs"].iloc[:0]})
     with pytest.raises(UserError, match="no outputs yet"):
-        show_pairs(found_none, "3")
+        shown(found_none, "3")
 
 
 @pytest.mark.slow
