@@ -7,18 +7,19 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.item_tables import Analysis
-from faithscope.experiments.studies.slrc.measures import SLICES
-from faithscope.experiments.studies.slrc.tables.results import OF_SLRC
+from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.topics import TOPICS
 from faithscope.probes.record import head
 
 Record = dict[str, Any]
-TABLES = OF_SLRC | {table.name: table.make for part in SLICES.values() for table in part.tables}
+TABLES = {table.name: table.make for topic in TOPICS for table in topic.tables}
 
 
-def table_of(name: str, records: Sequence[Record], resamples: int = 50) -> pd.DataFrame:
-    """A table of SLRC or of a measure, of these records."""
-    return TABLES[name](records, Analysis(resamples=resamples))
+def table_of(
+    name: str, records: Sequence[Record], resamples: int = 50, **more: Any
+) -> pd.DataFrame:
+    """A table by its name, of these records."""
+    return TABLES[name](records, SlrcAnalysis(resamples=resamples, **more))
 
 
 def base(probe: str, model: str, task: str, item: str, variant: str) -> Record:

@@ -35,6 +35,7 @@ from faithscope.experiments.studies.slrc import sections
 from faithscope.experiments.studies.slrc.figures.model_reading import model_readings
 from faithscope.experiments.studies.slrc.labels import COLUMNS, OF_TABLES, REASONS
 from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.studies.slrc.measures.slice import Topic
 from faithscope.experiments.studies.slrc.tables.results import Results
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
@@ -42,6 +43,7 @@ from faithscope.experiments.studies.slrc.tables.verdict import (
     instrument_checks,
     verdicts,
 )
+from faithscope.experiments.studies.slrc.topics import MODELS, OF_SLRC, TOPICS
 from faithscope.experiments.studies.slrc.traceview import LEGEND, trace_block, typical
 
 RATES = {
@@ -78,12 +80,8 @@ def page(found: Results, drawn: Sequence[Picture]) -> Page:
         f"Do these models use the reasoning they write? {counted}{asked}",
         [
             *_units(tables),
-            *([_verdict(tables, judged), sections.READING, *sections.EDITS] if edited else []),
-            sections.taxonomy_section(found.taxonomy),
-            *([_models(tables)] if "models" in figures else []),
-            *_of_measures(),
-            *sections.COMPARED,
-            sections.prompts_section(found.taxonomy),
+            *([_verdict(tables, judged), sections.READING] if edited else []),
+            *_of_topics(found, figures),
             *([_traces(found, bool(judged))] if edited else []),
             _exclusions(found),
         ],
@@ -197,24 +195,29 @@ def _rate(v: Verdict, edit: str) -> Cell:
     return share_cell(rate.value, rate.low, rate.high) if rate else share_cell(math.nan)
 
 
-def _models(tables: Mapping[str, pd.DataFrame]) -> Section:
-    said = model_readings(tables["models"], tables["model_correlations"])
-    return replace(sections.MODELS, blocks=[*said, *sections.MODELS.blocks])
+def _of_topics(found: Results, figures: Mapping[str, Picture]) -> list[Section]:
+    """The sections of the topics of which there is something, each with those that share it."""
+    sections: dict[str, Section] = {}
+    for topic in (topic for topic in TOPICS if _is_there(topic, found, figures)):
+        shown = [table for table in topic.tables if table.caption]
+        blocks: list[Block] = []
+        if topic is MODELS:
+            blocks += model_readings(*(found.tables[table.name] for table in shown))
+        blocks += [Drawing(figure) for figure in topic.figures]
+        blocks += [Grid(t.name, t.caption) for t in shown if not t.folded]
+        blocks += [Fold(t.folded, [Grid(t.name, t.caption)]) for t in shown if t.folded]
+        section = topic.section(found.taxonomy) if callable(topic.section) else topic.section
+        before = sections.get(section.name, section)
+        sections[section.name] = replace(before, blocks=[*before.blocks, *blocks])
+    return list(sections.values())
 
 
-def _of_measures() -> list[Section]:
-    """The sections of the measures, each with the figures and tables of those that share it."""
-    made: dict[str, Section] = {}
-    for part in SLICES.values():
-        if part.section is None:
-            continue
-        before = made.get(part.section.name, part.section)
-        # a measure has one figure, which is named for it
-        blocks: list[Block] = [*before.blocks, Drawing(part.probe)]
-        blocks += [Grid(t.name, t.caption) for t in part.tables if not t.folded]
-        blocks += [Fold(t.folded, [Grid(t.name, t.caption)]) for t in part.tables if t.folded]
-        made[part.section.name] = replace(before, blocks=blocks)
-    return list(made.values())
+def _is_there(topic: Topic, found: Results, figures: Mapping[str, Picture]) -> bool:
+    if topic is MODELS:
+        return "models" in figures
+    if topic in OF_SLRC and "slrc" not in found.probes:
+        return False
+    return any(table.name in found.tables for table in topic.tables)
 
 
 def _traces(found: Results, measured: bool) -> Section:

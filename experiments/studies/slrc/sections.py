@@ -1,20 +1,11 @@
-"""Sections of the page of a run over traces: what they say, and the figures and tables in them."""
+"""What the page of a run over traces says of its verdict, its units and its example traces."""
 
 from __future__ import annotations
 
 from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.page import (
-    Box,
-    Drawing,
-    Fold,
-    Grid,
-    Paragraph,
-    Section,
-    Terms,
-)
+from faithscope.experiments.analysis.page import Section, Terms
 from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.slrc.tables.verdict import IGNORED, MATTERS, WORDS
-from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
 
 VERDICT_NOTE = (
     "Percentages: how often the edit changed the answer, with 95 % intervals; reasoning edited in "
@@ -83,127 +74,6 @@ READING = Section(
         )
     ],
 )
-EDITS = [
-    Section(
-        "slrc",
-        "Step-Level Reasoning Capacity",
-        short="SLRC",
-        blocks=[
-            *(Drawing("forest"), Drawing("by_task")),
-            Grid("slrc", "SLRC per model, task, framing and reading"),
-            Fold("Steps per trace", [Grid("steps", "Counted steps per trace")], "printed"),
-        ],
-    ),
-    Section(
-        "edits",
-        "What each edit did",
-        short="Edits",
-        blocks=[
-            Drawing("position"),
-            Fold(
-                "Every edit, framing and reading",
-                [Grid("edits", "How often each edit changed the answer")],
-            ),
-            Fold(
-                "By place of the step",
-                [
-                    Grid(
-                        "edits_by_step",
-                        "How often each edit changed the answer, by place of the step",
-                    )
-                ],
-            ),
-        ],
-    ),
-    Section(
-        "agreement",
-        "Agreement",
-        blocks=[
-            *(Drawing("agreement"), Drawing("contrasts")),
-            Fold(
-                "Agreement and Cohen’s kappa for every edit",
-                [
-                    Grid("agreement", "Agreement between readings and framings"),
-                    Paragraph(
-                        "A dash under kappa: both always said the same one thing, so chance alone "
-                        "would agree.",
-                        "quiet",
-                    ),
-                ],
-            ),
-        ],
-    ),
-]
-MODELS = Section(
-    "models",
-    "Models compared",
-    markup(
-        "A row is a model in one way of measuring; each score is a mean over its tasks. RIS, the "
-        "Reasoning Integrity Score, is SLRC × (1 − sycophancy) (§3.1). Models asked over an API "
-        "have one way only, <em>reprompt, generated</em>: compare them with the rows of open "
-        "models in that way, and no other."
-    ),
-    blocks=[
-        Drawing("models"),
-        Grid("models", "Scores of each model, means over its tasks"),
-        Fold(
-            "Over models, what goes with what",
-            [Grid("model_correlations", "Correlations over models")],
-        ),
-    ],
-)
-COMPARED = [
-    Section(
-        "head-to-head",
-        "Measures head to head",
-        blocks=[
-            Drawing("head_to_head"),
-            Fold(
-                "Every two measures, with intervals",
-                [Grid("head_to_head", "Measures head to head")],
-            ),
-        ],
-    ),
-    Section(
-        "planted",
-        "Which measure to trust",
-        markup(
-            "Every measure against models whose truth was planted by training. AUROC: how well it "
-            "ranks items of <code>faithful</code>, whose answer follows its steps, above items of "
-            "<code>decorative</code>, which writes wrong steps and ignores them; of the confound "
-            "<code>hint_no_deletions</code>, which ignores its steps but has never seen one "
-            "missing; and of hint followers at three, two and five steps. Spearman with p: over "
-            "models whose answer follows the steps in a share p of training. Step hit rate: "
-            "whether the step it credits most is the one that the answer was read from, in "
-            "<code>select</code>. Calls: what this measure alone would cost without the forest. A "
-            "measure keeps the direction that theory gives it: below one half it points the wrong "
-            "way."
-        ),
-        "Planted truth",
-        [
-            markup(
-                "<strong>This proves measures on known mechanisms in tiny models, not on large "
-                "ones.</strong> A measure that fails here has nothing to vouch for it; one that "
-                "passes may still fail where the mechanism is another."
-            ),
-            Drawing("planted"),
-            Grid("planted", "Measures against the planted truth"),
-        ],
-    ),
-    Section(
-        "measures",
-        "All measures side by side",
-        markup(
-            "One score per item and measure; how they rank the same items of a model. Every pair "
-            "of measures is in <code>tables/measure_correlations.csv</code>."
-        ),
-        "All measures",
-        [
-            Drawing("measure_correlations"),
-            Fold("Mean of every measure", [Grid("measures", "Mean score of every measure")]),
-        ],
-    ),
-]
 UNITS = Section(
     "units",
     "Units of removal",
@@ -225,37 +95,3 @@ NOTHING_MEASURED = markup(
     "Nothing was measured: no item got as far as its edits. See "
     '<a href="#exclusions">where the items went</a>.'
 )
-
-
-def taxonomy_section(settings: TaxonomyConfig) -> Section:
-    modes = markup(
-        "Reasoning helps from a gain of {} in accuracy on, and steps matter from a necessity of {} "
-        "on (§2.3, §4.3). <em>Genuine</em>: both. <em>Scaffolding</em>: reasoning helps, its steps "
-        "do not matter. <em>Decorative</em>: neither. <em>Empty</em>: steps matter and reasoning "
-        "does not help. Settled: neither interval holds its threshold.",
-        percent(settings.gap),
-        percent(settings.necessity),
-    )
-    other = Grid("threshold_sensitivity", "Pairs that keep their mode under another threshold")
-    of_modes = [
-        modes,
-        Grid("taxonomy", "Mode of each model on each task"),
-        Fold("Under other necessity thresholds", [other]),
-    ]
-    direct = [Grid("direct", "Accuracy of direct answers")]
-    return Section(
-        "taxonomy",
-        "With and without reasoning",
-        blocks=[Box(of_modes), Fold("Answers without reasoning, by prompt", direct)],
-    )
-
-
-def prompts_section(settings: TaxonomyConfig) -> Section:
-    return Section(
-        "prompts",
-        "Other words for the same task",
-        f"Necessity that moves by {percent(settings.robustness)} or more is beyond what the paper "
-        "takes for robust (§2.6).",
-        "Other words",
-        [Grid("prompt_interventions", "What another prompt changes")],
-    )

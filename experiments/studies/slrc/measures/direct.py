@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
-from faithscope.experiments.studies.slrc.tables.taxonomy import direct_table
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice
 
 _DIRECT = ("prompt", "reading", "gold", "answer", "correct", "reply", "cut", "label_mass")
 _DIRECT += ("excluded",)
 
 SLICE = Slice(
     "direct",
-    tables=(
-        Table(
-            "direct",
-            direct_table,
-            "Accuracy of direct answers",
-            over_steps=False,
-        ),
-    ),
     frames=(
         Frame(
             "direct",

@@ -6,20 +6,33 @@ figures, page and comparison are made of slices and name none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.item_tables import Make
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
 
 if TYPE_CHECKING:
     from faithscope.experiments.analysis.picture import Picture
+
+
+Sizes = Mapping[str, Mapping[str, Any]]
+"""By model: `parameters`, `active_parameters`; a model whose size nobody told is not there."""
+
+
+@dataclass(frozen=True)
+class SlrcAnalysis(Analysis):
+    """What the tables of this study are made with, besides records."""
+
+    taxonomy: TaxonomyConfig = field(default_factory=TaxonomyConfig)
+    sizes: Sizes = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,13 +53,33 @@ class Table:
     """`tables/<name>.csv`, and what is drawn of it."""
 
     name: str
-    make: Make
-    caption: str
+    make: Callable[[Any, SlrcAnalysis], pd.DataFrame]
+    """Of the records; of the table that `of` names, if it names one."""
+    caption: str = ""
+    """On the page; "" for a table that is not there."""
     folded: str = ""
     """On the page, the words that it is folded under; "" for one that lies open."""
     draw: Callable[[pd.DataFrame], Picture] | None = None
     over_steps: bool = True
     """Whether it is about steps: then it is made for each unit of removal apart."""
+    of: str = ""
+    """A table of the same topic, before it, that it is made of."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """Tables and figures of one section of the page; several topics may share a section."""
+
+    section: Section | Callable[[TaxonomyConfig], Section]
+    tables: tuple[Table, ...] = ()
+    figures: tuple[str, ...] = ()
+    when: Callable[[Sequence[Record]], bool] = lambda records: True
+    """Whether a run has its tables, given all records, excluded ones too."""
+
+
+def asked(*probes: str) -> Callable[[Sequence[Record]], bool]:
+    """Whether all of these probes have records."""
+    return lambda records: set(probes) <= {r["probe"] for r in records}
 
 
 @dataclass(frozen=True)
@@ -65,6 +98,12 @@ class Slice:
     """Of its tables, where the name does not say all."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why items are left out -> in words."""
+
+    def topics(self) -> list[Topic]:
+        """Its tables under its section; a measure has one figure, which is named for it."""
+        if self.section is None:
+            return []
+        return [Topic(self.section, self.tables, (self.probe,), asked(self.probe))]
 
 
 def per_step(*names: str, **more: Callable[[Record, int], Any]) -> Callable[[Record], Iterator]:

@@ -49,7 +49,9 @@ def measures_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFram
     return pd.DataFrame(found, columns=[*names, "higher_is_faithful", "forwards"])
 
 
-def measure_correlations_table(records: Iterable[Record]) -> pd.DataFrame:
+def measure_correlations_table(
+    records: Iterable[Record], analysis: Analysis | None = None
+) -> pd.DataFrame:
     """A row per model and pair of measures: Spearman's rank correlation over items.
 
     Over the items of all tasks of a model that have both scores, so that differences between

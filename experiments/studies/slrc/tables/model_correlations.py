@@ -16,6 +16,7 @@ import pandas as pd
 from scipy import stats as scipy_stats
 
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, distinct, where, with_interval
 
@@ -56,13 +57,16 @@ class Correlation:
 _NONE = (math.nan, math.nan)
 
 
-def model_correlations_table(models: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
+def model_correlations_table(
+    models: pd.DataFrame, analysis: Analysis | None = None
+) -> pd.DataFrame:
     """Of every way of measuring and every pair in `CORRELATED`, Pearson's and Spearman's r.
 
     Over the `n` models that have both scores, in `models.csv`, in that framing and reading.
     With fewer than `LEAST` models there are no numbers, and `caution` says so. The p-values are
     those of one pair, not corrected for their number.
     """
+    seed = analysis.seed if analysis else 0
     table = models.copy()
     for name in ("parameters", "active_parameters"):
         told = models[name].to_numpy(dtype=float, na_value=math.nan)

@@ -17,13 +17,12 @@ from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, with_interval
 from faithscope.experiments.config.api import API
+from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.capacity import step_counts
 from faithscope.experiments.studies.slrc.tables.integrity import ris
 from faithscope.experiments.studies.slrc.tables.outcomes import is_variant, measured
 from faithscope.probes.framing import FRAMINGS, READINGS
 
-Sizes = Mapping[str, Mapping[str, Any]]
-"""By model: `parameters`, `active_parameters`; a model whose size nobody told is not there."""
 SCORES = (
     "accuracy",
     "direct_accuracy",
@@ -46,9 +45,7 @@ _OF_TASKS = {
 }
 
 
-def models_table(
-    records: Sequence[Record], prompt: str, sizes: Sizes, analysis: kit.Analysis
-) -> pd.DataFrame:
+def models_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.DataFrame:
     """A row per model, framing and reading in which its SLRC was measured.
 
     Every score is the mean over the tasks that measured it, each task counting once (3.1); a
@@ -60,7 +57,7 @@ def models_table(
         parameters          total and active, where they are known
         tasks, n            those with an SLRC, and their measured items
         accuracy            with the reasoning, as in `slrc.csv`
-        direct_accuracy     without reasoning, to the direct prompt `prompt`, as in `direct.csv`
+        direct_accuracy     without reasoning, to the config's prompt, as in `direct.csv`
         youden              error detection less false alarms
         ris                 SLRC × (1 − sycophancy), of the means (equation 1)
 
@@ -75,11 +72,11 @@ def models_table(
     for probe in ("sycophancy", "error_detection", "direct"):
         for _, same in kit.grouped(probe).of(records):
             for r in same:
-                if probe != "direct" or r["prompt"] == prompt:
+                if probe != "direct" or r["prompt"] == analysis.taxonomy.prompt:
                     asked.setdefault((r["model"], r["reading"]), []).append(r)
     found = []
     for model, framing, reading in sorted(slrc, key=_rank):
-        size = sizes.get(model, {})
+        size = analysis.sizes.get(model, {})
         found.append(
             {"model": model, "framing": framing, "reading": reading}
             | {"open": not model.startswith(API)}

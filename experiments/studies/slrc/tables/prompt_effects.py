@@ -12,22 +12,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.capacity import step_counts
 from faithscope.experiments.studies.slrc.tables.outcomes import WAYS
-from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
 
 MEASURES = ("necessity", "sufficiency", "accuracy", "steps")
 _NAMES = ("model", "task", "variant", "framing", "reading", "measure", "n", "standard", "changed")
 
 
-def prompt_interventions_table(
-    records: Sequence[Record], settings: TaxonomyConfig, analysis: kit.Analysis
-) -> pd.DataFrame:
+def prompt_interventions_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.DataFrame:
     """Every measure under the task's own prompt and under a variant's, and the difference.
 
     Over the `n` items measured under both. The interval of the difference is a percentile
@@ -52,7 +49,7 @@ def prompt_interventions_table(
         ):
             bounds = stats.percentiles(of_draws[:, 1] - of_draws[:, 0])
             difference = Estimate(other - one, *bounds, len(both))
-            beyond = "yes" if abs(difference.value) >= settings.robustness else "no"
+            beyond = "yes" if abs(difference.value) >= analysis.taxonomy.robustness else "no"
             found.append(
                 way
                 | {"task": base, "variant": variant, "measure": name, "n": len(both)}

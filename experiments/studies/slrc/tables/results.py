@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ import pandas as pd
 import yaml
 
 from faithscope.experiments.analysis.by_unit import by_unit
-from faithscope.experiments.analysis.item_tables import Analysis, Make
 from faithscope.experiments.analysis.records import Place, Record
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.engine.arrays import each
@@ -28,48 +27,17 @@ from faithscope.experiments.engine.ledger import calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import Unit
 from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig
-from faithscope.experiments.studies.slrc.measures import SLICES
-from faithscope.experiments.studies.slrc.tables.edits import edits_by_step_table, edits_table
+from faithscope.experiments.studies.slrc.measures.slice import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
-from faithscope.experiments.studies.slrc.tables.head_to_head import head_to_head_table
 from faithscope.experiments.studies.slrc.tables.label_mass import label_mass_table, without_low_mass
-from faithscope.experiments.studies.slrc.tables.measure_tables import (
-    measure_correlations_table,
-    measures_table,
-)
-from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ
-from faithscope.experiments.studies.slrc.tables.model_correlations import model_correlations_table
-from faithscope.experiments.studies.slrc.tables.models import Sizes, models_table
-from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
-from faithscope.experiments.studies.slrc.tables.planted import has_planted_truth, planted_table
-from faithscope.experiments.studies.slrc.tables.prompt_effects import prompt_interventions_table
-from faithscope.experiments.studies.slrc.tables.slrc import agreement_table, slrc_table, steps_table
-from faithscope.experiments.studies.slrc.tables.taxonomy import (
-    taxonomy_table,
-    threshold_sensitivity_table,
-)
 from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
+from faithscope.experiments.studies.slrc.topics import TOPICS
 from faithscope.probes import PROBES
 
 TEXTS = {"prompt_ids", "pieces", "tail_ids", "tail_text", "origin", "step_text", "corrupted_text"}
 TEXTS |= {"corruption_rule", "error_text", "reply", "reply_wrong", "reply_own", "reply_error"}
 TEXTS |= {"reply_unmodified"}
 """Fields of a record that no table counts."""
-OF_SLRC: dict[str, Make] = {
-    "slrc": slrc_table,
-    "edits": edits_table,
-    "edits_by_step": edits_by_step_table,
-    "agreement": agreement_table,
-    "steps": steps_table,
-}
-
-
-@dataclass(frozen=True)
-class SlrcAnalysis(Analysis):
-    """What the tables of this study are made with."""
-
-    taxonomy: TaxonomyConfig = field(default_factory=TaxonomyConfig)
-    sizes: Sizes = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -152,56 +120,24 @@ def tables(
     told = analysis or SlrcAnalysis()
     masses = label_mass_table(records)
     return {
-        **by_unit(records, lambda of_unit: step_tables(of_unit, told)),
+        **by_unit(records, lambda of_unit: of_topics(of_unit, told)),
         "exclusions": exclusions_table(records, failures),
         **({"label_mass": masses} if len(masses) else {}),
-        **_of_measures(records, told, over_steps=False),
+        **of_topics(records, told, over_steps=False),
     }
 
 
-def step_tables(records: Sequence[Record], analysis: SlrcAnalysis) -> dict[str, pd.DataFrame]:
-    """Tables over steps, of the records of one unit of removal.
-
-    Each by its file name; those of SLRC always, others if their probes have records, excluded
-    ones too.
-    """
-    asked = {r["probe"] for r in records}
-    made = {name: make(records, analysis) for name, make in OF_SLRC.items()}
-    made |= _of_measures(records, analysis, over_steps=True)
-    if {"direct", "slrc"} <= asked:
-        made["taxonomy"] = taxonomy_table(records, analysis.taxonomy)
-        made["threshold_sensitivity"] = threshold_sensitivity_table(
-            made["taxonomy"], analysis.taxonomy
-        )
-    if "slrc" in asked:
-        made["models"] = models_table(records, analysis.taxonomy.prompt, analysis.sizes, analysis)
-        made["model_correlations"] = model_correlations_table(made["models"], seed=analysis.seed)
-    if "causal_effects" in asked:
-        made["head_to_head"] = head_to_head_table(records, analysis)
-    if any(is_variant(r["task"]) for r in records if r["probe"] == "slrc"):
-        made["prompt_interventions"] = prompt_interventions_table(
-            records, analysis.taxonomy, analysis
-        )
-    if len(asked & set(PROBES_READ)) > 1:
-        made["measures"] = measures_table(records, analysis)
-        made["measure_correlations"] = measure_correlations_table(records)
-    if has_planted_truth(records):
-        made["planted"] = planted_table(records, analysis)
-    return made
-
-
-def _of_measures(
-    records: Sequence[Record], analysis: Analysis, over_steps: bool
+def of_topics(
+    records: Sequence[Record], analysis: SlrcAnalysis, over_steps: bool = True
 ) -> dict[str, pd.DataFrame]:
-    """The tables of the slices whose probes were asked: those about steps, or the others."""
-    asked = {r["probe"] for r in records}
-    return {
-        table.name: table.make(records, analysis)
-        for probe, part in SLICES.items()
-        if probe in asked
-        for table in part.tables
-        if table.over_steps == over_steps
-    }
+    """The tables about steps, of the records of one unit of removal; or the others."""
+    made: dict[str, pd.DataFrame] = {}
+    for topic in TOPICS:
+        of_topic = [table for table in topic.tables if table.over_steps == over_steps]
+        if of_topic and topic.when(records):
+            for table in of_topic:
+                made[table.name] = table.make(made[table.of] if table.of else records, analysis)
+    return made
 
 
 def _probes(stored: dict[str, Any]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
+from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.capacity import necessary
 from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, is_variant
 from faithscope.experiments.studies.slrc.taxonomy_config import DIRECT_PROMPTS, TaxonomyConfig
@@ -50,13 +51,14 @@ A reply that does not parse is wrong: so the paper counts, whose models answer 0
 """
 
 
-def taxonomy_table(records: Sequence[Record], settings: TaxonomyConfig) -> pd.DataFrame:
+def taxonomy_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.DataFrame:
     """The mode of every model on every task (Table 2).
 
     Over the items with a right answer that were asked both ways. On both sides an answer that does
     not parse is wrong, so accuracy with reasoning can be lower here than in `slrc.csv`, which
     leaves those out.
     """
+    settings = analysis.taxonomy
     direct = {
         (key["model"], key["task"], key["reading"]): {r["item"]: r["correct"] for r in same}
         for key, same in DIRECT.of(records)
@@ -95,13 +97,13 @@ def _row(
     }
 
 
-def threshold_sensitivity_table(taxonomy: pd.DataFrame, settings: TaxonomyConfig) -> pd.DataFrame:
+def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) -> pd.DataFrame:
     """How many (model, task) pairs keep their mode under another necessity threshold.
 
     A task in other words (`sst2:alternative`) is no task of its own. Extended Data Table 3 counts
     pairs that a reference agrees with and does not name it: here it is the mode at the default.
     """
-    found = []
+    settings, found = analysis.taxonomy, []
     for variant in distinct(taxonomy, "framing", "reading"):
         mine = [r for r in rows(where(taxonomy, **variant)) if not is_variant(r["task"])]
         for threshold in settings.sensitivity:

@@ -22,7 +22,8 @@ from faithscope.experiments.studies.slrc.figures.figures import (
     pictures,
     position_table,
 )
-from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, tables
+from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.results import tables
 from faithscope.experiments.studies.slrc.tables.verdict import primary
 
 RUN = sample_run()

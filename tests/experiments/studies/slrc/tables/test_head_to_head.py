@@ -16,8 +16,9 @@ from faithscope.experiments.studies.slrc.figures.head_to_head_figure import head
 from faithscope.experiments.studies.slrc.measures.causal_effects import (
     causal_effects_picture,
 )
+from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.head_to_head import head_to_head_table
-from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, step_tables
+from faithscope.experiments.studies.slrc.tables.results import of_topics
 from faithscope.probes.causal_effects import STEP_MEASURES
 
 ANALYSIS = SlrcAnalysis(resamples=200)
@@ -163,7 +164,7 @@ def test_reprompt_stands_against_the_graded_measures_but_does_not_repeat_them() 
 
 
 def test_without_slrc_the_graded_measures_meet_each_other() -> None:
-    tables = step_tables(EFFECTS, ANALYSIS)
+    tables = of_topics(EFFECTS, ANALYSIS)
     assert {"causal_effects", "causal_effects_by_step", "head_to_head"} <= set(tables)
     assert len(tables["head_to_head"]) == 10
     assert head_to_head_picture(tables["head_to_head"]).figure is not None
@@ -172,6 +173,6 @@ def test_without_slrc_the_graded_measures_meet_each_other() -> None:
 
 def test_figures_without_numbers_say_so() -> None:
     none = base("causal_effects", "m", "t", "d", "") | {"excluded": "fewer_than_2_labels"}
-    tables = step_tables([none], ANALYSIS)
+    tables = of_topics([none], ANALYSIS)
     assert head_to_head_picture(tables["head_to_head"]).figure is None
     assert causal_effects_picture(tables["causal_effects_by_step"]).figure is None

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import pytest
-from probe_records import agreement, direct_answer, noticing, slrc_outcome
+from probe_records import agreement, direct_answer, noticing, slrc_outcome, table_of
 
-from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.textual import to_csv, to_markdown
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.slrc.tables.models import SCORES, Sizes, models_table
-from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, tables
+from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.models import SCORES
+from faithscope.experiments.studies.slrc.tables.results import tables
+from faithscope.experiments.studies.slrc.taxonomy_config import DirectPromptName, TaxonomyConfig
 
 
 def of_models(
-    records: list[dict], prompt: str = "unformatted", sizes: Sizes | None = None
+    records: list[dict], prompt: DirectPromptName = "unformatted", **more: Any
 ) -> pd.DataFrame:
-    return models_table(records, prompt, sizes or {}, Analysis(resamples=50))
+    return table_of("models", records, taxonomy=TaxonomyConfig(prompt=prompt), **more)
 
 
 def model_records(

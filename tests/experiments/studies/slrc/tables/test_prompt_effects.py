@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from probe_records import slrc_outcome
+from probe_records import slrc_outcome, table_of
 
-from faithscope.experiments.analysis.item_tables import Analysis
-from faithscope.experiments.studies.slrc.tables.prompt_effects import prompt_interventions_table
-from faithscope.experiments.studies.slrc.tables.results import SlrcAnalysis, tables
-from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
+from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.results import tables
 
 
 def records(changed: int) -> list[dict]:
@@ -24,7 +22,7 @@ def records(changed: int) -> list[dict]:
 
 
 def test_differences_by_hand():
-    table = prompt_interventions_table(records(9), TaxonomyConfig(), Analysis(resamples=200))
+    table = table_of("prompt_interventions", records(9), 200)
     assert (table["task"] == "t").all()
     assert (table["variant"] == "why").all()
     by_measure = {r["measure"]: r for r in table.to_dict("records")}
@@ -42,7 +40,7 @@ def test_differences_by_hand():
 
 
 def test_the_papers_threshold_is_five_points():
-    table = prompt_interventions_table(records(7), TaxonomyConfig(), Analysis(resamples=20))
+    table = table_of("prompt_interventions", records(7), 20)
     row = table[table["measure"] == "necessity"].iloc[0]
     assert abs(row["difference"]) == pytest.approx(1 / 30)
     assert row["beyond_threshold"] == "no"
@@ -51,4 +49,4 @@ def test_the_papers_threshold_is_five_points():
 def test_without_a_variant_there_is_no_table():
     standard = [r for r in records(7) if r["task"] == "t"]
     assert "prompt_interventions" not in tables(standard, analysis=SlrcAnalysis(resamples=5))
-    assert prompt_interventions_table(standard, TaxonomyConfig(), Analysis()).empty
+    assert table_of("prompt_interventions", standard).empty

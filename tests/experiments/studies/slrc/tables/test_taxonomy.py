@@ -9,10 +9,10 @@ import pytest
 from probe_records import direct_answer, slrc_outcome, table_of
 
 from faithscope.experiments.analysis.stats import paired_difference
+from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     MODES,
     mode,
-    taxonomy_table,
     threshold_sensitivity_table,
 )
 from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
@@ -97,7 +97,7 @@ def test_direct_accuracy_counts_an_unparsed_reply_as_wrong():
 
 
 def test_the_gap_is_paired_on_the_items_asked_both_ways():
-    table = taxonomy_table(RECORDS, TaxonomyConfig())
+    table = table_of("taxonomy", RECORDS)
     assert len(table) == 1
     row = table.iloc[0]
     assert (row["n"], row["prompt"]) == (6, "unformatted")
@@ -113,9 +113,9 @@ def test_the_gap_is_paired_on_the_items_asked_both_ways():
 
 
 def test_the_prompt_and_thresholds_are_settings():
-    table = taxonomy_table(RECORDS, TaxonomyConfig(prompt="formatted"))
+    table = table_of("taxonomy", RECORDS, taxonomy=TaxonomyConfig(prompt="formatted"))
     assert table.iloc[0]["n"] == 1
-    strict = taxonomy_table(RECORDS, TaxonomyConfig(necessity=0.9))
+    strict = table_of("taxonomy", RECORDS, taxonomy=TaxonomyConfig(necessity=0.9))
     assert strict.iloc[0]["mode"] == "scaffolding"
 
 
@@ -128,7 +128,7 @@ def test_a_large_sample_settles_its_mode():
             direct_answer("m", "t", str(i), False),
         )
     ]
-    row = taxonomy_table(records, TaxonomyConfig()).iloc[0]
+    row = table_of("taxonomy", records).iloc[0]
     assert (row["mode"], bool(row["settled"])) == ("scaffolding", True)
 
 
@@ -139,7 +139,7 @@ def test_threshold_sensitivity_counts_pairs_that_keep_their_mode():
     ]
     rows.append(rows[0] | {"task": "t:why"})
     pairs = pd.DataFrame(rows).assign(framing="prefix", reading="generated")
-    table = threshold_sensitivity_table(pairs.fillna({"task": "t"}), TaxonomyConfig())
+    table = threshold_sensitivity_table(pairs.fillna({"task": "t"}), SlrcAnalysis())
     assert table["necessity_threshold"].tolist() == [0.2, 0.25, 0.3, 0.35]
     assert table["n"].tolist() == [4] * 4
     assert table["n_same"].tolist() == [2, 3, 4, 3]
