@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.plots import GREY
+from faithscope.experiments.analysis.charts import GREY
 
 
 def dots(

@@ -12,7 +12,8 @@ from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.plots import GREY, short
+from faithscope.experiments.analysis.charts import GREY
+from faithscope.experiments.analysis.plots import short
 
 Boxes = Float[np.ndarray, "boxes 4"]
 """Left, bottom, right, top of each."""

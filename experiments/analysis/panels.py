@@ -10,8 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.picture import legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREY
+from faithscope.experiments.analysis.charts import BLUE, GREY, legend_above
 
 PALE = "#BBBBBB"
 """What is shown for comparison, behind the one that a panel is of."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.plots import BLUE, PURPLE
+from faithscope.experiments.analysis.charts import BLUE, PURPLE
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.files import write_atomically
 
@@ -113,33 +110,3 @@ def svg(picture: Picture) -> str:
     for colour, ink in inks.items():
         text = text.replace(colour.lower(), ink)
     return text
-
-
-MARGIN = 0.1
-"""Inches that a legend leaves free at the sides of its figure."""
-
-
-def legend_above(
-    figure: Figure, of: Axes | Sequence[Artist], ncols: int | None = None, fontsize: float = 8.5
-) -> None:
-    """A legend above the whole figure, in as many columns as fit; at least as wide as the legend.
-
-    Constrained layout makes room for a legend's height, not for its width: in a figure of one
-    panel the columns that suit three would be cut off.
-
-    Args:
-        of: axes whose artists are named, or the handles themselves with their labels.
-        ncols: most columns; three for three names, else two.
-    """
-    handles = of.get_legend_handles_labels()[0] if isinstance(of, Axes) else list(of)
-    if not handles:
-        return
-    look = {"loc": "outside upper left", "fontsize": fontsize}
-    for columns in range(ncols or (3 if len(handles) == 3 else 2), 0, -1):
-        legend = figure.legend(handles=handles, ncols=columns, **look)
-        width = legend.get_window_extent().width / figure.dpi + 2 * MARGIN
-        if width <= figure.get_figwidth():
-            return
-        if columns > 1:
-            legend.remove()
-    figure.set_figwidth(width)

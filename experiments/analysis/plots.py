@@ -15,17 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.charts import BLUE, GREEN, GREY, ORANGE, PURPLE
 from faithscope.experiments.analysis.short_names import middle_cut, short
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.probes.framing import FRAMINGS
 
-BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
-GREY = "#777777"
-INK_ON_DARK = "#FFFFFF"
-INK_ON_PALE = "#222222"
-"""Not quite black: black follows the page, and is white on a dark one, where cells stay pale."""
 STYLES: dict[str, tuple[str, str, str]] = {
     "remove": (BLUE, "o", "step removed"),
     "corrupt": (ORANGE, "s", "step corrupted, later text frozen"),

@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE, legend_above
 from faithscope.experiments.analysis.dots import name_lines, share_axis
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import LONGEST, middle_cut, short_names
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from faithscope.experiments.analysis.charts import BLUE, GREEN, GREY, ORANGE, PURPLE
 from faithscope.experiments.analysis.dots import quarter
 from faithscope.experiments.analysis.panels import behind, curve, legend_of_most
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks
+from faithscope.experiments.analysis.plots import share_ticks
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import count, rows, where

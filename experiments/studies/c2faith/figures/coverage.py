@@ -11,9 +11,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from faithscope.experiments.analysis.charts import GREY, INK_ON_DARK, INK_ON_PALE, legend_above
 from faithscope.experiments.analysis.panels import behind, curve, legend_of_most
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import GREY, INK_ON_DARK, INK_ON_PALE, share_ticks
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import share_ticks
 from faithscope.experiments.analysis.tidy import count, numbers, where
 from faithscope.experiments.studies.c2faith.figures.plots import Voice, grid, say_silent, voices
 from faithscope.experiments.studies.c2faith.metrics.frames import maximum

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import BLUE, GREEN, ORANGE
 from faithscope.experiments.studies.c2faith.figures.plots import curves, forest
 
 NOT_RUN = "Detection was not run."

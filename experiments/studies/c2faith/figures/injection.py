@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE, legend_above
 from faithscope.experiments.analysis.dots import (
     bare_rows,
     moved,
@@ -18,8 +19,7 @@ from faithscope.experiments.analysis.dots import (
     rules_between,
     share_axis,
 )
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, rows, where, with_interval
 from faithscope.experiments.studies.c2faith.figures.plots import SILENT, voices

@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE, PURPLE
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import BLUE, GREEN, ORANGE, PURPLE
 from faithscope.experiments.analysis.tidy import numbers, rows
 from faithscope.experiments.studies.c2faith.figures.plots import (
     Voice,

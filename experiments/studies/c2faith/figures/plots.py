@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import panels
+from faithscope.experiments.analysis.charts import GREY, legend_above
 from faithscope.experiments.analysis.dots import dots, name_lines
 from faithscope.experiments.analysis.panels import behind, curve
-from faithscope.experiments.analysis.picture import legend_above
-from faithscope.experiments.analysis.plots import GREY, share_ticks
+from faithscope.experiments.analysis.plots import share_ticks
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where
 

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE, legend_above
 from faithscope.experiments.analysis.dots import bare_rows, name_lines, rules_between, share_axis
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREEN, ORANGE
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut, short_names
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, rows, where

@@ -11,9 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from faithscope.experiments.analysis.charts import GREY, legend_above
 from faithscope.experiments.analysis.dots import share_axis
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import GREY, share_ticks
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import share_ticks
 from faithscope.experiments.analysis.stats import wilson_of_items
 from faithscope.experiments.analysis.tidy import columns, numbers, rows, where
 from faithscope.experiments.studies.rfeval.figures.plots import STYLES, model_names, task_names

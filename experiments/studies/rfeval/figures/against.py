@@ -7,8 +7,8 @@ import math
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE, legend_above
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.rfeval.figures.plots import crossed, share_lines

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from faithscope.experiments.analysis.picture import legend_above
-from faithscope.experiments.analysis.plots import GREY, INK_ON_DARK, INK_ON_PALE, share_ticks
+from faithscope.experiments.analysis.charts import GREY, INK_ON_DARK, INK_ON_PALE, legend_above
+from faithscope.experiments.analysis.plots import share_ticks
 from faithscope.experiments.studies.rfeval.figures.plots import NONE_COUNTS, Line, finish_lines
 
 # pages lighten blue and purple on a dark ground, where white numbers would be lost in a bar

@@ -6,9 +6,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.charts import BLUE, GREY, PURPLE
 from faithscope.experiments.analysis.panels import behind, curve, grid
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import BLUE, GREY, PURPLE, share_ticks
+from faithscope.experiments.analysis.plots import share_ticks
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.figures.plots import in_a_row, model_names, task_names
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL

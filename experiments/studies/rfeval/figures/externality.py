@@ -7,9 +7,9 @@ import math
 import pandas as pd
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.charts import BLUE, ORANGE, legend_above
 from faithscope.experiments.analysis.dots import bare_rows, name_lines, share_axis
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, ORANGE
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.plots import task_names
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 
+from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE, PURPLE, legend_above
 from faithscope.experiments.analysis.dots import dots
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREEN, ORANGE, PURPLE
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.figures.plots import (
     by_group,

@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE, legend_above
 from faithscope.experiments.analysis.dots import bare_rows, dots, name_lines, rules_between
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREEN, ORANGE
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, rows, where, with_interval

@@ -10,9 +10,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.charts import BLUE, GREEN, GREY, ORANGE, PURPLE, legend_above
 from faithscope.experiments.analysis.dots import bare_rows, name_lines, rules_between
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, share_ticks
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import share_ticks
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.plots import AMBER, SKY
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL

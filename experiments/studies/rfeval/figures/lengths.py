@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE, legend_above
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.studies.rfeval.figures.plots import crossed
 

@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.charts import BLUE, GREEN, GREY, ORANGE, PURPLE
 from faithscope.experiments.analysis.dots import bare_rows, dots, name_lines, rules_between
 from faithscope.experiments.analysis.panels import grid
-from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where, with_interval

@@ -11,10 +11,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE, PURPLE, legend_above
 from faithscope.experiments.analysis.dots import bare_rows, name_lines, share_axis
 from faithscope.experiments.analysis.panels import PALE, grid
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE, PURPLE
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.stats import wilson_of_items
 from faithscope.experiments.analysis.textual import visible

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, ORANGE
+from faithscope.experiments.analysis.charts import BLUE, ORANGE, legend_above
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.studies.rfeval.figures.plots import crossed, share_lines
 
 

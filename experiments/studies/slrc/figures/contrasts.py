@@ -8,16 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.charts import GREY, INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import (
-    BETWEEN_STYLES,
-    GREY,
-    INK_ON_DARK,
-    INK_ON_PALE,
-    pairs_of,
-    share_ticks,
-    short,
-)
+from faithscope.experiments.analysis.plots import BETWEEN_STYLES, pairs_of, share_ticks, short
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order

@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.by_unit import told_apart
-from faithscope.experiments.analysis.picture import STYLE, Picture, legend_above
+from faithscope.experiments.analysis.charts import legend_above
+from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.plots import (
     MEASURES,
     STYLES,

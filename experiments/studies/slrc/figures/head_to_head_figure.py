@@ -11,8 +11,9 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
+from faithscope.experiments.analysis.charts import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import INK_ON_DARK, INK_ON_PALE, panels
+from faithscope.experiments.analysis.plots import panels
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.slrc.tables.head_to_head import ORDER
 

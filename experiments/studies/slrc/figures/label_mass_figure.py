@@ -7,8 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE, share_ticks, short
+from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE, legend_above
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import share_ticks, short
 from faithscope.experiments.analysis.tidy import distinct, where
 
 

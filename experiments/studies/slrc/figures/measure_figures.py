@@ -10,8 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, name_panel, short
+from faithscope.experiments.analysis.charts import BLUE, GREEN, GREY, ORANGE, legend_above
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import name_panel, short
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS
+from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE, legend_above
 from faithscope.experiments.analysis.label_places import distinct_names, name_points
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where, with_interval
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.figures.model_reading import NAMES, lead_way, signed

@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.charts import BLUE, GREEN, GREY, ORANGE, legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREEN, GREY, ORANGE, panels
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import panels
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 from faithscope.probes.attention import REGIONS

@@ -9,19 +9,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE, PURPLE, legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    along_reasoning,
-    panels,
-    share_ticks,
-)
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import along_reasoning, panels, share_ticks
 from faithscope.experiments.analysis.tidy import present
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
 from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS

@@ -8,18 +8,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE, legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, by_step
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    along_reasoning,
-    panels,
-    share_ticks,
-)
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import along_reasoning, panels, share_ticks
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean, mean_present, where
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step

@@ -7,9 +7,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.charts import legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.analysis.picture import Picture, legend_above
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.studies.slrc.measures.over_layers import LAYERS, by_depth
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 

@@ -12,11 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.charts import legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, mean_of, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture, legend_above
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import LINES, along_reasoning, pairs_of, short
 from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.textual import visible

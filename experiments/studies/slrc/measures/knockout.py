@@ -6,11 +6,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE, legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture, legend_above
-from faithscope.experiments.analysis.plots import BLUE, GREY, ORANGE, panels, share_ticks
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.plots import panels, share_ticks
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean_present, rows, where
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step

@@ -17,17 +17,12 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.charts import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.classifiers import Classifying, Split, split, told
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import (
-    INK_ON_DARK,
-    INK_ON_PALE,
-    name_panel,
-    pairs_of,
-    short,
-)
+from faithscope.experiments.analysis.plots import name_panel, pairs_of, short
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import NOTHING
 from faithscope.experiments.analysis.textual import visible

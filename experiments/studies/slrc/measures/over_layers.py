@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 
+from faithscope.experiments.analysis.charts import GREY
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.plots import GREY, LINES, share_ticks, short
+from faithscope.experiments.analysis.plots import LINES, share_ticks, short
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.analysis.wording import model_order

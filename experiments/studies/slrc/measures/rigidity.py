@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.charts import legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.analysis.picture import Picture, legend_above
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.plots import LINES, share_ticks
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval

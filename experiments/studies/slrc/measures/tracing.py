@@ -6,12 +6,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.charts import BLUE, GREY
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import BLUE, GREY, panels, share_ticks
+from faithscope.experiments.analysis.plots import panels, share_ticks
 from faithscope.experiments.analysis.tidy import mean
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
 from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS

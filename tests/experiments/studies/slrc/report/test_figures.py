@@ -15,7 +15,8 @@ from probe_records import table_of
 from sample_records import FAITHFUL, HINT, chain_sample, records_of, sample_run
 
 from faithscope.experiments.analysis import plots
-from faithscope.experiments.analysis.picture import STYLE, legend_above, save, svg
+from faithscope.experiments.analysis.charts import legend_above
+from faithscope.experiments.analysis.picture import STYLE, save, svg
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.figures.contrasts import against, by_task, contrast_table
 from faithscope.experiments.studies.slrc.figures.figures import (

@@ -1,0 +1,435 @@
+"""The forms that figures are made of, drawn from plain data: rows of dots, panels of curves, bars.
+
+A figure states its data and calls one form:
+
+    dots = list(dots_of(rows(table), {"exact": Style(BLUE, "o", "right step named")}, "judge"))
+    figure = dot_rows({"": dots}, {j: short(j) for j in judges}, label="share of chains")
+
+    figure = panels(judges, draw, list(judges), labels=("share removed", "mean score"))
+    # where draw(ax, judge) calls `curve`, `note`, ...
+
+Colours are Okabe and Ito's, which colour-blind readers can tell apart; every colour goes with a
+marker of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
+AMBER, SKY, GREY, PALE = "#E69F00", "#56B4E9", "#777777", "#BBBBBB"
+INK_ON_DARK, INK_ON_PALE = "#FFFFFF", "#222222"
+"""`INK_ON_PALE` is not quite black: black follows the page, and is white on a dark one, where
+cells stay pale."""
+MARKERS = "os^DvP*X"
+T = TypeVar("T")
+
+
+class Style(NamedTuple):
+    """How one series looks, and its name in the legend."""
+
+    colour: str
+    marker: str
+    label: str
+
+
+PLAIN = Style(BLUE, "o", "")
+
+
+def styles_for(names: Iterable[str], labels: Mapping[str, str] | None = None) -> dict[str, Style]:
+    """A colour and a marker for each name, in their order; colours and markers begin anew."""
+    colours = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, GREY)
+    return {
+        name: Style(colours[i % len(colours)], MARKERS[i % 7], (labels or {}).get(name, name))
+        for i, name in enumerate(names)
+    }
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One estimate in a row of a figure; nothing is drawn where the value is NaN."""
+
+    row: Hashable
+    value: float
+    style: Style
+    low: float = math.nan
+    high: float = math.nan
+    before: float = math.nan
+    """The value that it is compared with: hollow, and joined to it."""
+    beside: bool = False
+    """Whether it is a mark in the middle of the row, beside estimates (a chance level, say)."""
+
+
+def dots_of(
+    table: Iterable[Mapping[str, Any]],
+    measures: Mapping[str, Style],
+    row: str | Callable[[Mapping[str, Any]], Hashable],
+    *,
+    beside: bool = False,
+) -> Iterator[Dot]:
+    """A dot for every row of a table and measure, with its `_low` and `_high` where it has them.
+
+    Args:
+        row: the column, or function of the table's row, that names the row of the figure.
+    """
+    for r in table:
+        key = row(r) if callable(row) else r[row]
+        for name, style in measures.items():
+            low, high = (r.get(f"{name}_{end}", math.nan) for end in ("low", "high"))
+            yield Dot(key, r[name], style, low, high, beside=beside)
+
+
+def dot_rows(
+    columns: Mapping[str, Sequence[Dot]],
+    names: Mapping[Hashable, str],
+    *,
+    label: str = "",
+    labels: Sequence[str] = (),
+    groups: Sequence[int] = (),
+    silent: str | Callable[[Hashable], str] = "",
+    each: float | None = None,
+    legend: Sequence[Line2D] = (),
+    ncols: int | None = None,
+) -> Figure | None:
+    """Rows of dots with their intervals, in one column of panels or in several side by side.
+
+    Args:
+        columns: title of a column -> its dots.
+        names: row -> its name, in order; None is drawn of none.
+        label: of the axis across, once for the whole figure; `labels`: one per column.
+        groups: sizes of groups of rows, parted by stronger rules.
+        silent: what stands in a row whose dots have no value; a row without dots stays empty.
+        each: height of a row in inches.
+        legend: more entries, after those of the styles.
+    """
+    if not names:
+        return None
+    series = max(len(_series(dots)) for dots in columns.values())
+    figure = Figure(
+        figsize=(9, 1.2 + (each or 0.18 + 0.1 * max(series, 1)) * len(names)), layout="constrained"
+    )
+    axes = figure.subplots(1, len(columns), squeeze=False, sharey=True)[0]
+    for ax, (title, dots) in zip(axes, columns.items(), strict=True):
+        draw_dots(ax, dots, list(names), silent)
+        rules_between(ax, groups or [len(names)])
+        ax.set_title(title, fontsize=9)
+    for ax, text in zip(axes, labels, strict=False):
+        ax.set_xlabel(text)
+    name_rows(axes[0], list(names.values()))
+    bare_rows(axes[1:])
+    if label:
+        figure.supxlabel(label, fontsize=9)
+    styles = dict.fromkeys(d.style for dots in columns.values() for d in dots if d.value == d.value)
+    legend_above(figure, [*map(handle, styles), *legend], ncols=ncols)
+    return figure
+
+
+def handle(style: Style) -> Line2D:
+    """A series in a legend."""
+    colour, marker, label = style
+    return Line2D([], [], ls="", color=colour, marker=marker, label=label)
+
+
+def draw_dots(
+    ax: Axes,
+    dots: Sequence[Dot],
+    order: Sequence[Hashable],
+    silent: str | Callable[[Hashable], str] = "",
+) -> Axes:
+    """Dots in their rows, those of one row a little apart, on an axis of shares."""
+    least = 0.0
+    for y, key in enumerate(order):
+        in_row = [d for d in dots if d.row == key]
+        known = [d for d in in_row if not math.isnan(d.value)]
+        if in_row and not known:
+            text = silent if isinstance(silent, str) else silent(key)
+            ax.text(0.01, y, text, va="center", fontsize=8, color=GREY)
+        series = _series(in_row)
+        # two stand nearer to each other than to the next row's
+        height = {0: 0.0, 1: 0.0, 2: 0.36}.get(len(series), 0.56)
+        for dot in known:
+            apart = 0.0 if dot.beside else series.index(dot.style) / max(1, len(series) - 1) - 0.5
+            _draw_dot(ax, dot, y + height * apart)
+            least = min([least, dot.value, *(v for v in (dot.low, dot.before) if v == v)])
+    share_axis(ax, least)
+    ax.set_ylim(len(order) - 0.5, -0.5)
+    return ax
+
+
+def _series(dots: Iterable[Dot]) -> list[Style]:
+    return list(dict.fromkeys(d.style for d in dots if not d.beside))
+
+
+def _draw_dot(ax: Axes, dot: Dot, y: float) -> None:
+    colour, marker, _ = dot.style
+    size: dict[str, Any] = {"color": colour, "ms": 4.5, "clip_on": False, "zorder": 5}
+    if dot.low == dot.low and dot.high == dot.high:
+        ends = [min(dot.low, dot.value), max(dot.high, dot.value)]
+        look: dict[str, Any] = {"alpha": 0.3, "lw": 3} if dot.before == dot.before else {"lw": 1}
+        ax.plot(ends, [y, y], color=colour, **look)
+    if dot.before == dot.before:
+        ax.plot([dot.before, dot.value], [y, y], color=colour, lw=1.2, zorder=3)
+        ax.plot(dot.before, y, marker, mfc="white", **size | {"zorder": 4})
+    ax.plot(dot.value, y, marker, **size)
+
+
+def rules_between(ax: Axes, groups: Sequence[int]) -> None:
+    """Lines between rows, stronger between groups of so many rows."""
+    ends = np.cumsum(groups)
+    for i in range(1, sum(groups)):
+        width, alpha = (0.9, 0.8) if i in ends else (0.5, 0.2)
+        ax.axhline(i - 0.5, color=GREY, lw=width, alpha=alpha)
+
+
+def bare_rows(axes: Sequence[Axes]) -> None:
+    """Axes beside the one that names the rows."""
+    for ax in axes:
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+
+
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """A name for each row of the figure."""
+    ax.set_yticks(range(len(names)), list(names))
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    bare_rows([ax])
+
+
+def counts_beside(ax: Axes, counts: Sequence[float], head: str = "n") -> None:
+    """How many each row is of, at the right of a panel."""
+    for y, n in [(-0.75, head), *((y, f"{int(n):,}") for y, n in enumerate(counts))]:
+        at: dict[str, Any] = {
+            "xycoords": ("axes fraction", "data"),
+            "va": "center",
+            "annotation_clip": False,
+        }
+        ax.annotate(str(n), (1.015, y), fontsize=7, color=GREY, **at)
+
+
+def share_axis(ax: Axes, least: float = 0.0) -> None:
+    """Quarters from 0 to 1 across, and below 0 as far as needed."""
+    first = math.floor(4 * min(0.0, least) + 1e-9) / 4
+    ticks = np.arange(first, 1.01, 0.25)
+    ax.set_xticks(ticks, [quarter(t) for t in ticks])
+    ax.set_xlim(first - 0.03, 1.03)
+    ax.grid(axis="x", color=GREY, alpha=0.25, lw=0.5)
+    ax.axvline(0, color="black", lw=0.6)
+    ax.set_axisbelow(True)
+
+
+def share_ticks(axis: Axis) -> None:
+    """Quarters from 0 to 1."""
+    axis.set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+
+
+def quarter(value: float) -> str:
+    """`0`, `.25`, `−.5`, `1`."""
+    text = f"{abs(value):g}".replace("0.", ".")
+    return f"−{text}" if value < 0 else text
+
+
+def signed(value: float) -> str:
+    """Two decimals, with the sign that is no hyphen."""
+    return f"{value:.2f}".replace("-", "−")
+
+
+def share_rise(ax: Axes) -> Axes:
+    """Shares from 0 to 1 down the side, with a light grid."""
+    share_ticks(ax.yaxis)
+    ax.set_ylim(-0.03, 1.03)
+    ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def along_reasoning(ax: Axes) -> Axes:
+    """The axis of a step's relative place, 0 to 1."""
+    ax.set(xlim=(0, 1), xticks=[0.05, 0.95])
+    ax.set_xticklabels(["first", "last"])
+    ax.tick_params(axis="x", length=0)
+    return ax
+
+
+def unit_square(ax: Axes, label: str = "") -> Axes:
+    """Shares on both axes, and dotted where the two are equal."""
+    ax.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=":", zorder=0, label=label or None)
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    share_ticks(ax.xaxis)
+    share_ticks(ax.yaxis)
+    return ax
+
+
+def panels(
+    keys: Sequence[T],
+    draw: Callable[[Axes, T], object],
+    titles: Sequence[str],
+    *,
+    height: float = 1.9,
+    across: int = 3,
+    widths: Mapping[int, float] | None = None,
+    shared: bool = True,
+    labels: tuple[str, str] = ("", ""),
+    legend: bool = True,
+    **subplots: Any,
+) -> Figure | None:
+    """A panel for each key, its title above it; None of none.
+
+    Args:
+        across: most panels in a row.
+        widths: of the whole figure in inches, by the number of panels in a row.
+        shared: one axis across and one down for all, with labels at the edges alone.
+        labels: of the axis across and of the axis down, once for the whole figure.
+        legend: whether what the panels name stands above the figure, each name once.
+    """
+    if not keys:
+        return None
+    across = min(across, len(keys))
+    down = math.ceil(len(keys) / across)
+    width = (widths or {1: 4.8, 2: 7.2}).get(across, 9.0)
+    figure = Figure(figsize=(width, 0.9 + height * down), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False, sharex=shared, sharey=shared, **subplots)
+    for ax in axes.flat[len(keys) :]:
+        ax.remove()
+    for i, (ax, key, title) in enumerate(zip(axes.flat, keys, titles, strict=False)):
+        draw(ax, key)
+        ax.set_title(title, fontsize=8)
+        if shared:
+            # the last panel of each column has the labels, also where the last row is not full
+            ax.tick_params(labelbottom=i + across >= len(keys))
+    for place, text in zip((figure.supxlabel, figure.supylabel), labels, strict=True):
+        if text:
+            place(text, fontsize=9)
+    if legend:
+        named = [h for ax in figure.axes for h in ax.get_legend_handles_labels()[0]]
+        legend_above(figure, list({str(h.get_label()): h for h in reversed(named)}.values())[::-1])
+    return figure
+
+
+def note(ax: Axes, text: str) -> None:
+    """What stands in a panel of which nothing can be drawn."""
+    box: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
+    at = {"transform": ax.transAxes, "ha": "center", "va": "center"}
+    ax.text(0.5, 0.5, text, color=GREY, fontsize=8.5, bbox=box, **at)
+
+
+def curve(
+    ax: Axes,
+    line: pd.DataFrame,
+    x: str,
+    y: str,
+    style: Style = PLAIN,
+    *,
+    interval: Literal["band", "bars", ""] = "band",
+    **look: Any,
+) -> Axes:
+    """A line of a table, with its `_low` and `_high` as a band or as bars."""
+    at, values = line[x].to_numpy(dtype=float), line[y].to_numpy(dtype=float)
+    if interval:
+        low, high = (line[f"{y}_{end}"].to_numpy(dtype=float) for end in ("low", "high"))
+        if interval == "band":
+            ax.fill_between(at, low, high, color=style.colour, alpha=0.15, lw=0)
+        else:
+            reach = np.clip([values - low, high - values], 0, None)
+            ax.errorbar(at, values, yerr=reach, fmt="none", ecolor=style.colour, elinewidth=0.8)
+    usual: dict[str, Any] = {"color": style.colour, "marker": style.marker, "ms": 4, "lw": 1.5}
+    ax.plot(at, values, **usual | look, label=style.label or None)
+    return ax
+
+
+def behind(ax: Axes, others: Iterable[pd.DataFrame], x: str, y: str, label: str = "") -> None:
+    """The lines of the others, pale."""
+    for i, line in enumerate(others):
+        ax.plot(line[x], line[y], color=PALE, lw=0.9, zorder=0, label=label if i == 0 else None)
+
+
+DARK_BLUE, DARK_ORANGE, DARK_PURPLE = "#0A6DA8", "#C65102", "#A03E8F"
+DARK_GREY, LIGHT_GREY = "#6E6E6E", "#BDBDBD"
+"""Colours of bars: pages lighten blue and purple on a dark ground, where white numbers would be
+lost in them."""
+_DARK = {DARK_BLUE, DARK_ORANGE, DARK_PURPLE, DARK_GREY}
+_LEAST_PART = 0.055
+
+
+def share_bars(
+    ax: Axes,
+    rows: Sequence[Mapping[str, float]],
+    parts: Mapping[str, tuple[str, str]],
+    text: Callable[[float, int], str],
+    *,
+    least: float = _LEAST_PART,
+    empty: str = "",
+    dark: Iterable[str] = _DARK,
+) -> Axes:
+    """A bar per row, parted into shares; wide parts carry a text.
+
+    Args:
+        rows: part -> its share of the row; NaN where there is nothing to part.
+        parts: part -> colour and label, for `part_handles`.
+        text: from a share and its row's place to what stands in the part.
+        empty: what stands in a row without any part.
+        dark: colours on which the text is white.
+    """
+    for y, row in enumerate(rows):
+        left = 0.0
+        for part, (colour, _) in parts.items():
+            share = row[part]
+            if math.isnan(share):
+                continue
+            ax.barh(y, share, left=left, color=colour, height=0.78)
+            if share >= least:
+                ink = INK_ON_DARK if colour in set(dark) else INK_ON_PALE
+                at = {"ha": "center", "va": "center", "fontsize": 7, "color": ink}
+                ax.text(left + share / 2, y, text(share, y), **at)
+            left += share
+        if not left:
+            ax.text(0.01, y, empty, va="center", fontsize=8, color=GREY)
+    share_ticks(ax.xaxis)
+    ax.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5))
+    return ax
+
+
+def part_handles(parts: Mapping[str, tuple[str, str]]) -> list[Patch]:
+    """The parts of `share_bars` in a legend."""
+    return [Patch(color=colour, label=label) for colour, label in parts.values()]
+
+
+MARGIN = 0.1
+"""Inches that a legend leaves free at the sides of its figure."""
+
+
+def legend_above(
+    figure: Figure, of: Axes | Sequence[Artist], ncols: int | None = None, fontsize: float = 8.5
+) -> None:
+    """A legend above the whole figure, in as many columns as fit; at least as wide as the legend.
+
+    Constrained layout makes room for a legend's height, not for its width: in a figure of one
+    panel the columns that suit three would be cut off.
+
+    Args:
+        of: axes whose artists are named, or the handles themselves with their labels.
+        ncols: most columns; three for three names, else two.
+    """
+    handles = of.get_legend_handles_labels()[0] if isinstance(of, Axes) else list(of)
+    if not handles:
+        return
+    look = {"loc": "outside upper left", "fontsize": fontsize}
+    for columns in range(ncols or (3 if len(handles) == 3 else 2), 0, -1):
+        legend = figure.legend(handles=handles, ncols=columns, **look)
+        width = legend.get_window_extent().width / figure.dpi + 2 * MARGIN
+        if width <= figure.get_figwidth():
+            return
+        if columns > 1:
+            legend.remove()
+    figure.set_figwidth(width)
