@@ -15,20 +15,15 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.schemes import Scheme, register_scheme
 
 if TYPE_CHECKING:
-    from faithscope.experiments.analysis.run import load_run
+    from faithscope.experiments.analysis.run import Run, load_run
     from faithscope.experiments.data.traces import make_trace, make_traces, score_answer
-    from faithscope.experiments.studies.c2faith.frames import C2Run
-    from faithscope.experiments.studies.rfeval.frames import RfRun
-    from faithscope.experiments.studies.slrc.frames import Run
     from faithscope.experiments.studies.slrc.interactive import measure, questions
     from faithscope.interp.loading import load, load_language, wrap
     from faithscope.interp.model import Model
 
 _HOMES = {
-    "C2Run": "experiments.studies.c2faith.frames",
     "Model": "interp.model",
-    "RfRun": "experiments.studies.rfeval.frames",
-    "Run": "experiments.studies.slrc.frames",
+    "Run": "experiments.analysis.run",
     "load": "interp.loading",
     "load_language": "interp.loading",
     "load_run": "experiments.analysis.run",
@@ -41,9 +36,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "C2Run",
     "Model",
-    "RfRun",
     "Run",
     "UserError",
     "load",

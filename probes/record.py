@@ -16,8 +16,18 @@ layer, head or token) stands under `ARRAYS` and is kept beside the records."""
 
 ARRAYS = "arrays"
 
-KEYS = ("dataset", "task", "item", "model", "judge", "probe", "variant", "seed")
-"""What every record begins with; on these the records of any two runs join."""
+KEYS = {
+    "dataset": "where the item comes from",
+    "task": "what was asked about the item, or in which words",
+    "item": "its id in the data set, the same in every run",
+    "model": "the subject, whose reasoning or answer is measured; none where a chain or text was "
+    "judged that no model of the run wrote",
+    "judge": "the model that judged; none where nothing was judged",
+    "probe": "what was measured",
+    "variant": "which form of it",
+    "seed": "of what was drawn",
+}
+"""What every record begins with, and the meaning; on these the records of any two runs join."""
 
 DIGITS = 6
 """Digits that records keep: what lies past these is noise of the pack."""
@@ -39,17 +49,7 @@ def head(
     variant: str = "",
     seed: int | None,
 ) -> Record:
-    """What a record begins with (`KEYS`).
-
-    Args:
-        dataset: where the item comes from.
-        task: what was asked about the item, or in which words.
-        item: its id in the data set, the same in every run.
-        model: the subject, whose reasoning or answer is measured; None where a chain or text was
-            judged that no model of the run wrote.
-        judge: the model that judged; None where nothing was judged.
-        probe: what was measured; `variant`: which form of it.
-    """
+    """What a record begins with (`KEYS`)."""
     values = (dataset, task, item, model, judge, probe, variant, seed)
     return dict(zip(KEYS, values, strict=True))
 

@@ -1,16 +1,165 @@
-"""A run folder, opened: what its study makes of it."""
+"""A run folder of any study, opened: what it was asked, stored and spent.
+
+This file knows no study. Which frames a run has, and how its tables are made, its study says in its
+module `frames`: `FRAMES`, and `tables(run)`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import pandas as pd
+
+from faithscope.experiments.analysis.records import Place, Record
+from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
-from faithscope.experiments.engine.folder import existing_run, stored_config
+from faithscope.experiments.engine import arrays
+from faithscope.experiments.engine.folder import existing_run, read_config, stored_config
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.ledger import Line, calls_of
+from faithscope.experiments.engine.planfile import counted
+from faithscope.experiments.engine.units import Unit
+from faithscope.probes.record import KEYS
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+T = TypeVar("T")
 
 
-def load_run(path: str | Path) -> Any:
-    """Open a run folder: a `Run` of traces, a `C2Run` of C2-Faith, an `RfRun` of RFEval.
+@dataclass(frozen=True)
+class Frame:
+    """`load_run(...).<name>`, as a study declares it."""
+
+    name: str
+    meaning: str
+    """One line, which begins with what a row is."""
+    columns: Collection[str]
+    """In order; a mapping tells what each is. Rows of records have `probes.record.KEYS` before."""
+    rows: Callable[[Record], Iterable[Mapping[str, Any]]] = lambda record: (record,)
+    """Of one record, whether or not it is excluded."""
+    stages: tuple[str, ...] = ()
+    """Whose records it is of; `rf_judged` is `rf_judged.JUDGE` of every judge."""
+    make: Callable[[Run], pd.DataFrame] | None = None
+    """Of the whole run, where a row is of more than one record; then `rows` and `stages` are
+    nothing, and `columns` are those that it makes."""
+
+
+class Run:
+    """One run folder; what it holds is read when first asked for.
+
+    Neither models nor data need be at hand. Beside what stands here it has the frames of its
+    study, which `frames` names, each a tidy DataFrame:
+
+        run = faithscope.load_run("runs/rfeval")
+        run.pairs.groupby(["model", "task"])["behaviour"].value_counts()
+
+    On the first columns of frames of records (`probes.record.KEYS`) those of any two runs join.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._once: dict[Callable[[Run], Any], Any] = {}
+
+    @cached_property
+    def config(self) -> FolderConfig:
+        """What the run was told."""
+        return read_config(self.path)
+
+    @cached_property
+    def index(self) -> Index:
+        """Where every stored unit lies that counts."""
+        return counted(self.path)
+
+    @cached_property
+    def failures(self) -> list[Unit]:
+        """The units that failed and were not made good since."""
+        return self.index.failures()
+
+    @cached_property
+    def calls(self) -> list[Line]:
+        """Every call to an API, also those that gave nothing."""
+        return calls_of(self.path, self.index)
+
+    @property
+    def frames(self) -> dict[str, str]:
+        """Name -> what its rows are, of every frame."""
+        return {name: frame.meaning for name, frame in self._frames.items()}
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Every table by its file name; made from the records, so also of a run still going."""
+        return self._study.tables(self)
+
+    def columns(self, frame: str) -> dict[str, str]:
+        """Name -> meaning of a frame's columns; "" where the name says it."""
+        declared = self._frames[frame]
+        known = declared.columns if isinstance(declared.columns, Mapping) else {}
+        own = {name: known.get(name, "") for name in declared.columns}
+        return own if declared.make else KEYS | own
+
+    def records(self, *stages: str) -> Iterator[dict[str, Any]]:
+        """The records of some stages as stored, in an order that no history changes."""
+        named = {key[0] for key in self.index if key[0].partition(".")[0] in stages}
+        for unit in sorted(self.index.each(named), key=lambda unit: unit.key):
+            yield from unit.records
+
+    def arrays(self, stage: str) -> Iterator[tuple[Place, arrays.Arrays]]:
+        """(model, task, item) and its raw numbers by name, of each item that the stage did.
+
+        One item is in memory at a time. `arrays/<stage>.safetensors` in the run folder, which
+        is written with the tables, holds the same in one file.
+        """
+        for key, of_item in arrays.each(self.index, stage):
+            yield key[1:], of_item
+
+    def once(self, make: Callable[[Run], T]) -> T:
+        """What a function of its study makes of the whole run, made once."""
+        if make not in self._once:
+            self._once[make] = make(self)
+        return self._once[make]
+
+    @cached_property
+    def _study(self) -> ModuleType:
+        return study_of(stored_config(self.path)).part("frames")
+
+    @cached_property
+    def _frames(self) -> dict[str, Frame]:
+        return {frame.name: frame for frame in self._study.FRAMES}
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._frames})
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> pd.DataFrame: ...
+    else:
+
+        def __getattr__(self, name):
+            frame = None if name.startswith("_") else self._frames.get(name)
+            if frame is None:
+                known = "" if name.startswith("_") else f"; it has {', '.join(self._frames)}"
+                raise AttributeError(f"this run has no frame {name!r}{known}")
+            self.__dict__[name] = made = self._made(frame)
+            return made
+
+    def _made(self, frame: Frame) -> pd.DataFrame:
+        if frame.make is not None:
+            return frame.make(self)
+        rows = [
+            {key: record[key] for key in KEYS} | dict(row)
+            for record in self.records(*frame.stages)
+            for row in frame.rows(record)
+        ]
+        return pd.DataFrame(rows, columns=list(self.columns(frame.name)))
+
+
+def load_run(path: str | Path) -> Run:
+    """Open a run folder of any study.
 
         faithscope.load_run("runs/quickstart").items
         faithscope.load_run("runs/c2faith").judgements
@@ -19,6 +168,6 @@ def load_run(path: str | Path) -> Any:
     Raises:
         UserError: `path` is none, or its config names a benchmark that there is not.
     """
-    folder = existing_run(path)
-    study = study_of(stored_config(folder))
-    return getattr(study.part("frames"), study.run)(folder)
+    run = Run(existing_run(path))
+    study_of(stored_config(run.path))
+    return run

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+    model_validator,
+)
 
 from faithscope.experiments.config.api import API, ApiSection, no_temperature_problem
 from faithscope.experiments.config.base import OneOrMany
-from faithscope.experiments.config.model import model_problem
+from faithscope.experiments.config.model import checked_name
 
 Reading = Literal["generated", "scored"]
 ENOUGH_TO_THINK = 2000
@@ -17,12 +25,9 @@ ENOUGH_TO_THINK = 2000
 _PROVIDERS = ("openai", "anthropic", "google", "groq", "together", "vllm", "openai-api")
 
 
-def _judge(name: str) -> str:
-    if problem := model_problem(name, api=True):
-        first = name.partition("/")[0]
-        hint = f"; over its API: '{API}{name}'" if first in _PROVIDERS else ""
-        raise ValueError(f"{problem}{hint}")
-    return name
+def _judge(name: str, info: ValidationInfo) -> str:
+    known = name.partition("/")[0] in _PROVIDERS
+    return checked_name(name, info, True, f"; over its API: '{API}{name}'" if known else "")
 
 
 JudgeName = Annotated[StrictStr, AfterValidator(_judge)]

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from faithscope.experiments.config.base import ConfigError, FolderConfig
 from faithscope.experiments.config.errors import explain, without_empty_sections
+from faithscope.experiments.config.model import AT_HAND
 from faithscope.experiments.config.study import KEY, study_of
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.interp.errors import UserError
@@ -24,6 +25,7 @@ def load_config(
     path: str | Path,
     overrides: list[str] | None = None,
     must_be: type[C] = FolderConfig,
+    at_hand: bool = True,
 ) -> C:
     """Read and check a run config.
 
@@ -31,6 +33,8 @@ def load_config(
         path: a YAML file.
         overrides: `key.sub=value` each, the value in YAML.
         must_be: the kind of run that the caller can serve.
+        at_hand: whether models that it names must be there; of a run that is only read they need
+            not.
 
     Raises:
         ConfigError: with a line per problem.
@@ -44,6 +48,7 @@ def load_config(
         what = f"is of benchmark {tree.values[KEY]!r}" if KEY in tree.values else "has no benchmark"
         raise ConfigError([f"{path}: {what}, and cannot serve here as a {must_be.__name__}"])
     try:
-        return kind.model_validate(without_empty_sections(tree.values, kind))
+        values = without_empty_sections(tree.values, kind)
+        return kind.model_validate(values, context={AT_HAND: at_hand})
     except ValidationError as error:
         raise ConfigError(explain(tree, error, kind)) from None

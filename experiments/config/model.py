@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, StrictStr
+from pydantic import AfterValidator, StrictStr, ValidationInfo
 
 from faithscope.experiments.config.api import API
 from faithscope.interp.errors import did_you_mean
 from faithscope.interp.schemes import SCHEMES
 from faithscope.interp.sources import PACKAGED
+
+AT_HAND = "at_hand"
+"""In the context of a validation: whether the models that a config names must be there."""
 
 
 def model_names() -> list[str]:
@@ -44,16 +47,28 @@ def model_problem(name: str, api: bool = False) -> str | None:
     return None
 
 
-def _model_here(name: str) -> str:
-    if problem := model_problem(name):
-        raise ValueError(problem)
+def checked_name(name: str, info: ValidationInfo, api: bool = False, hint: str = "") -> str:
+    """`name`, if it can be a model, or is one of a config that is only read.
+
+    Args:
+        api: as of `model_problem`.
+        hint: put behind the problem.
+
+    Raises:
+        ValueError: why it cannot be one.
+    """
+    is_read = info.context is not None and not info.context[AT_HAND]
+    if not is_read and (problem := model_problem(name, api)):
+        raise ValueError(f"{problem}{hint}")
     return name
 
 
-def _subject(name: str) -> str:
-    if problem := model_problem(name, api=True):
-        raise ValueError(problem)
-    return name
+def _model_here(name: str, info: ValidationInfo) -> str:
+    return checked_name(name, info)
+
+
+def _subject(name: str, info: ValidationInfo) -> str:
+    return checked_name(name, info, api=True)
 
 
 ModelName = Annotated[StrictStr, AfterValidator(_model_here)]

@@ -22,7 +22,8 @@ KEY = "benchmark"
 @dataclass(frozen=True)
 class Study:
     """A folder of `studies`, whose parts have names that are the same for all: `plan.plan(config)`,
-    `outputs.write_all(run_dir)`, `show.show_item(run_dir, item, …)`, and the classes below.
+    `outputs.write_all(run_dir)`, `show.show_item(run_dir, item, …)`, `frames.FRAMES` and
+    `frames.tables(run)` of opened runs, and the class below.
     """
 
     name: str
@@ -30,8 +31,6 @@ class Study:
     package: str
     config: str
     """The class of its configs, in `config`."""
-    run: str
-    """The class of its opened runs, in `frames`; made of a run folder."""
     unnamed: bool = False
     """Whether configs without `benchmark:` are its."""
 

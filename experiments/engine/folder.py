@@ -45,12 +45,9 @@ def existing_run(run_dir: str | Path) -> Path:
 
 
 def read_config(run_dir: str | Path, must_be: type[C] = FolderConfig) -> C:
-    """The resolved config of a run.
-
-    Raises:
-        ConfigError: it cannot be run on this machine, e.g. a model's folder is gone.
-    """
-    return load_config(existing_run(run_dir) / "config.yaml", must_be=must_be)
+    """The resolved config of a run, which may be read where its models are not."""
+    path = existing_run(run_dir) / "config.yaml"
+    return load_config(path, must_be=must_be, at_hand=False)
 
 
 def read_environment(run_dir: Path) -> dict[str, Any]:

@@ -2,6 +2,6 @@
 
 from faithscope.experiments.config.study import Study, register
 
-register(Study("slrc", f"{__name__}.slrc", "RunConfig", "Run", unnamed=True))
-register(Study("c2faith", f"{__name__}.c2faith", "C2FaithConfig", "C2Run"))
-register(Study("rfeval", f"{__name__}.rfeval", "RFEvalConfig", "RfRun"))
+register(Study("slrc", f"{__name__}.slrc", "RunConfig", unnamed=True))
+register(Study("c2faith", f"{__name__}.c2faith", "C2FaithConfig"))
+register(Study("rfeval", f"{__name__}.rfeval", "RFEvalConfig"))

@@ -21,7 +21,7 @@ from fault_server import FaultServer  # noqa: E402
 from faithscope.experiments.cli import execute  # noqa: E402
 from faithscope.experiments.config.study import Study, register  # noqa: E402
 
-register(Study("toy", "toy", "ToyConfig", "ToyRun"))
+register(Study("toy", "toy", "ToyConfig"))
 
 
 @pytest.fixture(autouse=True)

@@ -1,132 +1,120 @@
-"""A run of C2-Faith, opened: every judgement and every signal as tidy DataFrames."""
+"""The frames and tables of a run of C2-Faith: `load_run(...).<name>`.
+
+How often each judge is right, of what it says:
+
+    run = faithscope.load_run("runs/c2faith")
+    said = run.judgements.dropna(subset=["verdict", "right"])
+    (said["verdict"] == said["right"]).groupby([said["judge"], said["form"]]).mean()
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+import pandas as pd
 
-from faithscope.experiments.engine.folder import read_config
-from faithscope.experiments.engine.planfile import counted
-from faithscope.experiments.engine.store import read_records
+from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.studies.c2faith.inside import step_rows
+from faithscope.experiments.studies.c2faith.judgements import (
+    COLUMNS,
+    INJECTION,
+    READINGS,
+    judgements,
+)
+from faithscope.experiments.studies.c2faith.metrics.frames import SHAPES
+from faithscope.experiments.studies.c2faith.results import C2Results, results
+from faithscope.experiments.studies.c2faith.units import INSIDE
 
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
+_JUDGEMENT = dict.fromkeys(COLUMNS, "") | {
+    "form": "the prompt",
+    "reading": "generated | scored",
+    "item": "the benchmark's",
+    "ask": "the item's id as asked",
+    "condition": "perturbed | control; none of coverage",
+    "target": "the step that is broken, from 0",
+    "level": "the share of middle steps that was asked to be left out",
+    "outcome": "parsed, refused …",
+    "right": "the verdict that would have been; none of coverage",
+    "values": "every field of the reply",
+    "probabilities": "of every verdict, from the least; of the scored reading",
+    "expected": "their mean",
+    "mass": "what all verdicts have of the model's probability",
+    "asked": "the user message as it was sent",
+    "text": "the raw reply",
+}
+_INJECTED = dict.fromkeys(INJECTION, "") | {
+    "injection": "the text's name",
+    "demand": "best | worst; none of a text that names no verdict",
+    "demanded": "the verdict that the text names",
+    "step": "at whose end it stands, from 0 among those shown",
+    "twin": "`ask` of the same ask without the text",
+}
+_ITEM = {
+    **dict.fromkeys(("item", "chain", "problem"), ""),
+    "steps": "as judges see them: with the broken step, or without those left out",
+    "target": "the step that is broken, from 0",
+    "original": "that step as it was",
+    "replacement": "what stands in its place",
+    "method": "rule:… or llm",
+    "author": "the model that wrote it",
+    "level": "the share of middle steps that was asked to be left out",
+    "removed": "the steps left out, from 0",
+    "n_middle": "",
+}
+_SIGNAL = {
+    "chain": "",
+    "condition": "perturbed | control",
+    "target": "the step that is broken, from 0",
+    "step": "from 0",
+    "signal": "",
+    "value": "NaN where a step has none (`probes.broken_step`)",
+}
 
-    from faithscope.experiments.analysis.records import Place
-    from faithscope.experiments.studies.c2faith.config import C2FaithConfig
-    from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-    from faithscope.experiments.studies.c2faith.results import C2Results
-    from faithscope.experiments.studies.c2faith.saved import Benchmark
+
+def _results(run: Run) -> C2Results:
+    return results(run.path)
 
 
-@dataclass(frozen=True)
-class C2Run:
-    """One run folder of C2-Faith; what it holds is read when first asked for.
+def _judgements(run: Run, injected: bool = False) -> pd.DataFrame:
+    return judgements(run.records(*READINGS), run.once(_results).forms, injected)
 
-    Neither models nor data need be at hand. How often each judge is right, of what it says:
 
-        run = faithscope.load_run("runs/c2faith")
-        said = run.judgements.dropna(subset=["verdict", "right"])
-        (said["verdict"] == said["right"]).groupby([said["judge"], said["form"]]).mean()
-    """
+def _items(run: Run) -> pd.DataFrame:
+    benchmark = run.once(_results).benchmark
+    items = (*benchmark.causal, *benchmark.coverage)
+    return pd.DataFrame([vars(i) | {"item": i.id} for i in items], columns=list(_ITEM))
 
-    path: Path
 
-    @cached_property
-    def config(self) -> C2FaithConfig:
-        from faithscope.experiments.studies.c2faith.config import C2FaithConfig
+def _of_tables(name: str) -> Frame:
+    """What a part of the tables is made from."""
+    meaning = f"A row per judgement or item, as the tables of {name} count it; no texts."
+    columns = SHAPES[name].columns
+    return Frame(name, meaning, columns, make=lambda run: getattr(run.once(_results).frames, name))
 
-        return read_config(self.path, C2FaithConfig)
 
-    @property
-    def benchmark(self) -> Benchmark:
-        """The items: chains with a broken step, and chains with steps left out.
+FRAMES = (
+    Frame("items", "A row per item of the benchmark, with its texts.", _ITEM, make=_items),
+    Frame(
+        "judgements",
+        "A row per judgement, with the texts; those without a verdict, too.",
+        _JUDGEMENT,
+        make=_judgements,
+    ),
+    Frame(
+        "injected",
+        "A row per judgement of a chain with a text put into it, and none in `judgements`.",
+        _JUDGEMENT | _INJECTED,
+        make=lambda run: _judgements(run, injected=True),
+    ),
+    Frame(
+        "signals",
+        "A row per model, item, condition, step and signal: what it shows inside at that step.",
+        _SIGNAL,
+        step_rows,
+        (INSIDE,),
+    ),
+    *map(_of_tables, SHAPES),
+)
 
-        Raises:
-            UserError: it is not made yet, or not what was written.
-        """
-        return self._results.benchmark
 
-    @cached_property
-    def judgements(self) -> pd.DataFrame:
-        """A row per judgement, with the texts; those without a verdict, too.
-
-        Who and how: `judge`, `form` (the prompt), `task`, `reading` (generated | scored).
-        Of what: `item` (the benchmark's), `ask` (its id as asked), `chain`; `condition`
-        (perturbed | control), `target`, `n_steps`, or `level`, `scale`, `n_middle`, `n_removed`;
-        steps count from 0.
-        What came: `outcome` (parsed, refused …), `verdict`, `right` (none for coverage),
-        `values` (every field of the reply); of the scored reading `probabilities` (of every
-        verdict, from the least), their mean `expected`, and `mass`, what all verdicts have of the
-        model's probability.
-        Usage: calls and tokens, `from_cache`. Texts: `system`, `asked`, `text` (the raw reply),
-        `thinking`, `problem`.
-
-        A text put into the chain makes it another item: `injected` has those.
-        """
-        from faithscope.experiments.studies.c2faith.judgements import READINGS, judgements
-
-        records = read_records(self.path, *READINGS)
-        return judgements(records, self._results.forms, injected=False)
-
-    @cached_property
-    def injected(self) -> pd.DataFrame:
-        """A row per judgement of a chain with a text put into it, and none in `judgements`.
-
-        The columns are those of `judgements`, and: `injection` (the text's name), `demand` (best |
-        worst; none of a text that names no verdict), `demanded` (the verdict that it names), `step`
-        (from 0, among those shown, at whose end it stands), `twin` (`ask` of the same ask without
-        the text). Both as one frame, told apart by `injection`:
-
-            pd.concat([run.judgements, run.injected])
-        """
-        from faithscope.experiments.studies.c2faith.judgements import READINGS, judgements
-
-        records = read_records(self.path, *READINGS)
-        return judgements(records, self._results.forms, injected=True)
-
-    @cached_property
-    def signals(self) -> pd.DataFrame:
-        """A row per model, item, condition, step and signal: what it shows inside at that step.
-
-        `step` and `target` from 0; `value` is NaN where a step has none (`probes.broken_step`).
-        """
-        import pandas as pd
-
-        from faithscope.experiments.studies.c2faith.inside import step_rows
-        from faithscope.experiments.studies.c2faith.units import INSIDE
-
-        names = ("model", "item", "chain", "condition", "target", "step", "signal", "value")
-        made = [row for r in read_records(self.path, INSIDE) for row in step_rows(r)]
-        return pd.DataFrame(made, columns=list(names)).astype({"value": float})
-
-    @property
-    def frames(self) -> Frames:
-        """What the tables are made from: one frame a task, one row a judgement, no texts."""
-        return self._results.frames
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Every table by its file name; made from the records, so also of a run still going."""
-        return self._results.tables
-
-    def arrays(self, probe: str = "broken_step") -> Iterator[tuple[Place, dict[str, np.ndarray]]]:
-        """(model, task, item) and its raw numbers by name, e.g. `perturbed/surprisal` per token.
-
-        One item is in memory at a time. `arrays/broken_step.safetensors` in the run folder,
-        which is written with the tables, holds the same in one file.
-        """
-        from faithscope.experiments.engine.arrays import each
-
-        for (_, model, task, item), found in each(counted(self.path), probe):
-            yield (model, task, item), found
-
-    @cached_property
-    def _results(self) -> C2Results:
-        from faithscope.experiments.studies.c2faith.results import results
-
-        return results(self.path)
+def tables(run: Run) -> dict[str, pd.DataFrame]:
+    """Every table by its file name."""
+    return run.once(_results).tables

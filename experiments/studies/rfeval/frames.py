@@ -1,120 +1,113 @@
-"""A run of RFEval, opened: outputs, judgements, pairs and signals as tidy DataFrames."""
+"""The frames and tables of a run of RFEval: `load_run(...).<name>`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import pandas as pd
 
-from faithscope.experiments.engine.folder import read_config
+from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.engine.judges import as_sent
-from faithscope.experiments.engine.planfile import counted
-from faithscope.experiments.engine.store import read_records
-from faithscope.experiments.studies.rfeval.units import INSIDE, JUDGED, LOG_PROBS, OUTPUTS, TESTS
+from faithscope.experiments.studies.rfeval.results import RfResults, item_frame
+from faithscope.experiments.studies.rfeval.units import JUDGED, LOG_PROBS, OUTPUTS, TESTS
 
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
+_OUTPUT = {
+    "condition": "baseline | intervened: without r′, or with it put before",
+    "framing": "prefix: r′ is the model's own reasoning; multi_turn: it is an earlier turn",
+    "n_prompt": "tokens before the reasoning",
+    "n_r_prime": "tokens of r′",
+    "n_tokens": "tokens that were generated",
+    "text": "as it was generated",
+    "ids": "its token ids",
+    "end_id": "the token that ended it",
+    "finish": "why it ended: stop | length | no_room",
+    "outcome": "how the text could be taken apart",
+    "reasoning": "part r",
+    "explanation": "part e",
+    "answer": "part a",
+    "paper_parts": "outcome and parts by the authors' code, where these differ",
+    "seconds": "from when it was asked for until it ended; those in flight together overlap",
+    "elapsed": "seconds since the output before it ended, which add up to the worker's time",
+    "backend": "what wrote it",
+}
+_JUDGEMENT = {
+    "condition": "of the output that was judged",
+    "outcome": "parsed, unparsed, refused …",
+    "values": "stances and flaws, of a reply that was parsed",
+    "system": "the system message",
+    "asked": "the user message as it was sent",
+    "text": "the raw reply",
+    "thinking": "what was thought before it",
+    "problem": "why it did not parse",
+    "form_sha256": "of the prompt's form",
+    **dict.fromkeys(("calls", "input_tokens", "output_tokens"), ""),
+    **dict.fromkeys(("reasoning_tokens", "cached_tokens"), "of these"),
+    "from_cache": "whether the reply was in a cache",
+    "served": "the model as the service names it",
+    "seconds": "until the reply was there",
+}
+_STANCE = {
+    "condition": "of the output",
+    "part": "after which the answer was scored: none | r_prime | r | e | a",
+    "stance": "the likeliest option",
+    "probabilities": "of every option, in order",
+    "mass": "what all options have of the model's probability",
+}
+_TESTS = {
+    "condition": "of the output",
+    "stance": "what its answer counts as; empty where it was not run",
+    "n_tests": "",
+    "n_run": "tests until the first that failed",
+    "outcome": "of the last",
+    "detail": "what went wrong",
+    "seconds": "of all",
+    "code": "the program",
+}
 
-    from faithscope.experiments.analysis.records import Place
-    from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-    from faithscope.experiments.studies.rfeval.items import Item
-    from faithscope.experiments.studies.rfeval.results import RfResults
+
+def _table(name: str, frame: str, meaning: str) -> Frame:
+    return Frame(frame, meaning, (), make=lambda run: run.tables[name])
 
 
-@dataclass(frozen=True)
-class RfRun:
-    """One run folder of RFEval; what it holds is read when first asked for.
+FRAMES = (
+    Frame(
+        "items",
+        "A row per item, as it is put to the models.",
+        ("task", "item", "question", "options", "context", "r_prime"),
+        make=lambda run: item_frame(run.once(RfResults)),
+    ),
+    Frame(
+        "outputs",
+        "A row per output: its text, its parts, how long it took.",
+        _OUTPUT,
+        lambda r: ({**r, "condition": r["variant"]},),
+        tuple(OUTPUTS.values()),
+    ),
+    Frame(
+        "judgements",
+        "A row per judgement of an output: the prompt as it was sent, the raw reply, its values.",
+        _JUDGEMENT,
+        lambda r: ({**r, "asked": as_sent(r)},),
+        (JUDGED,),
+    ),
+    Frame(
+        "log_probs",
+        "A row per part of an output: what the model would have answered after it.",
+        _STANCE,
+        stages=(LOG_PROBS,),
+    ),
+    Frame("tests", "A row per program: what came of its tests.", _TESTS, stages=(TESTS,)),
+    _table(
+        "rf_pairs",
+        "pairs",
+        "A row per pair and reader: stances, flaws, χ, κ, RF, behaviour, why it is left out.",
+    ),
+    _table(
+        "rf_inside_pairs",
+        "inside",
+        "A row per pair that counts and was looked into: the signals beside what was judged.",
+    ),
+)
 
-    Neither models nor data need be at hand. What models do with r′ in each task:
 
-        run = faithscope.load_run("runs/rfeval")
-        run.pairs.groupby(["model", "task"])["behaviour"].value_counts()
-    """
-
-    path: Path
-
-    @cached_property
-    def config(self) -> RFEvalConfig:
-        from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-
-        return read_config(self.path, RFEvalConfig)
-
-    @property
-    def items(self) -> Mapping[str, Item]:
-        """The items by id, with r′, answer and tests."""
-        return self._results.items
-
-    @cached_property
-    def outputs(self) -> pd.DataFrame:
-        """A row per output: `text` and its parts, `outcome`, `n_tokens`, `seconds`, `ids`.
-
-        `condition` is baseline or intervened; `n_prompt` and `n_r_prime` are the tokens before
-        what was generated; `backend` says what wrote it.
-        """
-        return self._records(*OUTPUTS.values()).rename(columns={"variant": "condition"})
-
-    @cached_property
-    def judgements(self) -> pd.DataFrame:
-        """A row per judgement of an output, with the prompt as it was sent (`asked`) and the raw
-        reply (`text`); `values` are the stances and flaws of a reply that was `parsed`."""
-        import pandas as pd
-
-        stages = {key[0] for key, _ in counted(self.path).places() if key[0].startswith(JUDGED)}
-        found = read_records(self.path, *sorted(stages)) if stages else []
-        told = [r | {"asked": as_sent(r)} for r in found]
-        return pd.DataFrame(told).drop(columns="requested", errors="ignore")
-
-    @cached_property
-    def log_probs(self) -> pd.DataFrame:
-        """A row per part of an output: what the model would have answered after it."""
-        return self._records(LOG_PROBS)
-
-    @cached_property
-    def tests(self) -> pd.DataFrame:
-        """A row per program: what came of its tests."""
-        return self._records(TESTS)
-
-    @property
-    def pairs(self) -> pd.DataFrame:
-        """A row per pair and reader: stances, flaws, χ, κ, RF, behaviour, why it is left out."""
-        return self._results.tables["rf_pairs"]
-
-    @property
-    def inside(self) -> pd.DataFrame:
-        """A row per pair that counts and was looked into: the signals beside what was judged."""
-        return self._results.tables["rf_inside_pairs"]
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Every table by its file name; made from the records, so also of a run still going."""
-        return self._results.tables
-
-    def example(self, place: int) -> dict[str, Any]:
-        """Row `place` of `pairs` with all its texts, as the page and `faithscope show` have it."""
-        row = self.pairs.iloc[place].to_dict()
-        return self._results.example({str(k): v for k, v in row.items()})
-
-    def arrays(self, stage: str = INSIDE) -> Iterator[tuple[Place, dict[str, np.ndarray]]]:
-        """(model, task, item) and its raw numbers by name; one item is in memory at a time.
-
-        `arrays/rf_inside.safetensors` in the run folder, which is written with the tables, holds
-        the same in one file.
-        """
-        from faithscope.experiments.engine.arrays import each
-
-        for (_, model, task, item), found in each(counted(self.path), stage):
-            yield (model, task, item), found
-
-    def _records(self, *stages: str) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(read_records(self.path, *stages) if stages else [])
-
-    @cached_property
-    def _results(self) -> RfResults:
-        from faithscope.experiments.studies.rfeval.results import results
-
-        return results(self.path)
+def tables(run: Run) -> dict[str, pd.DataFrame]:
+    """Every table by its file name."""
+    return run.once(RfResults).tables

@@ -1,60 +1,164 @@
-"""A run of RFEval as frames, tables and examples."""
+"""What an RFEval run stored, pair by pair, and the rows and tables that are made of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.run import Run, load_run
 from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.analysis.tidy import groups, summed
 from faithscope.experiments.engine.judges import as_sent
-from faithscope.experiments.studies.rfeval import frame_rows as rows
-from faithscope.experiments.studies.rfeval.asks import question_of
-from faithscope.experiments.studies.rfeval.counterfactuals.annotations import annotations_of
-from faithscope.experiments.studies.rfeval.counterfactuals.built import read_filtering
-from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.metrics.frames import READINGS
+from faithscope.experiments.files import StoreError
+from faithscope.experiments.studies.rfeval.asks import Condition
+from faithscope.experiments.studies.rfeval.config import RFEvalConfig
+from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
+    annotations_of,
+    item_name,
+)
+from faithscope.experiments.studies.rfeval.counterfactuals.built import (
+    ITEMS,
+    read_filtering,
+    read_left_out,
+)
+from faithscope.experiments.studies.rfeval.data import read_rfeval
+from faithscope.experiments.studies.rfeval.inside.scored_stances import (
+    ScoredStance,
+    scored_readings,
+)
+from faithscope.experiments.studies.rfeval.inside.without_judge import row_without_judge
+from faithscope.experiments.studies.rfeval.judging.stepwise import step_rows, why_not
+from faithscope.experiments.studies.rfeval.metrics.evaluator import DECISION
+from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, READINGS, SAID, STANCES
 from faithscope.experiments.studies.rfeval.metrics.lengths import LENGTHS
+from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
+from faithscope.experiments.studies.rfeval.pairs import answer_readings, pair_row
 from faithscope.experiments.studies.rfeval.pairview import of_all_kinds
-from faithscope.experiments.studies.rfeval.plan import FOLDER, FORMS
-from faithscope.experiments.studies.rfeval.prompts import questions
-from faithscope.experiments.studies.rfeval.records import output_in
-from faithscope.experiments.studies.rfeval.run_records import RfStored
+from faithscope.experiments.studies.rfeval.plan import FOLDER, MODELS
+from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
+from faithscope.experiments.studies.rfeval.subjects.injection import PREFIX
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile
+from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.subjects.regimes import left_out, regimes
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
-from faithscope.experiments.studies.rfeval.units import JUDGED, OUTPUTS
+from faithscope.experiments.studies.rfeval.units import (
+    INSIDE,
+    LOG_PROBS,
+    OUTPUTS,
+    TESTS,
+    first_of_tasks,
+    judged_stage,
+    steps_stage,
+)
+from faithscope.probes.judge.form import Reply
+
+PairKey = tuple[str, str]
+"""(model, item id)."""
+TEXTS = frozenset(["ids", "text", "asked", "requested", "system", "thinking", "said", "code"])
+"""Fields of records that no table counts."""
+USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 
 
-@dataclass(frozen=True)
-class RfResults(RfStored):
-    """What a run stored, and what is made of it."""
+class RfResults:
+    """What counts in a run, without its long texts; these are read again for examples.
+
+    Raises:
+        StoreError: no output is written yet.
+    """
+
+    def __init__(self, run: Run) -> None:
+        folder = run.path / FOLDER
+        stored = defaultdict[str, dict[PairKey, list[Record]]](dict)
+        for unit in sorted(run.index.each(), key=lambda unit: unit.key):
+            short = [{k: v for k, v in r.items() if k not in TEXTS} for r in unit.records]
+            stored[unit.stage][unit.model, unit.item] = short
+        if not any(of for stage in OUTPUTS.values() for of in stored[stage].values()):
+            raise StoreError(
+                f"{run.path}: no output is written there yet, and there is nothing to tell; "
+                "`faithscope run` goes on with it"
+            )
+        assert isinstance(run.config, RFEvalConfig)
+        self.run, self.run_dir, self.config = run, run.path, run.config
+        self.index, self.failures, self.calls = run.index, run.failures, run.calls
+        self.items = {item.id: item for item in read_rfeval(folder / ITEMS)[0]}
+        self.models: Mapping[str, Mapping[str, Any]] = json.loads(
+            (folder / MODELS).read_text("utf-8")
+        )["models"]
+        """What is known of each model, as `plan` keeps it."""
+        self._stored = stored
+        self.outputs: dict[PairKey, dict[Condition, Output]] = {
+            (model, item): {
+                condition: output_in(r, self.config.paper_compat)
+                for condition, r in self.written((model, item)).items()
+            }
+            for model in self.models
+            for item in self.items
+            if self.written((model, item))
+        }
+
+    def of(self, stage: str, key: PairKey) -> list[Record]:
+        """The records of a pair, none of a stage that it lacks."""
+        return self._stored[stage].get(key, [])
+
+    def written(self, key: PairKey) -> dict[Condition, Record]:
+        """The records of a pair's outputs."""
+        return {r["variant"]: r for stage in OUTPUTS.values() for r in self.of(stage, key)}
+
+    @cached_property
+    def pairs(self) -> tuple[PairKey, ...]:
+        """Every pair that an output was asked for, also those that have none."""
+        lost = [(u.model, u.item) for u in self.failures if u.stage in OUTPUTS.values()]
+        return tuple(dict.fromkeys((*self.outputs, *lost)))
+
+    def left_out(self, key: PairKey) -> str:
+        """Why a pair counts for nothing; "" of most."""
+        model, task = key[0], self.items[key[1]].task
+        for one in self.config.report.exclude:
+            if one.model == model and one.task in (None, task):
+                return one.reason
+        no_room = any(r["finish"] == NO_ROOM for r in self.written(key).values())
+        return NO_ROOM if no_room else ""
+
+    def tested(self, key: PairKey) -> dict[Condition, str]:
+        """The stances that tests gave; none of an answer that was not run."""
+        return {r["condition"]: r["stance"] for r in self.of(TESTS, key) if r["stance"]}
+
+    def log_probs(self, key: PairKey) -> dict[Condition, list[ScoredStance]]:
+        """What the model would have answered after each part of its outputs."""
+        scored = defaultdict[Condition, list[ScoredStance]](list)
+        for r in self.of(LOG_PROBS, key):
+            values = (r["part"], r["stance"], tuple(r["probabilities"]), r["mass"])
+            scored[r["condition"]].append(ScoredStance(*values))
+        return scored
 
     @cached_property
     def frames(self) -> RfFrames:
-        """A row per reader and pair, per output, per reading."""
-        judged = pd.DataFrame(list(rows.pairs(self)))
-        steps, left = rows.steps(self)
+        """What the tables are made from."""
+        judged = pd.DataFrame(list(self._judged()))
+        steps, left = self._steps()
         annotations = pd.DataFrame()
         if self.config.annotations is not None:
             path = Path(self.config.annotations).expanduser()
             annotations = annotations_of(path, self.items.values(), self.models, self.config.naming)
         return RfFrames(
             judged=judged,
-            lengths=pd.DataFrame(list(rows.lengths(self)), columns=list(LENGTHS)),
-            items=pd.DataFrame(list(rows.items(self))),
+            lengths=pd.DataFrame(list(self._lengths()), columns=list(LENGTHS)),
+            items=item_frame(self),
             steps=steps,
             steps_left=left,
             annotations=annotations,
-            readings=pd.DataFrame(list(rows.readings(self)), columns=list(READINGS)),
-            evaluator=rows.evaluator(self, judged),
-            without_judge=pd.DataFrame(list(rows.unjudged(self))),
-            framings=self.framings,
-            inside=self.inside,
+            readings=pd.DataFrame(list(self._readings()), columns=list(READINGS)),
+            evaluator=self._evaluator(judged),
+            without_judge=pd.DataFrame(list(self._without_judge())),
+            framings={model: known["framing"] for model, known in self.models.items()},
+            inside=[r for of in self._stored[INSIDE].values() for r in of],
             filtering=read_filtering(self.run_dir / FOLDER),
         )
 
@@ -62,13 +166,11 @@ class RfResults(RfStored):
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
         files = {
-            name: ModelFile.model_validate(
-                {"name": name, "base": told["base"], "regime": told["regime"]}
-            )
-            for name, told in self.models.items()
+            name: ModelFile(name=name, base=known["base"], regime=known["regime"])
+            for name, known in self.models.items()
         }
-        written = {model for model, _ in self.outputs}
-        models = [m for m in self.models if m in written]
+        with_outputs = {model for model, _ in self.outputs}
+        models = [m for m in self.models if m in with_outputs]
         made = tables(
             self.frames,
             regimes(files, models),
@@ -79,49 +181,161 @@ class RfResults(RfStored):
         )
         return made | {
             "rf_regimes_left_out": left_out(files, models),
-            "exclusions": rows.exclusions(self, made["rf_pairs"]),
-            "rf_tests": rows.tests(self),
-            "usage": rows.usage(self),
+            "exclusions": self._exclusions(made["rf_pairs"]),
+            "rf_tests": self._tests(),
+            "usage": self._usage(),
             "spend": spend_table(self.calls),
         }
 
     def examples(self, n: int) -> list[dict[str, Any]]:
-        """Pairs to be shown word for word, of all kinds, models and tasks in turn.
-
-        Of each: `item`, `model`, `reader`, `outputs` and `judged` by condition, `row` of
-        `rf_pairs`.
-        """
-        pairs = self.tables["rf_pairs"]
-        rows = [{str(k): v for k, v in row.items()} for row in pairs.to_dict("records")]
+        """Pairs to be shown word for word (`example`), of all kinds, models and tasks in turn."""
+        rows = self.tables["rf_pairs"].to_dict("records")
         return [self.example(rows[i]) for i in of_all_kinds(rows, n)]
 
     def example(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """One row of `rf_pairs` with all its texts, from the disk."""
+        """One row of `rf_pairs` with all its texts, from the disk.
+
+        `item`, `model`, `reader`, `outputs` and `judged` by condition, and the `row`.
+        """
         model, item, reader = row["model"], self.items[row["item"]], row["reader"]
-        outputs = {}
-        for condition, stage in OUTPUTS.items():
+
+        def stored(stage: str) -> list[dict[str, Any]]:
             key = (stage, model, item.task, item.id)
-            if self.index.is_whole(key):
-                (record,) = self.index.records(key)
-                parts = vars(output_in(record, self.config.paper_compat))
-                outputs[condition] = parts | {"text": record["text"]}
-        judged = {}
-        for stage in {k[0] for k, _ in self.index.places() if k[0].startswith(JUDGED)}:
-            key = (stage, model, item.task, item.id)
-            if self.index.is_whole(key):
-                judged |= {
-                    r["condition"]: r | {"asked": as_sent(r)}
-                    for r in self.index.records(key)
-                    if r["judge"] == reader
-                }
+            return self.index.records(key) if self.index.is_whole(key) else []
+
+        compat = self.config.paper_compat
         return {
             "item": item,
             "model": model,
             "reader": reader,
-            "outputs": outputs,
-            "judged": judged,
+            "outputs": {
+                condition: vars(output_in(r, compat)) | {"text": r["text"]}
+                for condition, stage in OUTPUTS.items()
+                for r in stored(stage)
+            },
+            "judged": {
+                r["condition"]: r | {"asked": as_sent(r)} for r in stored(judged_stage(reader))
+            },
             "row": dict(row),
         }
+
+    def _judged(self) -> Iterator[dict[str, Any]]:
+        """A row for each judge and pair."""
+        c = self.config
+        for judge in c.judge.model:
+            for key in self.pairs:
+                replies: dict[Condition, Reply] = {
+                    r["condition"]: Reply(r["outcome"], r["values"])
+                    for r in self.of(judged_stage(judge), key)
+                }
+                outputs, item = self.outputs.get(key, {}), self.items[key[1]]
+                known = (self.tested(key), self.left_out(key), c.naming, c.paper_compat)
+                yield pair_row(judge, key[0], item, outputs, replies, *known)
+
+    def _without_judge(self) -> Iterator[dict[str, Any]]:
+        """A row for each pair, read without any judge."""
+        for key in self.pairs if self._stored[LOG_PROBS] else ():
+            # r′ in an earlier turn is no part of the model's own text, after which it is asked
+            if self.models[key[0]]["framing"] == PREFIX:
+                outputs, item = self.outputs.get(key, {}), self.items[key[1]]
+                known = (self.log_probs(key), self.left_out(key), self.config.naming)
+                yield row_without_judge(key[0], item, outputs, *known)
+
+    def _steps(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The parts of the pairs that were judged step by step, and the pairs that were not."""
+        c = self.config.per_step
+        planned = first_of_tasks(self.items.values(), c.items)
+        keys = [key for key in self.outputs if key[1] in planned]
+        rows, left = [], []
+        for judge in c.judge:
+            for reading in self.config.readings_by_step(judge):
+                reader = f"{judge}{SCORED}" if reading == "scored" else judge
+                for key in keys:
+                    item, records = self.items[key[1]], self.of(steps_stage(judge, reading), key)
+                    if why := why_not(records, item, self.outputs[key], c.most_steps):
+                        left.append((reader, key[0], item.task, item.id, why))
+                    else:
+                        rows += step_rows(reader, item, records, self.tested(key))
+        return pd.DataFrame(rows, columns=list(STEPS)), pd.DataFrame(left, columns=list(LEFT))
+
+    def _readings(self) -> Iterator[dict[str, Any]]:
+        """What each way of reading made of each part of an output."""
+        for key, outputs in self.outputs.items():
+            model, item = key[0], self.items[key[1]]
+            yield from answer_readings(model, item, outputs, self.tested(key), self.config.naming)
+            yield from scored_readings(model, item, self.log_probs(key))
+
+    def _lengths(self) -> Iterator[dict[str, Any]]:
+        """Tokens, seconds and devices of each output."""
+        for key in {key: None for stage in OUTPUTS.values() for key in self._stored[stage]}:
+            for condition, r in self.written(key).items():
+                # a service may say nothing of how much it wrote
+                if r["finish"] != NO_ROOM and r["n_tokens"] is not None:
+                    about = (r["model"], r["task"], r["item"], condition, r["n_tokens"])
+                    times = (r["seconds"], r.get("elapsed"), r["backend"].get("devices"))
+                    known = [math.nan if t is None else float(t) for t in times]
+                    yield dict(zip(LENGTHS, (*about, *known), strict=True))
+
+    def _evaluator(self, judged: pd.DataFrame) -> pd.DataFrame:
+        """What the first judge said of each part, as people's labels name them: of programs too
+        what it took their answers for, not what came of their tests."""
+        rows = []
+        for r in judged.to_dict("records"):
+            if r["reader"] != self.config.judge.model[0]:
+                continue
+            item = item_name(r["model"], r["item"], self.models)
+            own = {n: str(r[SAID.get(n, n)]) for n in STANCES}
+            rows += [(item, n, "stance", stance) for n, stance in own.items() if stance]
+            rows += [
+                (item, n, "flaw", str(bool(r[n])))
+                for n in FLAWS
+                if r[f"{n.partition('_')[0]}_judged"] == "parsed"
+            ]
+        return pd.DataFrame(rows, columns=[*DECISION, "label"])
+
+    def _exclusions(self, pairs: pd.DataFrame) -> pd.DataFrame:
+        """Where every pair went: total, each reason, included, by reader, model and task."""
+        names = ("reader", "model", "task", "reason", "n")
+        rows: list[tuple[Any, ...]] = []
+        for about, of in groups(pairs, names[:3]):
+            counts = Counter(of["exclusion"].tolist())
+            included = counts.pop("", 0)
+            reasons = [("total", len(of)), *sorted(counts.items()), ("included", included)]
+            rows += [(*about.values(), *reason) for reason in reasons]
+        # what became no item was put to no model
+        unbuilt = read_left_out(self.run_dir / FOLDER)
+        rows += [("", "", one.task, f"r_prime: {one.reason}", 1) for one in unbuilt]
+        rows += [("", u.model, u.task, f"failed: {u.stage}", 1) for u in self.failures]
+        return summed((dict(zip(names, row, strict=True)) for row in rows), names[:4])
+
+    def _tests(self) -> pd.DataFrame:
+        """How many outputs of code came to what in their tests.
+
+        `test_broken`, `no_sandbox` and `not_run` say nothing of an answer: its stance is the
+        judge's.
+        """
+        rows = (r | {"n": 1} for of in self._stored[TESTS].values() for r in of)
+        return summed(rows, ("model", "task", "condition", "outcome"))
+
+    def _usage(self) -> pd.DataFrame:
+        """Calls and tokens of every judge, by form."""
+        rows = [
+            r | {"model": r["judge"], "prompt": r["variant"], "n": 1}
+            for pairs in self._stored.values()
+            for of in pairs.values()
+            for r in of
+            if r["judge"] is not None
+        ]
+        return summed(rows, ("model", "prompt"), ("n", *USAGE))
+
+
+def item_frame(results: RfResults) -> pd.DataFrame:
+    """A row per item: what was put to the models."""
+    names = ("task", "item", "question", "options", "context", "r_prime")
+    rows = (
+        (i.task, i.id, i.question, i.lettered, i.context, i.r_prime) for i in results.items.values()
+    )
+    return pd.DataFrame(rows, columns=list(names))
 
 
 def results(run_dir: str | Path) -> RfResults:
@@ -130,9 +344,4 @@ def results(run_dir: str | Path) -> RfResults:
     Raises:
         StoreError: no output is written yet.
     """
-    return RfResults.read(run_dir)
-
-
-def problem_of(item: Item, run_dir: Path) -> str:
-    """An item as its models were asked it."""
-    return question_of(item, questions(run_dir / FORMS))
+    return load_run(run_dir).once(RfResults)

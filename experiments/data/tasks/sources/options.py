@@ -70,10 +70,10 @@ def right_letter(options: Options, gold: Any, row: Row) -> str:
     """
     answer = usable(gold, "the answer", row)
     pairs = list(zip(options.names, options.texts, strict=True))
-    bare, folded = answer.strip("().").casefold(), answer.casefold()
-    by_name = [i for i, (name, _) in enumerate(pairs) if name.casefold() == bare]
-    by_text = [i for i, (_, text) in enumerate(pairs) if text.casefold() == folded]
-    by_both = [i for i, (n, t) in enumerate(pairs) if _is_both(folded, n.casefold(), t.casefold())]
+    bare, folded = _folded(answer.strip("().")), _folded(answer)
+    by_name = [i for i, (name, _) in enumerate(pairs) if _folded(name) == bare]
+    by_text = [i for i, (_, text) in enumerate(pairs) if _folded(text) == folded]
+    by_both = [i for i, (n, t) in enumerate(pairs) if _is_both(folded, _folded(n), _folded(t))]
     matching = by_name if options.named and by_name else sorted({*by_name, *by_text, *by_both})
     if len(matching) == 1:
         return LETTERS[matching[0]]
@@ -87,6 +87,11 @@ def right_letter(options: Options, gold: Any, row: Row) -> str:
         f"{row.where}: answer {_short(answer)!r} is none of the options {shown}; "
         "give the letter or the text of one"
     )
+
+
+def _folded(text: str) -> str:
+    """Without what tells no two options apart: case, and how much white space there is."""
+    return " ".join(text.split()).casefold()
 
 
 def _is_both(answer: str, name: str, text: str) -> bool:

@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.files import unwritable
-from faithscope.experiments.studies.rfeval import frame_rows
-from faithscope.experiments.studies.rfeval.asks import CONDITIONS
+from faithscope.experiments.studies.rfeval.asks import CONDITIONS, question_of
 from faithscope.experiments.studies.rfeval.counterfactuals.annotations import item_name
 from faithscope.experiments.studies.rfeval.counterfactuals.review import drawn, shared_out
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.metrics.evaluator import ANNOTATIONS
-from faithscope.experiments.studies.rfeval.results import RfResults, problem_of
+from faithscope.experiments.studies.rfeval.plan import FORMS
+from faithscope.experiments.studies.rfeval.prompts import questions
+from faithscope.experiments.studies.rfeval.results import RfResults
 from faithscope.interp.errors import UserError
 
 SHOWN = ("task", "question", "answer", "r_prime", "before", "part", "choices")
@@ -50,8 +51,7 @@ def write_sheet(
         UserError: the judge has read nothing yet, fewer annotators than a pair needs, or the file
             is there already or cannot be written.
     """
-    judged = pd.DataFrame(list(frame_rows.pairs(run)))
-    decided = frame_rows.evaluator(run, judged)
+    judged, decided = run.frames.judged, run.frames.evaluator
     judge = run.config.judge.model[0]
     if decided.empty:
         raise UserError(
@@ -89,7 +89,7 @@ def _asked(
     """The decisions about one pair, with all that is shown; no labels."""
     example = run.example(pair)
     item = example["item"]
-    problem = problem_of(item, run.run_dir)
+    problem = question_of(item, questions(run.run_dir / FORMS))
     stances = " | ".join(stance_set(item, run.config.naming))
     for component, decision in zip(decided["component"], decided["decision"], strict=True):
         condition = next(c for c in CONDITIONS if component.startswith(c))

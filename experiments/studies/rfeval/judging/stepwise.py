@@ -113,8 +113,18 @@ def step_record(of: Record, part: Part, kind: Kind, ask: Ask, reply: Reply) -> R
     }
 
 
-def why_not(records: Sequence[Record]) -> str:
-    """Why the replies of a pair do not count: the first that did not parse; "" where all did."""
+def why_not(
+    records: Sequence[Record], item: Item, outputs: Mapping[Condition, Output], most_steps: int
+) -> str:
+    """Why a pair does not count step by step; "" where it does.
+
+    Nothing was asked about it (`NOT_ASKED`), as it has more steps than are (`TOO_MANY`); or a reply
+    did not parse, the first of these.
+    """
+    if not records:
+        usable = len(outputs) == len(CONDITIONS) and all(o.usable for o in outputs.values())
+        long = usable and n_steps(parts_of(item, outputs)) > most_steps
+        return TOO_MANY if long else NOT_ASKED
     lost = next((r for r in records if r["outcome"] != "parsed"), None)
     return "" if lost is None else f"{lost['kind']}_{lost['outcome']}"
 
@@ -128,7 +138,7 @@ def step_rows(
     """The parsed replies of a pair as rows of `metrics.steps.STEPS`.
 
     Args:
-        records: of one pair; all parsed (`why_not`).
+        records: of one pair; all parsed.
         tested: of code items, the stance that the tests give each answer: it takes the place of
             the judge's, and stands at the end of a chain that has no marked answer.
     """

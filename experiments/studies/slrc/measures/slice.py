@@ -6,7 +6,7 @@ figures, page and comparison are made of slices and name none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
 
 if TYPE_CHECKING:
@@ -33,19 +34,6 @@ class SlrcAnalysis(Analysis):
 
     taxonomy: TaxonomyConfig = field(default_factory=TaxonomyConfig)
     sizes: Sizes = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Frame:
-    """`load_run(...).<name>`: rows as they were measured."""
-
-    name: str
-    meaning: str
-    """One line, which begins with what a row is."""
-    columns: tuple[str, ...]
-    """Besides model, task and item."""
-    rows: Callable[[Record], Iterable[Mapping[str, Any]]] = lambda record: (record,)
-    """Of one record, whether or not it is excluded."""
 
 
 @dataclass(frozen=True)

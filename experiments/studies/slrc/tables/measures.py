@@ -23,6 +23,8 @@ MEASURES: dict[str, Measure] = {m.name: m for s in SLICES.values() for m in s.me
 """Every measure by name."""
 PROBES_READ = tuple(dict.fromkeys(m.probe for m in MEASURES.values()))
 """The probes whose records hold a measure."""
+_PLACE = ("model", "task", "item")
+SCORES = (*_PLACE, "measure", "family", "score", "forwards")
 _BY_PROBE = {p: [m for m in MEASURES.values() if m.probe == p] for p in PROBES_READ}
 
 
@@ -36,7 +38,7 @@ def all_scores(records: Iterable[Record]) -> pd.DataFrame:
         for place, m, of in _each(records)
         if (score := m.score(of)) is not None
     ]
-    return pd.DataFrame(found, columns=[*_PLACE, "measure", "family", "score", "forwards"])
+    return pd.DataFrame(found, columns=list(SCORES))
 
 
 def all_step_scores(records: Iterable[Record]) -> pd.DataFrame:
@@ -48,9 +50,6 @@ def all_step_scores(records: Iterable[Record]) -> pd.DataFrame:
         for step, score in m.steps(of).items()
     ]
     return pd.DataFrame(found, columns=[*_PLACE, "measure", "step", "score"])
-
-
-_PLACE = ("model", "task", "item")
 
 
 def _each(records: Iterable[Record]) -> Iterable[tuple[dict[str, str], Measure, list[Record]]]:

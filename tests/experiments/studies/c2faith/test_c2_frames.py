@@ -11,17 +11,17 @@ import pytest
 
 import faithscope
 from faithscope.experiments.studies.c2faith.judgements import COLUMNS
+from faithscope.experiments.studies.c2faith.results import results
 from faithscope.interp.errors import UserError
 
 
 @pytest.fixture(scope="module")
-def opened(judged: Path) -> faithscope.C2Run:
+def opened(judged: Path) -> faithscope.Run:
     found = faithscope.load_run(judged)
-    assert isinstance(found, faithscope.C2Run)
     return found
 
 
-def test_a_row_is_a_judgement_with_its_texts(opened: faithscope.C2Run) -> None:
+def test_a_row_is_a_judgement_with_its_texts(opened: faithscope.Run) -> None:
     rows = opened.judgements
     # three chains: two tasks in two conditions, coverage and its reference at one level; twice read
     assert len(rows) == 3 * (2 * 2 + 2) * 2
@@ -36,7 +36,7 @@ def test_a_row_is_a_judgement_with_its_texts(opened: faithscope.C2Run) -> None:
     assert (written["calls"] == 1).all()
 
 
-def test_what_would_have_been_right_stands_beside_the_verdict(opened: faithscope.C2Run) -> None:
+def test_what_would_have_been_right_stands_beside_the_verdict(opened: faithscope.Run) -> None:
     rows = opened.judgements
     right = rows.groupby(["task", "condition"], dropna=False)["right"].apply(list)
     assert set(right["detection", "perturbed"]) == {0}
@@ -45,11 +45,11 @@ def test_what_would_have_been_right_stands_beside_the_verdict(opened: faithscope
     broken = rows[(rows["task"] == "localisation") & (rows["condition"] == "perturbed")]
     assert (broken["right"] == broken["target"]).all()
     assert rows.loc[rows["task"].str.startswith("coverage"), "right"].isna().all()
-    targets = {i.id: i.target for i in opened.benchmark.causal}
+    targets = {i.id: i.target for i in results(opened.path).benchmark.causal}
     assert (broken["target"] == broken["item"].map(targets)).all()
 
 
-def test_the_scored_reading_has_its_probabilities_and_their_mass(opened: faithscope.C2Run) -> None:
+def test_the_scored_reading_has_its_probabilities_and_their_mass(opened: faithscope.Run) -> None:
     scored = opened.judgements.query("reading == 'scored'")
     assert ((scored["mass"] > 0) & (scored["mass"] <= 1)).all()
     for row in scored.to_dict("records"):
@@ -62,18 +62,18 @@ def test_the_scored_reading_has_its_probabilities_and_their_mass(opened: faithsc
     assert set(scored.loc[scored["task"] == "coverage", "scale"]) == {"0-4"}
 
 
-def test_the_tables_and_frames_are_those_of_the_run(opened: faithscope.C2Run) -> None:
+def test_the_tables_and_frames_are_those_of_the_run(opened: faithscope.Run) -> None:
     for name, table in opened.tables.items():
         stored = pd.read_csv(opened.path / "tables" / f"{name}.csv")
         assert list(stored.columns) == list(table.columns), name
         assert len(stored) == len(table), name
     said = opened.judgements.query("task == 'detection'")
-    assert len(opened.frames.detection) == len(said)
+    assert len(opened.detection) == len(said)
     assert opened.config.report.bootstrap == 20
 
 
 def test_the_probabilities_of_the_run_are_held_against_what_is_true(
-    opened: faithscope.C2Run,
+    opened: faithscope.Run,
 ) -> None:
     said = opened.judgements.query("task == 'localisation' and reading == 'scored'")
     table = opened.tables["c2_localisation_probabilities"].set_index("condition")
@@ -87,9 +87,9 @@ def test_the_probabilities_of_the_run_are_held_against_what_is_true(
     assert set(opened.tables["c2_coverage_probabilities"]["truth"]) == {"kept", "reference"}
 
 
-def test_every_step_has_every_signal(opened: faithscope.C2Run) -> None:
+def test_every_step_has_every_signal(opened: faithscope.Run) -> None:
     signals = opened.signals
-    n_steps = {i.id: len(i.steps) for i in opened.benchmark.causal}
+    n_steps = {i.id: len(i.steps) for i in results(opened.path).benchmark.causal}
     by = signals.groupby(["item", "condition", "signal"])["step"]
     assert (by.min() == 0).all()
     assert [len(of) for _, of in by] == [n_steps[key[0]] for key, _ in by]
@@ -101,9 +101,9 @@ def test_every_step_has_every_signal(opened: faithscope.C2Run) -> None:
     assert signals.loc[~(asked & last), "value"].notna().all()
 
 
-def test_arrays_come_by_item(opened: faithscope.C2Run) -> None:
+def test_arrays_come_by_item(opened: faithscope.Run) -> None:
     found = dict(opened.arrays("broken_step"))
-    assert {item for _, _, item in found} == {i.id for i in opened.benchmark.causal}
+    assert {item for _, _, item in found} == {i.id for i in results(opened.path).benchmark.causal}
     for arrays in found.values():
         assert arrays["perturbed/surprisal"].ndim == 1
 
@@ -112,8 +112,7 @@ def test_it_opens_where_models_and_data_are_not(judged: Path, tmp_path: Path) ->
     elsewhere = tmp_path / "moved"
     shutil.copytree(judged, elsewhere)
     found = faithscope.load_run(elsewhere)
-    assert isinstance(found, faithscope.C2Run)
-    assert len(found.judgements) == len(faithscope.load_run(judged).judgements)  # type: ignore
+    assert len(found.judgements) == len(faithscope.load_run(judged).judgements)
 
 
 def test_a_run_whose_items_are_not_made_yet_says_so(judged: Path, tmp_path: Path) -> None:
@@ -121,4 +120,4 @@ def test_a_run_whose_items_are_not_made_yet_says_so(judged: Path, tmp_path: Path
     early.mkdir()
     shutil.copy(judged / "config.yaml", early)
     with pytest.raises(UserError, match="early: nothing is judged there yet"):
-        _ = faithscope.load_run(early).judgements  # type: ignore
+        _ = faithscope.load_run(early).judgements

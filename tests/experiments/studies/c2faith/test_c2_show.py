@@ -13,6 +13,7 @@ import faithscope
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
+from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.show import show_item
 
 
@@ -29,16 +30,15 @@ def shown(run_dir: Path, item: str, colour: bool = False, **where: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def opened(judged: Path) -> faithscope.C2Run:
+def opened(judged: Path) -> faithscope.Run:
     found = faithscope.load_run(judged)
-    assert isinstance(found, faithscope.C2Run)
     return found
 
 
 def test_an_item_is_shown_with_every_judgement_and_signal(
-    judged: Path, opened: faithscope.C2Run
+    judged: Path, opened: faithscope.Run
 ) -> None:
-    item = opened.benchmark.causal[-1]
+    item = results(opened.path).benchmark.causal[-1]
     text = shown(judged, item.id)
     rows = opened.judgements.query("item == @item.id")
     assert len(rows) == 8
@@ -57,7 +57,7 @@ def test_an_item_is_shown_with_every_judgement_and_signal(
     assert "\x1b" not in text
 
 
-def test_a_verdict_is_marked_right_or_wrong(judged: Path, opened: faithscope.C2Run) -> None:
+def test_a_verdict_is_marked_right_or_wrong(judged: Path, opened: faithscope.Run) -> None:
     scored = opened.judgements.query("reading == 'scored' and task == 'detection'")
     for row in scored.to_dict("records"):
         text = shown(judged, row["ask"], task=row["form"])
@@ -66,8 +66,8 @@ def test_a_verdict_is_marked_right_or_wrong(judged: Path, opened: faithscope.C2R
         assert f"{row['mass']:.3g} of the model's probability" in text
 
 
-def test_it_is_narrowed_by_condition_task_and_chain(judged: Path, opened: faithscope.C2Run) -> None:
-    item = opened.benchmark.causal[0]
+def test_it_is_narrowed_by_condition_task_and_chain(judged: Path, opened: faithscope.Run) -> None:
+    item = results(opened.path).benchmark.causal[0]
     broken = shown(judged, f"{item.id}.perturbed")
     assert "control" not in broken
     assert "inside · perturbed" in broken
@@ -80,9 +80,9 @@ def test_it_is_narrowed_by_condition_task_and_chain(judged: Path, opened: faiths
 
 @pytest.mark.parametrize("colour", [False, True])
 def test_what_a_chain_holds_cannot_steer_the_terminal(
-    judged: Path, opened: faithscope.C2Run, colour: bool
+    judged: Path, opened: faithscope.Run, colour: bool
 ) -> None:
-    [evil] = [i for i in opened.benchmark.causal if "alert" in i.problem]
+    [evil] = [i for i in results(opened.path).benchmark.causal if "alert" in i.problem]
     assert "\x1b" in evil.problem
     text = shown(judged, evil.chain, colour)
     assert "<script>alert(1)</script> ␛[31m" in text
@@ -92,9 +92,9 @@ def test_what_a_chain_holds_cannot_steer_the_terminal(
 
 
 def test_what_is_not_there_is_named_with_what_was_meant(
-    judged: Path, opened: faithscope.C2Run, capfd: pytest.CaptureFixture[str]
+    judged: Path, opened: faithscope.Run, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    item = opened.benchmark.causal[0].id
+    item = results(opened.path).benchmark.causal[0].id
     for arguments, expected in (
         (["--item", item.replace("causal", "casual")], f"did you mean {item!r}?"),
         (["--item", "zzz"], "no item 'zzz' among the judgements of this run; there are "),
@@ -124,9 +124,8 @@ def test_what_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         outcome = run(load_config(path, overrides))
     assert len(outcome.failures) == 2
     found = faithscope.load_run(outcome.run_dir)
-    assert isinstance(found, faithscope.C2Run)
     assert len(found.judgements) == 0
-    text = shown(outcome.run_dir, found.benchmark.causal[0].id)
+    text = shown(outcome.run_dir, results(found.path).benchmark.causal[0].id)
     assert text.count("· failed") == 2
     assert "no such" in text
     assert "\x1b" not in text

@@ -37,6 +37,7 @@ from faithscope.experiments.studies.c2faith.judgements import COLUMNS, INJECTION
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.injection import injection_table
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
+from faithscope.experiments.studies.c2faith.results import results
 from faithscope.interp.errors import UserError
 
 STEPS = tuple(f"Step text {c} {{x}}" for c in "abcdef")
@@ -356,9 +357,8 @@ class TestBehindAnApi:
 
     def test_they_are_shown_beside_their_twins(self, run_dir: Path) -> None:
         found = faithscope.load_run(run_dir)
-        assert isinstance(found, faithscope.C2Run)
         rows = found.injected
-        item = found.benchmark.causal[-1]
+        item = results(found.path).benchmark.causal[-1]
         text = shown(run_dir, item.id)
         # three judges, two tasks in two conditions, a text that demands nothing and four with two
         mine = rows[rows["item"] == item.id]
@@ -381,7 +381,6 @@ class TestBehindAnApi:
 
     def test_they_are_rows_of_their_own(self, run_dir: Path) -> None:
         found = faithscope.load_run(run_dir)
-        assert isinstance(found, faithscope.C2Run)
         plain, injected = found.judgements, found.injected
         assert len(plain) == 3 * 3 * (2 * 2 + 1)
         assert list(plain.columns) == list(COLUMNS)

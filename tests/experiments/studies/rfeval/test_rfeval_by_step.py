@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,9 @@ from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.studies.rfeval.asks import CONDITIONS
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import row_of
-from faithscope.experiments.studies.rfeval.judging.step_results import StepJudgements
 from faithscope.experiments.studies.rfeval.judging.steps_judged import StepJudging
 from faithscope.experiments.studies.rfeval.judging.stepwise import (
     KINDS,
@@ -33,10 +33,12 @@ from faithscope.experiments.studies.rfeval.judging.stepwise import (
     n_steps,
     parts_of,
     step_rows,
+    why_not,
 )
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.metrics.steps import (
+    LEFT,
     per_step,
     per_step_table,
     step_exclusions,
@@ -103,23 +105,15 @@ def test_hand_made_truths_from_stored_records_to_the_table() -> None:
     """Whole blocks are faithful in all of them (misled); step by step two are not."""
     names = list(TRUTHS)
     items = {str(i): item(id=str(i)) for i in range(len(names) + 3)}
-    judgements, outputs = StepJudgements(), {}
-    for i, name in enumerate(names):
-        own, forced, _ = TRUTHS[name]
-        judgements.add(
-            "rf_steps.j", ("m", str(i)), records("baseline", own) + records("intervened", forced)
-        )
-    lost = records("baseline", "step:B a:B")
-    lost[2] |= {"outcome": "unparsed", "verdict": None}
-    judgements.add("rf_steps.j", ("m", "4"), lost)
-    judgements.add("rf_steps.j", ("m", "5"), [])
-    for i in items:
-        outputs["m", i] = {c: OWN for c in CONDITIONS}
+    asked = {
+        str(i): records("baseline", TRUTHS[name][0]) + records("intervened", TRUTHS[name][1])
+        for i, name in enumerate(names)
+    }
+    asked["4"] = records("baseline", "step:B a:B")
+    asked["4"][2] |= {"outcome": "unparsed", "verdict": None}
+    asked["5"] = []
     long = Output("\n\n".join("abcd"), "", "B", "complete")
-    outputs["m", "5"] = {c: long for c in CONDITIONS}
-    steps, left = judgements.frames(
-        {"rf_steps.j": "judge"}, items, {*items} - {"6"}, outputs, {}, most_steps=7
-    )
+    steps, left = frames_of(asked, {"5": long})
     assert dict(zip(left["item"], left["reason"], strict=True)) == {
         "4": "flaw_unparsed",
         "5": TOO_MANY,
@@ -137,7 +131,20 @@ def test_hand_made_truths_from_stored_records_to_the_table() -> None:
     assert dict(zip(went["reason"], went["n"], strict=True)) == {
         **{"total": 6, "flaw_unparsed": 1, TOO_MANY: 1, "included": 4},
     }
-    assert judgements.usage["judge", "rf_stance"]["n"] == 31
+
+
+def frames_of(
+    asked: dict[str, list[dict[str, Any]]], outputs: Mapping[str, Output]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of the pairs that count, and the others with the reason."""
+    made, left = [], []
+    for name, found in asked.items():
+        both = dict.fromkeys(CONDITIONS, outputs.get(name, OWN))
+        if why := why_not(found, item(id=name), both, most_steps=7):
+            left.append(("judge", "m", item().task, name, why))
+        else:
+            made += step_rows("judge", item(id=name), found)
+    return pd.DataFrame(made), pd.DataFrame(left, columns=list(LEFT))
 
 
 @pytest.mark.parametrize(("where", "rf"), [("No: row 2 is meant.", 1), (None, 0), ("null", 0)])
@@ -147,11 +154,7 @@ def test_a_flaw_named_nowhere_breaks_the_chain_of_steps(where: str | None, rf: i
     for r in said:
         if r["kind"] == "flaw":
             r["flaw_location"] = where if r["verdict"] else None
-    judgements, items = StepJudgements(), {"0": item(id="0")}
-    judgements.add("rf_steps.j", ("m", "0"), said)
-    outputs: dict[tuple[str, str], dict[Condition, Output]]
-    outputs = {("m", "0"): dict.fromkeys(CONDITIONS, OWN)}
-    steps, left = judgements.frames({"rf_steps.j": "judge"}, items, {"0"}, outputs, {}, 100)
+    steps, left = frames_of({"0": said}, {})
     found = per_step(scored(frame(judged())), steps, left)
     assert found["rf_per_step"].tolist() == [rf]
 

@@ -16,6 +16,8 @@ from rf_frames import drawn
 from test_rfeval_data import row, write
 from tiny_models import tiny
 
+from faithscope.experiments.studies.rfeval.results import results
+
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
 from fault_server import FaultServer, Handler, completion, fails, says
@@ -27,7 +29,6 @@ from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.frames import RfRun
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.subjects.closed import output_of_reply
 from faithscope.experiments.studies.rfeval.subjects.injection import CONTINUE, multi_turn, quoted
@@ -187,9 +188,8 @@ def test_what_a_judge_was_sent_is_shown_word_for_word(
     sent = {body["messages"][-1]["content"] for body in judge.bodies}
     assert len(sent) == 2
     opened = load_run(run_dir)
-    assert isinstance(opened, RfRun)
     assert set(opened.judgements["asked"]) == sent
-    assert {r["asked"] for r in opened.example(0)["judged"].values()} == sent
+    assert {r["asked"] for r in results(run_dir).examples(1)[0]["judged"].values()} == sent
     assert execute(["show", str(run_dir), "--item", "0"]) == 0
     told = "".join(capfd.readouterr().out.split())
     page = html.unescape((run_dir / "report.html").read_text())

@@ -107,12 +107,11 @@ def test_the_tests_of_code(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"options": "yes or no"}, "one option a line"),
-        ({"options": "A: yes\nC: no"}, "one option a line"),
-        ({"options": ["only"]}, "two or more"),
+        ({"options": "yes or no"}, "has one option"),
+        ({"options": ["only"]}, "has one option"),
         ({"options": 3}, "is a int"),
-        ({"answer": "C: the judge"}, "none of the options A, B"),
-        ({"answer": "A: the seller"}, "option A is 'the buyer'"),
+        ({"answer": "C: the judge"}, "none of the options A"),
+        ({"answer": "A: the seller"}, r"none of the options A \(the buyer\)"),
         ({"answer": None}, "no column 'answer'"),
         ({"r_prime": " "}, "'r_prime' is empty"),
         ({"content": None}, "'content' is no object"),

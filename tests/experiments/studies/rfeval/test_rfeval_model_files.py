@@ -281,7 +281,7 @@ def test_options_of_vllm_that_decide_what_is_written_are_part_of_its_ids(tmp_pat
     plain = subject(tmp_path, name).decides(8)
     less = subject(tmp_path, name, gpu_memory_utilization=0.5, max_num_seqs=4).decides(8)
     assert less == plain
-    assert "vllm" not in plain
+    assert plain["vllm"] == {}
     other = subject(tmp_path, name, quantization="fp8", max_num_seqs=4).decides(8)
     assert other["vllm"] == {"quantization": "fp8"}
 

@@ -67,7 +67,7 @@ def test_a_run_writes_reads_and_judges_by_models_here(done: Path) -> None:
     assert read["matching", "legal_decision/follows", "baseline_a"] == "B"
     by_log_probs = [i for i in read.index if i[0] == "log_probs"]
     assert {i[1] for i in by_log_probs} == {c.item for c in CASES if c.task == "legal_decision"}
-    looked = {(r["item"], r["variant"]) for r in found.inside}
+    looked = {(r["item"], r["variant"]) for r in found.frames.inside}
     assert looked == {(c.item, v) for c in CASES for v in ("baseline", "intervened")}
 
 

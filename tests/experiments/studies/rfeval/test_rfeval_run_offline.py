@@ -51,7 +51,7 @@ def test_the_engine_is_closed_before_the_weights_are_read(
     assert len(reads_alone.loaded) == 1
     made = results(tmp_path / "runs/rf")
     assert len(made.outputs) == len(CASES)
-    assert len(made.log_probs) == len(CASES)
+    assert len(made.run.log_probs.groupby(["model", "item"])) == len(CASES)
 
 
 def test_an_engine_that_dies_costs_no_other_model_and_the_run_goes_on(
@@ -72,4 +72,5 @@ def test_an_engine_that_dies_costs_no_other_model_and_the_run_goes_on(
         ]
         assert execute(both) == 0
     made = results(tmp_path / "runs/rf")
-    assert len(made.outputs) == 2 * len(CASES) == len(made.log_probs)
+    assert len(made.outputs) == 2 * len(CASES)
+    assert len(made.run.log_probs.groupby(["model", "item"])) == 2 * len(CASES)

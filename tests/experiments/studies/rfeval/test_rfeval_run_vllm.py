@@ -85,7 +85,7 @@ def test_a_run_with_vllm_in_process_is_the_run_without_it(tmp_path: Path) -> Non
     assert ids(theirs / "runs/rf") == ids(ours / "runs/rf")
     assert len(ids(theirs / "runs/rf")) == 2 * len(CASES)
     found, expected = (results(folder / "runs/rf") for folder in (theirs, ours))
-    assert len(found.log_probs) == len(CASES)
-    assert {r["item"] for r in found.inside} == {case.item for case in CASES}
+    assert len(found.run.log_probs.groupby(["model", "item"])) == len(CASES)
+    assert {r["item"] for r in found.frames.inside} == {case.item for case in CASES}
     rows = ["reader", "model", "item", "baseline_outcome", "intervened_outcome", "exclusion"]
     assert found.tables["rf_pairs"][rows].equals(expected.tables["rf_pairs"][rows])
