@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from run_folders import (
     outputs,
 )
 
+from faithscope import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.study import STUDIES
 from faithscope.experiments.engine.store import read_failures
@@ -62,6 +64,26 @@ def test_what_is_done_is_not_done_again(
     assert outputs(undisturbed) == tables
     assert execute(["status", str(undisturbed)]) == 0
     assert "complete" in capfd.readouterr().out
+
+
+@every_study
+def test_it_opens_where_its_models_are_not(
+    undisturbed: Path, tiny_models: dict[str, str], tmp_path: Path
+) -> None:
+    moved = Path(shutil.copytree(undisturbed, tmp_path / "moved"))
+    config = (moved / "config.yaml").read_text("utf-8")
+    for folder in tiny_models.values():
+        config = config.replace(folder, f"{folder}-gone")
+    (moved / "config.yaml").write_text(config, "utf-8")
+    run, before = load_run(moved), load_run(undisturbed)
+    assert run.config.seed == before.config.seed
+    assert run.failures == []
+    assert run.frames == before.frames
+    for name, meaning in run.frames.items():
+        assert meaning.startswith("A row per ")
+        assert set(run.columns(name)) <= set(getattr(run, name).columns)
+        assert len(getattr(run, name)) == len(getattr(before, name))
+    assert set(run.tables) == set(before.tables)
 
 
 @every_study
