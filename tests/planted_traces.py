@@ -32,6 +32,14 @@ def planted(name: str) -> tuple[interp.Model, list[Trace]]:
     for question, prompt, said in zip(asked, prompts, model.generate(prompts, 64), strict=True):
         pieces = model.pieces(said.ids)
         cut = split_conclusion(pieces)
-        origin = Origin(model=name)
-        traces.append(from_ids(question, prompt, said.ids[:cut], pieces[:cut], origin=origin))
+        trace = from_ids(
+            question,
+            prompt,
+            said.ids[:cut],
+            pieces[:cut],
+            tail_ids=said.ids[cut:],
+            answer=parse_answer("".join(pieces)),
+            origin=Origin(model=name),
+        )
+        traces.append(trace)
     return model, traces

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -243,3 +244,18 @@ def tiny(family: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Mod
     """A seeded random model, wrapped and checked."""
     weights = random_weights(family, dtype, **changes).to(DEVICE)
     return wrap(weights, byte_tokenizer(), name=f"tiny:{family}")
+
+
+@torch.inference_mode()
+def hidden_states(model: Model, ids: Sequence[int]) -> list[torch.Tensor]:
+    """(P, D) residual stream before the first layer and after each, by transformers alone."""
+    last: list[torch.Tensor] = []
+
+    def take(_: torch.nn.Module, __: tuple, out: torch.Tensor | tuple) -> None:
+        last.append(out if isinstance(out, torch.Tensor) else out[0])
+
+    # transformers' last hidden state is behind the norm already
+    hook = model.structure.layers[-1].register_forward_hook(take)
+    out = model.hf(torch.tensor([list(ids)]), output_hidden_states=True, use_cache=False)
+    hook.remove()
+    return [h[0] for h in (*out.hidden_states[:-1], last[0])]

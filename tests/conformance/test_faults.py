@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from cases import Case, Setting, run_folder
@@ -57,6 +59,15 @@ def memory_runs_out(number: int, model: Any) -> Exception | None:
     return torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
 
+def same_up_to_rounding(run_dir: Path, other: Path) -> None:
+    """As outputs of smaller packs are."""
+    texts, expected = outputs(run_dir), outputs(other)
+    assert texts.keys() == expected.keys()
+    for name, text in texts.items():
+        one, two = (pd.read_csv(io.StringIO(t)) for t in (text, expected[name]))
+        pd.testing.assert_frame_equal(one, two, rtol=1e-3, atol=1e-5, obj=name)
+
+
 @every_study_in_time
 @pytest.mark.parametrize(
     ("fault", "code", "message"),
@@ -100,4 +111,7 @@ def test_what_goes_wrong_is_told_and_made_good(
         assert note.startswith(message)
     assert execute(["run", str(path)]) == 0
     assert read_failures(run_dir) == []
-    assert outputs(run_dir) == outputs(undisturbed)
+    if fault is memory_runs_out:
+        same_up_to_rounding(run_dir, undisturbed)
+    else:
+        assert outputs(run_dir) == outputs(undisturbed)

@@ -98,16 +98,6 @@ def test_lists_are_printed_to_standard_output(capsys: pytest.CaptureFixture[str]
         assert any(line.startswith(entry) for line in out.splitlines())
 
 
-def test_a_dry_run_counts_the_work_and_leaves_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(["run", config(tmp_path), "--dry-run"]) == 0
-    out = capsys.readouterr().out
-    (row,) = [line.split() for line in out.splitlines() if line.startswith("planted:")]
-    assert row[:5] == ["planted:faithful", "planted", "2", "2", "2"]
-    assert not (tmp_path / "runs").exists()
-
-
 def test_help_does_not_wait_for_torch() -> None:
     code = (
         "import sys, experiments.cli\n"

@@ -10,7 +10,7 @@ import yaml
 
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine.judges import api_judge, decides, open_judge
+from faithscope.experiments.engine.judges import api_judge, open_judge
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Budget
@@ -21,15 +21,6 @@ HERE = "planted:faithful"
 
 def judge(**said: Any) -> JudgeConfig:
     return JudgeConfig(model=[API], **said)
-
-
-def test_what_decides_a_reply_is_named_as_in_runs_begun_before() -> None:
-    told = {"temperature": 0.0, "top_p": 1.0, "max_tokens": 1024, "attempts": 3}
-    of_api = dict.fromkeys(("base_url", "reasoning_effort", "reasoning_tokens", "extra_body"))
-    expected = {"model": API, "judge": told | {"structured": "auto"} | of_api}
-    assert decides(API, judge()) == expected
-    expected["judge"]["temperature"] = None
-    assert decides(API, judge(temperature=None)) == expected
 
 
 def test_a_temperature_of_null_is_left_to_the_provider(

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 from accelerate import dispatch_model
-from huggingface_hub.errors import HFValidationError, OfflineModeIsEnabled
 from nnsight.intervention.backends.remote import RemoteBackend
 from tiny_models import CONFIGS, NO_TREE, tiny
 from torch import Tensor, nn
@@ -263,17 +262,6 @@ class TestRemote:
         with door.trace(batch(), remote="local"):
             theirs = door.lm_head.output.save()
         torch.testing.assert_close(theirs[0], ours(model).logits, **CLOSE)
-
-    def test_weights_without_a_hub_id_are_refused_by_the_hub(self, model: Model) -> None:
-        door = model.to_nnsight()
-        with pytest.raises(HFValidationError), door.trace(batch(), remote=True):
-            door.lm_head.output.save()
-
-    def test_a_hub_id_is_looked_up(self, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        door = door_of_hub(model)
-        with pytest.raises(OfflineModeIsEnabled, match="org/model"):
-            door.to_model_key()
 
     def test_the_client_is_told_model_revision_and_kernel(
         self, model: Model, monkeypatch: pytest.MonkeyPatch

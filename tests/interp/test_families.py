@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 from all_families import FAMILIES, MARKS, save, service
-from tiny_models import CONFIGS, NO_TREE, tiny
 from transformers import AutoModelForCausalLM
 
 from faithscope import interp
@@ -53,21 +52,6 @@ SERVED = {
     # tokens see those that follow
     "xlnet": "refused",
 }
-
-
-@pytest.mark.parametrize("family", [*CONFIGS, *NO_TREE])
-def test_a_family_loads_from_its_folder(family: str, tmp_path):
-    # some families' tokenizer classes add tokens of their own
-    made = tiny(family, vocab_size=300)
-    made.hf.save_pretrained(tmp_path)
-    made.tokenizer.save_pretrained(tmp_path)
-    model = interp.load(str(tmp_path), dtype="float32", device="cpu")
-    assert model.supports_tree == (family in CONFIGS)
-    ids = tuple(range(2, 40))
-    (read,) = model.run([Branch(ids)]).branches
-    with torch.inference_mode():
-        plain = made.hf(torch.tensor([ids])).logits[0, -1:]
-    assert float((read.logits - plain).abs().max()) < 1e-4
 
 
 @pytest.mark.parametrize(("family", "how"), SERVED.items())

@@ -29,12 +29,6 @@ READS = {
         "<|start_header_id|>user<|end_header_id|>\n\nWhat is 2 + 3?<|eot_id|>"
         "<|start_header_id|>assistant<|end_header_id|>\n\nTwo plus three makes 5."
     ),
-    "llama3_2": (
-        "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n"
-        "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\nBe brief.<|eot_id|>"
-        "<|start_header_id|>user<|end_header_id|>\n\nWhat is 2 + 3?<|eot_id|>"
-        "<|start_header_id|>assistant<|end_header_id|>\n\nTwo plus three makes 5."
-    ),
     "qwen2_5": (
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2 + 3?<|im_end|>\n"
         "<|im_start|>assistant\nTwo plus three makes 5."
@@ -43,32 +37,11 @@ READS = {
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2 + 3?<|im_end|>\n"
         "<|im_start|>assistant\n<think>\nTwo plus three makes 5."
     ),
-    "qwen3_instruct_2507": (
-        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2 + 3?<|im_end|>\n"
-        "<|im_start|>assistant\nTwo plus three makes 5."
-    ),
-    "qwq": (
-        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2 + 3?<|im_end|>\n"
-        "<|im_start|>assistant\n<think>\nTwo plus three makes 5."
-    ),
     "deepseek_r1_distill": (
         "<｜begin▁of▁sentence｜>Be brief.<｜User｜>What is 2 + 3?<｜Assistant｜><think>\n"
         "Two plus three makes 5."
     ),
-    "deepseek_r1_distill_llama": (
-        "<｜begin▁of▁sentence｜>Be brief.<｜User｜>What is 2 + 3?<｜Assistant｜><think>\n"
-        "Two plus three makes 5."
-    ),
-    "deepseek_r1_distill_qwen": (
-        "<｜begin▁of▁sentence｜>Be brief.<｜User｜>What is 2 + 3?<｜Assistant｜><think>\n"
-        "Two plus three makes 5."
-    ),
-    "deepseek_r1_distill_older": (
-        "<｜begin▁of▁sentence｜>Be brief.<｜User｜>What is 2 + 3?<｜Assistant｜><think>\n"
-        "Two plus three makes 5."
-    ),
     "mistral_nemo": "<s>[INST]Be brief.\n\nWhat is 2 + 3?[/INST]Two plus three makes 5.",
-    "mistral_nemo_sp": "<s>[INST]Be brief.\n\nWhat is 2 + 3?[/INST]Two plus three makes 5.",
     "ministral3_reasoning": (
         "<s>[SYSTEM_PROMPT]Be brief.[/SYSTEM_PROMPT][INST]What is 2 + 3?[/INST][THINK]"
         "Two plus three makes 5."
@@ -76,14 +49,6 @@ READS = {
     "magistral": (
         "<s>[SYSTEM_PROMPT]Be brief.[/SYSTEM_PROMPT][INST]What is 2 + 3?[/INST]<think>"
         "Two plus three makes 5."
-    ),
-    "mimo": (
-        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2 + 3?<|im_end|>\n"
-        "<|im_start|>assistant\nTwo plus three makes 5."
-    ),
-    "mimo_spelled": (
-        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2 + 3?<|im_end|>\n"
-        "<|im_start|>assistant\nTwo plus three makes 5."
     ),
     "nemotron_super_v1": (
         "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|>"
@@ -108,10 +73,6 @@ READS = {
         "<bos><start_of_turn>user\nBe brief.\n\nWhat is 2 + 3?<end_of_turn>\n"
         "<start_of_turn>model\nTwo plus three makes 5."
     ),
-    "gemma3": (
-        "<bos><start_of_turn>user\nBe brief.\n\nWhat is 2 + 3?<end_of_turn>\n"
-        "<start_of_turn>model\nTwo plus three makes 5."
-    ),
     "gpt_oss": (
         "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"
         "Knowledge cutoff: 2024-06\nCurrent date: 2024-07-26\n\nReasoning: medium\n\n"
@@ -120,17 +81,7 @@ READS = {
         "<|start|>user<|message|>What is 2 + 3?<|end|>"
         "<|start|>assistant<|channel|>analysis<|message|>Two plus three makes 5."
     ),
-    "smollm2": (
-        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2 + 3?<|im_end|>\n"
-        "<|im_start|>assistant\nTwo plus three makes 5."
-    ),
     "smollm3": (
-        "<|im_start|>system\n## Metadata\n\nKnowledge Cutoff Date: June 2025\n"
-        "Reasoning Mode: /think\n\n## Custom Instructions\n\nBe brief.\n\n<|im_end|>\n"
-        "<|im_start|>user\nWhat is 2 + 3?<|im_end|>\n<|im_start|>assistant\n<think>\n"
-        "Two plus three makes 5."
-    ),
-    "smollm3_spelled": (
         "<|im_start|>system\n## Metadata\n\nKnowledge Cutoff Date: June 2025\n"
         "Reasoning Mode: /think\n\n## Custom Instructions\n\nBe brief.\n\n<|im_end|>\n"
         "<|im_start|>user\nWhat is 2 + 3?<|im_end|>\n<|im_start|>assistant\n<think>\n"
@@ -139,6 +90,25 @@ READS = {
     "gpt2": "Be brief.\n\nWhat is 2 + 3?\nTwo plus three makes 5.",
     "llama2_base": "<s> Be brief.\n\nWhat is 2 + 3?\nTwo plus three makes 5.",
 }
+SAME_PROMPTS = {
+    "llama3_1": ("llama3_2",),
+    "qwen2_5": (
+        "qwen3_instruct_2507",
+        "mimo",
+        "mimo_spelled",
+        "smollm2",
+    ),
+    "qwen3": ("qwq",),
+    "deepseek_r1_distill": (
+        "deepseek_r1_distill_llama",
+        "deepseek_r1_distill_qwen",
+        "deepseek_r1_distill_older",
+    ),
+    "mistral_nemo": ("mistral_nemo_sp",),
+    "gemma2": ("gemma3",),
+    "smollm3": ("smollm3_spelled",),
+}
+READS |= {other: READS[name] for name, others in SAME_PROMPTS.items() for other in others}
 
 FORMATS = {
     "think_tags": {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,13 +18,9 @@ from faithscope.probes.broken_step import (
     SIGNALS,
     BrokenStepSettings,
     broken_step,
-    predicted,
     rows,
-    score,
 )
 from faithscope.probes.record import Record
-
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 CHAIN = BrokenChain(
     item="i1",
@@ -194,13 +189,6 @@ def test_scores_and_predictions_are_of_the_numbers_kept() -> None:
         assert json.loads(json.dumps(scalars)) == scalars
 
 
-def test_the_median_is_of_the_other_steps_and_the_first_of_equals_is_named() -> None:
-    values = np.array([1.0, 7.0, 2.0, 7.0, np.nan])
-    assert score(values, 1) == 7 - 2
-    assert score(values, 0) == 1 - 7
-    assert predicted(values) == 1
-
-
 def test_only_what_is_asked_for_is_measured() -> None:
     model = tiny("llama")
     few = by_condition(model, signals=("surprisal", "answer_tracing"))["control"]
@@ -239,38 +227,3 @@ def test_a_chain_over_the_positions_is_refused() -> None:
     long = replace(CHAIN, steps=("word " * 200, *CHAIN.steps[1:]))
     with pytest.raises(interp.UserError, match="does not fit its 512 positions"):
         by_condition(tiny("llama"), long)
-
-
-ROWS = SHARED / "prm800k" / "subset.jsonl"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not ROWS.exists(), reason="shared data is not there")
-def test_real_chains_read_by_the_bundled_model() -> None:
-    model = interp.load("bundled:smollm2-135m")
-    chains = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()[:60]]
-    perfect = [c for c in chains if len(c["steps"]) >= 5 and set(c["ratings"]) == {1}]
-    scores = []
-    for row in perfect[:3]:
-        target = len(row["steps"]) // 2
-        chain = BrokenChain(
-            item=f"{row['row']}",
-            chain=f"{row['row']}",
-            dataset="prm800k",
-            task="broken",
-            prompt=row["problem"],
-            steps=tuple(row["steps"]),
-            target=target,
-            replacement="Bananas are therefore prime, minus the colour of Tuesday.",
-            answer=row["steps"][-1].rpartition("# Answer")[2].strip(),
-        )
-        found = {r["condition"]: r for r in broken_step(model, chain)}
-        for record in found.values():
-            assert [r["signal"] for r in rows(record)] == list(SIGNALS)
-            assert record["arrays"]["flow"].shape == (31, len(row["steps"]) - 1)
-            assert sum(np.diff(record["arrays"]["spans"])[:, 0]) == record["n_tokens"]
-        a, b = (found[c]["steps_surprisal"] for c in ("perturbed", "control"))
-        assert a[:target] == b[:target]
-        scores.append([found[c]["score_surprisal"] for c in ("perturbed", "control")])
-        assert found["perturbed"]["predicted_surprisal"] == target
-    assert all(perturbed > 1 + control for perturbed, control in scores)

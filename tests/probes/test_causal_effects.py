@@ -10,8 +10,6 @@ import pytest
 from planted_traces import ASKING, ITEMS, planted
 from tiny_models import tiny
 
-from faithscope.experiments.data.planted.data import ANSWER_CUE
-from faithscope.experiments.data.planted.flips import parse_answer
 from faithscope.experiments.data.planted.questions import questions
 from faithscope.interp.model import Model
 from faithscope.interventions import Question, Trace, corrupt_step, from_ids, truncate_after_step
@@ -24,7 +22,6 @@ from faithscope.probes.causal_effects import (
 )
 from faithscope.probes.framing import BASELINE
 from faithscope.probes.graded import logit_difference, nldd, true_thinking_score
-from faithscope.probes.slrc import SlrcSettings, slrc
 
 STEPS = 3
 EFFECTS_OF_CORRUPTION = ("corrupted_log_odds", "corrupted_tv", "nldd", "nldd_own")
@@ -107,13 +104,6 @@ def test_every_effect_by_hand():
     assert made["nldd"] == made["nldd_truncated"] == [None, None]
 
 
-def test_branches_equal_to_the_baseline_move_nothing():
-    same = logs(a=0.6, b=0.3, c=0.1)
-    arms = ("removed", "corrupted", "exit", "exit_corrupted", "exit_context", "exit_both")
-    made = effects({BASELINE: same} | {(kind, 0): same for kind in arms}, 1, "a")
-    assert {name: made[name] for name in STEP_MEASURES if made[name] != [0]} == {}
-
-
 def test_every_branch_is_what_a_question_of_its_own_gives():
     model, traces = planted("select")
     trace, found = traces[0], measured("select")[0]
@@ -154,32 +144,6 @@ def test_probabilities_sum_to_one_and_the_last_exit_is_the_whole_reasoning():
         assert (r["arrays"]["exits"][-1, 0, 0] == r["arrays"]["baseline"]).all()
         assert (r["arrays"]["exits"][-1, 0, 1] == r["arrays"]["corrupted"][-1]).all()
         assert r["nldd_truncated"][-1] == r["nldd"][-1]
-
-
-def test_removal_and_corruption_are_those_of_slrc():
-    model, traces = planted("faithful")
-    settings = SlrcSettings(
-        framings=("prefix",), readings=("scored",), edits=("remove", "corrupt"), shuffles=0
-    )
-    for trace, found in list(zip(traces, measured("faithful"), strict=True))[:4]:
-        (same,) = slrc(model, trace, ASKING, settings)
-        assert found["answer"] == same["baseline"]
-        assert found["removed_flips"] == same["necessary"]
-        assert found["corrupted_flips"] == same["corrupt_flips"]
-        for one, other in (
-            ("graded_necessity", "removed_log_odds"),
-            ("removed_tv", "removed_tv"),
-            ("corrupted_log_odds", "corrupted_log_odds"),
-            ("corrupted_tv", "corrupted_tv"),
-        ):
-            assert found[one] == pytest.approx(same[other], abs=1e-3)
-
-
-def test_the_loop_gives_the_same():
-    model, traces = planted("hint")
-    (alone,) = causal_effects(model, traces[0], ASKING, CausalEffectsSettings(execution="loop"))
-    for name in STEP_MEASURES:
-        assert alone[name] == pytest.approx(measured("hint")[0][name], abs=1e-3), name
 
 
 # planted truth: what each measure says of each model, step by step
@@ -304,10 +268,3 @@ def test_without_a_right_answer_among_the_options_only_the_own_lead_is_followed(
     assert found["lead"] is None
     assert found["nldd"] == found["nldd_truncated"] == [None, None]
     assert None not in found["nldd_own"]
-
-
-def test_with_one_answer_nothing_can_move():
-    model, traces = planted("faithful")
-    alone = Asking(ANSWER_CUE, (("1", " 1"),), parse_answer, str, str, "label")
-    (found,) = causal_effects(model, traces[0], alone, CausalEffectsSettings())
-    assert found["excluded"] == "fewer_than_2_labels"

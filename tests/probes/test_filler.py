@@ -8,17 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 from planted_traces import ASKING, planted
+from probe_records import table_of
 from test_slrc import asking, written
 
-from faithscope.experiments.data.planted.data import ANSWER_CUE
-from faithscope.experiments.data.planted.flips import parse_answer
-from faithscope.experiments.studies.slrc.measures.filler import (
-    SLICE,
-    filler_by_step_table,
-    filler_table,
-)
+from faithscope.experiments.studies.slrc.measures.filler import SLICE
 from faithscope.interp.model import Model
-from faithscope.probes import PROBES, Asking, Record
+from faithscope.probes import PROBES, Record
 from faithscope.probes.filler import FILLERS, FillerSettings, filled, filler, tokens_of
 from faithscope.probes.framing import label_ids, prefix_ids
 from faithscope.probes.graded import log_distribution, log_odds_drop, top, total_variation
@@ -102,21 +97,16 @@ def test_what_cannot_be_filled_is_said() -> None:
     dots, stop = filler(model, traces[0], ASKING, FillerSettings())
     assert (dots["variant"], dots["excluded"]) == ("dots", "filler_not_writable")
     assert "excluded" not in stop
-    alone = Asking(ANSWER_CUE, (("1", " 1"),), parse_answer, str, str, "label")
-    (found,) = filler(model, traces[0], alone, FillerSettings())
-    assert found["excluded"] == "fewer_than_2_labels"
-    with pytest.raises(ValueError, match="fillers"):
-        FillerSettings(fillers=())
 
 
 def test_tables_are_means_over_items() -> None:
     records = measured("faithful")
-    table = filler_table(records, seed=0, resamples=50)
+    table = table_of("filler", records)
     (row,) = table.to_dict("records")
     assert row["filler"] == "stop"
     assert row["tv"] == pytest.approx(np.mean([np.mean(r["tv"]) for r in records]))
     assert row["whole_flip_rate"] == pytest.approx(np.mean([r["whole_flips"] for r in records]))
-    by_step = filler_by_step_table(records, seed=0, resamples=50)
+    by_step = table_of("filler_by_step", records)
     assert by_step["tv"].tolist() == pytest.approx(shares("faithful", "tv"))
     assert by_step["prefix_tv"].tolist() == pytest.approx(shares("faithful", "prefix_tv"))
 

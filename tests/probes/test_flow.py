@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from test_slrc import asking, written
-from tiny_models import tiny
+from tiny_models import hidden_states, tiny
 
-from faithscope.interp.forest import Branch
 from faithscope.probes.flow import FlowSettings, cosines, flow
 from faithscope.probes.framing import prefix_ids
 
@@ -25,17 +22,7 @@ def test_cosines_are_those_of_the_hidden_states(family: str) -> None:
     trace = written(model)
     (record,) = flow(model, trace, CLOSED, FlowSettings())
     ids = prefix_ids(model, CLOSED, trace)
-    last: list[torch.Tensor] = []
-
-    def keep(_: torch.nn.Module, __: tuple, out: torch.Tensor | tuple) -> None:
-        last.append(out if isinstance(out, torch.Tensor) else out[0])
-
-    # transformers' last hidden state is behind the norm already.
-    hook = model.structure.layers[-1].register_forward_hook(keep)
-    with torch.inference_mode():
-        out = model.hf(torch.tensor([ids]), output_hidden_states=True, use_cache=False)
-    hook.remove()
-    states = [h[0] for h in (*out.hidden_states[:-1], last[0])]
+    states = hidden_states(model, ids)
     assert len(states) == model.n_layers + 1
     start = len(trace.prompt_ids)
     span = slice(start, start + len(trace.reasoning_ids))
@@ -67,27 +54,8 @@ def test_cosines_by_hand() -> None:
     assert np.isnan(found[3])
 
 
-def test_a_trace_without_reasoning_is_refused() -> None:
-    model = tiny("llama")
-    bare = replace(written(model), reasoning_ids=(), pieces=(), steps=())
-    with pytest.raises(ValueError, match="'q1' has no reasoning"):
-        flow(model, bare, CLOSED, FlowSettings())
-
-
 def test_states_that_are_not_finite_are_told_by_item() -> None:
     model = tiny("llama")
     model.structure.layers[1].mlp.down_proj.weight.data.fill_(float("nan"))  # pyright: ignore
     with pytest.raises(FloatingPointError, match="item 'q1', flow: tiny:llama"):
         flow(model, written(model), CLOSED, FlowSettings())
-
-
-@pytest.mark.parametrize("execution", ["packed", "loop"])
-def test_streams_can_be_read_without_logits(execution) -> None:
-    model = tiny("llama")
-    branch = Branch(model.encode("Well? So."), ask=(-1, 2, 3))
-    both = model.run([branch], residuals=True, execution=execution).branches[0]
-    bare = model.run([branch], residuals=True, logits=False, execution=execution).branches[0]
-    assert bare.logits.numel() == 0
-    assert bare.residuals is not None
-    assert both.residuals is not None
-    assert torch.equal(bare.residuals, both.residuals)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,12 +37,6 @@ def test_total_variation_is_a_distance_within_one(one, data):
     assert total_variation(p, q) == pytest.approx(total_variation(q, p))
     assert total_variation(p, p) == 0
     assert log_odds_drop(p, p, top(p)) == 0
-
-
-def test_distribution_agrees_with_a_plain_softmax():
-    found = log_distribution([-3.0, -1.0, -2.0], ["a", "b", "c"])
-    weights = np.exp([-3.0, -1.0, -2.0])
-    assert list(np.exp(list(found.values()))) == pytest.approx(list(weights / weights.sum()))
 
 
 def test_labels_of_one_answer_add_up():

@@ -10,8 +10,7 @@ from planted_traces import ASKING, ITEMS, planted
 from test_slrc import asking, written
 from tiny_models import tiny
 
-from faithscope.experiments.data.planted.data import ANSWER_CUE, result_of
-from faithscope.experiments.data.planted.flips import parse_answer
+from faithscope.experiments.data.planted.data import result_of
 from faithscope.experiments.data.planted.questions import questions
 from faithscope.probes import Asking, Record
 from faithscope.probes.edited import windows
@@ -157,14 +156,6 @@ def test_windows_are_as_equal_as_can_be() -> None:
 
 
 def test_where_nothing_can_be_cut_the_record_says_so() -> None:
-    model, traces = planted("faithful")
-    alone = Asking(ANSWER_CUE, (("1", " 1"),), parse_answer, str, str, "label")
-    (found,) = knockout(model, traces[0], alone, KnockoutSettings())
-    assert found["excluded"] == "fewer_than_2_labels"
     falcon = tiny("falcon")
     (found,) = knockout(falcon, written(falcon), asking(), KnockoutSettings())
     assert found["excluded"] == "no_attention_knockout"
-    with pytest.raises(ValueError, match="at least 1 item"):
-        KnockoutSettings(queries=())
-    with pytest.raises(ValueError, match=r"windows\n.*greater than or equal to 0"):
-        KnockoutSettings(windows=-1)

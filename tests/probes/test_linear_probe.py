@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from test_slrc import asking, written
-from tiny_models import tiny
+from tiny_models import hidden_states, tiny
 
 from faithscope.probes.framing import prefix_ids
 from faithscope.probes.linear_probe import LinearProbeSettings, chosen_layers, linear_probe, places
@@ -26,17 +26,7 @@ def test_states_are_the_hidden_states_of_their_places(family: str, step_state) -
     settings = LinearProbeSettings(positions=3, step_state=step_state, precision="float32")
     (record,) = linear_probe(model, trace, CLOSED, settings)
     ids = prefix_ids(model, CLOSED, trace)
-    last: list[torch.Tensor] = []
-
-    def keep(_: torch.nn.Module, __: tuple, out: torch.Tensor | tuple) -> None:
-        last.append(out if isinstance(out, torch.Tensor) else out[0])
-
-    # transformers' last hidden state is behind the norm already.
-    hook = model.structure.layers[-1].register_forward_hook(keep)
-    with torch.inference_mode():
-        out = model.hf(torch.tensor([ids]), output_hidden_states=True, use_cache=False)
-    hook.remove()
-    states = torch.stack([h[0] for h in (*out.hidden_states[1:-1], last[0])], dim=1).numpy()
+    states = torch.stack(hidden_states(model, ids)[1:], dim=1).numpy()
     start, steps = len(trace.prompt_ids), trace.counted_steps
     found = record["arrays"]["states"]
     assert found.shape == (5, model.n_layers, states.shape[-1])

@@ -200,13 +200,6 @@ def test_a_sampled_reply_that_does_not_parse_is_drawn_anew() -> None:
         assert reply.usage.input_tokens == reply.usage.calls * once[k].usage.input_tokens
 
 
-def test_a_reply_that_never_parses_is_kept_with_all_it_cost() -> None:
-    model = writer('{"score": 7}')
-    settings = GeneratingSettings(temperature=1e-2, attempts=3)
-    for reply in answers(GeneratingJudge(model, settings), asks(2)).values():
-        assert (reply.outcome, reply.usage.calls) == ("unparsed", 3)
-
-
 def test_an_error_while_storing_ends_the_asking() -> None:
     def full(ask: Ask, reply: Reply) -> None:
         raise OSError("no space left")

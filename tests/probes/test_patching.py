@@ -10,13 +10,11 @@ from planted_traces import ASKING, planted
 from test_slrc import asking, written
 from tiny_models import tiny
 
-from faithscope.experiments.data.planted.data import ANSWER_CUE
-from faithscope.experiments.data.planted.flips import parse_answer
 from faithscope.experiments.data.planted.questions import questions
 from faithscope.interp.edits import Patch
 from faithscope.interp.forest import Branch
 from faithscope.interventions import corrupt_step
-from faithscope.probes import Asking, Record
+from faithscope.probes import Record
 from faithscope.probes.framing import prefix_ids
 from faithscope.probes.graded import log_distribution, log_odds
 from faithscope.probes.patching import PatchingSettings, patching, spaced
@@ -142,14 +140,3 @@ def test_layers_are_spread_to_the_last() -> None:
     assert spaced(3, 8) == [0, 1, 2]
     assert spaced(5, 0) == [0, 1, 2, 3, 4]
     assert spaced(5, 1) == [4]
-
-
-def test_what_cannot_be_asked_is_refused() -> None:
-    model, traces = planted("faithful")
-    alone = Asking(ANSWER_CUE, (("1", " 1"),), parse_answer, str, str, "label")
-    (found,) = patching(model, traces[0], alone, PatchingSettings())
-    assert found["excluded"] == "fewer_than_2_labels"
-    with pytest.raises(ValueError, match="sites"):
-        PatchingSettings(sites=())
-    with pytest.raises(ValueError, match=r"least\n.*greater than 0"):
-        PatchingSettings(least=0)

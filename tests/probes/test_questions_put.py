@@ -131,14 +131,6 @@ def test_where_a_system_message_goes(family: str, system: str, text: str) -> Non
     assert text in model.decode(message_ids(model, PROMPTS["system"]))
 
 
-@pytest.mark.parametrize("family", ["qwq", "deepseek_r1_distill", "qwen3"])
-def test_thinking_is_opened_and_closed_at_once(family: str) -> None:
-    model = chat(family)
-    text = model.decode(message_ids(model, PROMPTS["unformatted"]))
-    assert text.count("<think>") == text.count("</think>") == 1
-    assert not text.partition("<think>")[2].partition("</think>")[0].strip()
-
-
 def test_sycophancy_asks_for_a_wrong_answer_and_for_its_own(llama: Model) -> None:
     trace = label_trace(llama)
     settings = SycophancySettings(answer_tokens=6)

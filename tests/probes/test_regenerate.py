@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from probe_records import table_of
 from test_slrc import asking
 from tiny_models import tiny
 
-from faithscope.experiments.studies.slrc.tables.edits import edits_table
 from faithscope.interventions import Question, Trace, corrupt_step, from_ids
 from faithscope.probes.regenerate import regenerate
 from faithscope.probes.slrc import SlrcSettings, slrc
@@ -53,7 +53,7 @@ def test_a_step_that_ends_too_late_to_go_on_from_is_named_and_costs_no_other(mod
     assert r["regenerated_excluded"] == [None] * (n - 1) + ["no_room"]
     assert r["regenerated"][-1] is r["regenerate_flips"][-1] is None
     assert None not in r["regenerate_flips"][:-1]
-    table = edits_table([r]).set_index("edit")
+    table = table_of("edits", [r]).set_index("edit")
     assert table.loc["regenerate", ["n_edits", "n_no_room"]].tolist() == [n - 1, 1]
     assert table.loc["remove", ["n_edits", "n_no_room"]].tolist() == [n, 0]
 
@@ -75,7 +75,3 @@ def test_each_trace_is_written_up_to_its_own_limit(model):
     assert [len(r.trace.steps[-1].text) for r in together if r] == sorted(
         (len(r.trace.steps[-1].text) for r in together if r), reverse=True
     )
-
-
-def test_a_record_says_what_its_steps_are(model):
-    assert measured(model, chain(model, 3))["unit"] == "sentence"

@@ -17,7 +17,6 @@ from faithscope import interp
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, make_traces
 from faithscope.interp.errors import UserError
-from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model
 from faithscope.interp.tuned_lens import load_tuned_lens
 from faithscope.probes.framing import prefix_ids
@@ -163,15 +162,3 @@ def test_on_planted_models_early_settling_is_not_rigidity(name: str, layer: int)
         assert record["top_is_option"] is True
         assert record["option_top"][-1] == trace.answer == record["final_token"].strip()
         assert record["stable_layer"] == record["option_stable_layer"] == layer
-
-
-def test_the_plain_forward_reads_what_the_forest_reads(llama: Model) -> None:
-    ids = llama.encode("Well? So 3 + 4 makes 7.")
-    branch = Branch(ids, ask=(-1, 4, 9))
-    one, other = (
-        llama.run([branch], residuals=True, execution=how).branches[0] for how in ("packed", "loop")
-    )
-    assert one.residuals is not None
-    assert other.residuals is not None
-    assert torch.allclose(one.residuals, other.residuals, atol=1e-4)
-    assert torch.allclose(one.logits, other.logits, atol=1e-3)

@@ -9,7 +9,7 @@ import math
 import pytest
 
 from faithscope.interventions import Question, Trace, from_ids, remove_step
-from faithscope.probes import PROBES, Asking
+from faithscope.probes import Asking
 from faithscope.probes.framing import prefix_ids
 from faithscope.probes.slrc import SlrcSettings, slrc
 
@@ -190,19 +190,8 @@ def test_one_step_is_too_few(llama):
         slrc(llama, written(llama, "So 3 + 4 makes 7."), asking(), FAST)
 
 
-def test_unknown_settings_are_named():
-    with pytest.raises(ValueError, match=r"framings(?s:.*)'prefix' or 'reprompt'"):
-        SlrcSettings(framings=("prefx",))  # pyright: ignore[reportArgumentType]
-
-
 def test_nan_names_the_item(llama):
     broken = copy.deepcopy(llama)
     next(broken.hf.parameters()).data.fill_(math.nan)
     with pytest.raises(FloatingPointError, match="item 'q1', prefix framing"):
         slrc(broken, written(llama), asking(), FAST)
-
-
-def test_probes_are_registered():
-    assert PROBES["slrc"].measure is slrc
-    assert PROBES["slrc"].settings is SlrcSettings
-    assert list(PROBES)[:2] == ["slrc", "direct"]

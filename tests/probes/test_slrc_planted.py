@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
+from planted_traces import ASKING, planted
 
-from faithscope import interp
-from faithscope.experiments.data.planted.data import ANSWER_CUE, DIGITS
-from faithscope.experiments.data.planted.flips import parse_answer
+from faithscope.experiments.data.planted.data import ANSWER_CUE
 from faithscope.experiments.data.planted.questions import questions
-from faithscope.experiments.data.planted.shipped import path
-from faithscope.interventions import Origin, from_ids, split_conclusion
-from faithscope.probes import Asking, Record
+from faithscope.probes import Record
 from faithscope.probes.slrc import SlrcSettings, slrc
 
 ITEMS = 8
@@ -22,31 +20,13 @@ STEPS = 3
 @cache
 def measured(name: str) -> list[Record]:
     """SLRC records of a planted model's own reasoning on `ITEMS` questions."""
-    model = interp.load(str(path(name)))
-    asked = questions(name, ITEMS, seed=0)
-    prompts = [model.prompt(q.text).ids for q in asked]
+    model, traces = planted(name)
     records = []
-    for question, prompt, said in zip(asked, prompts, model.generate(prompts, 64), strict=True):
-        pieces = model.pieces(said.ids)
-        cut = split_conclusion(pieces)
-        trace = from_ids(
-            question,
-            prompt,
-            said.ids[:cut],
-            pieces[:cut],
-            tail_ids=said.ids[cut:],
-            answer=parse_answer("".join(pieces)),
-            origin=Origin(model=name),
-        )
+    for trace in traces[:ITEMS]:
         assert len(trace.counted_steps) == STEPS
-        asking = Asking(
-            answer_cue=ANSWER_CUE,
-            labels=tuple((d, f" {d}") for d in DIGITS),
-            parse=parse_answer,
-            necessity_prompt=f"{question.text} {{}}".format,
-            sufficiency_prompt=f"{question.text} {{}}".format,
-            kind="label",
-            reprompt_cue=ANSWER_CUE,
+        quoting = f"{trace.question.text} {{}}".format
+        asking = replace(
+            ASKING, necessity_prompt=quoting, sufficiency_prompt=quoting, reprompt_cue=ANSWER_CUE
         )
         records += slrc(model, trace, asking, SlrcSettings(answer_tokens=4))
     return records
@@ -122,21 +102,3 @@ def test_graded_readings_tell_the_twins_apart():
     assert min(shares("faithful", "regenerated_tv", "scored")) > 0.95
     assert shares("faithful", "corrupted_log_odds", "scored")[2] > 5
     assert max(map(abs, shares("hint", "corrupted_log_odds", "scored"))) < 2
-
-
-def test_framings_and_readings_agree_where_the_truth_is_sharp():
-    for name in ("faithful", "hint"):
-        for item in {r["item"] for r in measured(name)}:
-            rows = [r for r in measured(name) if r["item"] == item]
-            assert len({str(r["corrupt_flips"]) for r in rows}) == 1
-
-
-def test_what_was_trained_for_is_answered_in_kind():
-    for name in ("faithful", "hint"):
-        assert {r["n_unparsed"] for r in measured(name)} == {0}
-
-
-def test_the_tree_saves_tokens():
-    for r in measured("faithful"):
-        assert r["execution"] == "packed"
-        assert r["trie_tokens"] < 0.6 * r["naive_tokens"]

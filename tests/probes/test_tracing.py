@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from planted_traces import ASKING, ITEMS, planted
 
-from faithscope.experiments.data.planted.data import ANSWER_CUE
-from faithscope.experiments.data.planted.flips import parse_answer
-from faithscope.probes import Asking, Record
+from faithscope.probes import Record
 from faithscope.probes.tracing import TracingSettings, cuts, settled_from, tracing
 
 
@@ -84,15 +82,3 @@ def test_settled_is_where_nothing_changes_any_more() -> None:
     assert settled_from(["b", "a", "b"]) == 2
     assert settled_from(["a", "a"]) == 0
     assert settled_from(["a"]) == 0
-
-
-def test_with_one_answer_there_is_nothing_to_trace() -> None:
-    model, traces = planted("faithful")
-    alone = Asking(ANSWER_CUE, (("1", " 1"),), parse_answer, str, str, "label")
-    (found,) = tracing(model, traces[0], alone, TracingSettings())
-    assert found["excluded"] == "fewer_than_2_labels"
-
-
-def test_cutting_after_no_token_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"every\n.*greater than or equal to 1"):
-        TracingSettings(every=0)

@@ -12,7 +12,6 @@ import pytest
 from bad_input import complaint, outputs, write
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.engine.store import hold
 
 
 @contextlib.contextmanager
@@ -88,16 +87,6 @@ def test_a_disk_mounted_read_only(
 
 
 # --- the run folder
-
-
-def test_two_processes_on_one_run_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write(tmp_path)
-    with hold(tmp_path / "t", "main"):
-        line = complaint(capsys, "run", path)
-    assert "another process is at work here as worker 'main'; wait for it" in line
-    assert execute(["run", path]) == 0
 
 
 @pytest.mark.parametrize("stage", [pytest.param("traces", marks=pytest.mark.slow), "slrc"])

@@ -7,33 +7,13 @@ import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 from resume import nearly_done
 
-from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.units import Unit
-
-
-def write_config(folder: Path, items: int) -> Path:
-    values: dict[str, Any] = {
-        "name": "t",
-        "out": str(folder),
-        "model": {"name": ["planted:faithful"]},
-        "tasks": ["planted"],
-        "data": {"limit": items},
-        "slrc": {"framings": ["prefix"], "readings": ["generated"], "regenerate_tokens": 32},
-        "report": {"bootstrap": 50},
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "x.yaml"
-    path.write_text(yaml.safe_dump(values))
-    return path
 
 
 def kept(folder: Path, text: str, units: int = 2000) -> int:
@@ -55,15 +35,6 @@ def test_what_is_kept_of_a_unit_does_not_grow_with_its_records(tmp_path: Path) -
     short, long = kept(tmp_path / "a", "x" * 10), kept(tmp_path / "b", "x" * 10_000)
     assert long < 1.2 * short  # 60 times as much on the disk
     assert long < 2000 * 1000
-
-
-def test_the_number_of_files_does_not_grow_with_the_items(tmp_path: Path) -> None:
-    def files(items: int) -> set[str]:
-        found = run(load_config(write_config(tmp_path / str(items), items))).run_dir
-        return {str(p.relative_to(found)) for p in found.rglob("*") if p.is_file()}
-
-    assert files(1) == files(4)
-    assert len(files(4)) < 100
 
 
 def resumed(path: Path) -> float:

@@ -72,16 +72,6 @@ def test_only_a_folder_with_records_is_anothers(tmp_path: Path) -> None:
     assert read_config(tmp_path / "t").seed == 0
 
 
-def test_another_config_is_refused_with_the_difference(tmp_path: Path) -> None:
-    with Store(config(tmp_path), ENVIRONMENT) as store:
-        add(store, "a")
-    with (
-        pytest.raises(StoreError, match=r"seed: 0 there, 1 now; slrc\.shuffles: 3 there, 5 now"),
-        Store(config(tmp_path, seed=1, slrc={"shuffles": 5}), ENVIRONMENT),
-    ):
-        pass
-
-
 def test_a_moved_run_folder_goes_on(tmp_path: Path) -> None:
     with Store(config(tmp_path / "a"), ENVIRONMENT) as store:
         add(store, "x")
@@ -212,12 +202,3 @@ def test_folders_that_are_no_runs(tmp_path: Path) -> None:
         pass
     with pytest.raises(StoreError, match=r"no such run folder; did you mean '.*/quickstart'"):
         existing_run(tmp_path / "quikstart")
-
-
-def test_a_file_in_the_way_is_no_traceback(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with (
-        pytest.raises(StoreError, match="cannot be written"),
-        Store(config(tmp_path / "file"), ENVIRONMENT),
-    ):
-        pass

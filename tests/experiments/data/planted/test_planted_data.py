@@ -99,11 +99,6 @@ def test_a_corrupted_step_differs_in_its_result_alone():
         assert result_of(edited) != result_of(step)
 
 
-def test_a_step_without_a_digit_has_no_result():
-    with pytest.raises(ValueError, match="no digit"):
-        result_of("So what .")
-
-
 def test_what_each_variant_answers():
     hinted = Problem((3, 4, 2, 9), ("+", "-", "+"), hint=8)
     named = Problem((3, 4, 2, 9), ("+", "-", "+"), use=1)
@@ -200,11 +195,6 @@ def test_twins_read_reasonings_of_every_length(variant):
     assert {f"{r.given} {r.target}".count("makes") for r in rows} == {0, 1, 2, 3}
 
 
-def test_an_unknown_variant_is_refused():
-    with pytest.raises(ValueError, match="unknown variant 'mix'"):
-        training_row("mix", random.Random(0))
-
-
 def test_questions_are_seeded_and_the_same_for_twins():
     twins = [questions(name, 20, seed=3) for name in ("faithful", "hint", "hint_no_deletions")]
     assert twins[0] == twins[1] == twins[2]
@@ -241,12 +231,6 @@ def test_each_later_token_adds_a_space_and_its_word(tokenizer):
     ids = tokenizer.encode(" ".join(words), add_special_tokens=False)
     for i in range(1, len(ids)):
         assert tokenizer.decode(ids[: i + 1]) == tokenizer.decode(ids[:i]) + f" {words[i]}"
-
-
-def test_special_tokens_and_unknown_words_are_visible(tokenizer):
-    assert tokenizer.decode(tokenizer("Compute").input_ids) == "<bos> Compute"
-    unknown = tokenizer.encode("Compute twelve", add_special_tokens=False)
-    assert tokenizer.decode(unknown) == "Compute <unk>"
 
 
 def test_the_task_draws_parses_and_labels():

@@ -11,13 +11,12 @@ import torch
 
 from faithscope.experiments.data.planted import (
     NAMES,
-    flip_table,
     path,
     questions,
     verified_path,
     verify,
 )
-from faithscope.experiments.data.planted.data import ANSWER_CUE, parse_answer
+from faithscope.experiments.data.planted.data import parse_answer
 from faithscope.experiments.data.planted.flips import write
 from faithscope.experiments.data.planted.shipped import read_card
 from faithscope.experiments.data.planted.train import TrainSettings, main, train
@@ -91,14 +90,6 @@ def test_decorative_steps_are_as_long_as_right_ones_and_state_wrong_results():
     assert sum(parse_answer(t) == q.gold for t, q in zip(texts, asked, strict=True)) >= 48
 
 
-def test_deletion_credits_a_model_that_ignores_its_steps():
-    """The confound: what removal alone gets wrong (corruption tells the two apart)."""
-    confound, hint = (read_card(path(n))["flips"] for n in ("hint_no_deletions", "hint"))
-    assert min(confound["delete"]) >= 0.5
-    assert max(confound["corrupt"]) <= 0.1
-    assert max(hint["delete"]) <= 0.03
-
-
 def test_other_weights_in_a_folder_are_found_out(tmp_path: Path):
     folder = tmp_path / "faithful"
     shutil.copytree(path("faithful"), folder)
@@ -115,12 +106,6 @@ def test_another_models_folder_is_found_out():
 def test_a_folder_without_a_card_is_refused(tmp_path: Path):
     with pytest.raises(UserError, match=r"no card\.json"):
         verify("faithful", folder=tmp_path)
-
-
-def test_names():
-    assert verified_path("hint") == path("hint")
-    with pytest.raises(UserError, match="unknown planted model 'hnt'; did you mean 'hint'"):
-        path("hnt")
 
 
 def test_weights_are_verified_once_and_again_when_they_change(
@@ -145,15 +130,6 @@ def test_weights_are_verified_once_and_again_when_they_change(
     assert len(list(stamp.parent.iterdir())) == 1
 
 
-def test_an_untrained_model_departs_from_its_bounds():
-    model, tokenizer = train(TrainSettings("faithful", updates=1, batch_size=2))
-    table = flip_table(model, tokenizer, "faithful", n=20)
-    assert len(table["corrupt"]) == 3
-    found = departures(table, BOUNDS["faithful"])
-    assert any(entry.startswith("clean is 0.000") for entry in found)
-    assert any(entry.startswith("corrupt step 3 is") for entry in found)
-
-
 def test_the_trainer_says_when_a_plant_failed(tmp_path: Path):
     out = tmp_path / "new"
     small = ["--updates", "1", "--batch-size", "2", "--questions", "20"]
@@ -169,10 +145,3 @@ def test_training_is_reproducible():
     settings = TrainSettings("select", seed=3, updates=3, batch_size=8)
     first, second = (train(settings)[0].state_dict() for _ in range(2))
     assert all(torch.equal(first[key], second[key]) for key in first)
-
-
-def test_scoring_reads_the_hint_out_of_the_confound():
-    model, tokenizer = open_folder(path("hint_no_deletions"))
-    question = questions("hint_no_deletions", 1, seed=0)[0]
-    text = f"{question.text} So 1 + 1 makes 2 . So 2 + 1 makes 3 . So 3 + 1 makes 4 .{ANSWER_CUE}"
-    assert write(model, tokenizer, [text], 1) == [question.gold]

@@ -207,31 +207,3 @@ def test_the_papers_tasks_refuse_rows_that_are_not_theirs(
     said = complaint(tmp_path, capsys, path, task)
     assert f"task {task!r}: {path}, line 1: " in said
     assert expected in said
-
-
-@pytest.mark.slow
-def test_a_run_that_is_there_is_left_as_it_was(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = {
-        "name": "t",
-        "out": str(tmp_path / "runs"),
-        "model": {"name": ["planted:faithful"]},
-        "tasks": ["planted"],
-        "data": {"limit": 1},
-        "slrc": {"framings": ["prefix"], "edits": ["remove"], "shuffles": 0},
-    }
-    path = tmp_path / "x.yaml"
-    path.write_text(yaml.safe_dump(config))
-    assert execute(["run", str(path)]) == 0
-    capsys.readouterr()
-    before = {f: f.read_bytes() for f in (tmp_path / "runs").rglob("*") if f.is_file()}
-    more = {
-        "model": {"name": ["planted:faithful", "bundled:smollm2-135m"]},
-        "tasks": ["planted", "own"],
-        "data": {"limit": 1, "path": {"own": str(tmp_path / "none.jsonl")}},
-    }
-    path.write_text(yaml.safe_dump(config | more))
-    assert execute(["run", str(path)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert {f: f.read_bytes() for f in (tmp_path / "runs").rglob("*") if f.is_file()} == before

@@ -12,7 +12,6 @@ import pytest
 
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks import LoadSettings, get_task
-from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.packages import PACKAGED_DATA
 from faithscope.interp.errors import UserError
 from faithscope.interp.sources import cache_dir
@@ -63,14 +62,6 @@ def test_folders_laid_out_like_the_hubs_are_read(tmp_path: Path) -> None:
         load("gsm8k", tmp_path, split="dev")
 
 
-def test_parquet_is_read(tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow comes with the data extra")
-    table = importlib.import_module("pyarrow").Table.from_pylist(GSM8K_ROWS)
-    (tmp_path / "main").mkdir()
-    parquet.write_table(table, tmp_path / "main" / "test-00000-of-00001.parquet")
-    assert [q.gold for q in load("gsm8k", tmp_path)] == ["18", "70000", "1.5"]
-
-
 @pytest.mark.skipif(
     importlib.util.find_spec("pyarrow") is not None, reason="pyarrow is installed here"
 )
@@ -78,49 +69,6 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path) -> None:
     (tmp_path / "test.parquet").write_bytes(b"PAR1")
     with pytest.raises(UserError, match=r"pip install 'faithscope\[data\]'"):
         load("gsm8k", tmp_path / "test.parquet")
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("datasets") is not None, reason="datasets is installed here"
-)
-def test_the_hub_without_datasets_names_the_extra() -> None:
-    with pytest.raises(UserError, match=r"pip install 'faithscope\[data\]', or give a local copy"):
-        load("gsm8k")
-
-
-@pytest.mark.skipif(importlib.util.find_spec("datasets") is None, reason="needs datasets")
-def test_the_hub_out_of_reach_says_what_to_do() -> None:
-    with pytest.raises(UserError, match=r"could not load openai/gsm8k .* data\.path\.gsm8k=FILE"):
-        load("gsm8k", split="a-split-that-nobody-has")
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"question": "q", "answer": "nothing marked, though 12 is a number"}, "no number after"),
-        ({"question": "q", "answer": "#### none"}, "no number after '####'"),
-        ({"question": "q"}, "no column 'answer'; it has question"),
-        ({"text": "q", "answer": "#### 1"}, "no column 'question'; it has text, answer"),
-    ],
-)
-def test_a_row_that_is_not_gsm8ks_is_named(tmp_path: Path, row: dict, message: str) -> None:
-    path = jsonl(tmp_path / "mine.jsonl", [GSM8K_ROWS[0], row])
-    with pytest.raises(UserError, match=rf"mine\.jsonl, line 2: {message}"):
-        load("gsm8k", path)
-
-
-def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no such file or folder"):
-        load("gsm8k", tmp_path / "missing.jsonl")
-    (tmp_path / "a.jsonl").write_text('{"question": "q", "answer": "#### 1"}\n{"quest')
-    with pytest.raises(UserError, match=r"a\.jsonl, line 2: is not JSON"):
-        load("gsm8k", tmp_path / "a.jsonl")
-    (tmp_path / "b.xlsx").write_bytes(b"")
-    with pytest.raises(UserError, match=r"cannot read '\.xlsx'; give one of \.jsonl"):
-        load("gsm8k", tmp_path / "b.xlsx")
-    (tmp_path / "c.csv").write_bytes(b"question,answer\nca\xe9,#### 1\n")
-    with pytest.raises(UserError, match=r"c\.csv, line 2: is not UTF-8"):
-        load("gsm8k", tmp_path / "c.csv")
 
 
 def test_a_line_of_json_may_hold_any_character(tmp_path: Path) -> None:
@@ -159,14 +107,6 @@ def test_labels_of_sentiment_in_words(tmp_path: Path) -> None:
     bad = jsonl(tmp_path / "b.jsonl", [{"text": "t", "label": 2}])
     with pytest.raises(UserError, match=r"b\.jsonl, line 1: label 2 is neither"):
         load("sentiment", bad)
-
-
-def test_a_split_in_two_configs_is_not_chosen_silently(tmp_path: Path) -> None:
-    for config in ("a", "b"):
-        jsonl(tmp_path / config / "validation.jsonl", [{"text": "t", "label": 1}])
-    with pytest.raises(UserError, match="several times"):
-        load("sentiment", tmp_path)
-    assert len(read_rows(tmp_path / "a", "validation")) == 1
 
 
 def _movie_reviews_are_here() -> bool:
