@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from cases import CASES
 
-from faithscope.experiments.engine.units import read_unit
+from faithscope.experiments.engine.units import API_REPLIES, Key, read_unit
 
 PATIENCE = 240
 CLOCKS = re.compile(r"seconds|hours|per_second")
@@ -46,8 +46,14 @@ def lines(run_dir: Path, stage: str = "*") -> list[bytes]:
     return [line for p in files for line in p.read_bytes().split(b"\n")[:-1]]
 
 
-def keys(run_dir: Path) -> Counter[object]:
+def keys(run_dir: Path) -> Counter[Key]:
+    """How often each unit is stored."""
     return Counter(read_unit(line).key for line in lines(run_dir))
+
+
+def planned(run_dir: Path) -> Counter[Key]:
+    """Those of them that the plan names: single replies of an API are named by its address."""
+    return Counter({key: n for key, n in keys(run_dir).items() if key[0] != API_REPLIES})
 
 
 def half_written(run_dir: Path) -> list[Path]:

@@ -13,7 +13,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from cases import API, CASES, CONNECTIONS, Case, Setting, asked, run_folder, serves
 from fault_server import FaultServer, Handler, fails
-from run_folders import every_study, every_study_in_time, keys, kill_once, outputs
+from run_folders import every_study, every_study_in_time, keys, kill_once, outputs, planned
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.ledger import calls_of
@@ -145,6 +145,7 @@ def test_after_kills_only_what_was_on_its_way_is_asked_again(
     assert sum((asked(server) - everything).values()) <= kills * CONNECTIONS
     # of what was on its way the ledger may not know, and nothing counts twice
     assert len(everything) <= calls(run_folder(path)) <= len(server.bodies)
-    assert keys(run_folder(path)) == keys(undisturbed)
+    assert planned(run_folder(path)) == planned(undisturbed)
+    assert max(keys(run_folder(path)).values()) == 1
     assert outputs(run_folder(path)) == outputs(undisturbed)
     assert read_failures(run_folder(path)) == []
