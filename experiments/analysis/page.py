@@ -17,9 +17,10 @@ import pandas as pd
 from faithscope.experiments.analysis.columns import Columns
 from faithscope.experiments.analysis.html import Cell, HtmlTable, environment, html_table
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.engine.ledger import Line, in_words
+from faithscope.experiments.engine.account import in_words
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.files import write_atomically
+from faithscope.probes.judge.spend import Call
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ def _blocks(section: Section, prefix: str) -> list[Block]:
     return [*section.blocks, *map(Drawing, section.figures), *tables]
 
 
-def spent_and_failed(calls: Sequence[Line], gave_no: str, failures: Iterable[Unit]) -> list[Block]:
+def spent_and_failed(calls: Sequence[Call], gave_no: str, failures: Iterable[Unit]) -> list[Block]:
     """What was asked of APIs, and what failed; nothing where neither is.
 
     Args:

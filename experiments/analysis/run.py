@@ -18,11 +18,12 @@ from faithscope.experiments.analysis.records import Place, Record
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import arrays
+from faithscope.experiments.engine.account import calls_of
 from faithscope.experiments.engine.folder import existing_run, read_config, stored_config
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.ledger import Line, calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.units import Unit
+from faithscope.probes.judge.spend import Call
 from faithscope.probes.record import KEYS
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Run:
         return self.index.failures()
 
     @cached_property
-    def calls(self) -> list[Line]:
+    def calls(self) -> list[Call]:
         """Every call to an API, also those that gave nothing."""
         return calls_of(self.path, self.index)
 

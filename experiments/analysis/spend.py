@@ -10,14 +10,15 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.engine.ledger import Line
+from faithscope.experiments.config.api import API
 from faithscope.probes.judge.form import Usage
+from faithscope.probes.judge.spend import Call
 
 USAGE = tuple(f.name for f in fields(Usage))
 COLUMNS = ("model", *USAGE, "cost", "priced", "estimated_calls", "estimated_cost")
 
 
-def spend_table(calls: Iterable[Line]) -> pd.DataFrame:
+def spend_table(calls: Iterable[Call]) -> pd.DataFrame:
     """A row per model behind an API.
 
     `calls` and tokens (input with what the provider had cached, output with the reasoning) are
@@ -26,15 +27,15 @@ def spend_table(calls: Iterable[Line]) -> pd.DataFrame:
     Of these sums, `estimated_calls` and `estimated_cost` are of calls whose server told no usage,
     or whose reply nobody saw (stopped, timed out): their tokens are estimates, mostly high ones.
     """
-    of_model: defaultdict[str, list[Line]] = defaultdict(list)
+    of_model: defaultdict[str, list[Call]] = defaultdict(list)
     for call in calls:
-        of_model[call.model].append(call)
+        of_model[API + call.model].append(call)
     rows = [_row(model, mine) for model, mine in sorted(of_model.items())]
     of_kind = {"cost": float, "priced": bool, "estimated_cost": float}
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(of_kind)
 
 
-def _row(model: str, mine: list[Line]) -> dict[str, Any]:
+def _row(model: str, mine: list[Call]) -> dict[str, Any]:
     guessed = [c for c in mine if c.estimated]
     return {name: sum(getattr(c.usage, name) for c in mine) for name in USAGE} | {
         "model": model,
@@ -45,7 +46,7 @@ def _row(model: str, mine: list[Line]) -> dict[str, Any]:
     }
 
 
-def _cost(calls: Iterable[Line]) -> float:
+def _cost(calls: Iterable[Call]) -> float:
     known = [c.cost for c in calls if c.cost is not None]
     # fsum: the order in which workers' files are read must not change a digit
     return math.fsum(known) if known else math.nan

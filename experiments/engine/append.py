@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from faithscope.experiments.files import unwritable
+from faithscope.experiments.files import StoreError, unwritable
 
 
 class Appender:
@@ -82,3 +83,23 @@ def cut_torn_line(path: Path) -> int:
             file.truncate(keep)
             os.fsync(file.fileno())
     return end - keep
+
+
+def whole_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """(offset, line) of the whole lines from an offset on; a torn last line is passed over."""
+    with path.open("rb", buffering=1 << 20) as file:
+        file.seek(start)
+        for line in file:
+            if line.endswith(b"\n") and line.strip():
+                yield start, line
+            start += len(line)
+
+
+def damaged(path: Path, offset: int, error: Exception, lost: str) -> StoreError:
+    """The error of a whole line that is none of ours; `lost` says what its deletion costs."""
+    reason = " ".join(str(error).split())[:80]
+    number = path.read_bytes()[:offset].count(b"\n") + 1
+    return StoreError(
+        f"{path}: line {number} is damaged ({reason}); delete that line "
+        f"(sed -i '{number}d' {path}) and run again: {lost}"
+    )

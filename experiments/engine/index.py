@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from faithscope.experiments.engine.append import damaged, whole_lines
 from faithscope.experiments.engine.units import Head, Key, Unit, read_head, read_unit
 from faithscope.experiments.files import StoreError
 
@@ -47,11 +48,11 @@ class Index:
         """
         index = cls()
         for path in sorted((run_dir / "records").glob("*.jsonl")):
-            for number, offset, line in _lines(path):
+            for offset, line in whole_lines(path):
                 try:
                     head = read_head(line)
                 except (ValueError, TypeError, KeyError) as error:
-                    raise _damaged(path, number, error) from error
+                    raise damaged(path, offset, error, "its item is redone") from error
                 index.put(head, path, offset, len(line))
         return index
 
@@ -144,16 +145,6 @@ class Index:
         ]
 
 
-def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """(number, offset, line) of the lines of a file that end and are not blank."""
-    offset = 0
-    with path.open("rb", buffering=1 << 20) as file:
-        for number, line in enumerate(file, start=1):
-            if line.endswith(b"\n") and line.strip():
-                yield number, offset, line
-            offset += len(line)
-
-
 def _unit_at(file: BinaryIO, entry: Entry) -> Unit:
     file.seek(entry.offset)
     try:
@@ -162,11 +153,3 @@ def _unit_at(file: BinaryIO, entry: Entry) -> Unit:
         raise StoreError(
             f"{entry.path}: changed while it was read, at byte {entry.offset}; run again"
         ) from error
-
-
-def _damaged(path: Path, number: int, error: Exception) -> StoreError:
-    reason = " ".join(str(error).split())[:80]
-    return StoreError(
-        f"{path}: line {number} is damaged ({reason}); delete that line "
-        f"(sed -i '{number}d' {path}) and run again: its item is redone"
-    )

@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 
 from faithscope.experiments.config.study import study_of
-from faithscope.experiments.engine import ledger, planfile
+from faithscope.experiments.engine import account, planfile
 from faithscope.experiments.engine.append import Appender, cut_torn_line
 from faithscope.experiments.engine.arrays import beside, read_blob
 from faithscope.experiments.engine.folder import (
@@ -143,7 +143,7 @@ def join(folders: Sequence[Path], into: Path) -> None:
             for path in asked.glob("[!.]*"):
                 write_atomically(make_folder(into / asked.name) / path.name, path.read_bytes())
         session = _join_environments(folders, into)
-        ledger.join(folders, into)
+        account.join(folders, into)
         _copy_units(folders, into, session)
 
 
@@ -151,7 +151,7 @@ ASKED = ("benchmark", "prompts")
 """Folders of what was asked, where a run keeps it: equal plans have asked the same."""
 _OWN = {
     *(".locks", "records", planfile.FILE, "config.yaml", "environment.json"),
-    *(ledger.spend_file(ledger.MERGED), *ASKED),
+    *(account.spend_file(account.MERGED), *ASKED),
 }
 """What a merge that was stopped early may have left."""
 

@@ -1,18 +1,24 @@
-"""The price table of judges behind an API, as `configs/prices.yaml` holds it."""
+"""What asking APIs costs: a file of prices, and an estimate of a run before it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
+from faithscope.experiments.config.api import API, ApiSection, SpendConfig
 from faithscope.experiments.config.base import Section
 from faithscope.experiments.config.errors import explain
 from faithscope.experiments.config.yaml_source import read_tree
+from faithscope.experiments.engine.listing import columns
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.spend import Price
+from faithscope.probes.judge.spend import Price, estimate
+
+if TYPE_CHECKING:
+    from faithscope.probes.judge.form import Ask, Writing
 
 
 class PriceEntry(Section):
@@ -30,18 +36,13 @@ class PriceFile(Section):
     unknown: dict[str, str] = Field(default_factory=dict)
     """Models looked for without success, and why."""
 
-
-@dataclass(frozen=True)
-class PriceTable:
-    """What judging costs, and since when that is known."""
-
-    prices: dict[str, Price]
-    sources: dict[str, str]
-    as_of: date
-    unknown: dict[str, str]
+    @property
+    def prices(self) -> dict[str, Price]:
+        """By name of the model."""
+        return {name: Price(e.input, e.output, e.cached) for name, e in self.models.items()}
 
 
-def read_prices(path: Path) -> PriceTable:
+def read_prices(path: Path) -> PriceFile:
     """The price table in a YAML file.
 
     Raises:
@@ -49,12 +50,55 @@ def read_prices(path: Path) -> PriceTable:
     """
     tree = read_tree(path, [], "a price table needs at least as_of and models")
     try:
-        file = PriceFile.model_validate(tree.values)
+        return PriceFile.model_validate(tree.values)
     except ValidationError as error:
         raise UserError("\n".join(explain(tree, error, PriceFile))) from None
-    return PriceTable(
-        {name: Price(e.input, e.output, e.cached) for name, e in file.models.items()},
-        {name: e.source for name, e in file.models.items()},
-        file.as_of,
-        dict(file.unknown),
-    )
+
+
+def prices_of(spend: SpendConfig) -> dict[str, Price]:
+    """The prices of a run; none where its config names no file.
+
+    Raises:
+        UserError: they cannot be read; of a file that is not there, with where it was looked for.
+    """
+    if spend.prices is None:
+        return {}
+    path = Path(spend.prices).expanduser()
+    try:
+        return read_prices(path).prices
+    except UserError as error:
+        if path.exists():
+            raise
+        where = "" if path.is_absolute() else f", looked for from {Path.cwd()}"
+        raise UserError(
+            f"spend.prices: {error}{where}; say where it is: --set spend.prices=PATH (the shipped "
+            "one is configs/prices.yaml in faithscope's repository)"
+        ) from error
+
+
+def spending_lines(
+    asks: Mapping[str, Sequence[Ask | Writing]],
+    judge: ApiSection,
+    spend: SpendConfig,
+    who: str = "judge",
+) -> list[str]:
+    """What the asks still to be put to APIs would use, for `--dry-run`; none without any.
+
+    Args:
+        who: they are, at the head of the table.
+    """
+
+    table, method = [], ""
+    for model, of_model in asks.items():
+        if not model.startswith(API) or not of_model:
+            continue
+        name = model.removeprefix(API)
+        found = estimate(of_model, name, judge.max_tokens, prices_of(spend))
+        cost = "no price" if found.cost is None else f"{found.cost:.2f}"
+        tokens = (f"{found.input_tokens:,}", f"{found.output_tokens:,}")
+        table.append((model, f"{found.calls:,}", *tokens, cost))
+        method = found.method
+    if not table:
+        return []
+    header = (who, "calls", "input tokens", "output tokens, at most", "dollars, at most")
+    return ["", *columns([header, *table]), f"tokens counted as {method}"]

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.engine import planfile
+from faithscope.experiments.engine.account import calls_of, in_words
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.ledger import calls_of, in_words
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
 from faithscope.experiments.engine.progress import duration
@@ -165,7 +165,7 @@ def status(run_dir: Path, now: float | None = None) -> Status:
         _workers(run_dir, max(pace.values(), default=0.0), time.time() if now is None else now),
         _left(index, planned, pace),
         (run_dir / "report.html").is_file(),
-        in_words(calls_of(run_dir, stored)),
+        in_words(calls_of(run_dir)),
         any("trace" in i.units for i in planned.items),
     )
 

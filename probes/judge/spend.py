@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Protocol
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.judge.charges import CHARACTERS_PER_TOKEN, Charge, prompt_tokens
@@ -63,36 +64,24 @@ class BudgetSpent(Exception):
 
 
 @dataclass(frozen=True)
-class Spent:
+class Call:
     """One call that was answered, or that may be billed though nobody saw an answer."""
 
-    judge: str
+    model: str
     """As `ApiJudge.name` has it."""
+    ask: str
+    """Id of the ask that it was made for, its form before it."""
+    outcome: str
+    """As `Charge.outcome` has it."""
     usage: Usage
     cost: float | None
     """Dollars at the price of then; None without a price."""
-    ask: str = ""
-    """Id of the ask that it was made for, its form before it."""
-    outcome: str = ""
-    """As `Charge.outcome` has it."""
     estimated: bool = False
     """Whether `usage`, or a part of it, is an estimate (`probes.judge.charges`)."""
-
-
-class Account(Protocol):
-    """Where calls are written down, by this process and by others at work on the same run."""
-
-    def add(self, spent: Spent) -> None:
-        """Keep a call of this process.
-
-        Raises:
-            UserError: it cannot be kept.
-        """
-        ...
-
-    def news(self) -> Iterable[Spent]:
-        """What the others have added since this was last asked."""
-        ...
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Different for every call there ever was."""
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    """When it ended, ISO 8601 in UTC."""
 
 
 REFRESH = 2.0
@@ -105,9 +94,10 @@ class Budget:
     No call begins once `max_cost` dollars are spent or `max_calls` calls are made. Calls in
     flight are let finish and are kept, so that the cost can pass `max_cost` by as many calls as
     a judge has connections; `max_calls` is passed by one process only where calls in flight time
-    out and are made again. Processes that share an account see each other's calls once they have
-    ended and `REFRESH` seconds are over: together they can pass either limit by the calls that the
-    others have in flight and end within that time.
+    out and are made again. Processes that share an account (a subclass that keeps calls and reads
+    those of others) see each other's calls once they have ended and `REFRESH` seconds are over:
+    together they can pass either limit by the calls that the others have in flight and end within
+    that time.
 
     A server may bill a call that timed out: each such attempt counts, once the ask that it was
     made for has its reply, and so does one that is stopped; both, and calls whose reply tells no
@@ -122,7 +112,6 @@ class Budget:
         max_cost: float | None = None,
         max_calls: int | None = None,
         prices: Prices | None = None,
-        account: Account | None = None,
     ):
         for name, value in (("max_cost", max_cost), ("max_calls", max_calls)):
             if value is not None and not value >= 0:
@@ -130,7 +119,6 @@ class Budget:
         self.max_cost = max_cost
         self.max_calls = max_calls
         self.prices = dict(prices or {})
-        self.account = account
         self.cost = 0.0
         """Dollars so far; nothing for judges without a price."""
         self.calls = 0
@@ -176,7 +164,7 @@ class Budget:
         """A call that `admit` allowed has ended, and used this; nothing, if it was cached.
 
         Raises:
-            UserError: the account cannot keep it; it is counted here all the same.
+            UserError: it cannot be kept; it is counted here all the same.
         """
         with self._lock:
             self.in_flight -= 1
@@ -190,23 +178,35 @@ class Budget:
         """
         cost = self._cost(name, charge.usage)
         self.charge(name, charge.usage, cost)
-        if self.account is not None and charge.usage.calls:
-            self.account.add(Spent(name, charge.usage, cost, ask, charge.outcome, charge.estimated))
+        if charge.usage.calls:
+            call = Call(name, ask, charge.outcome, charge.usage, cost, charge.estimated)
+            self.keep(call)
+
+    def keep(self, call: Call) -> None:
+        """Keep a call of this process for others; a plain budget counts for its process alone.
+
+        Raises:
+            UserError: it cannot be kept.
+        """
+
+    def of_others(self) -> Iterable[Call]:
+        """The calls that other processes have made since this was last asked."""
+        return ()
 
     def _cost(self, name: str, usage: Usage) -> float | None:
         price = price_of(name, self.prices)
         return price.of(usage) if price else None
 
     def _look_up(self) -> None:
-        if self.account is None or (self.max_cost is None and self.max_calls is None):
+        if self.max_cost is None and self.max_calls is None:
             return
         now = time.monotonic()
         with self._lock:
             if now - self._looked < REFRESH:
                 return
             self._looked = now
-        for spent in self.account.news():
-            self.charge(spent.judge, spent.usage, spent.cost)
+        for call in self.of_others():
+            self.charge(call.model, call.usage, call.cost)
 
     def __str__(self) -> str:
         most = []

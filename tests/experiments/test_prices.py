@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from faithscope.experiments.config.api import SpendConfig
-from faithscope.experiments.engine.prices import read_prices
-from faithscope.experiments.engine.spending import prices_of
+from faithscope.experiments.engine.prices import prices_of, read_prices
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Price, price_of
 
@@ -25,7 +24,7 @@ def test_the_judges_of_the_papers_are_there_or_said_to_be_missing():
     assert not set(table.prices) & set(table.unknown)
     for price in table.prices.values():
         assert 0 < (price.cached or price.input) <= price.input < price.output
-    assert all(table.sources.values())
+    assert all(entry.source for entry in table.models.values())
 
 
 def test_a_judge_is_found_by_its_whole_name_first():

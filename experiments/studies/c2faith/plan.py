@@ -14,7 +14,7 @@ from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
-from faithscope.experiments.engine.spending import spending_lines
+from faithscope.experiments.engine.prices import spending_lines
 from faithscope.experiments.engine.unit import stored
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.c2faith.asked import settings_of

@@ -14,9 +14,9 @@ import yaml
 from faithscope.experiments.analysis.resampling import Drawing
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import summed
+from faithscope.experiments.engine.account import calls_of
 from faithscope.experiments.engine.folder import existing_run
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.ledger import Line, calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import Unit
 from faithscope.experiments.files import StoreError
@@ -44,6 +44,7 @@ from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
 from faithscope.interventions import middle_region
 from faithscope.probes.broken_step import ANSWERS, SIGNALS
 from faithscope.probes.judge.forced import was_cut
+from faithscope.probes.judge.spend import Call
 
 Record = dict[str, Any]
 
@@ -73,7 +74,7 @@ class C2Results:
     injection: InjectionConfig
 
     @cached_property
-    def calls(self) -> list[Line]:
+    def calls(self) -> list[Call]:
         """Every call to an API, also those that gave no judgement."""
         return calls_of(self.run_dir)
 

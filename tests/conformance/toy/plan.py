@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.engine.planfile import Shard, StoredPlan
-from faithscope.experiments.engine.spending import spending_lines
+from faithscope.experiments.engine.prices import spending_lines
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.unit import Planned, stored
 from faithscope.experiments.engine.units import UnitIds

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ from faithscope.probes.judge import providers
 from faithscope.probes.judge.api import ApiJudge
 from faithscope.probes.judge.charges import prompt_tokens
 from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage, Writing
-from faithscope.probes.judge.spend import Budget, BudgetSpent, Price, Spent
+from faithscope.probes.judge.spend import Budget, BudgetSpent, Call, Price
 
 FORM = Form(
     "coverage",
@@ -71,20 +72,18 @@ def server():
         yield server
 
 
-class InMemory:
+class InMemory(Budget):
     """An account that may be full."""
 
-    def __init__(self, most: int = 10**9) -> None:
-        self.calls: list[Spent] = []
+    def __init__(self, most: int = 10**9, **limits: Any) -> None:
+        super().__init__(**limits)
+        self.kept: list[Call] = []
         self.most = most
 
-    def add(self, spent: Spent) -> None:
-        if len(self.calls) == self.most:
+    def keep(self, call: Call) -> None:
+        if len(self.kept) == self.most:
             raise UserError("the account is full")
-        self.calls.append(spent)
-
-    def news(self) -> list[Spent]:
-        return []
+        self.kept.append(call)
 
 
 def asks(names) -> list[Ask]:
@@ -273,7 +272,7 @@ def test_an_interruption_keeps_what_was_answered(server):
 
     began = time.perf_counter()
     account = InMemory()
-    me = judge(server, budget=Budget(account=account))
+    me = judge(server, budget=account)
     with pytest.raises(KeyboardInterrupt):
         me.ask_all(asks(["never", *"abcde"]), keep)
     assert sorted(kept) == list("abcde")
@@ -282,16 +281,16 @@ def test_an_interruption_keeps_what_was_answered(server):
     parsed = {(f"coverage/{name}", "parsed", ONE) for name in "abcde"}
     put = prompt_tokens(asks(["never"])[0])
     stopped = ("coverage/never", "stopped", Usage(1, put, me.max_tokens))
-    assert {(s.ask, s.outcome, s.usage) for s in account.calls} == parsed | {stopped}
+    assert {(s.ask, s.outcome, s.usage) for s in account.kept} == parsed | {stopped}
 
 
 def test_every_call_is_written_down_whatever_becomes_of_it(server):
     server.plan |= {"bad": [fails(400)], "hm": [says("hm")], "again": [says("hm"), says(GOOD)]}
-    account = InMemory()
     prices = {"gpt-4.1": Price(input=10, cached=5, output=30)}
-    me = judge(server, attempts=2, budget=Budget(prices=prices, account=account))
+    account = InMemory(prices=prices)
+    me = judge(server, attempts=2, budget=account)
     ask_all(me, ["good", "bad", "hm", "again"])
-    told = Counter((s.ask.removeprefix("coverage/"), s.outcome) for s in account.calls)
+    told = Counter((s.ask.removeprefix("coverage/"), s.outcome) for s in account.kept)
     assert told == {
         ("good", "parsed"): 1,
         ("bad", "failed"): 1,
@@ -300,13 +299,13 @@ def test_every_call_is_written_down_whatever_becomes_of_it(server):
         ("again", "parsed"): 1,
     }
     each = prices["gpt-4.1"].of(ONE)
-    assert [s.cost for s in account.calls if s.usage == ONE] == [each] * 5
+    assert [s.cost for s in account.kept if s.usage == ONE] == [each] * 5
     assert me.budget.cost == pytest.approx(5 * each)
 
 
 def test_what_cannot_be_written_down_is_not_spent_on(server):
     server.plan = {str(i): [waits(0.02, says(GOOD))] for i in range(20)}
-    me = judge(server, budget=Budget(account=InMemory(most=3)), max_connections=2)
+    me = judge(server, budget=InMemory(most=3), max_connections=2)
     kept = []
     with pytest.raises(UserError, match="the account is full"):
         me.ask_all(asks(range(20)), lambda ask, reply: kept.append(reply.outcome))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from faithscope.probes.judge.charges import (
     timed_out,
 )
 from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage, Writing, no_reply
-from faithscope.probes.judge.spend import Budget, BudgetSpent, Price, Spent
+from faithscope.probes.judge.spend import Budget, BudgetSpent, Call, Price
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
@@ -108,15 +109,13 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         yield server
 
 
-class InMemory:
-    def __init__(self) -> None:
-        self.calls: list[Spent] = []
+class InMemory(Budget):
+    def __init__(self, **limits: Any) -> None:
+        super().__init__(**limits)
+        self.kept: list[Call] = []
 
-    def add(self, spent: Spent) -> None:
-        self.calls.append(spent)
-
-    def news(self) -> list[Spent]:
-        return []
+    def keep(self, call: Call) -> None:
+        self.kept.append(call)
 
 
 def judge(server: FaultServer, budget: Budget, **changes) -> ApiJudge:
@@ -129,8 +128,7 @@ def test_a_cost_is_limited_where_the_server_tells_no_usage(server: FaultServer) 
     server.plan["0"] = [says(GOOD, used={"prompt_tokens": 0, "completion_tokens": 0,
                                          "total_tokens": 0})]  # fmt: skip
     each = PRICES["gpt-4.1"].of(Usage(1, PUT, math.ceil(len(GOOD) / 3.5)))
-    account = InMemory()
-    budget = Budget(max_cost=3.5 * each, prices=PRICES, account=account)
+    budget = InMemory(max_cost=3.5 * each, prices=PRICES)
     replies: list[Reply] = []
     with pytest.raises(BudgetSpent, match="max_cost="):
         judge(server, budget).ask_all(
@@ -138,7 +136,7 @@ def test_a_cost_is_limited_where_the_server_tells_no_usage(server: FaultServer) 
         )
     assert len(replies) == sum(server.seen.values()) == 4
     assert budget.cost == pytest.approx(4 * each)
-    assert [(s.estimated, s.cost) for s in account.calls] == [(True, pytest.approx(each))] * 4
+    assert [(s.estimated, s.cost) for s in budget.kept] == [(True, pytest.approx(each))] * 4
     # records keep what the server said
     assert {reply.usage for reply in replies} == {Usage(calls=1)}
 
@@ -149,8 +147,7 @@ def test_every_attempt_that_timed_out_is_charged(server: FaultServer, monkeypatc
 
     monkeypatch.setattr(ModelAPI, "retry_wait", lambda self: wait_none())
     server.plan = {"late": [waits(1.5, says(GOOD)), says(GOOD)], "never": [waits(1.5, says(GOOD))]}
-    account = InMemory()
-    budget = Budget(prices=PRICES, account=account)
+    budget = InMemory(prices=PRICES)
     replies: dict[str, Reply] = {}
     judge(server, budget, timeout=1, max_retries=1, max_connections=2).ask_all(
         [ask("late"), ask("never")], lambda a, r: replies.setdefault(a.id, r)
@@ -159,7 +156,7 @@ def test_every_attempt_that_timed_out_is_charged(server: FaultServer, monkeypatc
         "late": "parsed",
         "never": "failed",
     }
-    found = sorted((s.ask, s.outcome, s.estimated) for s in account.calls)
+    found = sorted((s.ask, s.outcome, s.estimated) for s in budget.kept)
     assert found == [
         ("coverage/late", "parsed", False),
         ("coverage/late", "timed_out", True),
@@ -167,16 +164,16 @@ def test_every_attempt_that_timed_out_is_charged(server: FaultServer, monkeypatc
         ("coverage/never", "timed_out", True),
     ]
     assert budget.calls == sum(server.seen.values()) == 4
-    unseen = {s.usage.output_tokens for s in account.calls if s.estimated}
+    unseen = {s.usage.output_tokens for s in budget.kept if s.estimated}
     assert unseen == {MOST}
 
 
 def test_errors_of_the_server_cost_nothing_and_a_broken_body_does(server: FaultServer) -> None:
     server.plan = {"bad": [fails(400)], "broken": [body(b'{"id": "x", "cho')]}
-    account = InMemory()
-    me = judge(server, Budget(prices=PRICES, account=account), attempts=1)
+    account = InMemory(prices=PRICES)
+    me = judge(server, account, attempts=1)
     me.ask_all([ask("bad"), ask("broken")], lambda *_: None)
-    assert {s.ask: (s.usage.output_tokens, s.estimated) for s in account.calls} == {
+    assert {s.ask: (s.usage.output_tokens, s.estimated) for s in account.kept} == {
         "coverage/bad": (0, False),
         "coverage/broken": (MOST, True),
     }

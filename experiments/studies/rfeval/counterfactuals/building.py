@@ -23,7 +23,7 @@ from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
 from faithscope.experiments.engine.preparing import given_up_on
-from faithscope.experiments.engine.spending import spending_lines
+from faithscope.experiments.engine.prices import spending_lines
 from faithscope.experiments.engine.unit import stored
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.built import (

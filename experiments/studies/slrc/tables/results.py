@@ -20,10 +20,10 @@ import yaml
 from faithscope.experiments.analysis.by_unit import by_unit
 from faithscope.experiments.analysis.records import Place, Record
 from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.engine.account import calls_of
 from faithscope.experiments.engine.arrays import each
 from faithscope.experiments.engine.folder import existing_run, read_environment
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.ledger import calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.store import Unit
 from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig
@@ -75,7 +75,7 @@ class Results:
             self.sizes,
         )
         made = tables(self.records, self.failures, analysis)
-        if calls := calls_of(self.run_dir, self.index):
+        if calls := calls_of(self.run_dir):
             made["spend"] = spend_table(calls)
         return made
 

@@ -13,13 +13,13 @@ import pandas as pd
 from rf_frames import judged
 from rf_made_up_inside import records as inside_records
 
-from faithscope.experiments.engine.ledger import Line
 from faithscope.experiments.engine.store import Unit
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import CRITERIA, FILTERING
 from faithscope.experiments.studies.rfeval.items import TASKS, Item
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
 from faithscope.experiments.studies.rfeval.pairview import of_all_kinds
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
+from faithscope.probes.judge.spend import Call
 
 CELLS = {
     "misled": ("B B B", "A A A A", ""),
@@ -229,7 +229,7 @@ class FoundRun:
     tables: dict[str, pd.DataFrame]
     pairs: int = 6
     failures: list[Unit] = field(default_factory=list)
-    calls: list[Line] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     text: str = ""
 
     @property

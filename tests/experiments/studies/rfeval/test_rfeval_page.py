@@ -20,7 +20,6 @@ from faithscope.experiments.analysis.item_view import print_item
 from faithscope.experiments.analysis.page import render, write_page
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.engine.ledger import Line
 from faithscope.experiments.engine.store import Unit
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, scored
@@ -33,6 +32,7 @@ from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.experiments.studies.rfeval.verdict_text import headline, verdicts, waterfall_told
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Usage
+from faithscope.probes.judge.spend import Call
 
 STEERING = "\x1b[31m\u202e"
 
@@ -41,7 +41,7 @@ STEERING = "\x1b[31m\u202e"
 def found(tmp_path_factory: pytest.TempPathFactory) -> FoundRun:
     folder = tmp_path_factory.mktemp("page") / "forced"
     made = found_run(folder, made_up(NAMES[8:10], n=5, readers=("api:o3", "small")), pairs=14)
-    call = Line("1", "", "api:o3", "x", "parsed", Usage(1, 900, 100, 50, 0), 0.25)
+    call = Call("o3", "x", "parsed", Usage(1, 900, 100, 50, 0), 0.25)
     made.calls = [call]
     made.tables["spend"] = spend_table(made.calls)
     made.failures = [Unit("u", "rf_judged", "api:o3", "t", "legal_decision/3", 1, failed="<b>no")]

@@ -1,0 +1,193 @@
+"""What a run has spent: kept by every worker, counted once, whatever becomes of the folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.config.api import SpendConfig
+from faithscope.experiments.config.base import FolderConfig
+from faithscope.experiments.engine.account import (
+    Account,
+    budget_of,
+    calls_of,
+    in_words,
+    join,
+    spend_file,
+)
+from faithscope.experiments.engine.store import Store
+from faithscope.experiments.files import StoreError
+from faithscope.probes.judge import spend
+from faithscope.probes.judge.charges import Charge
+from faithscope.probes.judge.form import Usage
+from faithscope.probes.judge.spend import Call
+
+NAME = "openai/gpt-4.1"
+MODEL = f"api:{NAME}"
+ONE = Usage(1, 100, 20, 5, 40)
+CHARGE = Charge(ONE, "parsed")
+
+
+@contextmanager
+def at_work(folder: Path, worker: str = "main", limits: SpendConfig | None = None):
+    with Store(FolderConfig(name="t", out=str(folder)), {}, worker) as store:
+        yield Account(limits or SpendConfig(), store)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[tuple[Account, Account]]:
+    with at_work(tmp_path, "1of2") as one, at_work(tmp_path, "2of2") as other:
+        yield one, other
+
+
+def call(n: int = 0, cost: float | None = None, outcome: str = "parsed", **more: bool) -> Call:
+    return Call(NAME, f"c2_detection/{n}", outcome, ONE, cost, **more)
+
+
+def test_a_call_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
+    kept = call(cost=0.25)
+    with at_work(tmp_path) as account:
+        account.keep(kept)
+    assert calls_of(tmp_path / "t") == [kept]
+    assert kept.time.endswith("+00:00")
+
+
+def test_a_torn_last_line_costs_that_line_and_no_other(tmp_path: Path) -> None:
+    with at_work(tmp_path) as account:
+        account.keep(call())
+    path = tmp_path / "t" / spend_file("main")
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:40])
+    assert len(calls_of(tmp_path / "t")) == 1
+    with at_work(tmp_path) as account:
+        assert account.calls == 1
+        # the torn line is gone, so that this one does not go on from it
+        account.keep(call(1))
+    assert len(calls_of(tmp_path / "t")) == 2
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    with at_work(tmp_path) as account:
+        account.keep(call())
+    path = tmp_path / "t" / spend_file("main")
+    path.write_bytes(path.read_bytes() + b"{}\n")
+    with pytest.raises(StoreError, match=r"spend\.main\.jsonl: line 2 is damaged.*sed -i '2d'"):
+        calls_of(tmp_path / "t")
+
+
+def test_workers_see_each_others_calls_once(tmp_path: Path, two: tuple[Account, Account]) -> None:
+    here, there = two
+    here.keep(call(1))
+    assert [c.ask for c in there.of_others()] == ["c2_detection/1"]
+    assert list(there.of_others()) == []
+    there.keep(call(2))
+    here.keep(call(3))
+    assert [c.ask for c in there.of_others()] == ["c2_detection/3"]
+    assert [c.ask for c in here.of_others()] == ["c2_detection/2"]
+    assert sorted(c.ask[-1] for c in calls_of(tmp_path / "t")) == ["1", "2", "3"]
+    # a line that is not whole yet
+    path = tmp_path / "t" / spend_file("1of2")
+    whole = path.read_bytes()
+    here.keep(call(4))
+    more = path.read_bytes()
+    path.write_bytes(more[: len(whole) + 30])
+    assert list(there.of_others()) == []
+    path.write_bytes(more)
+    assert [c.ask for c in there.of_others()] == ["c2_detection/4"]
+
+
+def test_a_limit_holds_for_all_workers_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spend, "REFRESH", 0.0)
+    limits = SpendConfig(max_calls=5)
+    with at_work(tmp_path, "1of2", limits) as one, at_work(tmp_path, "2of2", limits) as other:
+        while any([a.admit() and (a.settle(NAME, CHARGE) or True) for a in (one, other)]):
+            pass
+        assert [one.calls, other.calls] == [5, 5]
+    assert len(calls_of(tmp_path / "t")) == 5
+    with at_work(tmp_path, limits=limits) as account:
+        assert not account.admit()
+
+
+def test_who_asks_no_api_reads_no_prices_and_keeps_no_calls(tmp_path: Path) -> None:
+    limits = SpendConfig(max_calls=1, prices="no/such/prices.yaml")
+    with Store(FolderConfig(name="t", out=str(tmp_path)), {}) as store:
+        budget = budget_of(limits, store, ["planted:faithful"])
+        assert not isinstance(budget, Account)
+        assert isinstance(budget_of(SpendConfig(), store, ["planted:faithful", MODEL]), Account)
+
+
+def test_cached_replies_are_not_written_down(tmp_path: Path) -> None:
+    with at_work(tmp_path) as account:
+        assert account.admit()
+        account.settle(NAME, Charge(Usage(), "parsed"))
+    assert calls_of(tmp_path / "t") == []
+
+
+def test_a_merge_counts_every_call_once_however_often_it_is_done(tmp_path: Path) -> None:
+    for part, n in (("a", 2), ("b", 1)):
+        with at_work(tmp_path / part) as account:
+            for i in range(n):
+                account.keep(call(i))
+    # a copy of a part that was gone on with
+    shutil.copytree(tmp_path / "a", tmp_path / "copy")
+    with at_work(tmp_path / "copy") as account:
+        account.keep(call(9))
+    folders = [tmp_path / part / "t" for part in ("a", "b", "copy")]
+    into = tmp_path / "joined/t"
+    into.mkdir(parents=True)
+    for _ in range(2):
+        join(folders, into)
+        assert len(calls_of(into)) == 2 + 1 + 1
+    with at_work(tmp_path / "joined") as account:
+        account.keep(call(10))
+    join(folders, into)
+    assert len(calls_of(into)) == 5
+    join([into, tmp_path / "a/t"], tmp_path)
+    assert len(calls_of(tmp_path)) == 5
+
+
+def test_what_a_call_cost_then_is_what_it_cost(tmp_path: Path) -> None:
+    with at_work(tmp_path) as account:
+        account.keep(call(cost=0.5))
+        account.keep(call())
+    prices = tmp_path / "prices.yaml"
+    entry = {"input": 10000.0, "output": 0.0, "source": "a test"}
+    prices.write_text(json.dumps({"as_of": "2026-01-01", "models": {"gpt-4.1": entry}}))
+    with at_work(tmp_path, limits=SpendConfig(prices=str(prices))) as account:
+        # the price of now where none was known then
+        assert account.cost == pytest.approx(0.5 + 100 * 0.01)
+
+
+def test_estimates_are_told_from_what_the_server_said(tmp_path: Path) -> None:
+    with at_work(tmp_path) as account:
+        account.keep(call(cost=0.25))
+        account.write_down(NAME, Charge(ONE, "timed_out", estimated=True))
+        account.keep(call(cost=0.5, outcome="stopped", estimated=True))
+    calls = calls_of(tmp_path / "t")
+    assert [(c.outcome, c.estimated) for c in calls] == [
+        ("parsed", False),
+        ("timed_out", True),
+        ("stopped", True),
+    ]
+    assert in_words(calls) == (
+        "3 calls to APIs, $0.75, 1 of them without a price, the tokens of 2 of them estimated"
+    )
+    (row,) = spend_table(calls).to_dict("records")
+    assert (row["model"], row["calls"], row["cost"]) == (MODEL, 3, 0.75)
+    assert (row["estimated_calls"], row["estimated_cost"]) == (2, 0.5)
+
+
+def test_a_call_that_cannot_be_written_down_is_an_error(tmp_path: Path) -> None:
+    with at_work(tmp_path) as account:
+        account.path.mkdir()
+        assert account.admit()
+        with pytest.raises(StoreError, match=r"spend\.main\.jsonl: cannot be written"):
+            account.settle(NAME, CHARGE)
+        assert (account.calls, account.in_flight) == (1, 0)
