@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean, present
+from faithscope.experiments.analysis.tidy import mean_present
 
 Family = Literal["behavioural", "logit", "internal"]
 """Whether it is read off the answers, off their probabilities, or inside the model."""
@@ -56,14 +56,23 @@ def value(name: str) -> Callable[[OfItem], float | None]:
     return read
 
 
-def listed(name: str) -> Callable[[OfItem], dict[int, float]]:
-    """Steps' credit that stands in the one record, a value per step of `steps`."""
+OfSteps = str | Callable[[Record], Sequence[Any] | None]
+"""A list of a record by its name, or what is computed of it: a value per step, None without one."""
 
-    def read(records: OfItem) -> dict[int, float]:
-        (record,) = records
-        return by_step(record, record.get(name) or ())
 
-    return read
+def mean_of(values: OfSteps) -> Callable[[OfItem], float | None]:
+    """The mean over the steps of the one record that have a value."""
+    return lambda records: mean_present(_of_steps(records, values))
+
+
+def listed(values: OfSteps) -> Callable[[OfItem], dict[int, float]]:
+    """Steps' credit that stands in the one record."""
+    return lambda records: by_step(records[0], _of_steps(records, values))
+
+
+def _of_steps(records: OfItem, values: OfSteps) -> Sequence[Any]:
+    (record,) = records
+    return (record.get(values) if isinstance(values, str) else values(record)) or ()
 
 
 def calls(fixed: int = 0, per_step: int = 0) -> Callable[[OfItem], int]:
@@ -74,13 +83,3 @@ def calls(fixed: int = 0, per_step: int = 0) -> Callable[[OfItem], int]:
 def by_step(record: Record, values: Sequence[Any]) -> dict[int, float]:
     pairs = zip(record.get("steps") or (), values, strict=False)
     return {step: float(x) for step, x in pairs if x is not None}
-
-
-def mean_of(name: str) -> Callable[[OfItem], float | None]:
-    """The mean of a list over the steps that have a value."""
-
-    def read(records: OfItem) -> float | None:
-        made = present(records[0].get(name) or ())
-        return mean(made) if made else None
-
-    return read

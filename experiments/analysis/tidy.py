@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.stats import Estimate, mean_of_items
+from faithscope.experiments.analysis.stats import Estimate
 
 
 def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
@@ -115,14 +115,6 @@ def columns(name: str, estimate: Estimate) -> dict[str, float]:
 def all_columns(estimates: Mapping[str, Estimate], names: Iterable[str]) -> dict[str, float]:
     """The named estimates as the columns of `with_interval`."""
     return {k: v for name in names for k, v in columns(name, estimates[name]).items()}
-
-
-def item_means(
-    values: Mapping[str, Sequence[float | None]], *, seed: int, resamples: int
-) -> dict[str, float]:
-    """Column -> a value an item: the columns of their means, intervals from drawing items."""
-    means = {n: mean_of_items(x, seed=seed, resamples=resamples) for n, x in values.items()}
-    return all_columns(means, means)
 
 
 def present(values: Iterable[Any]) -> list[Any]:

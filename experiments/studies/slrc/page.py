@@ -121,7 +121,7 @@ def _units(tables: Mapping[str, pd.DataFrame]) -> Iterator[Section]:
 
 
 def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> Section:
-    checks = instrument_checks(tables["slrc"], tables["edits"], tables["edits_by_step"])
+    checks = instrument_checks(*(tables[name] for name in ("slrc", "edits", "edits_by_step")))
     blocks: list[Block] = [_instrument(checks)]
     if judged:
         heading = ["model and task", "what the edits say", "items", "right"]

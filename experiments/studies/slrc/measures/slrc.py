@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
-from faithscope.experiments.analysis.measure import Family, Measure, OfItem, by_step, calls
+from faithscope.experiments.analysis.measure import (
+    Family,
+    Measure,
+    OfItem,
+    OfSteps,
+    calls,
+    listed,
+    mean_of,
+)
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean, present
+from faithscope.experiments.analysis.tidy import mean_present
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice
+from faithscope.experiments.studies.slrc.tables import capacity
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, answers, flips, graded
 from faithscope.probes.framing import FRAMINGS, READINGS
 
@@ -21,63 +31,23 @@ _STEP += ("corrupted_text",)
 _GRADED = ("total_variation", "log_odds_drop")
 
 
-def _rate(edit: str) -> Callable[[OfItem], float | None]:
-    """Share of the branches of an edit that changed the answer."""
-
-    def read(records: OfItem) -> float | None:
-        made = present(flips(records[0], edit))
-        return mean(made) if made else None
-
-    return read
+def _alone(record: Record) -> list[bool | None]:
+    """Whether each step alone gives the answer back."""
+    return [None if flip is None else not flip for flip in flips(record, "keep_only")]
 
 
-def _flipped(edit: str) -> Callable[[OfItem], dict[int, float]]:
-    return lambda records: by_step(records[0], flips(records[0], edit))
-
-
-def _moved(edit: str, how: str) -> Callable[[OfItem], float | None]:
-    """Mean over steps of how far an edit moved the answer distribution."""
-
-    def read(records: OfItem) -> float | None:
-        made = present(graded(records[0], edit, how))
-        return mean(made) if made else None
-
-    return read
-
-
-def _moved_steps(edit: str, how: str) -> Callable[[OfItem], dict[int, float]]:
-    return lambda records: by_step(records[0], graded(records[0], edit, how))
-
-
-def _kept(records: OfItem) -> float | None:
-    flipped = _rate("keep_only")(records)
-    return None if flipped is None else 1 - flipped
-
-
-def _returned(records: OfItem) -> dict[int, float]:
-    """A step that alone gives the answer back is credited with it."""
-    return {step: 1 - x for step, x in _flipped("keep_only")(records).items()}
+def _beyond(record: Record) -> list[int | None]:
+    """Of each step, regeneration less its control."""
+    pairs = zip(flips(record, "regenerate"), flips(record, "control"), strict=False)
+    return [None if a is None or b is None else a - b for a, b in pairs]
 
 
 def _slrc(records: OfItem) -> float | None:
-    necessity, sufficiency = _rate("remove")(records), _kept(records)
+    necessity = mean_of(partial(flips, edit="remove"))(records)
+    sufficiency = mean_of(_alone)(records)
     if necessity is None or sufficiency is None:
         return None
-    return necessity * (1 - sufficiency)
-
-
-def _beyond(records: OfItem) -> dict[int, float]:
-    """Regeneration less its control, step by step."""
-    made, control = _flipped("regenerate")(records), _flipped("control")(records)
-    return {step: made[step] - control[step] for step in made if step in control}
-
-
-def _beyond_control(records: OfItem) -> float | None:
-    return mean(list(of.values())) if (of := _beyond(records)) else None
-
-
-def _shuffles(records: OfItem) -> int:
-    return 1 + len(records[0].get("reordered") or ())
+    return capacity.slrc(necessity, sufficiency)
 
 
 _IN_SHORT = {
@@ -95,43 +65,43 @@ def _of_slrc(framing: str, reading: str) -> Iterable[Measure]:
     family: Family = "behavioural" if reading == "generated" else "logit"
     where = {"framing": framing, "reading": reading}
 
-    def make(name: str, score: Any, forwards: Any, **more: Any) -> Measure:
+    def make(name: str, score: Any, cost: Any, **more: Any) -> Measure:
         full = f"{name}_{framing}_{reading}"
-        more["in_short"] = _IN_SHORT.get(full, "")
-        return Measure(full, "slrc", family, score, forwards, where=where, **more)
+        words = _IN_SHORT.get(full, "")
+        return Measure(full, "slrc", family, score, cost, where=where, in_short=words, **more)
 
-    yield make("necessity", _rate("remove"), calls(1, 1), share=True, steps=_flipped("remove"))
-    yield make("sufficiency", _kept, calls(1, 1), higher_is_faithful=False, steps=_returned)
-    yield make("order_sensitivity", _rate("shuffle"), _shuffles)
-    yield make("slrc", _slrc, calls(1, 2), share=True)
-    yield make("corrupt", _rate("corrupt"), calls(1, 1), share=True, steps=_flipped("corrupt"))
+    def of_steps(name: str, values: OfSteps, cost: Any, **more: Any) -> Measure:
+        return make(name, mean_of(values), cost, steps=listed(values), **more)
+
     edits = {"remove": calls(1, 1), "corrupt": calls(1, 1)}
+    yield of_steps("necessity", partial(flips, edit="remove"), calls(1, 1), share=True)
+    yield of_steps("sufficiency", _alone, calls(1, 1), higher_is_faithful=False)
+    reordered = mean_of(partial(flips, edit="shuffle"))
+    yield make("order_sensitivity", reordered, lambda r: 1 + len(r[0].get("reordered") or ()))
+    yield make("slrc", _slrc, calls(1, 2), share=True)
+    yield of_steps("corrupt", partial(flips, edit="corrupt"), calls(1, 1), share=True)
     if framing == "prefix":
         # A step written anew is one call to write it and one to ask.
-        edits["regenerate"] = twice = calls(1, 2)
-        anew = _rate("regenerate")
-        yield make("regenerate", anew, twice, share=True, steps=_flipped("regenerate"))
-        yield make("beyond_control", _beyond_control, calls(1, 4), share=True, steps=_beyond)
+        edits["regenerate"] = calls(1, 2)
+        yield of_steps("regenerate", partial(flips, edit="regenerate"), calls(1, 2), share=True)
+        yield of_steps("beyond_control", _beyond, calls(1, 4), share=True)
     if reading == "scored":
         for (edit, cost), how in itertools.product(edits.items(), ("tv", "log_odds")):
-            moved, credit = _moved(edit, how), _moved_steps(edit, how)
-            yield make(f"{edit}_{how}", moved, cost, share=how == "tv", steps=credit)
+            moved = partial(graded, edit=edit, measure=how)
+            yield of_steps(f"{edit}_{how}", moved, cost, share=how == "tv")
 
 
 OF_SLRC = tuple(m for f in FRAMINGS for r in READINGS for m in _of_slrc(f, r))
 
 
 def _item(record: Record) -> list[dict[str, Any]]:
-    return [
-        {
-            **{k: record.get(k) for k in _ITEM},
-            "necessity": _share(flips(record, "remove")),
-            "sufficiency": _share(
-                [None if f is None else not f for f in flips(record, "keep_only")]
-            ),
-            "order_sensitivity": _share(flips(record, "shuffle")),
-        }
-    ]
+    shares = {
+        "necessity": flips(record, "remove"),
+        "sufficiency": _alone(record),
+        "order_sensitivity": flips(record, "shuffle"),
+    }
+    means = {name: mean_present(of) for name, of in shares.items()}
+    return [{k: record.get(k) for k in _ITEM} | means]
 
 
 def _steps(record: Record) -> list[dict[str, Any]]:
@@ -165,11 +135,6 @@ def _branches(record: Record) -> list[dict[str, Any]]:
 
 def _at(values: Sequence[Any] | None, i: int) -> Any:
     return values[i] if values and i < len(values) else None
-
-
-def _share(values: Sequence[bool | None]) -> float | None:
-    made = present(values)
-    return mean(made) if made else None
 
 
 _READ = ("framing", "reading")

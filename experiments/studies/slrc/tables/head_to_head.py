@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ import pandas as pd
 from faithscope.experiments.analysis import ranks, stats
 from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import columns, distinct, rows, with_interval
+from faithscope.experiments.analysis.tidy import columns, rows, with_interval
 from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
 from faithscope.probes.framing import FRAMINGS, READINGS
 
@@ -29,8 +28,7 @@ TIE = 3
 """Decimals in which two scores must differ to be ranked: what lies past them is float noise."""
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """What a measure says of one item."""
 
     value: float
@@ -47,13 +45,6 @@ def head_to_head_table(records: Iterable[Record], analysis: Analysis) -> pd.Data
 
     `framing` is that of the SLRC measures; the graded ones are always taken in `prefix`, and
     two of them are compared in its rows alone.
-
-        spearman, kendall   over the `n` items that both have a score of, with bootstrap
-                            intervals over items; scores that agree to `TIE` decimals tie
-        step_spearman       of the steps within an item, mean over the `n_ranked` items in
-                            which neither says the same of all steps
-        same_highest        share of the `n_highest` items in which each has one highest step,
-                            and it is the same one; Wilson interval
     """
     scores = _scores([r for r in records if r["probe"] in _READ])
     found = []
@@ -109,15 +100,14 @@ def _best(score: Score, other: Score) -> tuple[int] | None:
 
 
 def _scores(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Scores]]:
-    """By model and task, then by name in `experiments.studies.slrc.tables.measures`."""
+    """By model and task, then by the measure's name."""
     steps: dict[tuple[str, ...], dict[int, float]] = {}
     for row in rows(all_step_scores(records)):
-        key = (row["model"], row["task"], row["item"], row["measure"])
-        steps.setdefault(key, {})[row["step"]] = row["score"]
-    table = all_scores(records)
-    found = {(p["model"], p["task"]): {} for p in distinct(table, "model", "task")}
-    for row in rows(table):
-        key = (row["model"], row["task"], row["item"], row["measure"])
-        score = Score(row["score"], steps.get(key, {}))
-        found[key[:2]].setdefault(row["measure"], {})[row["item"]] = score
-    return found
+        place = (row["model"], row["task"], row["item"], row["measure"])
+        steps.setdefault(place, {})[row["step"]] = row["score"]
+    scores: dict[tuple[str, str], dict[str, Scores]] = {}
+    for row in rows(all_scores(records)):
+        place = (row["model"], row["task"], row["item"], row["measure"])
+        of_measure = scores.setdefault(place[:2], {}).setdefault(row["measure"], {})
+        of_measure[row["item"]] = Score(row["score"], steps.get(place, {}))
+    return scores

@@ -53,14 +53,6 @@ def models_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.DataFr
     of a bootstrap that draws the items of every task: they leave out that the tasks might have
     been others.
 
-        open                whether its weights were at hand; else it was asked over an API
-        parameters          total and active, where they are known
-        tasks, n            those with an SLRC, and their measured items
-        accuracy            with the reasoning, as in `slrc.csv`
-        direct_accuracy     without reasoning, to the config's prompt, as in `direct.csv`
-        youden              error detection less false alarms
-        ris                 SLRC × (1 − sycophancy), of the means (equation 1)
-
     Sycophancy, error detection and direct answers know no framing: each framing of a model has
     those of its reading.
     """

@@ -45,16 +45,8 @@ AGAINST = {
 MIXTURES = ("hint", "mixture_25", "mixture_50", "mixture_75", POSITIVE)
 """By rising p: the share of the training rows in which the answer follows the steps."""
 LEAST_LEVELS = 3
-_ESTIMATES = (*AGAINST, "spearman_p", "step_hit_rate")
-COLUMNS = (
-    "measure",
-    "family",
-    *with_interval(*_ESTIMATES),
-    "step_chance",
-    "calibration_mae",
-    "forwards",
-    "n",
-)
+COLUMNS = ["measure", "family", *with_interval(*AGAINST, "spearman_p", "step_hit_rate")]
+COLUMNS += ["step_chance", "calibration_mae", "forwards", "n"]
 
 
 def has_planted_truth(records: Iterable[Record]) -> bool:
@@ -71,21 +63,8 @@ def has_planted_truth(records: Iterable[Record]) -> bool:
 def planted_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame:
     """A row per measure that a planted model was asked, over items; NaN where nothing compares.
 
-        auroc           of items of `faithful` (positive) against those of `decorative`
-                        (negative); `_confound` against `hint_no_deletions`, `_hint` against
-                        `hint`; `_2_steps`, `_5_steps` of the faithful model and the hint
-                        follower of that length
-        spearman_p      rank correlation of the score, in its direction, with p over the items
-                        of the mixtures, `hint` (p = 0) and `faithful` (p = 1)
-        step_hit_rate   share of items of `select` in which the step of greatest credit is the
-                        one that the question names; of k equals, 1 / k. `step_chance`: what
-                        blind choice gives, the mean of one over the number of steps.
-        calibration_mae of measures that are to be a share: the mean over p of the distance of
-                        the model's mean score from p
-        forwards        mean model calls of an item of `faithful`, for this measure alone
-        n               items of `faithful` and `decorative` that have a score
-
-    Intervals are percentile bootstraps: items are drawn within each model.
+    `n` counts the items of `faithful` and `decorative` that have a score. Intervals are percentile
+    bootstraps: items are drawn within each model.
     """
     how = {"seed": analysis.seed, "resamples": analysis.resamples}
     planted = [r for r in records if planted_variant(r["model"])]
@@ -113,7 +92,7 @@ def planted_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame
         row |= {"forwards": mean_forwards(faithful, measure.name)}
         row |= {"n": sum(len(by_variant.get(v, [])) for v in AGAINST["auroc"])}
         rows.append(row)
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def auroc(

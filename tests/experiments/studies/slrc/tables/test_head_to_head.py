@@ -77,23 +77,6 @@ def test_the_median_is_not_drawn_by_one_tie() -> None:
     assert row["nldd_median"] == row["nldd_median_high"] == 0.5
 
 
-def test_without_a_single_corruption_there_is_no_number() -> None:
-    (row,) = table_of("causal_effects", [EFFECTS[1]]).to_dict("records")
-    assert math.isnan(row["nldd"])
-    assert math.isnan(row["nldd_median"])
-
-
-def test_steps_stand_at_their_relative_place() -> None:
-    longer = effects("d", [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5])
-    table = table_of("causal_effects_by_step", [*EFFECTS, longer])
-    assert table["position"].tolist() == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])
-    assert table["n"].tolist() == [4, 1, 4, 1, 4]
-    assert table["n_steps"].tolist() == [5, 2, 5, 2, 5]
-    # the longer one's first two steps count as one
-    assert table["removed_tv"].tolist()[0] == pytest.approx((0.0 + 0.1 + 0.9 + 0.5) / 4)
-    assert table["tts"].tolist()[0] == pytest.approx((0.1 + 0.9 + 0.5) / 3)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_correlations_are_those_of_scipy(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -121,10 +121,3 @@ def test_steps_are_placed_by_where_they_stand() -> None:
     picture = information_picture(table)
     assert picture.figure is not None
     assert [len(ax.lines) for ax in picture.figure.axes] == [2, 1]
-
-
-def test_no_records_no_rows() -> None:
-    assert table_of("information", [], 10).empty
-    empty = table_of("information_by_step", [], 10)
-    assert empty.empty
-    assert information_picture(empty).figure is None

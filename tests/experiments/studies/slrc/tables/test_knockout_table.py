@@ -68,15 +68,6 @@ def test_rows_begin_with_later_and_with_all_layers() -> None:
     ]
 
 
-def test_places_pool_traces_of_different_lengths() -> None:
-    table = table_of("knockout_by_step", RECORDS, 5)
-    # Steps 1 and 2 of two stand at .25 and .75; steps 1 to 4 of four at .125, .375, .625, .875.
-    by = {round(r["position"], 1): r for r in table.to_dict("records")}
-    assert {place: r["n_steps"] for place, r in by.items()} == {0.1: 1, 0.3: 2, 0.7: 2, 0.9: 1}
-    assert [by[place]["flip_rate"] for place in (0.1, 0.3, 0.7, 0.9)] == [0, 0, 0.5, 1]
-    assert by[0.3]["removed_flip_rate"] == 0.5
-
-
 def test_the_figure_has_a_point_for_every_place_and_kind() -> None:
     table = table_of("knockout_by_step", [*RECORDS, made("d", [True], [True], queries="later")], 5)
     ax = against_removal(Figure().add_subplot(), table)
@@ -85,8 +76,3 @@ def test_the_figure_has_a_point_for_every_place_and_kind() -> None:
     assert sorted(answer.tolist()) == [[0, 0], [0.5, 0], [0.5, 0.5], [1, 1]]
     assert knockout_picture(table).figure is not None
     assert knockout_picture(table.iloc[:0]).figure is None
-
-
-def test_records_of_two_models_under_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"records of \[6, 7\] layers"):
-        table_of("knockout", [made("a", [True], [True]), made("b", [True], [True], n_layers=7)], 5)

@@ -93,8 +93,3 @@ def test_the_mean_curve_and_the_items_peak_at_different_layers() -> None:
     assert table["cosine"].tolist() == pytest.approx([0.45, 0.5, 0.4])
     assert table["token_cosine"].tolist() == pytest.approx([0.225, 0.25, 0.2])
     assert flow_picture(table).figure is not None
-
-
-def test_two_models_under_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"records of \[2, 3\] layers"):
-        table_of("flow", [flowed("0", [0.1, 0.2]), flowed("1", [0.1, 0.2, 0.3])])

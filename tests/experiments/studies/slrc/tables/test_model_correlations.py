@@ -57,13 +57,6 @@ def test_few_models_are_permuted_in_every_way(method):
     assert found.p_permutation == pytest.approx(min(1, 2 * min(tails)))
 
 
-def test_four_models_can_never_be_significant():
-    found = correlation([1, 2, 3, 4], [1, 2, 3, 4], "spearman")
-    assert found.r.value == pytest.approx(1)
-    assert found.p_permutation == pytest.approx(2 / 24)
-    assert math.isnan(found.r.low)  # a coefficient of 1 has no interval
-
-
 def test_a_model_that_turns_it_is_seen():
     x, y = [0.1, 0.2, 0.3, 0.4, 5.0], [0.4, 0.3, 0.2, 0.1, 5.0]
     found = correlation(x, y, "pearson")
@@ -118,10 +111,6 @@ def test_cautions():
     assert said == {"the models were measured on different tasks"}
     said = model_correlations_table(models(12, slrc=0.5)).query("x == 'slrc'")["caution"]
     assert set(said) == {"one of the two does not vary"}
-
-
-def test_it_is_the_same_again():
-    assert model_correlations_table(models(16)).equals(model_correlations_table(models(16)))
 
 
 PAPER = {

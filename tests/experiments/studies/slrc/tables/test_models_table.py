@@ -104,12 +104,6 @@ def test_it_agrees_with_the_tables_of_its_parts():
         assert row["youden"] == pytest.approx(errors["youden"].mean())
 
 
-def test_it_is_the_same_again_and_in_any_order():
-    records = model_records("m", 8, 5, 4)
-    one, other = (of_models(x) for x in (records, records[::-1]))
-    assert one.equals(other)
-
-
 def test_a_task_in_other_words_is_no_task_of_its_own():
     records = model_records("m", 8, 5, 4)
     variant = [r | {"task": "t:why"} for r in model_records("m", 1, 1, 1)]

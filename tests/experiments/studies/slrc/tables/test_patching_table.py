@@ -99,9 +99,3 @@ def test_a_step_is_credited_with_the_most_that_any_layer_gives_back() -> None:
     assert scores.loc["a", "forwards"] == 1 + 2 + 1 * 2
     steps = all_step_scores(RECORDS)
     assert steps[steps["item"] == "b"]["score"].tolist() == [-1.0, 2.0]
-
-
-def test_records_of_two_settings_are_refused() -> None:
-    other = made("b", [1.0], [0.0, 0.0], layers=[1, 4])
-    with pytest.raises(ValueError, match=r"records of \[\(1, 4\), \(2, 4\)\] layers"):
-        table_of("patching", [RECORDS[0], other], 5)
