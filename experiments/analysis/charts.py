@@ -70,6 +70,8 @@ class Dot:
     """The value that it is compared with: hollow, and joined to it."""
     beside: bool = False
     """Whether it is a mark in the middle of the row, beside estimates (a chance level, say)."""
+    silent: str = ""
+    """What stands in its row where no dot there has a value; empty for that of all rows."""
 
 
 def dots_of(
@@ -98,7 +100,7 @@ def dot_rows(
     label: str = "",
     labels: Sequence[str] = (),
     groups: Sequence[int] = (),
-    silent: str | Callable[[Hashable], str] = "",
+    silent: str = "",
     each: float | None = None,
     legend: Sequence[Line2D] = (),
     ncols: int | None = None,
@@ -146,7 +148,7 @@ def draw_dots(
     ax: Axes,
     dots: Sequence[Dot],
     order: Sequence[Hashable],
-    silent: str | Callable[[Hashable], str] = "",
+    silent: str = "",
 ) -> Axes:
     """Dots in their rows, those of one row a little apart, on an axis of shares."""
     least = 0.0
@@ -154,7 +156,7 @@ def draw_dots(
         in_row = [d for d in dots if d.row == key]
         known = [d for d in in_row if not math.isnan(d.value)]
         if in_row and not known:
-            text = silent if isinstance(silent, str) else silent(key)
+            text = next((d.silent for d in in_row if d.silent), silent)
             ax.text(0.01, y, text, va="center", fontsize=8, color=GREY)
         series = _series(in_row)
         # two stand nearer to each other than to the next row's

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE
-from faithscope.experiments.analysis.panels import PALE
+from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE, PALE
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.c2faith.figures.plots import Voice, grid, say_silent, voices
+from faithscope.experiments.studies.c2faith.figures.voices import Voice, voice_panels, voices
 from faithscope.experiments.studies.c2faith.metrics.overlap import JUDGES, SEPARATOR
 
 AXES = {
@@ -77,24 +77,22 @@ def radar_picture(
 ) -> Picture:
     """Figure 4: a panel per judge, the others behind it."""
     data = radar_table(detection, localisation, coverage)
-    found = voices(data)
-    values = {v: v.of(data)["value"].to_numpy(dtype=float) for v in found}
 
-    def draw(ax: Axes, voice: Voice) -> None:
-        for other in found:
+    def draw(ax: Axes, voice: Voice, mine: pd.DataFrame) -> bool:
+        for other in voices(data):
             if other != voice:
-                radar(ax, values[other], PALE, fill=False)
-        radar(ax, values[voice], BLUE, fill=True)
-        if np.isnan(values[voice]).all():
-            say_silent(ax, 0)
+                radar(ax, other.of(data)["value"].to_numpy(dtype=float), PALE, fill=False)
+        values = mine["value"].to_numpy(dtype=float)
+        radar(ax, values, BLUE, fill=True)
         ax.set_xticks(np.linspace(0, 2 * math.pi, len(AXES), endpoint=False), AXES.values())
         ax.tick_params(axis="x", labelsize=7.5, pad=3)
         ax.set_ylim(0, 1)
         ax.set_yticks([0.5, 1], ["", ""])
         ax.grid(color=GREY, alpha=0.4, lw=0.5)
         ax.spines["polar"].set_color(GREY)
+        return not np.isnan(values).all()
 
-    polar = {"height": 2.5, "shared": False, "subplot_kw": {"projection": "polar"}}
+    polar: dict[str, Any] = {"subplot_kw": {"projection": "polar"}, "count": lambda mine: 0}
     return Picture(
         "c2_radar",
         "Every task of a judge at once",
@@ -103,7 +101,7 @@ def radar_picture(
         "(0 where negative); the rim is 1, other judges pale. The areas say nothing: they change "
         "with the order of the axes.",
         data,
-        grid(found, draw, **polar) if found else None,
+        voice_panels(data, draw, height=2.5, shared=False, **polar),
         "No judge was asked.",
     )
 

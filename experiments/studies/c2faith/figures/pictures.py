@@ -11,33 +11,31 @@ import matplotlib as mpl
 import pandas as pd
 
 from faithscope.experiments.analysis.picture import STYLE, Picture
-from faithscope.experiments.studies.c2faith.figures.against import against_picture
-from faithscope.experiments.studies.c2faith.figures.calibration import (
-    calibration_picture,
-    coverage_calibration_picture,
-    coverage_expected_picture,
-    localisation_calibration_picture,
-)
-from faithscope.experiments.studies.c2faith.figures.coverage import (
-    coverage_picture,
-    coverage_scores_picture,
-)
-from faithscope.experiments.studies.c2faith.figures.detection import (
-    detection_picture,
-    positions_picture,
+from faithscope.experiments.studies.c2faith.figures.comparisons import (
+    injection_picture,
+    panel_picture,
+    sensitivity_picture,
 )
 from faithscope.experiments.studies.c2faith.figures.failures import (
     failure_overlap_picture,
     radar_picture,
 )
-from faithscope.experiments.studies.c2faith.figures.injection import injection_picture
-from faithscope.experiments.studies.c2faith.figures.localisation import (
+from faithscope.experiments.studies.c2faith.figures.scores import (
+    calibration_picture,
+    coverage_calibration_picture,
+    coverage_expected_picture,
+    coverage_picture,
+    coverage_scores_picture,
+    localisation_calibration_picture,
+)
+from faithscope.experiments.studies.c2faith.figures.verdicts import (
+    against_picture,
+    detection_picture,
     localisation_picture,
+    positions_picture,
     signed_error_picture,
     within_picture,
 )
-from faithscope.experiments.studies.c2faith.figures.panels import panel_picture
-from faithscope.experiments.studies.c2faith.figures.sensitivity import sensitivity_picture
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:

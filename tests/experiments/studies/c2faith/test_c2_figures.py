@@ -15,22 +15,24 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis.picture import Picture, save, svg
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.c2faith.figures.calibration import (
-    beside_the_base_rate,
-    furthest_from_its_word,
-    truth_drawn,
-)
-from faithscope.experiments.studies.c2faith.figures.coverage import score_bars
-from faithscope.experiments.studies.c2faith.figures.failures import radar_table
-from faithscope.experiments.studies.c2faith.figures.localisation import signed_errors
-from faithscope.experiments.studies.c2faith.figures.panels import (
+from faithscope.experiments.studies.c2faith.figures.comparisons import (
     best_panels,
     first_panels,
-    panel_dots,
+    panel_picture,
+    variant_name,
+    varied,
+    widest,
 )
+from faithscope.experiments.studies.c2faith.figures.failures import radar_table
 from faithscope.experiments.studies.c2faith.figures.pictures import pictures
-from faithscope.experiments.studies.c2faith.figures.plots import voices
-from faithscope.experiments.studies.c2faith.figures.sensitivity import variant_name, varied, widest
+from faithscope.experiments.studies.c2faith.figures.scores import (
+    beside_the_base_rate,
+    furthest_from_its_word,
+    score_bars,
+    truth_drawn,
+)
+from faithscope.experiments.studies.c2faith.figures.verdicts import signed_errors
+from faithscope.experiments.studies.c2faith.figures.voices import voices
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.tables import tables
 
@@ -148,8 +150,9 @@ def test_panels_are_drawn_beside_the_best_judge_and_told_of():
     assert set(where(first_panels(kept), task="coverage")["measure"]) == {
         *("spearman_kept", "inflation")
     }
-    ax = panel_dots(Figure().add_subplot(), [{"net": dict(best)}, {}], {"net": ("blue", "o", "")})
-    spots = [tuple(line.get_xdata()) for line in ax.lines]
+    figure = panel_picture(made).figure
+    assert figure is not None
+    spots = [tuple(line.get_xdata()) for line in figure.axes[0].lines]
     assert (best["best_value"], best["value"]) in spots
     assert best_panels(data.iloc[:0]) == ""
 

@@ -24,7 +24,7 @@ from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.studies.c2faith.asks import CONDITIONS, ask_of
-from faithscope.experiments.studies.c2faith.figures.injection import injection_picture
+from faithscope.experiments.studies.c2faith.figures.comparisons import injection_picture
 from faithscope.experiments.studies.c2faith.injection import (
     drawn_chains,
     inject,

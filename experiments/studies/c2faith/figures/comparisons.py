@@ -1,0 +1,298 @@
+"""Judges compared: as one panel, under other prompts, and with a text inside the chain (ours)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from faithscope.experiments.analysis.charts import (
+    BLUE,
+    GREEN,
+    GREY,
+    MARKERS,
+    ORANGE,
+    PURPLE,
+    Dot,
+    Style,
+    dot_rows,
+    signed,
+)
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.short_names import middle_cut, short_names
+from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.tidy import distinct, rows, where
+from faithscope.experiments.studies.c2faith.figures.voices import SILENT, voices
+
+_FOUND = Style(BLUE, "o", "broken step flagged, or named")
+_FALSE = Style(ORANGE, "s", "intact step or chain flagged")
+_RANKED = Style(PURPLE, "^", "rank correlation of scores with the truth")
+PANEL_MEASURES = {
+    "detection": {
+        "net": Style(GREEN, "D", "broken minus intact flagged"),
+        "detection": _FOUND,
+        "fpr": _FALSE,
+    },
+    "localisation": {"exact": _FOUND, "fpr": _FALSE},
+    "coverage": {
+        "spearman": _RANKED,
+        "spearman_kept": _RANKED,
+        "inflation": Style(GREY, "v", "scores of ¾ of the scale and more"),
+    },
+}
+"""Task -> measure -> its look; the first there is, panels are compared by."""
+
+
+def _faces(hollow: str, filled: str) -> list[Line2D]:
+    """What hollow and filled dots are, in a legend."""
+    return [
+        Line2D([], [], ls="", marker="o", mec=GREY, mfc=face, label=label)
+        for face, label in (("white", hollow), (GREY, filled))
+    ]
+
+
+def panel_picture(table: pd.DataFrame) -> Picture:
+    """A column per task, a row per rule; of several prompts the first."""
+    data = first_panels(table)
+    places = [
+        (of["reading"], rule)
+        for of in distinct(data, "reading")
+        for rule in dict.fromkeys(where(data, **of)["rule"])
+    ]
+    readings = [reading for reading, _ in places]
+    columns = {
+        task: [
+            Dot(
+                (r["reading"], r["rule"]),
+                r["value"],
+                PANEL_MEASURES[task][r["measure"]],
+                r["value_low"],
+                r["value_high"],
+                before=r["best_value"],
+            )
+            for measure in PANEL_MEASURES[task]
+            for r in rows(where(data, task=task, measure=measure))
+        ]
+        for task in PANEL_MEASURES
+        if task in set(data["task"])
+    }
+    names = {p: f"{p[1]} · {p[0]}" if len(set(readings)) > 1 else p[1] for p in places}
+    return Picture(
+        "c2_panel",
+        "Are several judges better than one?",
+        "Filled: all judges as one, by the rule named, with 95 % bootstrap intervals over chains. "
+        "Hollow: the single judge that is best by that measure, picked after the fact on the same "
+        "items, which favours it. Any and all: flagged if any judge, or every judge, flags. "
+        + best_panels(data),
+        data,
+        dot_rows(
+            columns,
+            names,
+            groups=[readings.count(r) for r in dict.fromkeys(readings)],
+            silent=SILENT,
+            each=0.45,
+            legend=_faces("the best judge alone", "all judges as one"),
+            ncols=3,
+        ),
+        "There were no two judges of one prompt with verdicts.",
+    )
+
+
+def first_panels(table: pd.DataFrame) -> pd.DataFrame:
+    """Of every task and reading the first prompt, scale and reference with two judges.
+
+    Rank correlation is with the reference judge where there is one, else with the share kept.
+    """
+    parts = []
+    for of in distinct(where(table, reason=""), "task", "reading"):
+        mine = where(table, reason="", **of)
+        first = {n: mine[n].iloc[0] for n in ("prompt", "scale", "reference_judge")}
+        mine = where(mine, **first)
+        other = "spearman_kept" if first["reference_judge"] else "spearman"
+        parts.append(where(mine, measure=set(PANEL_MEASURES[of["task"]]) - {other}))
+    return pd.concat(parts, ignore_index=True) if parts else table.iloc[:0]
+
+
+def best_panels(data: pd.DataFrame) -> str:
+    """The best rule of each task beside the best judge, in a sentence."""
+    sentences = []
+    for task in dict.fromkeys(data["task"]):
+        there = set(where(data, task=task)["measure"])
+        measure = next(m for m in PANEL_MEASURES[task] if m in there)
+        known = rows(where(data, task=task, measure=measure).dropna(subset=["value"]))
+        if known:
+            best = max(known, key=lambda row: row["value"])
+            judge = f"{middle_cut(visible(best['best_judge']))} alone {best['best_value']:.2f}"
+            beyond = ", beyond its interval" if best["value_low"] > best["best_value"] else ""
+            label = PANEL_MEASURES[task][measure].label
+            sentences.append(
+                f"{task} ({label}), {best['rule']} {best['value']:.2f}, {judge}{beyond}"
+            )
+    return f"Best panels here: {'; '.join(sentences)}." if sentences else ""
+
+
+DEMANDS = {
+    "best": Style(BLUE, "o", "the best verdict is demanded"),
+    "worst": Style(ORANGE, "s", "the worst is demanded"),
+}
+TASKS = ("detection", "localisation", "coverage")
+
+
+def injection_picture(table: pd.DataFrame) -> Picture:
+    """Paired dots, clean to injected: a column per task, a row per judge and injection.
+
+    Of several prompts of a task the first is drawn.
+    """
+    prompts: dict[str, str] = {}
+    for of in distinct(table, "task", "prompt"):
+        prompts.setdefault(of["task"], of["prompt"])
+    kinds = [k["injection"] for k in distinct(table, "injection")]
+    names: dict[Any, str] = {}
+    every = voices(table)
+    for voice in every:
+        for kind in kinds:
+            name = visible(kind).replace("_", " ")
+            first = len(every) > 1 and kind == kinds[0]
+            names[voice.judge, voice.reading, kind] = f"{voice.name}\n{name}" if first else name
+    columns = {
+        task: [
+            Dot(
+                (r["judge"], r["reading"], r["injection"]),
+                r["demanded_injected"],
+                DEMANDS[r["demand"]],
+                r["demanded_injected_low"],
+                r["demanded_injected_high"],
+                before=r["demanded_clean"],
+            )
+            for r in rows(where(table, prompt=prompts[task]))
+        ]
+        for task in TASKS
+        if task in prompts
+    }
+    return Picture(
+        "c2_injection",
+        "Can the chain talk its judge round?",
+        "Share of verdicts equal to the one that a text inside the chain demands: hollow without "
+        "the text, filled with it, on the same items; 95 % Wilson intervals of the filled. The "
+        "neutral line demands nothing: what it moves, any foreign line moves.",
+        table,
+        dot_rows(
+            columns,
+            names,
+            label="share of verdicts that are the demanded one",
+            groups=[len(kinds)] * len(every),
+            silent=SILENT,
+            each=0.3,
+            legend=_faces("without the text", "with the text"),
+            ncols=4,
+        ),
+        "Prompt injection was not run (injection.kinds).",
+    )
+
+
+VARIED = {
+    "detection": ("net", "broken minus intact flagged"),
+    "localisation": ("exact", "right step named"),
+    "coverage": ("mean_share", "mean score, of the highest"),
+}
+"""Task -> the measure that is drawn, and its name; the table has others."""
+OVER = {"prompt": BLUE, "reading": ORANGE, "scale": GREEN}
+
+
+def sensitivity_picture(variants: pd.DataFrame) -> Picture:
+    """A column per task, a row per judge and per what is varied (C2-Faith, §7)."""
+    data = varied(variants)
+    places = [
+        (judge, over)
+        for judge in dict.fromkeys(data["judge"])
+        for over in OVER
+        if over in set(where(data, judge=judge)["over"])
+    ]
+    judges = short_names([judge for judge, _ in places])
+    first = {judge: over for judge, over in reversed(places)}
+    styles = dict(_variant_styles(data))
+    columns = {
+        f"{task}\n{label}": [
+            Dot(
+                (r["judge"], r["over"]),
+                r["value"],
+                styles[r["over"], variant_name(r)],
+                r["value_low"],
+                r["value_high"],
+            )
+            for r in rows(where(data, task=task))
+        ]
+        for task, (_, label) in VARIED.items()
+        if task in set(data["task"])
+    }
+    return Picture(
+        "c2_prompts",
+        "How much hangs on how a judge is asked?",
+        "One figure of each task under every prompt, reading or scale that a judge was asked "
+        "with, all else held as it first was, with 95 % bootstrap intervals over chains. As far "
+        "as verdicts were given the items are the same, so that variants differ by less chance "
+        "than their intervals show. " + widest(data),
+        data,
+        dot_rows(
+            columns,
+            {(j, o): f"{judges[j]}\n{o}" if first[j] == o else o for j, o in places},
+            groups=[sum(j == judge for j, _ in places) for judge in judges],
+            each=0.36,
+            ncols=4,
+        ),
+        "No judge was asked in two ways.",
+    )
+
+
+def varied(variants: pd.DataFrame) -> pd.DataFrame:
+    """What is drawn: of every judge and what is varied, the first held setting with two values."""
+    parts = []
+    for task, (measure, _) in VARIED.items():
+        known = where(variants, task=task, measure=measure).dropna(subset=["value"])
+        for of in distinct(known, "judge", "over"):
+            mine = where(known, **of)
+            for setting in distinct(mine, "reading", "prompt", "scale"):
+                of_setting = where(mine, **setting)
+                if len(of_setting) > 1:
+                    parts.append(of_setting)
+                    break
+    return pd.concat(parts, ignore_index=True) if parts else variants.iloc[:0]
+
+
+def widest(data: pd.DataFrame) -> str:
+    """What a figure hangs on most, in a sentence."""
+    ranges = []
+    for of in distinct(data, "task", "judge", "over"):
+        mine = rows(where(data, **of))
+        low, high = (pick(mine, key=lambda r: r["value"]) for pick in (min, max))
+        ranges.append((high["value"] - low["value"], of, low, high))
+    if not ranges:
+        return ""
+    range_of_all, of, low, high = max(ranges, key=lambda found: found[0])
+    if not range_of_all:
+        return "Here no figure differs between variants."
+    judge = middle_cut(visible(of["judge"]))
+    return (
+        f"Widest here: {of['task']} by {judge} over its {of['over']}s, from "
+        f"{signed(low['value'])} ({visible(low['variant'])}) to {signed(high['value'])} "
+        f"({visible(high['variant'])})."
+    )
+
+
+def _variant_styles(data: pd.DataFrame) -> Iterator[tuple[tuple[str, str], Style]]:
+    """A marker per variant of what is varied; of more than there are markers the last."""
+    for over, colour in OVER.items():
+        names = dict.fromkeys(variant_name(row) for row in rows(where(data, over=over)))
+        for i, name in enumerate(names):
+            marker = MARKERS[min(i, len(MARKERS) - 1)]
+            yield (over, name), Style(colour, marker, f"{over}: {middle_cut(name)}")
+
+
+def variant_name(row: Mapping[str, Any]) -> str:
+    """A prompt without its task, as prompts of one manner bear one name: `terse`, `plain`."""
+    stem = f"c2_{row['task']}"
+    if row["over"] != "prompt" or not row["variant"].startswith(stem):
+        return visible(row["variant"])
+    return visible(row["variant"].removeprefix(stem).strip("_")) or "plain"

@@ -1,0 +1,92 @@
+"""Judges in figures: a voice is one judge in one reading, with a row or a panel of its own.
+
+A judge that gave no verdict keeps its place in every figure, with a word that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis.charts import Style, dot_rows, dots_of, note, panels
+from faithscope.experiments.analysis.short_names import short_names
+from faithscope.experiments.analysis.tidy import rows, where
+
+SILENT = "no verdict"
+
+
+@dataclass(frozen=True)
+class Voice:
+    """One judge in one reading, by the first of its prompts in the table."""
+
+    judge: str
+    reading: str
+    prompt: str
+    label: str
+    """The judge, short, and different from every other judge in the same figure."""
+    aside: str
+    """The reading, where the figure has both."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.label} · {self.aside}" if self.aside else self.label
+
+    def of(self, table: pd.DataFrame) -> pd.DataFrame:
+        return where(table, judge=self.judge, reading=self.reading, prompt=self.prompt)
+
+
+def voices(table: pd.DataFrame) -> list[Voice]:
+    """Every judge and reading of a table, in its order."""
+    prompts: dict[tuple[str, str], str] = {}
+    for row in rows(table):
+        prompts.setdefault((row["judge"], row["reading"]), row["prompt"])
+    names = short_names([judge for judge, _ in prompts])
+    mixed = len({reading for _, reading in prompts}) > 1
+    return [Voice(j, r, prompt, names[j], r if mixed else "") for (j, r), prompt in prompts.items()]
+
+
+def voice_rows(table: pd.DataFrame, measures: Mapping[str, Style], label: str) -> Figure | None:
+    """A row of dots for every voice of a table."""
+    every = voices(table)
+    dots = [d for v in every for d in dots_of(rows(v.of(table))[:1], measures, lambda _, v=v: v)]
+    return dot_rows({"": dots}, {v: v.name for v in every}, label=label, silent=SILENT)
+
+
+def voice_panels(
+    table: pd.DataFrame,
+    draw: Callable[[Axes, Voice, pd.DataFrame], bool],
+    *,
+    titles: Mapping[str, str] | None = None,
+    count: Callable[[pd.DataFrame], int] = lambda rows: int(rows["n_without_verdict"].iloc[0]),
+    **how: Any,
+) -> Figure | None:
+    """A panel for every voice of a table (`analysis.charts.panels`).
+
+    Args:
+        draw: from axes, a voice and its rows; gives whether there was anything to draw.
+        titles: name of a voice -> what stands below it, in a second line.
+        count: from the rows of a voice of which nothing was drawn, how many judgements those are.
+    """
+    every = voices(table)
+
+    def panel(ax: Axes, voice: Voice) -> None:
+        of_voice = voice.of(table)
+        if not draw(ax, voice, of_voice):
+            n = count(of_voice)
+            note(ax, f"{SILENT}\nin {n} judgements" if n else "nothing to draw")
+
+    def title(voice: Voice) -> str:
+        below = [t for t in (voice.aside, (titles or {}).get(voice.name, "")) if t]
+        return "\n".join([voice.label, " · ".join(below)][: 1 + bool(below)])
+
+    return panels(every, panel, list(map(title, every)), **how)
+
+
+def other_lines(table: pd.DataFrame, voice: Voice, column: str) -> Sequence[pd.DataFrame]:
+    """The rows of all other voices that have a value in a column."""
+    return [v.of(table).dropna(subset=[column]) for v in voices(table) if v != voice]
