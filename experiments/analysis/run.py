@@ -84,7 +84,7 @@ class Run:
     @cached_property
     def calls(self) -> list[Call]:
         """Every call to an API, also those that gave nothing."""
-        return calls_of(self.path, self.index)
+        return calls_of(self.path)
 
     @property
     def frames(self) -> dict[str, str]:
