@@ -14,9 +14,9 @@ from faithscope import interp
 from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.engine.judges import open_judge
+from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.unit import Planned
 from faithscope.experiments.engine.units import API_REPLIES, Key, storable
 from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.interp.memory import free

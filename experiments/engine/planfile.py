@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import Key
@@ -23,32 +23,14 @@ from faithscope.interp.errors import UserError
 FILE = "plan.jsonl"
 
 
-class HasUnits(Protocol):
-    """An item of a run, as planned or as stored."""
+class Planned:
+    """What one model does about one question, stage by stage."""
 
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def units(self) -> dict[str, str]:
-        """Stage -> unit id, the trace first where there is one."""
-        ...
-
-    @property
-    def runs_on_excluded(self) -> tuple[str, ...]:
-        """Stages that run where the trace is excluded, too."""
-        ...
-
-    def key(self, stage: str) -> Key: ...
-
-
-@dataclass(frozen=True, slots=True)
-class StoredItem:
-    """One thing that one model is asked."""
-
+    __slots__ = ()
     model: str
     task: str
     item: str
+    """Its id, unique among those of one model and task."""
     units: dict[str, str]
     """Stage -> unit id, the trace first where there is one."""
     runs_on_excluded: tuple[str, ...] = ()
@@ -58,12 +40,29 @@ class StoredItem:
         return (stage, self.model, self.task, self.item)
 
 
+@dataclass(frozen=True, slots=True)
+class StoredItem(Planned):
+    """As much of it as is kept in the run folder."""
+
+    model: str
+    task: str
+    item: str
+    units: dict[str, str]
+    runs_on_excluded: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class StoredPlan:
     """Every item of a run, in the order it is worked on."""
 
     batch_size: int
     items: tuple[StoredItem, ...]
+
+    @classmethod
+    def of(cls, items: Iterable[Planned], batch_size: int) -> StoredPlan:
+        """What of a plan is kept in the run folder."""
+        kept = (StoredItem(i.model, i.task, i.item, i.units, i.runs_on_excluded) for i in items)
+        return cls(batch_size, tuple(kept))
 
     @cached_property
     def by_key(self) -> dict[Key, str]:
@@ -145,7 +144,7 @@ def counted(run_dir: Path) -> Index:
     return index if planned is None else index.only(planned.by_key)
 
 
-def missing(index: Index, item: HasUnits) -> list[str]:
+def missing(index: Index, item: Planned) -> list[str]:
     """The stages that an item still lacks.
 
     An excluded trace lacks only those that ask about the question alone.
@@ -164,12 +163,12 @@ def missing(index: Index, item: HasUnits) -> list[str]:
     ]
 
 
-def is_finished(index: Index, item: HasUnits) -> bool:
+def is_finished(index: Index, item: Planned) -> bool:
     """Whether nothing is left to do."""
     return not missing(index, item)
 
 
-def failures(index: Index, item: HasUnits) -> list[tuple[str, str]]:
+def failures(index: Index, item: Planned) -> list[tuple[str, str]]:
     """(stage, reason) of the units of an item that failed."""
     return [
         (stage, failed)
@@ -178,7 +177,7 @@ def failures(index: Index, item: HasUnits) -> list[tuple[str, str]]:
     ]
 
 
-T = TypeVar("T", bound=HasUnits)
+T = TypeVar("T", bound=Planned)
 
 
 @dataclass(frozen=True)

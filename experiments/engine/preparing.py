@@ -12,9 +12,8 @@ from typing import ClassVar, TypeVar
 from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.engine.asking import Asker, AskingConfig
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.planfile import Shard, failures
+from faithscope.experiments.engine.planfile import Planned, Shard, failures
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.unit import Planned
 
 Item = TypeVar("Item", bound=Planned)
 STARTS = 3

@@ -33,21 +33,8 @@ from faithscope.experiments.engine.folder import (
 )
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import StoredPlan, counted
-from faithscope.experiments.engine.units import Key, Unit, check_heads, storable
+from faithscope.experiments.engine.units import Key, Unit, check_heads
 from faithscope.experiments.files import StoreError, make_folder, unwritable, write_atomically
-
-__all__ = [
-    "Key",
-    "Store",
-    "StoreError",
-    "Unit",
-    "existing_run",
-    "outputs_lock",
-    "read_failures",
-    "read_records",
-    "storable",
-    "write_atomically",
-]
 
 
 def read_records(run_dir: str | Path, *probes: str) -> list[dict[str, Any]]:

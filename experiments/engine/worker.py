@@ -21,10 +21,9 @@ from faithscope.experiments.engine.account import budget_of
 from faithscope.experiments.engine.judges import checked_apis
 from faithscope.experiments.engine.loading import Held, load_for_run
 from faithscope.experiments.engine.models_in_turn import models_in_turn
-from faithscope.experiments.engine.planfile import failures, missing
+from faithscope.experiments.engine.planfile import Planned, failures, missing
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.unit import Planned
 from faithscope.experiments.engine.units import storable, why_failed
 from faithscope.interp.errors import UserError
 from faithscope.interp.memory import within_memory

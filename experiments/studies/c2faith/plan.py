@@ -15,7 +15,6 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
 from faithscope.experiments.engine.prices import spending_lines
-from faithscope.experiments.engine.unit import stored
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.c2faith.asked import settings_of
 from faithscope.experiments.studies.c2faith.build import by_rule
@@ -69,7 +68,7 @@ class C2Plan:
 
     def stored(self) -> StoredPlan:
         """What of it is kept in the run folder."""
-        return stored(self.items, self.config.judge.batch_size)
+        return StoredPlan.of(self.items, self.config.judge.batch_size)
 
     def summary(self) -> str:
         """What a run would do, for `--dry-run`."""
@@ -144,7 +143,7 @@ class WritingPlan:
 
     def stored(self) -> StoredPlan:
         """What of it is kept in the run folder, until the judgements are planned."""
-        return stored(self.items, self.config.judge.batch_size)
+        return StoredPlan.of(self.items, self.config.judge.batch_size)
 
     def summary(self) -> str:
         """What a run would do first, and about what then, for `--dry-run`."""

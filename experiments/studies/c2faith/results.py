@@ -18,7 +18,7 @@ from faithscope.experiments.engine.account import calls_of
 from faithscope.experiments.engine.folder import existing_run
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import counted
-from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.c2faith.config import C2ReportConfig, InjectionConfig
 from faithscope.experiments.studies.c2faith.features import features

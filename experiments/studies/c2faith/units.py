@@ -12,7 +12,7 @@ from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.judges import decides
-from faithscope.experiments.engine.unit import Planned
+from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.c2faith.asked import forms_of, injections_of, reference_forms
 from faithscope.experiments.studies.c2faith.asks import Condition, ask_of, cases

@@ -17,9 +17,8 @@ from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.judges import decides
-from faithscope.experiments.engine.planfile import is_finished
+from faithscope.experiments.engine.planfile import Planned, is_finished
 from faithscope.experiments.engine.preparing import given_up_on
-from faithscope.experiments.engine.unit import Planned
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.c2faith.asked import settings_of
 from faithscope.experiments.studies.c2faith.build import before_replies, by_replies

@@ -15,7 +15,6 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.phases import Phases
 from faithscope.experiments.engine.planfile import StoredPlan, missing
-from faithscope.experiments.engine.unit import stored
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
@@ -58,7 +57,7 @@ class RfPlan:
 
     def stored(self) -> StoredPlan:
         """What of it is kept in the run folder."""
-        return stored(self.units.pairs, self.config.generate.batch_size)
+        return StoredPlan.of(self.units.pairs, self.config.generate.batch_size)
 
     def summary(self) -> str:
         """What a run would do, for `--dry-run`."""

@@ -14,7 +14,6 @@ from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
-from faithscope.experiments.engine.unit import stored
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.slrc.api_estimate import api_lines
 from faithscope.experiments.studies.slrc.config import RunConfig
@@ -43,7 +42,7 @@ class Plan:
 
     def stored(self) -> StoredPlan:
         """What of it is kept in the run folder."""
-        return stored(self.items, self.config.generation.batch_size)
+        return StoredPlan.of(self.items, self.config.generation.batch_size)
 
     def summary(self) -> str:
         """What a run would do, for `--dry-run`."""

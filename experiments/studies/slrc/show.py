@@ -8,8 +8,8 @@ from rich.console import Console
 
 from faithscope.experiments.analysis.item_view import narrowed, print_blocks, print_item
 from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.engine.folder import existing_run
 from faithscope.experiments.engine.planfile import counted
-from faithscope.experiments.engine.store import existing_run
 from faithscope.experiments.studies.slrc.tables.results import item_records
 from faithscope.experiments.studies.slrc.traceview import LEGEND, trace_block
 from faithscope.interp.errors import UserError

@@ -7,7 +7,7 @@ from typing import Any
 
 from faithscope.experiments.config.api import DECIDES, DECIDES_API
 from faithscope.experiments.data.tasks import Task
-from faithscope.experiments.engine.unit import Planned
+from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES

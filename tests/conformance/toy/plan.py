@@ -3,10 +3,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faithscope.experiments.config.api import API
-from faithscope.experiments.engine.planfile import Shard, StoredPlan
+from faithscope.experiments.engine.planfile import Planned, Shard, StoredPlan
 from faithscope.experiments.engine.prices import spending_lines
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.unit import Planned, stored
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.probes.judge.form import Writing
 from toy.config import ToyConfig
@@ -40,7 +39,7 @@ class ToyPlan:
         return [item for item in self.items if item.model == model]
 
     def stored(self) -> StoredPlan:
-        return stored(self.items, self.config.judge.batch_size)
+        return StoredPlan.of(self.items, self.config.judge.batch_size)
 
     def summary(self) -> str:
         judge = self.config.judge

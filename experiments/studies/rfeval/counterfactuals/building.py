@@ -24,7 +24,6 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
 from faithscope.experiments.engine.preparing import given_up_on
 from faithscope.experiments.engine.prices import spending_lines
-from faithscope.experiments.engine.unit import stored
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.built import (
     Built,
@@ -91,7 +90,7 @@ class BuildPlan:
 
     def stored(self) -> StoredPlan:
         """What of it is kept in the run folder, until the runs of the models are planned."""
-        return stored(self.items, self.how.batch_size)
+        return StoredPlan.of(self.items, self.how.batch_size)
 
     def summary(self) -> str:
         """What a run would do first, for `--dry-run`."""

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.registry import probes_of
 from faithscope.experiments.studies.slrc.taxonomy_config import DIRECT_PROMPTS
 from faithscope.probes import PROBES

@@ -25,7 +25,7 @@ from faithscope.experiments.engine.arrays import each
 from faithscope.experiments.engine.folder import existing_run, read_environment
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import counted
-from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig
 from faithscope.experiments.studies.slrc.measures.slice import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table

@@ -13,7 +13,7 @@ import pandas as pd
 from rf_frames import judged
 from rf_made_up_inside import records as inside_records
 
-from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import CRITERIA, FILTERING
 from faithscope.experiments.studies.rfeval.items import TASKS, Item
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES

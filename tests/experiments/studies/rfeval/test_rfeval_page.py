@@ -20,7 +20,7 @@ from faithscope.experiments.analysis.item_view import print_item
 from faithscope.experiments.analysis.page import render, write_page
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, scored
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL

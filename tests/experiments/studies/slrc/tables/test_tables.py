@@ -22,7 +22,7 @@ from sample_records import (
 )
 
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown, visible
-from faithscope.experiments.engine.store import Unit
+from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
