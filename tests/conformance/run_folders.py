@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
@@ -60,13 +61,26 @@ def half_written(run_dir: Path) -> list[Path]:
     return [p for p in run_dir.rglob("*") if p.name.endswith(".writing")]
 
 
-def kill_once(path: Path, reached: Callable[[], bool]) -> int:
-    """Start a run and kill it once something is reached; its exit code."""
-    program = PROGRAM.format(path=[p for p in sys.path if p], config=str(path))
+class Ended(NamedTuple):
+    """How a run ended that was sent a signal."""
+
+    code: int
+    out: str
+    err: str
+
+
+def signalled(
+    path: Path, reached: Callable[[], bool], sent: signal.Signals = signal.SIGKILL
+) -> Ended:
+    """Start a run and send it a signal once something is reached."""
+    # other folders of tests have a conftest, too
+    folders = [str(Path(__file__).parent), *filter(None, sys.path)]
+    program = PROGRAM.format(path=folders, config=str(path))
     process = subprocess.Popen(
         [sys.executable, "-c", program],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     try:
@@ -75,6 +89,6 @@ def kill_once(path: Path, reached: Callable[[], bool]) -> int:
             assert time.monotonic() < deadline, "that was never reached"
             time.sleep(0.001)
     finally:
-        process.send_signal(signal.SIGKILL)
-        code = process.wait(PATIENCE)
-    return code
+        process.send_signal(sent)
+        out, err = process.communicate(timeout=PATIENCE)
+    return Ended(process.returncode, out, err)

@@ -13,7 +13,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from cases import API, CASES, CONNECTIONS, Case, Setting, asked, run_folder, serves
 from fault_server import FaultServer, Handler, fails
-from run_folders import every_study, every_study_in_time, keys, kill_once, outputs, planned
+from run_folders import every_study, every_study_in_time, keys, outputs, planned, signalled
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.account import calls_of
@@ -139,7 +139,7 @@ def test_after_kills_only_what_was_on_its_way_is_asked_again(
     kills = 1 if case is CASES["toy"] else 3
     for k in range(kills):
         enough = len(everything) * (k + 1) // (kills + 1)
-        kill_once(path, lambda enough=enough: len(asked(server)) >= enough)
+        signalled(path, lambda enough=enough: len(asked(server)) >= enough)
     assert execute(["run", str(path)]) == 0
     assert asked(server).keys() == everything.keys()
     assert sum((asked(server) - everything).values()) <= kills * CONNECTIONS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
 import signal
@@ -15,9 +16,9 @@ from run_folders import (
     every_study_in_time,
     half_written,
     keys,
-    kill_once,
     lines,
     outputs,
+    signalled,
 )
 
 from faithscope import load_run
@@ -132,14 +133,15 @@ def test_parts_in_folders_of_their_own_are_joined(
 
 
 @every_study_in_time
-def test_after_a_kill_in_every_stage_nothing_is_lost_or_doubled(
-    case: Case, undisturbed: Path, here: Setting
+def test_after_a_signal_in_every_stage_nothing_is_lost_or_doubled(
+    case: Case, undisturbed: Path, here: Setting, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path, rng = case.here(here), random.Random(0)
     run_dir = run_folder(path)
+    signals = itertools.cycle((signal.SIGTERM, signal.SIGKILL))
     # the outputs of the toy are written in no time
     for stage in case.stages if case is CASES["toy"] else (*case.stages, OUTPUTS):
-        before = len(lines(run_dir, stage))
+        before, sent = len(lines(run_dir, stage)), next(signals)
 
         def reached(stage: str = stage, before: int = before) -> bool:
             if stage == OUTPUTS:
@@ -148,12 +150,20 @@ def test_after_a_kill_in_every_stage_nothing_is_lost_or_doubled(
                 time.sleep(rng.random() * 0.02)
             return more
 
-        code = kill_once(path, reached)
+        ended = signalled(path, reached, sent)
         # what a reader finds is whole
         assert outputs(run_dir).items() <= outputs(undisturbed).items()
         # the last stage of a run this small may be over before the signal comes
-        assert code == -signal.SIGKILL or stage == "length", f"{stage}: over before: {code}"
+        if stage == "length" and ended.code == 0:
+            continue
+        if sent == signal.SIGTERM:
+            assert (ended.code, ended.out) == (130, ""), ended.err
+            assert "the same command goes on from here" in ended.err
+        else:
+            assert ended.code == -signal.SIGKILL, f"{stage}: over before: {ended}"
+    capfd.readouterr()
     assert execute(["run", str(path)]) == 0
+    assert capfd.readouterr().out == f"{run_dir}\n"
     assert keys(run_dir) == keys(undisturbed)
     assert outputs(run_dir) == outputs(undisturbed)
     assert read_failures(run_dir) == []

@@ -1,0 +1,111 @@
+"""Parts that cannot be joined are named, with what is to be done."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from cases import CASES, Setting
+from run_folders import outputs
+
+from faithscope.experiments.cli import execute
+
+PARTS = 3
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory, tiny_models: dict[str, str]) -> Path:
+    """Of the toy, five numbers in batches of two."""
+    return CASES["toy"].here(Setting(tmp_path_factory.mktemp("toy"), tiny_models))
+
+
+def part_of(config: Path, k: int, out: Path, *overrides: str) -> Path:
+    """The run folder of one part, in a folder of its own as on a node of its own."""
+    told = [word for o in (f"out={out}", *overrides) for word in ("--set", o)]
+    assert execute(["run", str(config), "--shard", f"{k}/{PARTS}", *told]) == 0
+    return out / "toy"
+
+
+@pytest.fixture(scope="module")
+def parts(config: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return [part_of(config, k, tmp_path_factory.mktemp(f"node{k}")) for k in (1, 2, 3)]
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: Path | str) -> str:
+    capsys.readouterr()
+    assert execute(["merge", *map(str, arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err.strip()
+
+
+def test_a_missing_part_is_named_with_the_command_that_does_it(
+    parts: list[Path], config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    into = tmp_path / "joined"
+    message = refusal(capsys, parts[0], parts[2], "--into", into)
+    assert "part 2/3 lacks 2 of 2 items (first: " in message
+    assert message.endswith(f"faithscope run {parts[0]}/config.yaml --shard 2/3")
+    assert not (into / "tables").exists()
+    # of a folder that has moved since, too
+    for k in (1, 3):
+        part_of(config, k, tmp_path / "one")
+    moved = (tmp_path / "one/toy").rename(tmp_path / "renamed")
+    command = refusal(capsys, moved).partition("do it with: faithscope ")[2]
+    assert execute(command.split()) == 0
+    assert execute(["merge", str(moved)]) == 0
+    assert execute(["merge", *map(str, parts), "--into", str(into)]) == 0
+    assert outputs(moved) == outputs(into)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [("seed", 5, "seed: 0 and 5"), ("judge.max_tokens", 40, "judge.max_tokens: 16 and 40")],
+)
+def test_parts_of_different_runs_are_refused_with_the_difference(
+    parts: list[Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    key: str,
+    value: int,
+    expected: str,
+) -> None:
+    other = Path(shutil.copytree(parts[1], tmp_path / "toy"))
+    values = yaml.safe_load((other / "config.yaml").read_text())
+    section, _, name = key.rpartition(".")
+    (values[section] if section else values)[name] = value
+    (other / "config.yaml").write_text(yaml.safe_dump(values))
+    assert expected in refusal(capsys, parts[0], other, "--into", tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_parts_of_other_data_are_refused_with_the_item(
+    parts: list[Path], config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = part_of(config, 2, tmp_path / "other", "n=4")
+    (other / "config.yaml").write_bytes((parts[1] / "config.yaml").read_bytes())
+    message = refusal(capsys, parts[0], other, "--into", tmp_path / "m")
+    assert "of task 'numbers' for " in message
+    assert "is in one of them only" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["{0}", "{1}"], "2 run folders to merge and nowhere to join them; add --into DIR"),
+        (["{0}", "--into", "{0}"], "is one of the folders to merge"),
+        (["{0}", "--into", "{full}"], "is a folder with something else in it"),
+    ],
+)
+def test_nowhere_to_join(
+    parts: list[Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    expected: str,
+) -> None:
+    (tmp_path / "mine.txt").write_text("keep me")
+    assert expected in refusal(capsys, *(a.format(*parts, full=tmp_path) for a in arguments))
+    assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
