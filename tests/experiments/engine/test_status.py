@@ -104,15 +104,6 @@ def test_it_needs_neither_data_nor_models_nor_a_lock(
     assert {p: p.stat().st_mtime_ns for p in moved.rglob("*")} == before
 
 
-def test_a_run_that_another_process_writes_is_read_up_to_its_last_whole_line(
-    running: Path,
-) -> None:
-    file = running / "records/slrc.main.jsonl"
-    whole = file.read_bytes()
-    file.write_bytes(whole + whole.splitlines(keepends=True)[0][:-20])
-    assert status(running).groups[0].done == 3
-
-
 def test_units_of_other_data_do_not_count(running: Path) -> None:
     changed = tuple(
         StoredItem(i.model, i.task, i.item, {k: f"new {u}" for k, u in i.units.items()})

@@ -191,13 +191,6 @@ def test_the_server_says_how_long_to_wait(server):
     assert time.perf_counter() - began >= 1
 
 
-@pytest.mark.slow
-def test_a_long_outage_is_waited_out(server):
-    server.plan["a"] = [fails(503, **SOON)] * 5 + [says(GOOD)]
-    reply = ask_all(judge(server, max_retries=3), "a")["a"]
-    assert (reply.outcome, reply.usage, server.seen["a"]) == ("parsed", ONE, 6)
-
-
 def test_a_call_without_an_answer_is_given_up(server):
     server.plan["a"] = [waits(4, says(GOOD))]
     reply = ask_all(judge(server, timeout=1), "ab")
