@@ -38,7 +38,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -85,13 +84,10 @@ class BrokenStepSettings:
             )
 
 
-@dataclass
-class _Found:
-    """What was measured of one condition."""
-
-    values: dict[str, NDArray[np.float64]]
-    """Per signal, a number per step; NaN where there is none."""
-    arrays: dict[str, np.ndarray]
+_Found = tuple[dict[str, NDArray[np.float64]], dict[str, np.ndarray]]
+"""Of one condition: per signal, a number per step, NaN where there is none; and arrays."""
+_Measured = tuple[dict[Condition, _Found], Mapping[str, Any]]
+"""What one pack gave, and what it cost."""
 
 
 def broken_step(
@@ -125,39 +121,44 @@ def broken_step(
         answer_cue=settings.answer_cue,
         thinking=settings.thinking,
     )
-    found: dict[Condition, _Found] = {
-        c: _Found({}, {"spans": np.array([s.tokens for s in t.steps])}) for c, t in traces.items()
-    }
-    cost: dict[str, Any] = {"trie_tokens": 0, "naive_tokens": 0}
+    packs: list[_Measured] = []
     try:
         if set(settings.signals) & set(SURPRISALS):
-            _surprisals(model, traces, found, cost, settings)
+            packs.append(_surprisals(model, traces, settings))
         if set(settings.signals) & set(ANSWERS) and chain.answer is not None:
-            _answers(model, traces, asking, found, cost, settings)
+            packs.append(_answers(model, traces, asking, settings))
         if FLOW in settings.signals and model.structure.unknown is None:
-            _flow(model, traces, asking, found, cost, settings, layer)
+            packs.append(_flow(model, traces, asking, settings, layer))
     except FloatingPointError as error:
         raise FloatingPointError(f"item {chain.item!r}, broken_step: {error}") from error
-    return [
-        record(
-            trace,
-            "broken_step",
-            condition,
-            None,
-            arrays=found[condition].arrays,
-            chain=chain.chain,
-            condition=condition,
-            target=chain.target,
-            n_steps=len(chain.steps),
-            n_tokens=len(trace.reasoning_ids),
-            answer=chain.answer,
-            layer=layer,
-            n_layers=model.n_layers,
-            **_told(found[condition].values, chain.target, settings.signals),
-            **cost,
+    counts = ("trie_tokens", "naive_tokens")
+    records = []
+    for condition, trace in traces.items():
+        values: dict[str, NDArray[np.float64]] = {}
+        arrays: dict[str, np.ndarray] = {"spans": np.array([s.tokens for s in trace.steps])}
+        for of_conditions, _ in packs:
+            values |= of_conditions[condition][0]
+            arrays |= of_conditions[condition][1]
+        records.append(
+            record(
+                trace,
+                "broken_step",
+                condition,
+                None,
+                arrays=arrays,
+                chain=chain.chain,
+                condition=condition,
+                target=chain.target,
+                n_steps=len(chain.steps),
+                n_tokens=len(trace.reasoning_ids),
+                answer=chain.answer,
+                layer=layer,
+                n_layers=model.n_layers,
+                **_of_signals(values, chain.target, settings.signals),
+                **{count: sum(cost[count] for _, cost in packs) for count in counts},
+            )
         )
-        for condition, trace in traces.items()
-    ]
+    return records
 
 
 def rows(found: Record) -> list[dict[str, Any]]:
@@ -194,50 +195,43 @@ def _layer(model: Model, settings: BrokenStepSettings) -> int:
 
 
 def _surprisals(
-    model: Model,
-    traces: Mapping[Condition, Trace],
-    found: Mapping[Condition, _Found],
-    cost: dict[str, Any],
-    settings: BrokenStepSettings,
-) -> None:
+    model: Model, traces: Mapping[Condition, Trace], settings: BrokenStepSettings
+) -> _Measured:
     ran = model.likelihood(
         [(*t.prompt_ids, *t.reasoning_ids) for t in traces.values()],
         [len(t.prompt_ids) for t in traces.values()],
         execution=settings.execution,
     )
-    _add(cost, ran.trie_tokens, ran.naive_tokens)
+    measured: dict[Condition, _Found] = {}
     for (condition, trace), read in zip(traces.items(), ran.sequences, strict=True):
         spans = [slice(*s.tokens) for s in trace.steps]
         surprisal = -read.log_probs
         excess = surprisal - read.entropies
-        found[condition].values |= {
-            "surprisal": np.array([surprisal[s].mean() for s in spans]),
-            "peak_surprisal": np.array([surprisal[s].max() for s in spans]),
-            "excess_surprisal": np.array([excess[s].mean() for s in spans]),
-        }
-        found[condition].arrays |= {
-            "surprisal": surprisal.astype(np.float32),
-            "entropy": read.entropies.astype(np.float32),
-        }
+        measured[condition] = (
+            {
+                "surprisal": np.array([surprisal[s].mean() for s in spans]),
+                "peak_surprisal": np.array([surprisal[s].max() for s in spans]),
+                "excess_surprisal": np.array([excess[s].mean() for s in spans]),
+            },
+            {
+                "surprisal": surprisal.astype(np.float32),
+                "entropy": read.entropies.astype(np.float32),
+            },
+        )
+    return measured, {"trie_tokens": ran.trie_tokens, "naive_tokens": ran.naive_tokens}
 
 
 def _answers(
-    model: Model,
-    traces: Mapping[Condition, Trace],
-    asking: Asking,
-    found: Mapping[Condition, _Found],
-    cost: dict[str, Any],
-    settings: BrokenStepSettings,
-) -> None:
+    model: Model, traces: Mapping[Condition, Trace], asking: Asking, settings: BrokenStepSettings
+) -> _Measured:
     """log p(answer) after every step and without every step, of both chains in one pack."""
     arms: dict[Arm, Trace] = {}
-    without = "necessity" in settings.signals
     for condition, trace in traces.items():
         body = without_last(trace)
         arms[f"{condition} after", 0] = truncate_after_token(body, 0)
         for i in range(len(body.steps)):
             arms[f"{condition} after", i + 1] = truncate_after_step(body, i)
-            if without:
+            if "necessity" in settings.signals:
                 arms[f"{condition} without", i] = remove_step(body, i)
     pack = ask_arms(
         model,
@@ -249,61 +243,53 @@ def _answers(
         answer_tokens=0,
         execution=settings.execution,
     )
-    _add(cost, pack.cost["trie_tokens"], pack.cost["naive_tokens"])
     per_token = {arm: r.log_probs[0] / r.lengths[0] for arm, r in pack.replies.items()}
+    measured: dict[Condition, _Found] = {}
     for condition, trace in traces.items():
         n = len(trace.steps)
         after = np.array([per_token[f"{condition} after", i] for i in range(n)])
-        found[condition].values["answer_tracing"] = _but_last([a - b for a, b in pairwise(after)])
-        found[condition].arrays["answer_log_prob"] = after.astype(np.float32)
-        if without:
+        values = {"answer_tracing": np.append(after[:-1] - after[1:], np.nan)}
+        arrays = {"answer_log_prob": after.astype(np.float32)}
+        if "necessity" in settings.signals:
             removed = np.array([per_token[f"{condition} without", i] for i in range(n - 1)])
-            found[condition].values["necessity"] = _but_last(removed - after[-1])
-            found[condition].arrays["removed_log_prob"] = removed.astype(np.float32)
+            values["necessity"] = np.append(removed - after[-1], np.nan)
+            arrays["removed_log_prob"] = removed.astype(np.float32)
+        measured[condition] = values, arrays
+    return measured, pack.cost
 
 
 def _flow(
     model: Model,
     traces: Mapping[Condition, Trace],
     asking: Asking,
-    found: Mapping[Condition, _Found],
-    cost: dict[str, Any],
     settings: BrokenStepSettings,
     layer: int,
-) -> None:
+) -> _Measured:
     bodies: dict[Condition, Trace] = {
         condition: without_last(trace) for condition, trace in traces.items()
     }
     branches = [flow_branch(model, body, asking) for body in bodies.values()]
     ran = model.run(branches, residuals=True, logits=False, execution=settings.execution)
-    _add(cost, ran.trie_tokens, ran.naive_tokens)
+    measured: dict[Condition, _Found] = {}
     for (condition, body), read in zip(bodies.items(), ran.branches, strict=True):
         assert read.residuals is not None
         steps = curves(model, body, read.residuals).steps
-        found[condition].values[FLOW] = _but_last(-steps[layer])
-        found[condition].arrays["flow"] = steps.astype(np.float32)
+        values = {FLOW: np.append(-steps[layer], np.nan)}
+        measured[condition] = values, {"flow": steps.astype(np.float32)}
+    return measured, {"trie_tokens": ran.trie_tokens, "naive_tokens": ran.naive_tokens}
 
 
-def _but_last(values: Sequence[float] | np.ndarray) -> NDArray[np.float64]:
-    return np.array([*values, np.nan])
-
-
-def _add(cost: dict[str, Any], trie: int, naive: int) -> None:
-    cost["trie_tokens"] += trie
-    cost["naive_tokens"] += naive
-
-
-def _told(
+def _of_signals(
     values: Mapping[str, NDArray[np.float64]], target: int, signals: Sequence[str]
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in SIGNALS:
         if name not in signals or name not in values:
             continue
         of = values[name]
         if not np.isfinite(of[:-1]).all():
             raise FloatingPointError(f"{name} is not finite: {of.tolist()}")
-        told[f"steps_{name}"] = [None if math.isnan(x) else number(x) for x in of]
-        told[f"score_{name}"] = number(score(of, target))
-        told[f"predicted_{name}"] = predicted(of)
-    return told
+        fields[f"steps_{name}"] = [None if math.isnan(x) else number(x) for x in of]
+        fields[f"score_{name}"] = number(score(of, target))
+        fields[f"predicted_{name}"] = predicted(of)
+    return fields
