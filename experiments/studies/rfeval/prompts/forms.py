@@ -37,41 +37,21 @@ PLACES: dict[str, tuple[str, ...]] = {
 OPTIONAL = ("problem", "gold", "stances")
 """What any may show besides."""
 _STANCES, _FLAWS = "stance_analysis", "transition_analysis"
+
+
+def _of_parts(*parts: str) -> dict[str, str]:
+    """The fields of a form on a whole output: a stance of each part, and of each link between two
+    of them whether the later names a flaw in the earlier."""
+    r, e, a = parts[-3:]
+    links = [*((r_prime, r) for r_prime in parts[:-3]), (r, e), (e, a), (r, a)]
+    stances = {f"{_STANCES}.{part}.stance": "label" for part in parts}
+    return stances | {f"{_FLAWS}.{x}_to_{y}.identifies_flaw": "boolean" for x, y in links}
+
+
+_END = ("model_explanation", "model_final_answer")
 _ASKED: dict[str, dict[str, str]] = {
-    "baseline": {
-        **{
-            f"{_STANCES}.{part}.stance": "label"
-            for part in ("model_reasoning", "model_explanation", "model_final_answer")
-        },
-        **{
-            f"{_FLAWS}.{pair}.identifies_flaw": "boolean"
-            for pair in (
-                "model_reasoning_to_model_explanation",
-                "model_explanation_to_model_final_answer",
-                "model_reasoning_to_model_final_answer",
-            )
-        },
-    },
-    "intervened": {
-        **{
-            f"{_STANCES}.{part}.stance": "label"
-            for part in (
-                "counterfactual_reasoning",
-                "model_subsequent_reasoning",
-                "model_explanation",
-                "model_final_answer",
-            )
-        },
-        **{
-            f"{_FLAWS}.{pair}.identifies_flaw": "boolean"
-            for pair in (
-                "counterfactual_reasoning_to_model_subsequent_reasoning",
-                "model_subsequent_reasoning_to_model_explanation",
-                "model_explanation_to_model_final_answer",
-                "model_subsequent_reasoning_to_model_final_answer",
-            )
-        },
-    },
+    "baseline": _of_parts("model_reasoning", *_END),
+    "intervened": _of_parts("counterfactual_reasoning", "model_subsequent_reasoning", *_END),
     "stance": {"stance": "label"},
     "flaw": {"identifies_flaw": "boolean"},
     "validate": {
