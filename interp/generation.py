@@ -95,6 +95,29 @@ class Sampling:
         return seeds_of(self.seed, n)
 
 
+def room_for(asked: int, n_prompt: int, positions: int | None) -> int:
+    """How many new tokens a prompt may have where the model's positions end before the limit does.
+
+    RFEval (C.1) asks for 32,768, which is all that some models (MiMo-7B) have positions for,
+    prompt and all. vLLM, left to itself, ends a text at the last position, and so it counts as
+    truncated; our backends refuse to ask for more than there is room for.
+
+    Args:
+        positions: most tokens of prompt and continuation together; None is without limit.
+
+    Raises:
+        UserError: the prompt alone fills all positions.
+    """
+    if positions is None:
+        return asked
+    if (room := positions - n_prompt) < 1:
+        raise UserError(
+            f"a prompt of {n_prompt} tokens leaves no room for a text: the model has {positions} "
+            "positions; leave the item out, or take a model with more"
+        )
+    return min(asked, room)
+
+
 def check_penalty(penalty: float) -> None:
     """Raises: UserError: `penalty` is no repetition penalty."""
     if not 0 < penalty < math.inf:

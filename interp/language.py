@@ -22,6 +22,7 @@ class Speaks:
     tokenizer: PreTrainedTokenizerBase
     format: prompts.ReasoningFormat
     end_ids: frozenset[int]
+    revision: str | None
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Ids of plain text: nothing added, control tokens in it not obeyed."""

@@ -178,8 +178,10 @@ def rigidity(
         "option_depth": reading.option_depth,
         "option_top": [list(first)[i] for i in reading.option_top[1:]] or None,
     }
-    arrays = {"top_ids": np.array(reading.top_ids, np.int64)}
-    arrays["log_prob"] = of_final.astype(np.float32)
+    arrays: dict[str, np.ndarray] = {
+        "top_ids": np.array(reading.top_ids, np.int64),
+        "log_prob": of_final.astype(np.float32),
+    }
     if reading.option_log_probs is not None:
         arrays["option_log_probs"] = reading.option_log_probs.numpy().astype(np.float32)
     values |= {"execution": ran.execution, "tree_reason": ran.reason}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +12,7 @@ from faithscope.experiments.data.tasks import Task, get_task
 from faithscope.experiments.data.tasks.own import OWN
 from faithscope.interp.control import encode_marks
 from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Generation, Sampling, room_for, seeds_of
 from faithscope.interp.prompts import Prompt
 from faithscope.interp.responses import split_response
 from faithscope.interventions import (
@@ -33,7 +34,8 @@ from faithscope.probes.record import Record, head
 from faithscope.probes.text_model import Message, TextModel
 
 if TYPE_CHECKING:
-    from faithscope.interp.execute import Generation
+    from faithscope.interp.backends import Backend
+    from faithscope.interp.language import Speaks
     from faithscope.interp.model import Model
 
 LEAST_STEPS = 2
@@ -63,65 +65,67 @@ def make_traces(
     asked: Sequence[tuple[Task, Question]],
     settings: TraceSettings | None = None,
     on_done: Callable[[int, Trace], None] | None = None,
+    backend: Backend | None = None,
 ) -> list[Trace]:
     """A trace for every question, excluded ones among them (see `exclusion`).
 
     Args:
         on_done: called with the index and the trace as each response ends, in the order in
             which they end.
+        backend: who writes (vLLM in process, or behind servers); by default `model` itself.
+
+    Raises:
+        UserError: a prompt leaves no room for a response.
     """
+    # Not at the top: it brings torch, which a dry run need not wait for.
+    from faithscope.interp.backends.here import Here
+
     settings = settings or TraceSettings()
-    made: dict[int, Trace] = {}
-    for start in range(0, len(asked), settings.batch_size):
-        batch = asked[start : start + settings.batch_size]
-        prompts = [
-            model.prompt(task.cot_prompt(question), thinking=settings.thinking)
-            for task, question in batch
-        ]
-        limits = [_limit(model, prompt, settings) for prompt in prompts]
+    backend = backend or Here(model, settings.batch_size)
+    prompts = [
+        model.prompt(task.cot_prompt(question), thinking=settings.thinking)
+        for task, question in asked
+    ]
+    most = settings.max_new_tokens
+    limits = [room_for(most, len(p.ids), backend.max_positions) for p in prompts]
+    seeds = seeds_of(settings.seed, settings.batch_size)
+    sampling = Sampling(
+        tuple(model.end_ids),
+        most,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        seed=tuple(seeds[i % len(seeds)] for i in range(len(prompts))),
+        limits=tuple(limits),
+    )
+    by, traces = backend.describe(), {}
 
-        def done(
-            i: int, written: Generation, start: int = start, prompts=prompts, limits=limits
-        ) -> None:
-            task, question = asked[start + i]
-            fitting = replace(settings, max_new_tokens=limits[i])
-            made[start + i] = trace_of(model, task, question, prompts[i], written, fitting)
-            if on_done is not None:
-                on_done(start + i, made[start + i])
+    def done(i: int, written: Generation) -> None:
+        fitting = replace(settings, max_new_tokens=limits[i])
+        traces[i] = trace_of(model, *asked[i], prompts[i], written, fitting, by)
+        if on_done is not None:
+            on_done(i, traces[i])
 
-        model.generate(
-            [p.ids for p in prompts],
-            max_new_tokens=limits,
-            temperature=settings.temperature,
-            top_p=settings.top_p,
-            seed=settings.seed,
-            on_done=done,
-        )
-    return [made[i] for i in range(len(asked))]
-
-
-def _limit(model: Model, prompt: Prompt, settings: TraceSettings) -> int:
-    """How many tokens may follow a prompt: no more than the model has positions left for."""
-    if model.max_positions is None:
-        return settings.max_new_tokens
-    room = model.max_positions - len(prompt.ids)
-    # without room the model's own refusal says by how much
-    return min(settings.max_new_tokens, max(room, 1))
+    backend.generate([p.ids for p in prompts], sampling, done)
+    return [traces[i] for i in range(len(asked))]
 
 
 def trace_of(
-    model: Model,
+    model: Speaks,
     task: Task,
     question: Question,
     prompt: Prompt,
     written: Generation,
     settings: TraceSettings,
+    by: Mapping[str, str] | None = None,
 ) -> Trace:
     """The trace that a response makes: ids cut into reasoning and tail, steps, answer.
 
     What a marked format closes is its reasoning; a plain response is cut where the statement
     of its answer begins (`interventions.split_conclusion`). An opener that the model wrote
     itself joins the prompt.
+
+    Args:
+        by: what wrote it (`Backend.describe`), where that is known.
     """
     response = split_response(model.tokenizer, prompt.format, written.ids)
     reasoning, tail = response.reasoning_ids, response.tail_ids
@@ -133,11 +137,12 @@ def trace_of(
     tail_text = model.decode(tail)
     # A think block answers after it; plain prose may answer anywhere, the end included.
     said = tail_text if prompt.format.marks else model.decode(written.ids)
+    elsewhere = {key: by[key] for key in ("backend", "vllm") if by and "vllm" in by}
     sampling = {
         "max_new_tokens": settings.max_new_tokens,
         "temperature": settings.temperature,
         "top_p": settings.top_p,
-        "batch_size": settings.batch_size,
+        **(elsewhere or {"batch_size": settings.batch_size}),
         "thinking": settings.thinking,
         "reasoning_format": prompt.format.name,
     }
@@ -155,7 +160,7 @@ def trace_of(
         origin=Origin(
             model=model.name,
             revision=model.revision,
-            dtype=model.dtype,
+            dtype=(by or {}).get("dtype"),
             template_hash=prompt.template_hash,
             sampling=sampling,
             seed=settings.seed,

@@ -13,6 +13,7 @@ from faithscope.experiments.config.api import (
     no_temperature_problem,
     one_address_problem,
 )
+from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.judge import JudgeConfig, JudgeName, Reading
 from faithscope.experiments.config.model import SubjectName
@@ -123,10 +124,7 @@ class RFEvalConfig(FolderConfig):
         "prompts",  # a form's text decides by itself what was asked
         "token_budget",
         "annotations",
-        "generate.endpoints",
-        "generate.served_as",  # of the servers, as where they are
-        "generate.in_flight",
-        "generate.timeout",
+        *(f"generate.{key}" for key in WHERE),
         *(f"judge.{key}" for key in HOW_FAST),
         *(f"api.{key}" for key in HOW_FAST),
     )
@@ -228,12 +226,8 @@ class RFEvalConfig(FolderConfig):
 
     @model_validator(mode="after")
     def _one_model_behind_servers(self) -> RFEvalConfig:
-        served = [name for name in self.model.name if not name.startswith(API)]
-        if self.generate.endpoints and len(served) > 1:
-            raise ValueError(
-                f"generate.endpoints serve one model, and model.name lists {len(served)}; "
-                "run each by itself with the same settings: `faithscope merge` joins the folders"
-            )
+        if problem := self.generate.several_models_problem("generate", self.model.name):
+            raise ValueError(problem)
         return self
 
     @property

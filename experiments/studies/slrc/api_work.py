@@ -1,6 +1,6 @@
-"""The part of a run over traces that asks a model behind an API.
+"""Probes of models behind APIs.
 
-Its replies are stored one by one as they come, also those that probes want: whatever ends a run,
+Their replies are stored one by one as they come, also those that probes want: whatever ends a run,
 what was answered is not asked again. A probe is taken once all its replies are there.
 """
 
@@ -12,13 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
-from faithscope.experiments.data.api_traces import (
-    reply_record,
-    to_reply,
-    trace_of_reply,
-    trace_record,
-)
-from faithscope.experiments.data.traces import TraceSettings, to_trace
+from faithscope.experiments.data.api_traces import reply_record, to_reply
+from faithscope.experiments.data.traces import to_trace
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, storable
 from faithscope.experiments.engine.worker import Worker
@@ -34,19 +29,14 @@ from faithscope.probes.text_model import Message, TextModel, Unanswered
 if TYPE_CHECKING:
     from faithscope.probes.judge.api import ApiJudge
 
-AT_ONCE = 8
-"""Items for each connection that are worked on together, so that none waits for the others."""
-
 MIXED = 4
 """Items whose messages are put in turn."""
 
 
-class ApiWork:
-    """Everything that one model behind an API is asked."""
+class ApiProbes:
+    """Everything that one model behind an API is asked about its traces."""
 
-    def __init__(
-        self, work: Worker[Item], writer: ApiJudge, config: RunConfig, settings: TraceSettings
-    ) -> None:
+    def __init__(self, work: Worker[Item], writer: ApiJudge, config: RunConfig) -> None:
         """
         Args:
             work: stores what is measured.
@@ -54,7 +44,6 @@ class ApiWork:
         self.work = work
         self.writer = writer
         self.name = name = API + writer.name
-        self.settings = settings
         self.config = config.of(name)
         self.ids = UnitIds(schema=SCHEMA, model=name, api=api_decides(config))
         self.failed: dict[str, str] = {}
@@ -62,60 +51,26 @@ class ApiWork:
         self.done: set[Key] = set()
         """Probes that were taken, or failed, since this start."""
 
-    def go(self, items: Sequence[Item]) -> None:
-        """Write what traces are missing, then take what probes are.
+    def take(self, items: Sequence[Item]) -> None:
+        """Take what can be taken, ask for what the rest wants, and so until nothing is wanted.
 
         Raises:
             BudgetSpent, UserError: as `ApiJudge.write_all`; what was answered is stored.
         """
-        at_once = AT_ONCE * self.config.api.max_connections
-        for start in range(0, len(items), at_once):
-            together = items[start : start + at_once]
-            self._write_traces(together)
-            self._take_probes(together)
-
-    def _write_traces(self, items: Sequence[Item]) -> None:
-        lacking = [i for i in items if TRACE in self.work.missing(i)]
-        if not lacking:
-            return
-        self.work.begin(self.name, lacking[0], TRACE)
-        by_unit = {i.units[TRACE]: i for i in lacking}
-
-        def keep(writing: Writing, reply: Reply) -> None:
-            item = by_unit[writing.id]
-            self.work.keep(item, TRACE, self._trace(item, reply))
-
-        self.writer.write_all(
-            [Writing(unit, i.of.cot_prompt(i.question)) for unit, i in by_unit.items()], keep
-        )
-
-    def _trace(self, item: Item, reply: Reply) -> list[dict[str, Any]] | Exception:
-        if problem := no_reply(reply):
-            return RuntimeError(problem)
-        try:
-            trace = trace_of_reply(
-                self._model(item), item.of, item.question, reply, self.settings, self.config.api
-            )
-            return storable([trace_record(trace, reply)])
-        except Exception as error:
-            return error
-
-    def _take_probes(self, items: Sequence[Item]) -> None:
-        """Take what can be taken, ask for what the rest wants, and so until nothing is wanted."""
         share = 0.0
         while True:
             wanted, waiting = self._take_ready(items, share)
             if not wanted:
                 return
             self.work.begin(self.name, *waiting[0])
-            clock = _Clock()
+            began = time.perf_counter()
             try:
                 self._fetch(wanted)
             except (BudgetSpent, UserError, KeyboardInterrupt):
                 # what is whole by now need not wait for the next start
-                self._take_ready(items, clock.lap() / len(waiting))
+                self._take_ready(items, (time.perf_counter() - began) / len(waiting))
                 raise
-            share = clock.lap() / len(waiting)
+            share = (time.perf_counter() - began) / len(waiting)
 
     def _fetch(self, wanted: dict[str, tuple[Item, Message]]) -> None:
         """Ask and store, by unit."""
@@ -212,14 +167,3 @@ def _mixed(of: Mapping[str, Item]) -> list[str]:
         place[unit] = (group[trace], (turns[trace] + 0.5) / n[trace])
         turns[trace] += 1
     return sorted(place, key=lambda unit: place[unit])
-
-
-class _Clock:
-    """Seconds between one unit and the next."""
-
-    def __init__(self) -> None:
-        self.last = time.perf_counter()
-
-    def lap(self) -> float:
-        before, self.last = self.last, time.perf_counter()
-        return self.last - before

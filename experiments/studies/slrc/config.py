@@ -25,6 +25,7 @@ from faithscope.experiments.config.api import (
     SubjectConfig,
     one_address_problem,
 )
+from faithscope.experiments.config.backend import WHERE, BackendSection
 from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.model import SubjectName
@@ -129,8 +130,8 @@ class DataConfig(Section):
         return None if path is None else Path(path).expanduser()
 
 
-class GenerationConfig(Section):
-    """How the traces are written."""
+class GenerationConfig(BackendSection):
+    """Who writes the traces, and how; with vLLM, `model.quantize` and `device_map` do not hold."""
 
     max_new_tokens: StrictInt = Field(default=320, ge=256)
     """Most tokens of reasoning and answer; below 256 most answers would be cut off."""
@@ -138,9 +139,10 @@ class GenerationConfig(Section):
     """0 is greedy."""
     top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
     """Nucleus of sampling, where temperature > 0."""
-    batch_size: StrictInt = Field(default=16, ge=1)
-    """Items generated in lockstep. Batches are cut from the whole list of items, so a
-    resumed run generates in the same company and gives the same tokens."""
+
+    def decides(self) -> dict[str, Any]:
+        own = {"max_new_tokens", "temperature", "top_p"}
+        return self.model_dump(include=own) | super().decides()
 
 
 class StepsConfig(Section):
@@ -190,6 +192,7 @@ class _RunConfig(FolderConfig):
         "report.",
         "spend.",
         *(f"api.{key}" for key in HOW_FAST),
+        *(f"generation.{key}" for key in WHERE),
     )
 
     model: ModelConfig
@@ -215,6 +218,12 @@ class _RunConfig(FolderConfig):
         ]
         if problems:
             raise ValueError("\n".join(problems))
+        return self
+
+    @model_validator(mode="after")
+    def _one_model_behind_servers(self) -> Self:
+        if problem := self.generation.several_models_problem("generation", self.model.name):
+            raise ValueError(problem)
         return self
 
     @model_validator(mode="after")

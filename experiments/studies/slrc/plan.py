@@ -108,7 +108,7 @@ def _asked(config: RunConfig, model: str) -> dict[str, Any]:
         return steps | {"api": api_decides(config)}
     return steps | {
         "held": {k: v for k, v in config.model.model_dump().items() if k != "name"},
-        "generation": config.generation.model_dump(),
+        "generation": config.generation.decides(),
         "seed": config.seed,
     }
 

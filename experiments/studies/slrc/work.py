@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from faithscope import interp
 from faithscope.experiments.config.api import API, ApiSection
-from faithscope.experiments.data.traces import TraceSettings, make_traces, to_record, to_trace
+from faithscope.experiments.config.backend import BackendSection
+from faithscope.experiments.data.api_traces import trace_of_reply, trace_record
+from faithscope.experiments.data.traces import TraceSettings, to_record, to_trace, trace_of
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import Key, storable
-from faithscope.experiments.engine.worker import Records, Worker
-from faithscope.experiments.studies.slrc.api_work import ApiWork
+from faithscope.experiments.engine.worker import Records
+from faithscope.experiments.engine.writing import HowWritten, Start, TextWorker, Unit
+from faithscope.experiments.studies.slrc.api_work import ApiProbes
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.probing import measure
 from faithscope.experiments.studies.slrc.units import TRACE, Item
 from faithscope.interp.errors import NoRoom
+from faithscope.interp.generation import Generation
 from faithscope.interp.memory import free
+from faithscope.interp.prompts import Prompt
 from faithscope.interventions import Trace
+from faithscope.probes.judge.form import Reply, Writing
 from faithscope.probes.record import record
-from faithscope.probes.text_model import NO_ROOM
+from faithscope.probes.text_model import NO_ROOM, TextModel
+
+if TYPE_CHECKING:
+    from faithscope.interp.language import Speaks
+
+AT_ONCE = 8
+"""Items for each connection to an API that are worked on together, so that none waits for the
+others."""
 
 
-class TraceWork(Worker[Item]):
-    """One worker's part of a run over traces: models in memory here; `ApiWork` has the others."""
+class TraceWork(TextWorker[Item, Prompt]):
+    """One worker's part of a run over traces; `ApiProbes` takes probes of models behind APIs."""
+
+    texts = (TRACE,)
 
     def __init__(
         self, config: RunConfig, batches: Mapping[str, list[list[Item]]], store: Store
     ) -> None:
-        self.config = config
+        self.config, self.settings = config, trace_settings(config)
         stages = (TRACE, *config.probes)
         super().__init__(batches, stages, config.spend, config.token_budget, store)
         self._announced: set[Key] = set()
@@ -54,41 +70,51 @@ class TraceWork(Worker[Item]):
     def do(self, model: str) -> None:
         items = [i for batch in self.batches[model] for i in batch if self.missing(i)]
         if model.startswith(API):
-            settings = trace_settings(self.config)
-            ApiWork(self, self.apis[model], self.config, settings).go(items)
+            probes = ApiProbes(self, self.apis[model], self.config)
+            at_once = AT_ONCE * self.config.api.max_connections
+            for start in range(0, len(items), at_once):
+                together = items[start : start + at_once]
+                self.write_by_api(model, together)
+                probes.take(together)
             return
-        held = self.load(model, self.config.model)
-        for batch in self.batches[model]:
-            self._generate(held, batch)
+        held = self.write(model)
+        held = held or self.load_subject(model)
         for item in items:
             self._probe(held, item)
         del held
         free()
 
-    def _generate(self, model: interp.Model, batch: list[Item]) -> None:
-        lacking = [i for i in batch if TRACE in self.missing(i)]
-        if not lacking:
-            return
-        self.begin(model.name, batch[0], TRACE)
-        started, settings = time.perf_counter(), trace_settings(self.config)
-        results: dict[str, Records | Exception] = {}
+    def backend(self) -> BackendSection:
+        return self.config.generation
 
-        def write(items: Sequence[Item]) -> None:
-            questions = [(i.of, i.question) for i in items]
-            traces = make_traces(
-                model, questions, settings, on_done=lambda i, trace: self.meter.tick()
-            )
-            for item, trace in zip(items, traces, strict=True):
-                results[item.units[TRACE]] = storable([to_record(trace)])
+    def how_written(self, model: str) -> HowWritten:
+        g = self.config.generation
+        return HowWritten(
+            self.config.model, g.max_new_tokens, self.config.seed, g.temperature, g.top_p
+        )
 
-        def failed(item: Item, error: Exception) -> None:
-            results[item.units[TRACE]] = error
+    def prompt(self, speaks: Speaks, unit: Unit[Item]) -> Prompt:
+        item, _ = unit
+        message = item.of.cot_prompt(item.question)
+        return speaks.prompt(message, thinking=self.settings.thinking)
 
-        # the whole batch, though some may be stored: other company could change the tokens
-        self.together(model, batch, write, failed, lambda items: items, fatal=())
-        seconds = (time.perf_counter() - started) / len(batch)
-        for item in lacking:
-            self.keep(item, TRACE, results[item.units[TRACE]], seconds)
+    def text_records(
+        self, speaks: Speaks, start: Start[Item, Prompt], text: Generation, by: Mapping[str, str]
+    ) -> Records:
+        item = start.item
+        settings = replace(self.settings, max_new_tokens=start.max_new_tokens)
+        trace = trace_of(speaks, item.of, item.question, start.prompt, text, settings, by)
+        return [to_record(trace)]
+
+    def conversation(self, unit: Unit[Item]) -> Writing:
+        item, stage = unit
+        return Writing(item.units[stage], item.of.cot_prompt(item.question))
+
+    def reply_records(self, unit: Unit[Item], writing: Writing, reply: Reply) -> Records:
+        item, _ = unit
+        model, api = TextModel(item.model, lambda message: None), self.config.api
+        trace = trace_of_reply(model, item.of, item.question, reply, self.settings, api)
+        return [trace_record(trace, reply)]
 
     def _probe(self, model: interp.Model, item: Item) -> None:
         if not self.index.is_done(item.key(TRACE), item.units[TRACE]):

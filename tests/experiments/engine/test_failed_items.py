@@ -43,7 +43,7 @@ def test_a_prompt_longer_than_the_context_window_fails_and_longer_probes_are_cou
     Path(path).write_text(yaml.safe_dump(changed))
     ((stage, reason),) = read_after(failed_items(capsys, path), tmp_path / "t")
     assert stage == "trace"
-    assert "does not fit its 360 positions; shorten the text or lower max_new" in reason
+    assert "a prompt of 673 tokens leaves no room for a text: the model has 360 positions" in reason
     assert lost(tmp_path / "t") == {"total": 2, "failed": 1, "included": 1}
     for stage in ("slrc.reprompt.generated", "causal_effects", "information"):
         assert lost(tmp_path / "t", stage) == {"total": 1, "no_room": 1, "included": 0}

@@ -171,7 +171,7 @@ def lens_values(model: Model, log_probs: Tensor, labels: Labels | None) -> Read:
         "settled_layer": reading.layer,
         "settled_depth": reading.depth,
     }
-    arrays = {"top_ids": np.array(reading.top_ids, np.int64)}
+    arrays: dict[str, np.ndarray] = {"top_ids": np.array(reading.top_ids, np.int64)}
     if not of_options:
         return values, arrays
     options = reading.option_log_probs

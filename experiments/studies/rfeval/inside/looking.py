@@ -81,7 +81,9 @@ def look_inside(
         ValueError: an option's label cannot be written in the model's tokens.
         FloatingPointError: a number is not finite, naming the item.
     """
-    layouts = {c: layout(model, *outputs[c]) for c in CONDITIONS if c in outputs}
+    layouts: dict[Condition, Layout] = {
+        c: layout(model, *outputs[c]) for c in CONDITIONS if c in outputs
+    }
     if item.options:
         labels = option_labels(model, item, naming, config.cue, config.labels)
     else:

@@ -7,13 +7,12 @@ with what the asking took; how one ended is told as it was, never guessed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
-from faithscope.experiments.engine.units import storable
 from faithscope.experiments.studies.rfeval.asks import Condition, question_of
-from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, about, parts_of
+from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, parts_of
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, multi_turn
 from faithscope.experiments.studies.rfeval.subjects.parsing import (
     Outcome,
@@ -22,14 +21,8 @@ from faithscope.experiments.studies.rfeval.subjects.parsing import (
     parse_output,
 )
 from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair
-from faithscope.probes.judge.form import Reply, Writer, Writing, no_reply
+from faithscope.probes.judge.form import Reply, Writing
 
-if TYPE_CHECKING:
-    from faithscope.experiments.studies.rfeval.subjects.generating import Keep
-    from faithscope.experiments.studies.rfeval.subjects.subjects import Subject
-
-AT_ONCE = 512
-"""Outputs whose conversations are in memory together."""
 DECLINED = ("refused", "filtered")
 """Outcomes of a reply that are outcomes of the output, too: what was written is no output."""
 
@@ -43,49 +36,6 @@ def writing_of(
         return Writing(unit, question, system)
     first, r_prime, last = (turn["content"] for turn in multi_turn(question, pair.of.r_prime))
     return Writing(unit, last, system, (("user", first), ("assistant", r_prime)))
-
-
-def write_closed(
-    writer: Writer,
-    subject: Subject,
-    wanted: Sequence[tuple[Pair, Condition]],
-    words: Mapping[str, str],
-    seed: int,
-    keep: Keep,
-) -> None:
-    """Have outputs written; each is stored as its reply comes.
-
-    Raises:
-        BudgetSpent, UserError: as `ApiJudge.write_all`; what was answered is stored.
-    """
-    system = subject.file.system
-    for start in range(0, len(wanted), AT_ONCE):
-        asked: dict[str, tuple[Writing, Pair, Condition]] = {}
-        for pair, condition in wanted[start : start + AT_ONCE]:
-            writing = writing_of(pair, condition, words, system)
-            asked[writing.id] = (writing, pair, condition)
-        writer.write_all([w for w, _, _ in asked.values()], _keeping(asked, seed, keep))
-
-
-def _keeping(
-    asked: Mapping[str, tuple[Writing, Pair, Condition]], seed: int, keep: Keep
-) -> Callable[[Writing, Reply], None]:
-    def on_text(writing: Writing, reply: Reply) -> None:
-        _, pair, condition = asked[writing.id]
-        stage = OUTPUTS[condition]
-        if problem := no_reply(reply):
-            keep(pair, stage, [], RuntimeError(problem))
-            return
-        try:
-            of = about(pair.of, pair.model, stage, condition, seed)
-            made: list[dict[str, Any]] = storable([closed_record(of, reply, writing.system)])
-        except Exception as error:
-            # one reply that cannot be taken apart must not cost the others
-            keep(pair, stage, [], error)
-        else:
-            keep(pair, stage, made, None)
-
-    return on_text
 
 
 def closed_record(of: Record, reply: Reply, system: str | None = None) -> Record:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
-from faithscope.experiments.config.api import Address, ApiSection
-from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
+from faithscope.experiments.config.api import ApiSection
+from faithscope.experiments.config.backend import BackendSection
+from faithscope.experiments.config.base import OneOrMany, Section
 from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.studies.rfeval.subjects.injection import Framing
 
@@ -34,11 +35,6 @@ class SubjectsConfig(Section):
     device_map: StrictStr | None = None
     """`auto` spreads the layers over the devices of a node; null is what the model's file says."""
 
-    @property
-    def thinking(self) -> bool | None:
-        """They are measured as they think; a format without marks has nothing to switch."""
-        return None
-
 
 class ClosedConfig(ApiSection):
     """How the models behind APIs are asked for their outputs."""
@@ -48,42 +44,15 @@ class ClosedConfig(ApiSection):
     model can write."""
 
 
-class GenerateConfig(Section):
+class GenerateConfig(BackendSection):
     """Who writes the outputs of models whose weights are at hand, and how (appendix C.1)."""
 
     framing: Framing = "prefix"
     """`prefix` puts r′ into the model's own mouth; `multi_turn` quotes it as an earlier turn, as
     to a model behind an API (appendix G.2): to see what that approximation does to a model."""
-    backend: Literal["here", "vllm", "vllm-server"] = "here"
-    """`here`: transformers in this process; `vllm`: in this process, where it is installed;
-    `vllm-server`: servers at `endpoints`, over the completions API."""
-    endpoints: Annotated[list[Address], *AnyNumber] = Field(default=[])
-    """Of servers that all serve the model, each as `http://HOST:PORT/v1`."""
-    served_as: StrictStr | None = None
-    """What the servers call the model, where that or the folder of its weights there is not called
-    as the model is here."""
     max_new_tokens: StrictInt | None = Field(default=None, ge=1)
     """Most tokens after r′; null is what the model's file says, or the paper's 32,768."""
     repetition_penalty: StrictFloat | None = Field(default=None, gt=0)
     """Null is what the model's file says, or the paper's: 1.2, and 1.0 of the Qwen family."""
     batch_size: StrictInt = Field(default=8, ge=1)
     """Items whose outputs are written together here: two outputs each."""
-    tensor_parallel_size: StrictInt | None = Field(default=None, ge=1)
-    """Devices of `vllm` that share each layer; null is what the model's file says, or one."""
-    max_model_len: StrictInt | None = Field(default=None, ge=1)
-    """Most tokens of a prompt and its continuation, of `vllm`; null is the model's own."""
-    in_flight: StrictInt = Field(default=64, ge=1)
-    """Requests at once to each server."""
-    timeout: StrictInt = Field(default=3600, ge=1)
-    """Seconds until a server's continuation is given up."""
-
-    @model_validator(mode="after")
-    def _endpoints_where_they_are_needed(self) -> GenerateConfig:
-        if self.backend == "vllm-server" and not self.endpoints:
-            raise ValueError("backend 'vllm-server' needs endpoints; give http://HOST:PORT/v1")
-        if self.backend != "vllm-server" and self.endpoints:
-            raise ValueError(
-                f"endpoints are of backend 'vllm-server', and backend is {self.backend!r}; leave "
-                "them out, or take that"
-            )
-        return self

@@ -60,8 +60,7 @@ def forced(
             template alters the system prompt.
         ValueError: the tokenizer does not give r′ back word for word.
     """
-    thinking = True if model.format.marks else None
-    prompt = _prompt(model, question, system, thinking, effort)
+    prompt = _prompt(model, question, system, effort)
     ids = tuple(model.encode(r_prime)) if r_prime else ()
     if r_prime and "".join(model.pieces((*prompt.ids, *ids))[len(prompt.ids) :]) != r_prime:
         raise ValueError(
@@ -84,10 +83,8 @@ def quoted(
     Raises:
         UserError: as `forced`; or the chat template leaves out or alters what was quoted.
     """
-    if not r_prime:
-        return forced(model, question, system=system, effort=effort)
-    thinking = True if model.format.marks else None
-    prompt = _prompt(model, multi_turn(question, r_prime), system, thinking, effort)
+    turns = multi_turn(question, r_prime) if r_prime else question
+    prompt = _prompt(model, turns, system, effort)
     if r_prime.strip() not in prompt.text:
         # templates take what looks like reasoning out of earlier turns
         raise UserError(
@@ -98,13 +95,9 @@ def quoted(
 
 
 def _prompt(
-    model: Speaks,
-    said: str | list[dict[str, str]],
-    system: str | None,
-    thinking: bool | None,
-    effort: str | None,
+    model: Speaks, turns: str | list[dict[str, str]], system: str | None, effort: str | None
 ) -> Prompt:
-    prompt = model.prompt(said, system, thinking, effort)
+    prompt = model.prompt(turns, system, True if model.format.marks else None, effort)
     if system and system.strip() not in prompt.text:
         # templates take switches out of it: Nemotron Super 1.5's reads one in `</think>`
         raise UserError(

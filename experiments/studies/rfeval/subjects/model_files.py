@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import (
     Field,
@@ -115,21 +115,6 @@ class ModelFile(Section):
                 raise ValueError(f"{key} is given without {prompt}_source; say where it is from")
         return self
 
-    @property
-    def with_card_system(self) -> ModelFile:
-        """The same model under the system prompt of its card; as it is where none is named."""
-        if self.card_source is None:
-            return self
-        return self.model_copy(
-            update={"system": self.card_system, "system_source": self.card_source}
-        )
-
-    @property
-    def for_vllm(self) -> dict[str, Any]:
-        """Keyword arguments of `interp.backends.offline.load_offline`."""
-        keys = ("dtype", "revision", "trust_remote_code", "tensor_parallel_size", "max_model_len")
-        return {**{key: getattr(self, key) for key in keys}, **self.vllm}
-
     def marked(self, model: Spoken) -> Spoken:
         """The model with the marks of its reasoning that this file states, if it states any.
 
@@ -225,26 +210,3 @@ def profile_of(name: str, files: Mapping[str, ModelFile], model_type: str = "") 
     if name.startswith(API):
         return ModelFile(name=name, system=CLOSED_SYSTEM, system_source=CLOSED_SOURCE)
     return ModelFile(name=name, repetition_penalty=penalty_of(name, model_type))
-
-
-def new_tokens(asked: int, n_prompt: int, positions: int | None) -> int:
-    """How many tokens an output may have where the model's positions end before the limit does.
-
-    C.1 asks for 32,768 new tokens, which is all that some models (MiMo-7B) have positions for,
-    prompt and all. vLLM, left to itself, ends an output at the last position, and so it counts as
-    truncated; our backends refuse to ask for more than there is room for.
-
-    Args:
-        positions: most tokens of prompt and output together; None is without limit.
-
-    Raises:
-        UserError: the prompt alone fills all positions.
-    """
-    if positions is None:
-        return asked
-    if (room := positions - n_prompt) < 1:
-        raise UserError(
-            f"a prompt of {n_prompt} tokens leaves no room for an output: the model has "
-            f"{positions} positions; leave the item out, or take a model with more"
-        )
-    return min(asked, room)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from faithscope import interp
 from faithscope.experiments.config.api import ApiSection
+from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
-from faithscope.experiments.engine.worker import Records, Worker
-from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
+from faithscope.experiments.engine.worker import Records
+from faithscope.experiments.engine.writing import HowWritten, Spoken, Start, TextWorker, Unit
+from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition, question_of
 from faithscope.experiments.studies.rfeval.inside.looking import look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.pairs import code_of
@@ -19,22 +21,24 @@ from faithscope.experiments.studies.rfeval.programs.sandbox import Limits, run_t
 from faithscope.experiments.studies.rfeval.records import (
     NO_ROOM,
     NO_SANDBOX,
+    Record,
     about,
+    no_room_record,
+    output_record,
     outputs_of,
     records_of,
     stance_record,
     tests_record,
     untested_record,
 )
-from faithscope.experiments.studies.rfeval.subjects.closed import write_closed
-from faithscope.experiments.studies.rfeval.subjects.generating import (
-    Generating,
-    Start,
-    backend_of,
-    start_of,
+from faithscope.experiments.studies.rfeval.subjects.closed import closed_record, writing_of
+from faithscope.experiments.studies.rfeval.subjects.injection import (
+    MULTI_TURN,
+    Forced,
+    forced,
+    output_of,
+    quoted,
 )
-from faithscope.experiments.studies.rfeval.subjects.injection import Forced
-from faithscope.experiments.studies.rfeval.subjects.subjects import Subject
 from faithscope.experiments.studies.rfeval.units import (
     INSIDE,
     LOG_PROBS,
@@ -45,25 +49,27 @@ from faithscope.experiments.studies.rfeval.units import (
     RfUnits,
 )
 from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Generation
 from faithscope.interp.memory import free
+from faithscope.probes.judge.form import Reply, Writing
 
 if TYPE_CHECKING:
-    from faithscope.interp.backends import Backend
     from faithscope.interp.language import Speaks
 
 Written = Mapping[Condition, tuple[Forced, Sequence[int]]]
 """What each output was written after, and its ids."""
-_WRITTEN = tuple(OUTPUTS.values())
-"""The stages in which outputs are written."""
 Look = Callable[[interp.Model, Pair, Written], Records]
+_CONDITION_OF: dict[str, Condition] = {stage: condition for condition, stage in OUTPUTS.items()}
 
 
-class SubjectStages(Worker[Pair]):
+class SubjectStages(TextWorker[Pair, Forced]):
     """What one worker does with the models that are measured."""
+
+    texts = tuple(OUTPUTS.values())
 
     def __init__(self, whole: RfUnits, batches: Batches, store: Store, meter: Meter) -> None:
         self.whole, config = whole, whole.config
-        stages = (*OUTPUTS.values(), TESTS, LOG_PROBS, INSIDE)
+        stages = (*self.texts, TESTS, LOG_PROBS, INSIDE)
         super().__init__(batches, stages, config.spend, config.token_budget, store, meter)
 
     def label(self, item: Pair, stage: str) -> str:
@@ -73,7 +79,7 @@ class SubjectStages(Worker[Pair]):
         return {
             name: subject.asked
             for name, subject in self.whole.subjects.items()
-            if subject.asked and any(super(SubjectStages, self).lacking(name, s) for s in _WRITTEN)
+            if subject.asked and any(map(self.lacking_texts, self.batches[name]))
         }
 
     def check(self) -> None:
@@ -102,83 +108,91 @@ class SubjectStages(Worker[Pair]):
     def do(self, model: str) -> None:
         # what the model before it held, where it ended in an error
         free()
-        subject = self.whole.subjects[model]
-        if subject.asked is not None:
-            self._ask(subject)
+        if self.whole.subjects[model].asked is not None:
+            self.write_by_api(model, [pair for batch in self.batches[model] for pair in batch])
             self._test(model)
             return
-        held = self._write(subject)
+        held = self.write(model)
         self._test(model)
         looks: dict[str, Look] = {LOG_PROBS: self._stances, INSIDE: self._inside}
         for stage, look in looks.items():
             if self.lacking(model, stage):
-                held = held or self._load(subject)
-                self._read(subject, held, stage, look)
+                held = held or self.load_subject(model)
+                self._read(model, held, stage, look)
         del held
         free()
 
-    def _ask(self, subject: Subject) -> None:
-        """The outputs that are missing of a model behind an API."""
-        wanted = [w for batch in self.batches[subject.name] for w in self._wanted(batch)]
-        if wanted:
-            self._begin_writing(subject.name, wanted)
-            seed, words = self.whole.config.seed, self.whole.words
-            writer = self.apis[subject.name]
-            write_closed(writer, subject, wanted, words, seed, self._keep_output)
+    def backend(self) -> BackendSection:
+        return self.whole.config.generate
 
-    def _load(self, subject: Subject) -> interp.Model:
-        return subject.file.marked(self.load(subject.name, subject, subject.trust_remote_code))
-
-    def _write(self, subject: Subject) -> interp.Model | None:
-        """The outputs that are missing; gives the weights, where they were read for it."""
-        name = subject.name
-        if not any(self.lacking(name, stage) for stage in _WRITTEN):
-            return None
-        how = self.whole.config.generate
-        backend, speaks = backend_of(subject, how, self._load)
-        try:
-            self._write_by(subject, backend, speaks)
-        finally:
-            # vLLM would keep most of the device from what reads the same weights after it
-            backend.close()
-        return speaks if isinstance(speaks, interp.Model) else None
-
-    def _write_by(self, subject: Subject, backend: Backend, speaks: Speaks) -> None:
-        name, config = subject.name, self.whole.config
-        self.store.note_model(name, {f"generation_{k}": v for k, v in backend.describe().items()})
-        writer = Generating(
-            subject, backend, speaks, self.whole.words, config.seed, self._keep_output
+    def how_written(self, model: str) -> HowWritten:
+        """Greedy, ended by the family's end tokens alone (C.1)."""
+        subject = self.whole.subjects[model]
+        return HowWritten(
+            subject,
+            subject.max_new_tokens,
+            self.whole.config.seed,
+            repetition_penalty=subject.repetition_penalty,
+            trust_remote_code=subject.file.trust_remote_code,
+            vllm=subject.for_vllm,
         )
-        batches = self.batches[name]
-        if not isinstance(speaks, interp.Model):
-            # servers, and vLLM, make their own batches
-            wanted = [w for batch in batches for w in self._wanted(batch)]
-            self._begin_writing(name, wanted)
-            writer.write(list(writer.starts(wanted)))
-            return
 
-        def left(starts: Sequence[Start]) -> list[Start]:
-            return [s for s in starts if s.stage in self.missing(s.pair)]
+    def marked(self, model: str, speaks: Spoken) -> Spoken:
+        return self.whole.subjects[model].file.marked(speaks)
 
-        for batch in batches:
-            if wanted := self._wanted(batch):
-                self._begin_writing(name, wanted)
-                if starts := list(writer.starts(wanted)):
-                    self.together(
-                        speaks,
-                        starts,
-                        lambda part: writer.write(left(part)),
-                        lambda start, error: self._keep_output(start.pair, start.stage, [], error),
-                        left,
-                    )
+    def prompt(self, speaks: Speaks, unit: Unit[Pair]) -> Forced:
+        pair, stage = unit
+        subject = self.whole.subjects[pair.model]
+        r_prime = pair.of.r_prime if stage == OUTPUTS["intervened"] else ""
+        put = quoted if subject.framing == MULTI_TURN else forced
+        question, file = question_of(pair.of, self.whole.words), subject.file
+        return put(speaks, question, r_prime, file.system, file.effort)
 
-    def _wanted(self, batch: Sequence[Pair]) -> list[tuple[Pair, Condition]]:
-        return [
-            (pair, condition)
-            for pair in batch
-            for condition, stage in OUTPUTS.items()
-            if stage in self.missing(pair)
-        ]
+    def text_records(
+        self, speaks: Speaks, start: Start[Pair, Forced], text: Generation, by: Mapping[str, str]
+    ) -> Records:
+        prompt, finished = start.prompt, text.finish == "stop"
+        record = output_record(
+            self._about((start.item, start.stage)),
+            len(prompt.prompt.ids),
+            len(prompt.r_prime_ids),
+            text,
+            speaks.decode(text.ids),
+            output_of(speaks, prompt, text.ids, finished),
+            output_of(speaks, prompt, text.ids, finished, paper_compat=True),
+            by,
+            self.whole.subjects[start.item.model].framing,
+        )
+        return [record]
+
+    def no_room(self, unit: Unit[Pair], prompt: Forced, error: UserError) -> Records:
+        framing = self.whole.subjects[unit[0].model].framing
+        sizes = len(prompt.prompt.ids), len(prompt.r_prime_ids)
+        return [no_room_record(self._about(unit), *sizes, str(error), framing)]
+
+    def conversation(self, unit: Unit[Pair]) -> Writing:
+        pair, stage = unit
+        system = self.whole.subjects[pair.model].file.system
+        return writing_of(pair, _CONDITION_OF[stage], self.whole.words, system)
+
+    def reply_records(self, unit: Unit[Pair], writing: Writing, reply: Reply) -> Records:
+        return [closed_record(self._about(unit), reply, writing.system)]
+
+    def keep(
+        self,
+        item: Pair,
+        stage: str,
+        result: Records | Exception,
+        seconds: float | None = None,
+    ) -> None:
+        if stage in self.texts and not isinstance(result, Exception):
+            seconds = self.since_last()
+            result = [r | {"elapsed": round(seconds, 4)} for r in result]
+        super().keep(item, stage, result, seconds)
+
+    def _about(self, unit: Unit[Pair]) -> Record:
+        pair, stage = unit
+        return about(pair.of, pair.model, stage, _CONDITION_OF[stage], self.whole.config.seed)
 
     def _test(self, name: str) -> None:
         config = self.whole.config
@@ -219,46 +233,33 @@ class SubjectStages(Worker[Pair]):
                 if outputs is not None:
                     self.keep(pair, TESTS, storable(records))
 
-    def _read(self, subject: Subject, model: interp.Model, stage: str, look: Look) -> None:
+    def _read(self, name: str, model: interp.Model, stage: str, look: Look) -> None:
         """What the weights are read for once the outputs are there."""
 
         def measure(pair: Pair) -> Records:
             outputs: Written = {
-                condition: (
-                    start_of(model, subject, pair, condition, self.whole.words),
-                    record["ids"],
-                )
+                condition: (self.prompt(model, (pair, OUTPUTS[condition])), record["ids"])
                 for condition, record in (records_of(self.index, pair) or {}).items()
                 if record["finish"] != NO_ROOM
             }
             return look(model, pair, outputs)
 
-        pairs = self.lacking(subject.name, stage)
-        written = [p for p in pairs if records_of(self.index, p) is not None]
+        written = [p for p in self.lacking(name, stage) if records_of(self.index, p)]
         self.each(model, written, stage, measure)
 
     def _stances(self, model: interp.Model, pair: Pair, outputs: Written) -> Records:
-        config, made = self.whole.config, []
-        for condition, (start, ids) in outputs.items():
-            of = about(pair.of, pair.model, LOG_PROBS, condition, config.seed)
-            scored = scored_stances(model, pair.of, start, ids, config.naming)
-            made += [stance_record(of, condition, one) for one in scored]
-        return made
+        config = self.whole.config
+        return [
+            stance_record(
+                about(pair.of, pair.model, LOG_PROBS, condition, config.seed), condition, stance
+            )
+            for condition, (start, ids) in outputs.items()
+            for stance in scored_stances(model, pair.of, start, ids, config.naming)
+        ]
 
     def _inside(self, model: interp.Model, pair: Pair, outputs: Written) -> Records:
         config = self.whole.config
         if len(outputs) < len(CONDITIONS):
             return []
-        found = look_inside(model, pair.of, outputs, config.inside, config.naming)
-        return [about(pair.of, pair.model, INSIDE, r["variant"], config.seed) | r for r in found]
-
-    def _begin_writing(self, name: str, wanted: Sequence[tuple[Pair, Condition]]) -> None:
-        pair, condition = wanted[0]
-        self.begin(name, pair, OUTPUTS[condition])
-
-    def _keep_output(
-        self, pair: Pair, stage: str, records: Records, error: Exception | None
-    ) -> None:
-        seconds = self.since_last()
-        records = [r | {"elapsed": round(seconds, 4)} for r in records]
-        self.keep(pair, stage, error or records, seconds)
+        records = look_inside(model, pair.of, outputs, config.inside, config.naming)
+        return [about(pair.of, pair.model, INSIDE, r["variant"], config.seed) | r for r in records]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from faithscope.experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
 from faithscope.experiments.engine.fingerprint import fingerprint
@@ -18,10 +17,6 @@ from faithscope.experiments.studies.rfeval.subjects.model_files import (
     profile_of,
 )
 from faithscope.interp.errors import UserError
-from faithscope.interp.generation import Sampling
-
-if TYPE_CHECKING:
-    from faithscope.interp.language import Speaks
 
 MAX_NEW_TOKENS = 32_768
 """Of RFEval, appendix C.1."""
@@ -57,24 +52,10 @@ class Subject:
         return None
 
     @property
-    def trust_remote_code(self) -> bool:
-        return self.file.trust_remote_code
-
-    @property
     def for_vllm(self) -> dict[str, Any]:
-        """Keyword arguments of `interp.backends.offline.load_offline`."""
-        own = ("dtype", "revision", "tensor_parallel_size", "max_model_len")
-        return self.file.for_vllm | {key: getattr(self, key) for key in own}
-
-    def sampling(self, speaks: Speaks, limits: Sequence[int], seed: int) -> Sampling:
-        """Greedy, ended by the family's end tokens alone (C.1), or by each prompt's limit."""
-        return Sampling(
-            tuple(speaks.end_ids),
-            max(limits),
-            limits=tuple(limits),
-            repetition_penalty=self.repetition_penalty,
-            seed=seed,
-        )
+        """Keyword arguments of `vllm.LLM`, the file's own last."""
+        sizes = ("tensor_parallel_size", "max_model_len")
+        return {key: getattr(self, key) for key in sizes} | self.file.vllm
 
     def decides(self, batch_size: int) -> dict[str, Any]:
         """All that decides its outputs but the items."""

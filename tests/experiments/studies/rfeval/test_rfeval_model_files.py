@@ -18,7 +18,6 @@ from faithscope.experiments.studies.rfeval.subjects.injection import forced, out
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     ModelFile,
     model_files,
-    new_tokens,
     penalty_of,
     profile_of,
 )
@@ -154,9 +153,7 @@ def test_they_are_spread_over_as_many_devices_as_the_paper_says() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_what_a_file_gives_to_loaders_they_take(name: str) -> None:
     file = FILES[name]
-    inspect.signature(load_offline).bind(name, name, **file.for_vllm)
-    assert file.for_vllm["tensor_parallel_size"] == file.tensor_parallel_size
-    assert set(file.for_vllm) >= set(file.vllm)
+    inspect.signature(load_offline).bind(name, name, **file.vllm)
 
 
 @pytest.mark.parametrize(("name", "family", "text"), CASES, ids=[c[0] for c in CASES])
@@ -220,20 +217,18 @@ def test_a_template_that_alters_the_system_prompt_is_told() -> None:
     model = model_of(name, "nemotron_super_v1_5")
     with pytest.raises(UserError, match=f"{name}: its chat template alters the system prompt"):
         forced(model, QUESTION, R_PRIME, FILES[name].system)
-    start = forced(model, QUESTION, R_PRIME, FILES[name].with_card_system.system)
+    start = forced(model, QUESTION, R_PRIME, FILES[name].card_system)
     assert "\n\ndetailed thinking on\n\n<|eot_id|>" in start.prompt.text
 
 
 def test_the_prompts_of_the_model_cards() -> None:
-    cards = {f.label: f.with_card_system for f in FILES.values()}
-    assert cards["LN-Super_v1"].system == "detailed thinking on"
-    assert cards["Qwen3-8B"].system is None
-    assert cards["MiMo-RL"].system == ""
-    said = cards["Magistral-Small"].system
-    assert said is not None
-    assert "NEVER use \\boxed{} in your response.\n\nYour thinking" in said
-    assert said.endswith("a summary.\n\nProblem:\n\n")
-    assert cards["Magistral-Small"].system_source == FILES[CASES[10][0]].card_source
+    cards = {f.label: f.card_system for f in FILES.values() if f.card_source}
+    assert cards["LN-Super_v1"] == "detailed thinking on"
+    assert cards["Qwen3-8B"] is None
+    prompt = cards["Magistral-Small"]
+    assert prompt is not None
+    assert "NEVER use \\boxed{} in your response.\n\nYour thinking" in prompt
+    assert prompt.endswith("a summary.\n\nProblem:\n\n")
 
 
 def test_the_bundled_model_has_a_file_whose_prompt_says_whose_it_is() -> None:
@@ -296,14 +291,6 @@ def test_a_closed_model_without_a_file_is_asked_as_the_papers_were() -> None:
     assert profile_of("api:google/gemini-2.5-pro", {}).system == file.system
     own = ModelFile(name="api:openai/gpt-5.1")
     assert profile_of(own.name, {own.name: own}).system is None
-
-
-def test_an_output_ends_where_the_positions_do() -> None:
-    assert new_tokens(32_768, 900, None) == 32_768
-    assert new_tokens(32_768, 900, 131_072) == 32_768
-    assert new_tokens(32_768, 900, 32_768) == 31_868
-    with pytest.raises(UserError, match="a prompt of 32768 tokens leaves no room"):
-        new_tokens(32_768, 32_768, 32_768)
 
 
 def written(folder: Path, **files: str) -> Path:

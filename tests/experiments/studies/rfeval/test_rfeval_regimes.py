@@ -85,7 +85,7 @@ def test_the_added_files_are_sampled_as_the_paper_says(name: str) -> None:
     assert file.repetition_penalty == penalty_of(name) == 1.2
     assert (file.max_new_tokens, file.tensor_parallel_size) == (32_768, 1)
     assert file.system_source
-    inspect.signature(load_offline).bind(name, name, **file.for_vllm)
+    inspect.signature(load_offline).bind(name, name, **file.vllm)
 
 
 @pytest.mark.parametrize("name", ["XiaomiMiMo/MiMo-7B-Base", "XiaomiMiMo/MiMo-7B-SFT"])

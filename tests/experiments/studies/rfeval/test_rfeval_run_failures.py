@@ -183,7 +183,7 @@ def test_what_a_model_has_no_room_for_is_counted_and_nothing_else_is_lost(
     assert why[["exclusion", "reason", "n"]].values.tolist() == [["global", "no_room", 1]]
     key = ("rf_intervened", servers.model, "legal_decision", cases[1].item)
     (told,) = Index.of(tmp_path / "runs/rf").records(key)
-    assert "leaves no room for an output" in told["problem"]
+    assert "leaves no room for a text" in told["problem"]
     # it is not asked again
     asked = len(servers.completions.asked)
     assert execute(["run", path, "--shard", WHOLE]) == 0

@@ -1,0 +1,298 @@
+"""Texts that models write: here, by vLLM in this process or behind servers, or behind an API.
+
+Each text is a unit, stored as it ends. Whoever writes, a prompt is token ids and so is what comes
+back, so that it can be replayed token for token; only an API is asked, and answers, in words.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from faithscope import interp
+from faithscope.experiments.config.api import API
+from faithscope.experiments.config.backend import BackendSection
+from faithscope.experiments.engine.loading import Held
+from faithscope.experiments.engine.units import storable
+from faithscope.experiments.engine.worker import Item, Records, Worker
+from faithscope.interp.backends import Backend
+from faithscope.interp.backends.here import Here
+from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Generation, Sampling, room_for, seeds_of
+from faithscope.interp.language import Language, Speaks
+from faithscope.probes.judge.form import Reply, Writing, no_reply
+
+AT_ONCE = 512
+"""Texts whose conversations with an API are in memory together."""
+
+
+class Prompted(Protocol):
+    """What a model goes on from."""
+
+    @property
+    def ids(self) -> tuple[int, ...]: ...
+
+
+Prompt = TypeVar("Prompt", bound=Prompted)
+Spoken = TypeVar("Spoken", interp.Model, Language)
+Unit = tuple[Item, str]
+"""An item and the stage in which one text of it is written."""
+
+
+@dataclass(frozen=True)
+class HowWritten:
+    """How one model's texts are sampled, and its weights held."""
+
+    held: Held
+    max_new_tokens: int
+    seed: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+    trust_remote_code: bool = False
+    vllm: Mapping[str, Any] = field(default_factory=dict)
+    """Keyword arguments of `interp.backends.offline.load_offline` beside those of `held`."""
+
+
+@dataclass(frozen=True)
+class _At:
+    """Who is at work."""
+
+    model: str
+    backend: Backend
+    speaks: Speaks
+    by: Mapping[str, str]
+    """What writes (`Backend.describe`)."""
+    how: HowWritten
+
+
+@dataclass(frozen=True)
+class Start(Generic[Item, Prompt]):
+    """One text that is to be written."""
+
+    item: Item
+    stage: str
+    prompt: Prompt
+    max_new_tokens: int
+    seed: int
+
+
+class TextWorker(Worker[Item], Generic[Item, Prompt]):
+    """A worker that has texts written; a study says what the prompts are, and what is stored."""
+
+    texts: Sequence[str]
+    """The stages in which they are written."""
+
+    @abstractmethod
+    def backend(self) -> BackendSection:
+        """Who writes for models whose weights are at hand."""
+
+    @abstractmethod
+    def how_written(self, model: str) -> HowWritten:
+        """How a model writes whose weights are at hand."""
+
+    @abstractmethod
+    def prompt(self, speaks: Speaks, unit: Unit[Item]) -> Prompt:
+        """What a model goes on from.
+
+        Raises:
+            UserError, ValueError: it cannot be made of this model's tokens.
+        """
+
+    @abstractmethod
+    def text_records(
+        self, speaks: Speaks, start: Start[Item, Prompt], text: Generation, by: Mapping[str, str]
+    ) -> Records:
+        """What is stored of a text.
+
+        Args:
+            by: what wrote it (`Backend.describe`).
+        """
+
+    @abstractmethod
+    def conversation(self, unit: Unit[Item]) -> Writing:
+        """What a model behind an API is asked for a text; its id is the unit's."""
+
+    @abstractmethod
+    def reply_records(self, unit: Unit[Item], writing: Writing, reply: Reply) -> Records:
+        """What is stored of an API's reply."""
+
+    def no_room(self, unit: Unit[Item], prompt: Prompt, error: UserError) -> Records | Exception:
+        """What is stored where a prompt fills all of a model's positions."""
+        return error
+
+    def marked(self, model: str, speaks: Spoken) -> Spoken:
+        """The model with other marks of its reasoning than its template shows, if it needs any."""
+        return speaks
+
+    def load_subject(self, model: str) -> interp.Model:
+        """The weights of a model that writes, or is read from inside."""
+        how = self.how_written(model)
+        return self.marked(model, self.load(model, how.held, how.trust_remote_code))
+
+    def lacking_texts(self, items: Sequence[Item]) -> list[Unit[Item]]:
+        """The texts that are still to be written, in order."""
+        return [(i, s) for i in items for s in self.texts if s in self.missing(i)]
+
+    def write(self, model: str) -> interp.Model | None:
+        """Have all texts written that a model whose weights are at hand lacks.
+
+        Returns:
+            The weights, where they were read for it.
+
+        Raises:
+            UserError: the model, its server or vLLM is not to be had.
+        """
+        batches = self.batches[model]
+        if not any(self.lacking_texts(batch) for batch in batches):
+            return None
+        at = self._opened(model)
+        try:
+            self.store.note_model(model, {f"generation_{k}": v for k, v in at.by.items()})
+            if isinstance(at.speaks, interp.Model):
+                for batch in batches:
+                    if self.lacking_texts(batch):
+                        self._write_batch(at, at.speaks, batch)
+                return at.speaks
+            # servers, and vLLM, make their own batches
+            everything = [item for batch in batches for item in batch]
+            self._write(at, [s for s in self._starts(at, everything) if self._lacks(s)])
+            return None
+        finally:
+            # vLLM would keep most of the device from what reads the same weights after it
+            at.backend.close()
+
+    def _opened(self, model: str) -> _At:
+        section, how = self.backend(), self.how_written(model)
+        speaks: Speaks
+        if section.backend == "here":
+            speaks = loaded = self.load_subject(model)
+            backend: Backend = Here(loaded, len(self.texts) * section.batch_size)
+            return _At(model, backend, speaks, dict(backend.describe()), how)
+        language = interp.load_language(
+            model, revision=how.held.revision, trust_remote_code=how.trust_remote_code
+        )
+        speaks = self.marked(model, language)
+        if section.backend == "vllm-server":
+            from faithscope.interp.backends.server import connect
+
+            backend = connect(
+                model,
+                section.endpoints,
+                served_as=section.served_as,
+                location=language.location,
+                in_flight=section.in_flight,
+                timeout_s=section.timeout,
+            )
+        else:
+            from faithscope.interp.backends.offline import load_offline
+
+            options = {
+                "dtype": how.held.dtype,
+                "revision": how.held.revision,
+                "tensor_parallel_size": section.tensor_parallel_size or 1,
+                "max_model_len": section.max_model_len,
+                "trust_remote_code": how.trust_remote_code,
+            }
+            backend = load_offline(model, language.location, **options | dict(how.vllm))
+        return _At(model, backend, speaks, dict(backend.describe()), how)
+
+    def _lacks(self, start: Start[Item, Prompt]) -> bool:
+        return start.stage in self.missing(start.item)
+
+    def _write_batch(self, at: _At, model: interp.Model, batch: Sequence[Item]) -> None:
+        # the whole batch, though some may be stored: other company could change the tokens
+        starts = self._starts(at, batch)
+        if any(map(self._lacks, starts)):
+            self.together(
+                model,
+                starts,
+                lambda part: self._write(at, part),
+                lambda start, error: self.keep(start.item, start.stage, error),
+                lambda part: list(filter(self._lacks, part)),
+                fatal=(),
+            )
+
+    def _starts(self, at: _At, items: Sequence[Item]) -> list[Start[Item, Prompt]]:
+        """Where each text begins, stored ones too; what cannot begin is stored as it is."""
+        self.begin(at.model, *self.lacking_texts(items)[0])
+        units = [(i, s) for i in items for s in self.texts if s in i.units]
+        # by place in its batch, whichever backend writes
+        seeds = seeds_of(at.how.seed, len(self.texts) * self.backend().batch_size)
+        starts = []
+        for place, unit in enumerate(units):
+            item, stage = unit
+            problem: Records | Exception
+            try:
+                prompt = self.prompt(at.speaks, unit)
+                try:
+                    n, most = len(prompt.ids), at.how.max_new_tokens
+                    room = room_for(most, n, at.backend.max_positions)
+                except UserError as error:
+                    problem = self.no_room(unit, prompt, error)
+                else:
+                    starts.append(Start(item, stage, prompt, room, seeds[place % len(seeds)]))
+                    continue
+            except (UserError, ValueError) as error:
+                problem = error
+            if stage in self.missing(item):
+                self.keep(item, stage, problem)
+        return starts
+
+    def _write(self, at: _At, starts: Sequence[Start[Item, Prompt]]) -> None:
+        """Have texts written; each is stored as it ends, one that fails costs no other."""
+        if not starts:
+            return
+        sampling = Sampling(
+            tuple(at.speaks.end_ids),
+            max(start.max_new_tokens for start in starts),
+            temperature=at.how.temperature,
+            top_p=at.how.top_p,
+            repetition_penalty=at.how.repetition_penalty,
+            seed=tuple(start.seed for start in starts),
+            limits=tuple(start.max_new_tokens for start in starts),
+        )
+
+        def ended(i: int, text: Generation | Exception) -> None:
+            start = starts[i]
+            if not self._lacks(start):
+                return
+            result: Records | Exception
+            try:
+                if isinstance(text, Exception):
+                    raise text
+                result = storable(self.text_records(at.speaks, start, text, at.by))
+            except Exception as error:
+                # one text that cannot be taken apart must not cost the others
+                result = error
+            self.keep(start.item, start.stage, result)
+
+        at.backend.each([start.prompt.ids for start in starts], sampling, ended)
+
+    def write_by_api(self, model: str, items: Sequence[Item]) -> None:
+        """Have the texts written that a model behind an API lacks.
+
+        Raises:
+            BudgetSpent, UserError: as `ApiJudge.write_all`; what was answered is stored.
+        """
+        assert model.startswith(API), model
+        lacking = self.lacking_texts(items)
+        for first in range(0, len(lacking), AT_ONCE):
+            part = lacking[first : first + AT_ONCE]
+            by_id = {item.units[stage]: (item, stage) for item, stage in part}
+            self.begin(model, *part[0])
+
+            def keep(writing: Writing, reply: Reply, by_id=by_id) -> None:
+                item, stage = unit = by_id[writing.id]
+                result: Records | Exception
+                try:
+                    if problem := no_reply(reply):
+                        raise RuntimeError(problem)
+                    result = storable(self.reply_records(unit, writing, reply))
+                except Exception as error:
+                    result = error
+                self.keep(item, stage, result)
+
+            self.apis[model].write_all([self.conversation(unit) for unit in part], keep)
