@@ -22,9 +22,7 @@ from faithscope.experiments.analysis.page import (
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.rfeval.figures.against import against_told
-from faithscope.experiments.studies.rfeval.figures.inside import signs_told
-from faithscope.experiments.studies.rfeval.figures.plots import lead_reader
+from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
 from faithscope.experiments.studies.rfeval.pairview import pair_block
 from faithscope.experiments.studies.rfeval.paper import paper_tables
 from faithscope.experiments.studies.rfeval.results import RfResults
@@ -37,8 +35,10 @@ from faithscope.experiments.studies.rfeval.sections import (
 )
 from faithscope.experiments.studies.rfeval.subjects.regimes import NO_MODEL
 from faithscope.experiments.studies.rfeval.verdict_text import (
+    against_told,
     headline,
     regimes_told,
+    signs_told,
     verdicts,
     waterfall_told,
 )

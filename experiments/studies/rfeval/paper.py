@@ -14,9 +14,8 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.paper_table import PaperTable
-from faithscope.experiments.analysis.tidy import groups, only, where
+from faithscope.experiments.analysis.tidy import groups, only, rows, where
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
-from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
 from faithscope.experiments.studies.rfeval.metrics.failures import (
     BASELINE_LINKS,
     CAUSALITY,
@@ -28,178 +27,149 @@ from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, WAY, w
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.subjects.model_files import REGIMES
 
+Head = str | tuple[str, int] | tuple[str, int, float]
+"""A heading; of numbers with their decimals, and what they are multiplied by (100 for percent)."""
 LINK_NAMES = {"pr": "r′→r", "re": "r→e", "ea": "e→a", "ra": "r→a"}
 VIOLATION_NAMES: dict[str, str] = dict(
     zip(VIOLATIONS, ("χ(o)=0", "χ(o′)=0", "κ=0", "Other"), strict=True)
 )
 CAUSALITY_NAMES: dict[str, str] = {c: c.capitalize() for c in CAUSALITY}
-_HEADS = {"reader": "Reader", "model": "Model", "by": "By", "group": "Group"}
+COUNTS = {"n_problems": "Pre Total", "n_removed": "# Removed", "n_kept": "# Kept"}
+WAYS = {"reader": "Reader", "model": "Model"}
+OVERLAP = {"overlap": "Overlap", "context": "Context", "n": "Count"}
+HEADS: dict[int, dict[str, Head]] = {
+    8: {"task": "Task", **COUNTS},
+    9: {"task": "Task", "source": "Source", **COUNTS},
+    10: {"task": "Task", **OVERLAP}
+    | {"mean": ("Mean", 3), "std": ("Std", 3), "median": ("Median", 3)}
+    | {"p75": ("P75", 3), "p90": ("P90", 3), "small_vocabulary": ("Small-vocab (%)", 1, 100)},
+    11: {**WAYS, **OVERLAP, "mean": ("Mean", 3), "std": ("Std", 3)},
+    12: {"model": "Model", "device_hours": ("Device hours", 2), "devices": ("Devices", 0)}
+    | {"hours": ("Hours", 2)},
+    13: {**WAYS, "n_total": "Total", "n_included": "Included", "n_global": "Global Exclusion"}
+    | {"n_unfinished": "Unfinished/Truncated", "n_evaluation_error": "Evaluation Error"}
+    | {"n_non_contrast": "Non-Contrast"},
+    26: {**WAYS, "task": "Task", "rf": ("RF (%)", 2, 100), "contrast_coverage": ("c", 4)}
+    | {"chi_baseline": ("χ(o)", 4), "chi_intervened": ("χ(o′)", 4), "kappa": ("κ", 4)},
+}
+"""Tables that the paper prints as rows: column -> heading."""
 
 
 def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
-    """The paper's tables by number, those without rows too."""
-    shares, places = tables["rf_failure_shares"], tables["rf_failure_locations"]
-    violation = shares.loc[shares["statistic"] == "violation"]
-    baseline = places.loc[places["statistic"] == "baseline_break"]
-    intervened = places.loc[places["statistic"] == "intervened_break"]
-    # "All shares below are proportions within the set of unfaithful cases" (appendix F)
-    moved = where(tables["rf_causality"], statistic=CAUSALITY_UNFAITHFUL)
+    """The paper's tables by number, those without rows too; 8 and 9 of a run that had its r′
+    written."""
+    rf, shares, places = (
+        tables[n] for n in ("rfeval", "rf_failure_shares", "rf_failure_locations")
+    )
+    falls = tables["rf_waterfall"]
     made = [
-        table_2(tables["rfeval"]),
+        *filtering_tables(tables["rf_filtering"]),
+        table_2(rf),
         table_3(tables["rf_regimes"]),
-        table_10(tables["rf_externality"]),
-        table_11(tables["rf_externality_by_model"]),
+        # the paper has one overlap, here each has its rows
+        _listed(10, tables["rf_externality"]),
+        _listed(11, tables["rf_externality_by_model"]),
         table_12(tables["rf_hours"]),
-        table_13(tables["rf_waterfall"]),
+        _listed(13, falls.loc[(falls["task"] == OVERALL) & (falls["model"] != OVERALL)]),
         table_14(tables["rf_lengths"]),
         table_16(tables["rf_coverage_quartiles"]),
     ]
+    # "All shares below are proportions within the set of unfaithful cases" (appendix F)
+    moved = where(tables["rf_causality"], statistic=CAUSALITY_UNFAITHFUL)
+    breaks = {c: where(places, statistic=f"{c}_break") for c in ("baseline", "intervened")}
     for pair, data, values, names in (
-        ((17, 21), violation, VIOLATIONS, VIOLATION_NAMES),
-        ((18, 22), baseline, BASELINE_LINKS, LINK_NAMES),
-        ((19, 23), intervened, INTERVENED_LINKS, LINK_NAMES),
+        ((17, 21), where(shares, statistic="violation"), VIOLATIONS, VIOLATION_NAMES),
+        ((18, 22), breaks["baseline"], BASELINE_LINKS, LINK_NAMES),
+        ((19, 23), breaks["intervened"], INTERVENED_LINKS, LINK_NAMES),
         ((20, 24), moved, CAUSALITY, CAUSALITY_NAMES),
     ):
         for number, by in zip(pair, ("model", "task"), strict=True):
             made.append(_shares(number, data, by, values, names))
-    made += [table_25(tables["rfeval"]), table_26(tables["rfeval"])]
-    made.append(table_27(tables["rf_per_step"]))
-    # of a run that had its r′ written
-    return [*filtering_tables(tables["rf_filtering"]), *made]
+    return [*made, table_25(rf), table_26(rf), table_27(tables["rf_per_step"])]
 
 
 def table_2(rf: pd.DataFrame) -> PaperTable:
     """RF in percent and coverage, a row per model, a pair of columns per task; of models into
     whose mouth r′ was put (`table_26` has the others)."""
-    columns = ("rf", "contrast_coverage", "n_included")
-
-    def shown(row: Mapping[str, Any]) -> dict[str, str]:
-        return {"RF": _number(row["rf"], 2, 100), "c": _number(row["contrast_coverage"], 2)}
-
-    return _by_task("paper_rf_table2", where(rf, framing=PREFIX), columns, shown)
+    shown = {"RF": ("rf", 2, 100), "c": ("contrast_coverage", 2, 1)}
+    return _by_task(2, rf, ("rf", "contrast_coverage", "n_included"), shown)
 
 
 def table_3(regimes: pd.DataFrame) -> PaperTable:
     """RF and coverage by post-training regime, a column per family, rows in the paper's order."""
     if regimes.empty:
         nothing = {"Variant": list(REGIMES), "no two models of one base": ["–"] * len(REGIMES)}
-        return PaperTable("paper_rf_table3", regimes, pd.DataFrame(nothing))
-    made = []
+        return _table(3, regimes, pd.DataFrame(nothing))
+    lines = []
     readers, variants = dict.fromkeys(regimes["reader"]), [*REGIMES, *regimes["regime"]]
     for reader, regime in itertools.product(readers, dict.fromkeys(variants)):
         of = where(regimes, reader=reader, regime=regime)
         if of.empty:
             continue
-        row: dict[str, Any] = {"Reader": reader, "Variant": regime}
-        row |= dict.fromkeys(map(str, regimes["family"]), "–")
+        line: dict[str, Any] = {"Reader": reader, "Variant": regime}
+        line |= dict.fromkeys(map(str, regimes["family"]), "–")
         for family, models in groups(of, ("family",)):
             cells = []
-            for r in models.to_dict("records"):
+            for r in rows(models):
                 both = f"{_number(r['rf'], 2, 100)} / {_number(r['contrast_coverage'], 2)}"
                 cells.append(both if len(models) == 1 else f"{both} ({r['model']})")
-            row[str(family["family"])] = "; ".join(cells)
-        made.append(row)
-    return PaperTable("paper_rf_table3", regimes, pd.DataFrame(made))
+            line[str(family["family"])] = "; ".join(cells)
+        lines.append(line)
+    return _table(3, regimes, pd.DataFrame(lines))
 
 
 def filtering_tables(filtering: pd.DataFrame) -> list[PaperTable]:
     """What the validation of written r′ removed, by task and by source; none of no rows."""
     if filtering.empty:
         return []
-    counts = {"n_problems": "Pre Total", "n_removed": "# Removed", "n_kept": "# Kept"}
-    pooled = with_overall(filtering, "task")
     by_task = [
-        {**key, **{name: sum(of[name].tolist()) for name in counts}}
-        for key, of in groups(pooled, ("task",))
+        {**key, **{name: sum(of[name].tolist()) for name in COUNTS}}
+        for key, of in groups(with_overall(filtering, "task"), ("task",))
     ]
-    by_source = only(filtering, ["task", "source", *counts])
-    made = []
-    for number, data in ((8, pd.DataFrame(by_task)), (9, by_source)):
-        heads = {"task": "Task", "source": "Source", **counts}
-        printed = {head: data[name].tolist() for name, head in heads.items() if name in data}
-        made.append(PaperTable(f"paper_rf_table{number}", data, pd.DataFrame(printed)))
-    return made
-
-
-def table_10(externality: pd.DataFrame) -> PaperTable:
-    """Δ by task; the paper has one overlap, here each has its rows."""
-    heads = {"task": "Task", "overlap": "Overlap", "context": "Context", "n": "Count"}
-    places = {"mean": "Mean", "std": "Std", "median": "Median", "p75": "P75", "p90": "P90"}
-    printed: dict[str, Any] = {title: externality[name].tolist() for name, title in heads.items()}
-    printed |= {title: _numbers(externality[name], 3) for name, title in places.items()}
-    printed["Small-vocab (%)"] = _numbers(externality["small_vocabulary"], 1, 100)
-    return PaperTable("paper_rf_table10", externality, pd.DataFrame(printed))
-
-
-def table_11(by_model: pd.DataFrame) -> PaperTable:
-    """Δ by model, over the pairs that are there."""
-    heads = {"reader": "Reader", "model": "Model", "overlap": "Overlap", "context": "Context"}
-    heads |= {"n": "Count"}
-    printed: dict[str, Any] = {title: by_model[name].tolist() for name, title in heads.items()}
-    printed |= {"Mean": _numbers(by_model["mean"], 3), "Std": _numbers(by_model["std"], 3)}
-    return PaperTable("paper_rf_table11", by_model, pd.DataFrame(printed))
+    by_source = only(filtering, ["task", "source", *COUNTS])
+    return [_listed(8, pd.DataFrame(by_task)), _listed(9, by_source)]
 
 
 def table_12(hours: pd.DataFrame) -> PaperTable:
     """Hours of generation, and those of devices, which the paper has; what they are is in the
     run's environment."""
-    printed: dict[str, Any] = {"Model": hours["model"].tolist()}
-    printed |= {"Device hours": _numbers(hours["device_hours"], 2)}
-    printed |= {"Devices": _numbers(hours["devices"], 0), "Hours": _numbers(hours["hours"], 2)}
-    printed["Outputs"] = [
-        f"{r['n_timed']} of {r['n']}" if r["n_timed"] < r["n"] else str(r["n"])
-        for r in hours.to_dict("records")
+    outputs = [
+        f"{r['n_timed']} of {r['n']}" if r["n_timed"] < r["n"] else str(r["n"]) for r in rows(hours)
     ]
-    return PaperTable("paper_rf_table12", hours, pd.DataFrame(printed))
-
-
-def table_13(waterfall: pd.DataFrame) -> PaperTable:
-    """Where all pairs of each model went."""
-    data = waterfall.loc[(waterfall["task"] == OVERALL) & (waterfall["model"] != OVERALL)]
-    names = ("Global Exclusion", "Unfinished/Truncated", "Evaluation Error", "Non-Contrast")
-    heads = {"reader": "Reader", "model": "Model", "n_total": "Total", "n_included": "Included"}
-    heads |= {f"n_{x}": name for x, name in zip(EXCLUSIONS, names, strict=True)}
-    printed = {title: data[name].tolist() for name, title in heads.items()}
-    return PaperTable("paper_rf_table13", data.reset_index(drop=True), pd.DataFrame(printed))
+    return _table(12, hours, _listed(12, hours).printed.assign(Outputs=outputs))
 
 
 def table_14(lengths: pd.DataFrame) -> PaperTable:
     """Mean tokens of baseline (B) and intervened (I) outputs, by model and task."""
     data = lengths.loc[lengths["task"] != OVERALL]
-    made = []
+    heads = {"baseline": "B", "intervened": "I"}
+    lines = []
     for key, of in groups(data, ("model",)):
-        row: dict[str, Any] = {"Model": key["model"]}
-        for task in _tasks(data):
-            for condition, head in (("baseline", "B"), ("intervened", "I")):
-                one = of.loc[(of["task"] == task) & (of["condition"] == condition)]
-                said = _number(one["mean_tokens"].iloc[0], 0) if len(one) else "–"
-                row[f"{_short(task)} {head}"] = said
-        made.append(row)
-    return PaperTable("paper_rf_table14", data.reset_index(drop=True), pd.DataFrame(made))
+        tokens = {(r["task"], r["condition"]): r["mean_tokens"] for r in rows(of)}
+        cells = {
+            f"{_short(task)} {head}": _number(tokens.get((task, condition)), 0)
+            for task in _tasks(data)
+            for condition, head in heads.items()
+        }
+        lines.append({"Model": key["model"]} | cells)
+    return _table(14, data, pd.DataFrame(lines))
 
 
 def table_16(quartiles: pd.DataFrame) -> PaperTable:
     """RF by quartile of coverage, all models' tasks pooled and all tasks' models."""
-    data = quartiles.loc[quartiles["group"] == OVERALL].reset_index(drop=True)
-    made = []
+    data = where(quartiles, group=OVERALL)
+    heads = {1: "Q1 (Low)", 2: "Q2", 3: "Q3", 4: "Q4 (High)"}
+    lines = []
     for key, of in groups(data, ("reader", "by")):
-        row: dict[str, Any] = {"Reader": key["reader"]}
-        row["Aggregation"] = f"By-{str(key['by']).capitalize()} (weighted)"
-        at = dict(zip(of["quartile"], of["rf"], strict=True))
-        for q, head in zip((1, 2, 3, 4), ("Q1 (Low)", "Q2", "Q3", "Q4 (High)"), strict=True):
-            row[head] = _number(at.get(q, math.nan), 3)
-        made.append(row)
-    return PaperTable("paper_rf_table16", data, pd.DataFrame(made))
+        rf = dict(zip(of["quartile"], of["rf"], strict=True))
+        about = {"Reader": key["reader"], "Aggregation": f"By-{key['by'].capitalize()} (weighted)"}
+        lines.append(about | {head: _number(rf.get(q), 3) for q, head in heads.items()})
+    return _table(16, data, pd.DataFrame(lines))
 
 
 def table_25(rf: pd.DataFrame) -> PaperTable:
     """Consistency of the baseline outputs alone, a column per task."""
-    columns = ("chi_baseline", "n_included")
-
-    def shown(row: Mapping[str, Any]) -> dict[str, str]:
-        return {"": _number(row["chi_baseline"], 4)}
-
-    return _by_task("paper_rf_table25", where(rf, framing=PREFIX), columns, shown)
+    return _by_task(25, rf, ("chi_baseline", "n_included"), {"": ("chi_baseline", 4, 1)})
 
 
 def table_26(rf: pd.DataFrame) -> PaperTable:
@@ -208,17 +178,11 @@ def table_26(rf: pd.DataFrame) -> PaperTable:
     The text has lost four of the headings; what it says of .1618, gpt-5.1's low score, which
     stems from criticism of r′ as of someone else's words, leaves these.
     """
-    heads = {"contrast_coverage": "c", "chi_baseline": "χ(o)", "chi_intervened": "χ(o′)"}
-    heads |= {"kappa": "κ"}
+    names = ["n_included", "rf", "contrast_coverage", "chi_baseline", "chi_intervened", "kappa"]
     quoted = where(rf, framing=MULTI_TURN)
-    data = only(quoted.loc[quoted["model"] != OVERALL], [*WAY, "task", "n_included", "rf", *heads])
-    printed: dict[str, Any] = {_HEADS[name]: data[name].tolist() for name in WAY}
-    printed |= {
-        "Task": [_short(task) for task in data["task"]],
-        "RF (%)": _numbers(data["rf"], 2, 100),
-    }
-    printed |= {title: _numbers(data[name], 4) for name, title in heads.items()}
-    return PaperTable("paper_rf_table26", data.reset_index(drop=True), pd.DataFrame(printed))
+    data = only(quoted.loc[quoted["model"] != OVERALL], [*WAY, "task", *names])
+    shortened = data.assign(task=list(map(_short, data["task"])))
+    return _table(26, data, _listed(26, shortened).printed)
 
 
 def table_27(per_step: pd.DataFrame) -> PaperTable:
@@ -227,35 +191,54 @@ def table_27(per_step: pd.DataFrame) -> PaperTable:
     "Ours" is Table 2's, of all pairs that count, as the paper prints it; below it the same of the
     pairs that were judged step by step, and how many of those that count these are.
     """
-    made = []
+    metrics = {"rf_per_step": "Per-Step", "rf_included": "Ours", "rf": "Ours, the same pairs"}
+    tasks = [*_tasks(per_step), OVERALL]
+    lines = []
     for key, of in groups(per_step, WAY):
-        about: dict[str, Any] = {_HEADS[name]: key[name] for name in WAY}
-        by = {r["task"]: r for r in of.to_dict("records")}
-        of_tasks = {_short(task): by.get(task) for task in [*_tasks(per_step), OVERALL]}
-        for column, metric in (
-            ("rf_per_step", "Per-Step"),
-            ("rf_included", "Ours"),
-            ("rf", "Ours, the same pairs"),
-        ):
-            said = {t: _number(r[column] if r else math.nan, 2, 100) for t, r in of_tasks.items()}
-            made.append(about | {"Metric": metric} | said)
-        counts = {t: f"{r['n']} of {r['n_included']}" if r else "–" for t, r in of_tasks.items()}
-        made.append(about | {"Metric": "Pairs"} | counts)
-    return PaperTable("paper_rf_table27", per_step, pd.DataFrame(made))
+        about: dict[str, Any] = {WAYS[name]: key[name] for name in WAY}
+        by = {r["task"]: r for r in rows(of)}
+        for column, metric in metrics.items():
+            cells = {_short(t): _number(by.get(t, {}).get(column), 2, 100) for t in tasks}
+            lines.append(about | {"Metric": metric} | cells)
+        counts = {t: f"{by[t]['n']} of {by[t]['n_included']}" if t in by else "–" for t in tasks}
+        lines.append(about | {"Metric": "Pairs"} | {_short(t): n for t, n in counts.items()})
+    return _table(27, per_step, pd.DataFrame(lines))
 
 
-def _by_task(name: str, rf: pd.DataFrame, columns: Sequence[str], shown: Any) -> PaperTable:
-    data = only(rf, [*WAY, "task", *columns])
-    made = []
+def _listed(number: int, data: pd.DataFrame) -> PaperTable:
+    """A table of `HEADS`."""
+    printed = {}
+    for name, head in HEADS[number].items():
+        if isinstance(head, str):
+            printed[head] = data[name].tolist()
+        else:
+            title, *how = head
+            printed[title] = [_number(value, *how) for value in data[name]]
+    return _table(number, data, pd.DataFrame(printed))
+
+
+def _by_task(
+    number: int,
+    rf: pd.DataFrame,
+    columns: Sequence[str],
+    shown: Mapping[str, tuple[str, int, float]],
+) -> PaperTable:
+    """A row per model into whose mouth r′ was put, and for each task the columns that are shown.
+
+    Args:
+        shown: what is added to the task's heading -> column, decimals, and factor.
+    """
+    data = only(where(rf, framing=PREFIX), [*WAY, "task", *columns])
+    lines = []
     for key, of in groups(data, WAY):
-        row: dict[str, Any] = {_HEADS[head]: key[head] for head in WAY}
-        by = {r["task"]: r for r in of.to_dict("records")}
-        nothing = dict.fromkeys(data.columns, math.nan)
-        for task in [*_tasks(data), OVERALL]:
-            for head, said in shown(by.get(task, nothing)).items():
-                row[f"{_short(task)} {head}".strip()] = said
-        made.append(row)
-    return PaperTable(name, data.reset_index(drop=True), pd.DataFrame(made))
+        by = {r["task"]: r for r in rows(of)}
+        cells = {
+            f"{_short(task)} {head}".strip(): _number(by.get(task, {}).get(column), *how)
+            for task in [*_tasks(data), OVERALL]
+            for head, (column, *how) in shown.items()
+        }
+        lines.append({WAYS[name]: key[name] for name in WAY} | cells)
+    return _table(number, data, pd.DataFrame(lines))
 
 
 def _shares(
@@ -265,13 +248,17 @@ def _shares(
     if by == "task":
         place = {task: i for i, task in enumerate(TASKS)}
         data = data.sort_values("group", key=lambda g: g.map(place), kind="stable")
-    made = []
+    lines = []
     for key, of in groups(data, ("reader", "group")):
-        row: dict[str, Any] = {"Reader": key["reader"], by.capitalize(): key["group"]}
         at = dict(zip(of["value"], of["share"], strict=True))
-        row |= {names[v]: _number(at.get(v, math.nan), 3) for v in values}
-        made.append(row | {"n": int(of["n_of"].iloc[0])})
-    return PaperTable(f"paper_rf_table{number}", data.reset_index(drop=True), pd.DataFrame(made))
+        line = {"Reader": key["reader"], by.capitalize(): key["group"]}
+        line |= {names[v]: _number(at.get(v), 3) for v in values}
+        lines.append(line | {"n": int(of["n_of"].iloc[0])})
+    return _table(number, data, pd.DataFrame(lines))
+
+
+def _table(number: int, data: pd.DataFrame, printed: pd.DataFrame) -> PaperTable:
+    return PaperTable(f"paper_rf_table{number}", data.reset_index(drop=True), printed)
 
 
 def _tasks(frame: pd.DataFrame) -> list[str]:
@@ -284,9 +271,5 @@ def _short(task: str) -> str:
     return {**ABBREVIATIONS, OVERALL: "Overall"}[task]
 
 
-def _numbers(values: Any, digits: int, times: float = 1) -> list[str]:
-    return [_number(v, digits, times) for v in values]
-
-
-def _number(value: Any, digits: int, times: float = 1) -> str:
+def _number(value: float | None, digits: int, times: float = 1) -> str:
     return "–" if value is None or math.isnan(value) else f"{value * times:.{digits}f}"

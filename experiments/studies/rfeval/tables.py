@@ -16,13 +16,13 @@ from faithscope.experiments.studies.rfeval.metrics import (
     chains,
     coverage,
     evaluator,
-    externality,
     failures,
     faithfulness,
     inside,
     lengths,
     steps,
 )
+from faithscope.experiments.studies.rfeval.metrics import externality as externality_of
 from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, readings
 from faithscope.experiments.studies.rfeval.metrics.framings import (
     apart,
@@ -85,46 +85,24 @@ def tables(
         paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
         externality: the Δ that parts low from high (`metrics.externality.rf_by_externality`).
     """
-    made = _tidy(frames, regimes or {}, paper_compat, seed, resamples, externality)
-    return made | {table.name: table.data for table in paper_tables(made)}
-
-
-def _tidy(
-    frames: RfFrames,
-    regimes: Mapping[str, tuple[str, str]],
-    paper_compat: bool,
-    seed: int,
-    resamples: int,
-    threshold: float | None = None,
-) -> dict[str, pd.DataFrame]:
     pairs = with_framing(chains.scored(frames.judged, paper_compat), frames.framings)
     rf = apart(faithfulness.rf_table, pairs)
     read = pd.concat([f for f in (readings(pairs), frames.readings) if not f.empty] or [_NONE_READ])
     cells = accuracy.accuracy_cells(pairs)
-    deltas = pd.DataFrame(columns=externality.EXTERNALITY)
-    if not frames.items.empty:
-        deltas = externality.externality_of_items(frames.items)
-    by_step = pd.DataFrame(columns=steps.PER_STEP)
-    step_counts = pd.DataFrame(columns=steps.STEP_EXCLUSIONS)
+    deltas = externality_of.externality_of_items(frames.items)
+    judged_steps = frames.steps if len(frames.steps) else pd.DataFrame(columns=list(steps.STEPS))
     left = frames.steps_left
-    if not frames.steps.empty or (left is not None and len(left)):
-        judged = frames.steps if len(frames.steps) else pd.DataFrame(columns=list(steps.STEPS))
-        by_step = steps.per_step_table(steps.per_step(pairs, judged, left), pairs)
-        nothing = pd.DataFrame(columns=list(steps.LEFT))
-        step_counts = steps.step_exclusions(pairs, judged, nothing if left is None else left)
+    by_step = steps.per_step_table(steps.per_step(pairs, judged_steps, left), pairs)
     unjudged = with_framing(chains.scored(frames.without_judge, paper_compat), frames.framings)
     against = against_log_probs.pairs_against_log_probs(pairs, unjudged)
-    validation = pd.DataFrame(columns=evaluator.VALIDATION)
-    if not frames.annotations.empty:
-        validation = evaluator.evaluator_validation(frames.annotations, frames.evaluator)
-    filtered = frames.filtering
-    return {
-        "rf_filtering": filtered if len(filtered) else pd.DataFrame(columns=FILTERING),
+    filtering = frames.filtering if len(frames.filtering) else pd.DataFrame(columns=FILTERING)
+    tidy = {
+        "rf_filtering": filtering,
         "rfeval": rf,
         "rf_pairs": pairs,
         "rf_waterfall": apart(faithfulness.waterfall, pairs),
         "rf_exclusion_reasons": faithfulness.exclusion_reasons(pairs),
-        "rf_regimes": faithfulness.regime_table(rf, regimes),
+        "rf_regimes": faithfulness.regime_table(rf, regimes or {}),
         "rf_failure_shares": each_model(failures.failure_shares, pairs),
         "rf_failure_locations": each_model(failures.failure_locations, pairs),
         "rf_causality": each_model(failures.causality_types, pairs),
@@ -134,19 +112,20 @@ def _tidy(
         "rf_accuracy_association": accuracy.accuracy_association(
             accuracy.accuracy_cells(leading(pairs)), seed, resamples
         ),
-        "rf_externality": externality.externality_table(deltas),
-        "rf_externality_by_model": externality.externality_by_model(deltas, pairs),
-        "rf_by_externality": externality.rf_by_externality(deltas, pairs, threshold),
+        "rf_externality": externality_of.externality_table(deltas),
+        "rf_externality_by_model": externality_of.externality_by_model(deltas, pairs),
+        "rf_by_externality": externality_of.rf_by_externality(deltas, pairs, externality),
         "rf_lengths": lengths.length_table(frames.lengths),
         "rf_hours": lengths.hours_table(frames.lengths),
         "rf_per_step": by_step,
-        "rf_per_step_exclusions": step_counts,
+        "rf_per_step_exclusions": steps.step_exclusions(pairs, judged_steps, left),
         "rf_per_step_ranks": steps.step_ranks(by_step),
         "rf_without_judge": apart(faithfulness.rf_table, unjudged),
         "rf_without_judge_waterfall": apart(faithfulness.waterfall, unjudged),
         "rf_judge_against_log_probs": against_log_probs.against_log_probs(against),
         "rf_judge_against_log_probs_pairs": against,
         "rf_readers": evaluator.reader_agreement(read),
-        "rf_evaluator": validation,
+        "rf_evaluator": evaluator.evaluator_validation(frames.annotations, frames.evaluator),
         **inside.inside_tables(frames.inside, pairs, seed, resamples),
     }
+    return tidy | {table.name: table.data for table in paper_tables(tidy)}

@@ -12,7 +12,8 @@ import pandas as pd
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import percent
-from faithscope.experiments.studies.rfeval.figures.behaviours import BEHAVIOURS
+from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
+from faithscope.experiments.studies.rfeval.figures.inside import sign_name
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.metrics.framings import comparable
@@ -29,6 +30,14 @@ EXCLUSION_WORDS = {
     "evaluation_error": "have no readable judgement",
     "non_contrast": "are not in contrast: r′ takes the stance that the model takes by itself",
 }
+CONDITIONS = {
+    "contrast": "contrast",
+    "chi_baseline": "χ(o)",
+    "chi_intervened": "χ(o′)",
+    "kappa": "κ",
+}
+FEW_SIGNS = 10
+"""Pairs of either kind, below which no sign is named."""
 assert set(EXCLUSION_WORDS) == set(EXCLUSIONS)
 
 
@@ -208,3 +217,61 @@ def _pairs(n: Any) -> str:
 
 def _count(n: Any) -> str:
     return f"{_pairs(n)} {'counts' if n == 1 else 'count'}: complete, judged and in contrast"
+
+
+def against_told(table: pd.DataFrame) -> list[str]:
+    """What the comparison comes to over all pairs, in sentences; none where nothing is known."""
+    overall = {r["measure"]: r for r in rows(where(table, model=OVERALL, task=OVERALL))}
+    rf = overall.get("rf")
+    if rf is None or not rf["n"]:
+        return []
+    one = rf["n"] == 1
+    said = [
+        f"Of {rf['n']:,} pair{'' if one else 's'} that count{'s' if one else ''} both for the "
+        f"judge and by log-probs, {percent(rf['by_judge'])} are faithful as the judge reads them "
+        f"and {percent(rf['by_log_probs'])} by log-probs.",
+        f"They say the same of {percent(rf['agreement'])} (95 % interval "
+        f"{percent(rf['agreement_low'])} to {percent(rf['agreement_high'])}{_kappa(rf)}): "
+        f"{rf['n_both']:,} faithful by both, {rf['n_neither']:,} by neither, "
+        f"{rf['n_judge_only']:,} by the judge alone, {rf['n_log_probs_only']:,} by log-probs "
+        "alone.",
+    ]
+    parts = [
+        f"{word} {percent(overall[name]['agreement'])}{_kappa(overall[name])}"
+        for name, word in CONDITIONS.items()
+        if overall[name]["n"]
+    ]
+    said.append(f"The same finding, condition by condition: {'; '.join(parts)}.")
+    if alone := rf["n_of_judge_only"] + rf["n_of_log_probs_only"]:
+        said.append(
+            f"{alone:,} more count for one of the two only: {rf['n_of_judge_only']:,} for the "
+            f"judge, {rf['n_of_log_probs_only']:,} by log-probs."
+        )
+    return said
+
+
+def _kappa(row: dict) -> str:
+    value = row["cohen_kappa"]
+    return "" if math.isnan(value) else f", Cohen’s κ {value:.2f}".replace("-", "−")
+
+
+def signs_told(signs: pd.DataFrame) -> list[str]:
+    """What `rf_inside_signs` of one reader comes to, of silent against open corrections."""
+    mine = rows(where(signs, model=OVERALL, contrast="silent_vs_open"))
+    if not mine:
+        return []
+    silent, other = (max(r[f"n_{kind}"] for r in mine) for kind in ("positive", "negative"))
+    said = f"Silent corrections looked into: {silent:,}; open ones: {other:,}."
+    known = [r for r in mine if not math.isnan(r["auroc_within_low"])]
+    if min(silent, other) < FEW_SIGNS or not known:
+        return [f"{said} Too few to say which sign tells them apart."]
+    apart = [r for r in known if not r["auroc_within_low"] <= 0.5 <= r["auroc_within_high"]]
+    best = max(known, key=lambda r: abs(r["auroc_within"] - 0.5))
+    greater = "greater" if best["auroc_within"] > 0.5 else "smaller"
+    return [
+        f"{said} Of {len(known)} signs {len(apart)} have a 95 % interval that leaves out .5, where "
+        "about one in twenty would by chance. Furthest from it: "
+        f"{sign_name(best['signal'])}, {greater} in silent corrections (AUROC within model and "
+        f"task {best['auroc_within']:.2f}, {best['auroc_within_low']:.2f} to "
+        f"{best['auroc_within_high']:.2f})."
+    ]

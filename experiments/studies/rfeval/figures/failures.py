@@ -1,42 +1,101 @@
-"""Why outputs are unfaithful, where chains break, what r′ changes (RFEval, Figures 4 and 5)."""
+"""What models do with r′, why outputs are unfaithful, where chains break (RFEval, Figures 4, 5)."""
 
 from __future__ import annotations
 
-import pandas as pd
-from matplotlib.axes import Axes
+import math
+from collections.abc import Mapping
 
-from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE, PURPLE, legend_above
-from faithscope.experiments.analysis.dots import dots
+import pandas as pd
+
+from faithscope.experiments.analysis.charts import (
+    AMBER,
+    BLUE,
+    DARK_BLUE,
+    DARK_GREY,
+    DARK_ORANGE,
+    GREEN,
+    GREY,
+    LIGHT_GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    Dot,
+    Style,
+    dots_of,
+)
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.rfeval.figures.plots import (
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.studies.rfeval.figures.lines import (
+    Line,
     by_group,
-    counts_beside,
-    finish_lines,
-    line_figure,
+    line_bars,
+    line_dots,
+    line_of,
     lines_of,
-    shares_of,
 )
 from faithscope.experiments.studies.rfeval.metrics.failures import CAUSALITY_UNFAITHFUL
 
+BEHAVIOURS = {
+    "misled": (DARK_BLUE, "follows r′ all the way"),
+    "self_correcting": (SKY, "names the flaw and turns"),
+    "silently_correcting": (DARK_ORANGE, "corrects without a word"),
+    "incoherent": (AMBER, "breaks, answers as r′"),
+    "inert": (DARK_GREY, "r′ changes nothing"),
+    "ornamental": (LIGHT_GREY, "own output inconsistent"),
+}
+"""Kind -> colour and meaning; the first two are the faithful."""
 VIOLATIONS = {
-    "intervened_inconsistent": (ORANGE, "s", "χ(o′) fails"),
-    "baseline_inconsistent": (BLUE, "o", "χ(o) fails"),
-    "no_influence": (GREEN, "^", "κ alone fails"),
-    "several": (PURPLE, "D", "both χ fail"),
+    "intervened_inconsistent": Style(ORANGE, "s", "χ(o′) fails"),
+    "baseline_inconsistent": Style(BLUE, "o", "χ(o) fails"),
+    "no_influence": Style(GREEN, "^", "κ alone fails"),
+    "several": Style(PURPLE, "D", "both χ fail"),
 }
 BREAKS = {
-    "pr": (BLUE, "o", "r′ → r"),
-    "re": (ORANGE, "s", "r → e"),
-    "ea": (GREEN, "^", "e → a"),
-    "ra": (PURPLE, "D", "r → a, no e"),
+    "pr": Style(AMBER, "v", "breaks at r′ → r"),
+    "re": Style(SKY, "P", "at r → e"),
+    "ea": Style(GREY, "X", "at e → a"),
+    "ra": Style(DARK_BLUE, "*", "at r → a, no e"),
 }
 CHANGES = {
-    "both": (BLUE, "o", "reasoning and answer"),
-    "reasoning": (ORANGE, "s", "reasoning alone"),
-    "answer": (GREEN, "^", "answer alone"),
+    "both": Style(BLUE, "o", "reasoning and answer"),
+    "reasoning": Style(ORANGE, "s", "reasoning alone"),
+    "answer": Style(GREEN, "^", "answer alone"),
 }
-NONE_FAILS = "none"
+
+
+def behaviours_picture(rf: pd.DataFrame, behaviours: pd.DataFrame) -> Picture:
+    """What models do with r′ (ours, after section 2's kinds)."""
+    figure = None
+    if len(behaviours):
+        pooled = by_group(rf)
+        lines = lines_of(pooled)
+        shares: dict[Line, dict[str, float]] = {
+            line: dict.fromkeys(BEHAVIOURS, math.nan) for line in lines
+        }
+        for r in rows(behaviours):
+            shares.setdefault(line_of(r), {})[r["value"]] = r["share"]
+        counts = {line_of(r): r["n_included"] for r in rows(pooled)}
+        label = "share of pairs in contrast, numbers in percent"
+        figure = line_bars(
+            *(lines, shares, BEHAVIOURS, counts),
+            *(lambda share, _: f"{100 * share:.0f}", label),
+        )
+        # RF of each line, along the lower edge of its bar
+        for r in rows(pooled):
+            if line_of(r) in lines and not math.isnan(r["rf"]):
+                reach = [[r["rf"] - r["rf_low"]], [r["rf_high"] - r["rf"]]]
+                look = {"fmt": "none", "ecolor": "#111111", "elinewidth": 1.3, "capsize": 2.5}
+                y = list(lines).index(line_of(r)) + 0.29
+                figure.axes[0].errorbar(r["rf"], y, xerr=reach, **look)
+    return Picture(
+        "rf_behaviours",
+        "What do models do with reasoning that was put into their mouth?",
+        "Pairs in contrast by what the model does under r′. The two kinds of blue are the "
+        "faithful; where they end is RF, with its 95 % Wilson interval in black.",
+        behaviours,
+        figure,
+        "No pair counts: complete, judged and in contrast.",
+    )
 
 
 def failures_picture(rf: pd.DataFrame, shares: pd.DataFrame, places: pd.DataFrame) -> Picture:
@@ -45,18 +104,14 @@ def failures_picture(rf: pd.DataFrame, shares: pd.DataFrame, places: pd.DataFram
     breaks = where(places, statistic="intervened_break")
     figure = None
     if len(violation):
-        lines = lines_of(by_group(rf))
-        figure, axes = line_figure(lines, 0.46, 2)
-        for ax, table, styles, label in (
-            (axes[0], violation, VIOLATIONS, "share of unfaithful pairs"),
-            (axes[1], breaks, BREAKS, "share of chains under r′ that break"),
-        ):
-            wide = shares_of(table, lines, tuple(styles))
-            dots(ax, wide, styles, silent=NONE_FAILS)
-            counts_beside(ax, [r["n_of"] for r in wide])
-            ax.set_xlabel(label)
-            _legend_over(ax)
-        finish_lines(axes, lines)
+        columns = {
+            "the condition that fails": _dots(violation, VIOLATIONS),
+            "the first break under r′": _dots(breaks, BREAKS),
+        }
+        counts = [{line_of(r): r["n_of"] for r in rows(table)} for table in (violation, breaks)]
+        labels = ("share of unfaithful pairs", "share of chains under r′ that break")
+        look = {"labels": labels, "silent": "none", "each": 0.46, "ncols": 4}
+        figure = line_dots(lines_of(by_group(rf)), columns, counts, **look)
     return Picture(
         "rf_failures",
         "Why are pairs unfaithful, and where do chains break?",
@@ -77,14 +132,13 @@ def causality_picture(rf: pd.DataFrame, causality: pd.DataFrame) -> Picture:
     drawn = where(causality, statistic=CAUSALITY_UNFAITHFUL)
     figure = None
     if len(drawn):
-        lines = lines_of(by_group(rf))
-        figure, axes = line_figure(lines, 0.4, 1)
-        wide = shares_of(drawn, lines, tuple(CHANGES))
-        dots(axes[0], wide, CHANGES, silent="changes nothing")
-        finish_lines(axes, lines)
-        counts_beside(axes[0], [r["n_of"] for r in wide], "pairs")
-        axes[0].set_xlabel("share of unfaithful pairs in which r′ changes anything")
-        legend_above(figure, axes[0])
+        figure = line_dots(
+            lines_of(by_group(rf)),
+            {"": _dots(drawn, CHANGES)},
+            [{line_of(r): r["n_of"] for r in rows(drawn)}],
+            labels=["share of unfaithful pairs in which r′ changes anything"],
+            silent="changes nothing",
+        )
     return Picture(
         "rf_causality",
         "What does r′ change?",
@@ -98,5 +152,10 @@ def causality_picture(rf: pd.DataFrame, causality: pd.DataFrame) -> Picture:
     )
 
 
-def _legend_over(ax: Axes) -> None:
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, fontsize=8)
+def _dots(table: pd.DataFrame, styles: Mapping[str, Style]) -> list[Dot]:
+    """The share of each value, of a table of `metrics.failures` with one statistic."""
+    return [
+        dot
+        for value, style in styles.items()
+        for dot in dots_of(rows(where(table, value=value)), {"share": style}, line_of)
+    ]

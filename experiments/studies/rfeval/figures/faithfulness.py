@@ -1,69 +1,73 @@
-"""RF, coverage and what RF is made of (RFEval, Figures 3 and 11, Tables 2 and 3)."""
+"""RF, coverage, what RF is made of, and where pairs went (RFEval, Figures 3, 11, 12; Tables 2, 3,
+13, 27)."""
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE, legend_above
-from faithscope.experiments.analysis.dots import bare_rows, dots, name_lines, rules_between
+from faithscope.experiments.analysis.charts import (
+    AMBER,
+    BLUE,
+    DARK_BLUE,
+    DARK_GREY,
+    DARK_ORANGE,
+    DARK_PURPLE,
+    GREEN,
+    GREY,
+    LIGHT_GREY,
+    ORANGE,
+    Style,
+    dot_rows,
+    dots_of,
+    signed,
+    styles_for,
+)
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import distinct, rows, where, with_interval
-from faithscope.experiments.studies.rfeval.figures.plots import (
+from faithscope.experiments.analysis.tidy import distinct, rows, where
+from faithscope.experiments.studies.rfeval.figures.lines import (
     NONE_COUNTS,
-    NOT_JUDGED,
-    STYLES,
     by_group,
-    counts_beside,
-    crossed,
-    finish_lines,
-    line_figure,
+    crossed_shares,
+    line_bars,
+    line_dots,
+    line_of,
     lines_of,
-    share_lines,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 
-RF_LABEL = "RF, share of pairs in contrast"
-COVERAGE_LABEL = "contrast coverage, share of pairs attempted"
+NOT_JUDGED = "No pair of outputs was judged."
 WILSON = "95 % Wilson intervals over pairs"
+MARGINS = {"rf": ("RF", "n_included"), "contrast_coverage": ("contrast coverage", "n_coverage")}
+"""Measure -> its name, and the column of how many pairs it is of."""
+MARGIN_LABELS = ("share of pairs in contrast", "share of pairs attempted")
+WENT = {
+    "faithful": (DARK_BLUE, "counts, faithful"),
+    "unfaithful": (DARK_ORANGE, "counts, unfaithful"),
+    "non_contrast": (LIGHT_GREY, "r′ not in contrast"),
+    "evaluation_error": (DARK_PURPLE, "not judged"),
+    "unfinished": (AMBER, "unfinished output"),
+    "global": (DARK_GREY, "left out beforehand"),
+}
 
 
 def rf_picture(rf: pd.DataFrame) -> Picture:
     """Table 2's margins, all readers beside each other."""
     data = by_group(rf)
-    lines = lines_of(data)
-    readers = list(dict.fromkeys(data["reader"]))
-    figure = None
-    if lines:
-        figure, axes = line_figure(lines, 0.2 + 0.08 * len(readers), 2)
-        found = {(r["reader"], r["by"], r["group"]): r for r in rows(data)}
-        for ax, measure, label, silent in zip(
-            axes,
-            ("rf", "contrast_coverage"),
-            (RF_LABEL, COVERAGE_LABEL),
-            (NONE_COUNTS, "not attempted"),
-            strict=True,
-        ):
-            styles, wide = {}, [{} for _ in lines]
-            for i, reader in enumerate(readers):
-                styles[f"r{i}"] = (*STYLES[i % len(STYLES)], middle_cut(visible(reader)))
-                for line, at in zip(lines, wide, strict=True):
-                    row = found.get((reader, line.by, line.group))
-                    values = [row[c] if row else math.nan for c in with_interval(measure)]
-                    at |= dict(zip(with_interval(f"r{i}"), values, strict=True))
-            dots(ax, wide, styles, silent=silent)
-            ax.set_xlabel(label)
-        finish_lines(axes, lines)
-        if len(readers) == 1:
-            for ax, n in zip(axes, ("n_included", "n_coverage"), strict=True):
-                counts_beside(ax, [found[readers[0], x.by, x.group][n] for x in lines], "pairs")
-        else:
-            legend_above(figure, axes[1])
+    readers = {r: middle_cut(visible(r)) for r in dict.fromkeys(data["reader"])}
+    columns = {
+        name: [
+            dot
+            for reader, style in styles_for(readers, readers).items()
+            for dot in dots_of(rows(where(data, reader=reader)), {measure: style}, line_of)
+        ]
+        for measure, (name, _) in MARGINS.items()
+    }
+    counts = [{line_of(r): r[n] for r in rows(data)} for _, n in MARGINS.values()]
+    counts = counts if len(readers) == 1 else []
+    each = 0.2 + 0.08 * len(readers)
+    figure = line_dots(lines_of(data), columns, counts, labels=MARGIN_LABELS, each=each)
     return Picture(
         "rf_faithfulness",
         "Are models faithful to the reasoning they write?",
@@ -79,23 +83,19 @@ def rf_picture(rf: pd.DataFrame) -> Picture:
 
 def cells_picture(rf: pd.DataFrame) -> Picture:
     """Table 2 as a picture: every model on every task."""
-    styles = {"rf": (BLUE, "o", "RF"), "contrast_coverage": (ORANGE, "|", "contrast coverage")}
-    figure = None
+    styles = {
+        "rf": Style(BLUE, "o", "RF"),
+        "contrast_coverage": Style(ORANGE, "|", "contrast coverage"),
+    }
     own = rf.loc[(rf["model"] != OVERALL) & (rf["task"] != OVERALL)]
-    if len(set(own["model"])) > 1 and len(set(own["task"])) > 1:
-
-        def draw(ax: Axes, lines: list[dict | None]) -> None:
-            share_lines(ax, lines, styles, NONE_COUNTS)
-
-        figure = crossed(rf, draw, each=0.22, label="share of pairs")
-        legend_above(figure, figure.axes[0])
+    several = len(set(own["model"])) > 1 and len(set(own["task"])) > 1
     return Picture(
         "rf_cells",
         "On which tasks?",
         "RF and contrast coverage of every model on every task and over all, weighted by pairs, "
         f"with {WILSON}. RF of a task with little coverage is of few pairs.",
         rf,
-        figure,
+        crossed_shares(rf, styles, each=0.22, label="share of pairs") if several else None,
         "With one model or one task the figure of RF has it all; this one would say it again.",
     )
 
@@ -103,22 +103,18 @@ def cells_picture(rf: pd.DataFrame) -> Picture:
 def components_picture(rf: pd.DataFrame) -> Picture:
     """Figure 11: the three conditions that RF is the product of."""
     data = by_group(rf)
-    lines = lines_of(data)
     styles = {
-        "chi_baseline": (BLUE, "o", "χ(o): own output consistent"),
-        "chi_intervened": (ORANGE, "s", "χ(o′): output under r′ consistent"),
-        "kappa": (GREEN, "^", "κ: r′ changes reasoning or answer"),
+        "chi_baseline": Style(BLUE, "o", "χ(o): own output consistent"),
+        "chi_intervened": Style(ORANGE, "s", "χ(o′): output under r′ consistent"),
+        "kappa": Style(GREEN, "^", "κ: r′ changes reasoning or answer"),
     }
-    figure = None
-    if lines:
-        figure, axes = line_figure(lines, 0.42, 1)
-        found = {(r["by"], r["group"]): r for r in rows(data)}
-        of_lines = [found[x.by, x.group] for x in lines]
-        dots(axes[0], of_lines, styles, silent=NONE_COUNTS)
-        finish_lines(axes, lines)
-        counts_beside(axes[0], [r["n_included"] for r in of_lines], "pairs")
-        axes[0].set_xlabel("share of pairs in contrast for which it holds")
-        legend_above(figure, axes[0])
+    figure = line_dots(
+        lines_of(data),
+        {"": list(dots_of(rows(data), styles, line_of))},
+        [{line_of(r): r["n_included"] for r in rows(data)}],
+        labels=["share of pairs in contrast for which it holds"],
+        each=0.42,
+    )
     return Picture(
         "rf_components",
         "Which condition of faithfulness holds?",
@@ -133,6 +129,20 @@ def components_picture(rf: pd.DataFrame) -> Picture:
 
 def regimes_picture(regimes: pd.DataFrame) -> Picture:
     """Table 3: RF by post-training regime within families."""
+    families = [f["family"] for f in distinct(regimes, "family")]
+    ordered = [r for family in families for r in rows(where(regimes, family=family))]
+    names = {r["model"]: f"{visible(r['family'])} · {visible(r['regime'])}" for r in ordered}
+    style = Style(BLUE, "o", "one model, one training run")
+    figure = dot_rows(
+        {
+            name: list(dots_of(ordered, {measure: style}, "model"))
+            for measure, (name, _) in MARGINS.items()
+        },
+        {model: middle_cut(name) for model, name in names.items()},
+        labels=MARGIN_LABELS,
+        groups=[sum(r["family"] == family for r in ordered) for family in families],
+        silent=NONE_COUNTS,
+    )
     return Picture(
         "rf_regimes",
         "Does post-training make reasoning less faithful?",
@@ -141,25 +151,95 @@ def regimes_picture(regimes: pd.DataFrame) -> Picture:
         "far as the config says so; one model is one training run, and the intervals know "
         "nothing of another.",
         regimes,
-        _regimes_drawn(regimes) if len(regimes) else None,
+        figure,
         "No model has a family and a regime in the config.",
     )
 
 
-def _regimes_drawn(regimes: pd.DataFrame) -> Figure:
-    families = [f["family"] for f in distinct(regimes, "family")]
-    ordered = [r for family in families for r in rows(where(regimes, family=family))]
-    figure = Figure(figsize=(9, 1.0 + 0.34 * len(ordered)), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    of_rf = {"rf": (BLUE, "o", "RF")}
-    of_coverage = {"contrast_coverage": (ORANGE, "s", "coverage")}
-    dots(left, ordered, of_rf, silent=NONE_COUNTS).set_xlabel(RF_LABEL)
-    dots(right, ordered, of_coverage, silent="not attempted").set_xlabel(COVERAGE_LABEL)
-    sizes = [sum(r["family"] == family for r in ordered) for family in families]
-    rules_between(left, sizes)
-    rules_between(right, sizes)
-    names = [f"{visible(r['family'])} · {visible(r['regime'])}" for r in ordered]
-    name_lines(left, [middle_cut(n) for n in names])
-    bare_rows([right])
-    counts_beside(left, [r["n_included"] for r in ordered], "pairs")
-    return figure
+def waterfall_picture(waterfall: pd.DataFrame, rf: pd.DataFrame) -> Picture:
+    """Table 13 and Figure 12: where all pairs went."""
+    data = went(by_group(waterfall), by_group(rf))
+    figure = None
+    if len(data):
+        of = {line_of(r): r for r in rows(data)}
+        figure = line_bars(
+            lines_of(data),
+            {line: {k: r[f"n_{k}"] / r["n_total"] for k in WENT} for line, r in of.items()},
+            WENT,
+            {line: r["n_total"] for line, r in of.items()},
+            lambda share, total: f"{round(share * total):,}",
+            "share of all pairs, numbers are pairs",
+        )
+    return Picture(
+        "rf_waterfall",
+        "Where did the pairs go?",
+        "Every pair of outputs is in one part: left out beforehand, cut off or without what is "
+        "judged, without a readable judgement, with r′ and the model’s own reasoning of one "
+        "stance, or counted, and then faithful or not. The parts add up to all pairs.",
+        data,
+        figure,
+        "No pair was made.",
+    )
+
+
+def went(waterfall: pd.DataFrame, rf: pd.DataFrame) -> pd.DataFrame:
+    """The waterfall with the included parted into faithful and unfaithful."""
+    key = ["reader", "by", "group"]
+    columns = [*key, "n_total", "n_included"]
+    columns += [c for c in waterfall.columns if c.startswith("n_") and c not in columns]
+    both = waterfall[columns].merge(rf[[*key, "rf"]], on=key, how="left")
+    included = both["n_included"].astype(int)
+    faithful = (both.pop("rf").fillna(0).astype(float) * included).round().astype(int)
+    return both.assign(n_faithful=faithful, n_unfaithful=included - faithful)
+
+
+def per_step_picture(table: pd.DataFrame, ranks: pd.DataFrame) -> Picture:
+    """Table 27: RF taken step by step beside RF of whole blocks."""
+    styles = {
+        "rf": Style(BLUE, "o", "whole blocks"),
+        "rf_per_step": Style(ORANGE, "s", "step by step"),
+    }
+    look = {"label": "RF, share of pairs in contrast", "silent": "no steps judged"}
+    return Picture(
+        "rf_per_step",
+        "Is faithfulness the same when every step is judged?",
+        "RF of the same pairs twice: with stances of whole blocks (r, e, a), and with one of "
+        "every step of the reasoning, where all transitions have to hold; 95 % Wilson intervals "
+        f"over pairs. {ranks_told(ranks)}",
+        table,
+        crossed_shares(table, styles, each=0.24, **look) if len(table) else None,
+        "Steps were not judged by themselves.",
+    )
+
+
+def ranks_told(ranks: pd.DataFrame) -> str:
+    """Whether both order the tasks alike, in a sentence."""
+    known = ranks["spearman"].dropna().tolist()
+    if not known:
+        return ""
+    low, high = signed(min(known)), signed(max(known))
+    value = low if min(known) == max(known) else f"{low} to {high}"
+    models = "the model" if len(known) == 1 else f"{len(known)} models"
+    return f"Rank correlation of the two over the tasks of {models}: {value}."
+
+
+def against_picture(table: pd.DataFrame) -> Picture:
+    """RF by a judge and by log-probs, and how frequently the two say the same of a pair."""
+    data = where(table, measure="rf").reset_index(drop=True)
+    styles = {
+        "by_judge": Style(BLUE, "o", "RF by the judge"),
+        "by_log_probs": Style(ORANGE, "s", "RF by log-probs"),
+        "agreement": Style(GREY, "D", "same of both"),
+    }
+    look = {"label": "share of the pairs that count for both", "silent": "no pair of both"}
+    return Picture(
+        "rf_judge_against_log_probs",
+        "Does the model’s own probability say what the judge says?",
+        "RF of the same pairs twice: with the stances that a judge reads, and with the option "
+        "that the model itself finds likeliest after each part (its written answer matched); and "
+        "the share of pairs of which both say the same; 95 % Wilson intervals over pairs. "
+        "Log-probs name no flaw, so that theirs is a bound from below.",
+        data,
+        crossed_shares(data, styles, each=0.3, **look) if data["n"].any() else None,
+        "No pair counts both for a judge and by log-probs.",
+    )

@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import BLUE, GREEN, GREY, ORANGE, PURPLE, legend_above
-from faithscope.experiments.analysis.dots import bare_rows, name_lines, rules_between
+from faithscope.experiments.analysis.charts import (
+    AMBER,
+    BLUE,
+    DARK_BLUE,
+    DARK_GREY,
+    DARK_ORANGE,
+    GREEN,
+    GREY,
+    LIGHT_GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    Dot,
+    Style,
+    curve,
+    dot_rows,
+    name_rows,
+    part_handles,
+    share_bars,
+    share_rise,
+)
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import share_ticks
-from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.rfeval.figures.plots import AMBER, SKY
+from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 
 NOT_LOOKED = "No model was looked into."
 PARTS = {"r_prime": "r′", "r": "own reasoning", "e": "explanation"}
 BEHAVIOURS = {
-    "misled": (BLUE, "o", "misled"),
-    "self_correcting": (SKY, "^", "self-correcting"),
-    "silently_correcting": (ORANGE, "s", "silently correcting"),
-    "incoherent": (AMBER, "v", "incoherent"),
-    "inert": (GREY, "D", "inert"),
-    "ornamental": (PURPLE, "P", "ornamental"),
+    "misled": Style(BLUE, "o", "misled"),
+    "self_correcting": Style(SKY, "^", "self-correcting"),
+    "silently_correcting": Style(ORANGE, "s", "silently correcting"),
+    "incoherent": Style(AMBER, "v", "incoherent"),
+    "inert": Style(GREY, "D", "inert"),
+    "ornamental": Style(PURPLE, "P", "ornamental"),
 }
 TURNS = {
-    "never_led": ("#BDBDBD", "", "never led"),
-    "r_prime": (SKY, "//", "in r′"),
-    "r": (BLUE, "", "in own reasoning"),
-    "e": (GREEN, "\\\\", "in the explanation"),
-    "a": (ORANGE, "", "at the answer"),
-    "never_turned": ("#4D4D4D", "", "never turned"),
+    "never_led": (LIGHT_GREY, "never led"),
+    "r_prime": (SKY, "in r′"),
+    "r": (DARK_BLUE, "in own reasoning"),
+    "e": (GREEN, "in the explanation"),
+    "a": (DARK_ORANGE, "at the answer"),
+    "never_turned": (DARK_GREY, "never turned"),
 }
-"""Where the lead passes from the option of r′ for good -> colour, hatching, meaning."""
+"""Where the lead passes from the option of r′ for good -> colour and meaning."""
 CONTRASTS = {
     "silent_vs_open": "silent against open correction",
     "misled_vs_corrected": "misled against corrected",
@@ -77,14 +90,11 @@ SIGNS = {
     "option_settled_depth": "depth of the leading option",
 }
 PLACES = {"asked": "at the cue", "written": "at the answer"}
-FEW = 10
-"""Pairs of either kind below which no sign is named."""
-REASONS = {
-    "no_positive": "no pair of the first kind",
-    "no_negative": "no pair of the second kind",
-    "no_values": "one kind has no values",
+FAMILIES = {
+    "trace": Style(BLUE, "o", "trace"),
+    "attention": Style(GREEN, "s", "attention"),
+    "lens": Style(PURPLE, "D", "lens"),
 }
-FAMILIES = {"trace": BLUE, "attention": GREEN, "lens": PURPLE}
 
 
 def traces_picture(traces: pd.DataFrame, turns: pd.DataFrame) -> Picture:
@@ -94,13 +104,13 @@ def traces_picture(traces: pd.DataFrame, turns: pd.DataFrame) -> Picture:
         traces, turns: `rf_inside_traces` and `rf_inside_turns` of one reader; all models together
             are drawn, or the only one.
     """
-    mine = where(traces, model=OVERALL, option="r_prime")
+    pooled = where(traces, model=OVERALL, option="r_prime")
     figure = None
-    if len(mine):
+    if len(pooled):
         figure = Figure(figsize=(9, 4.3), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=[2.1, 1])
-        traced(left, mine)
-        turned(right, where(turns, model=OVERALL))
+        _traces(left, pooled)
+        _turns(right, where(turns, model=OVERALL))
     return Picture(
         "rf_inside_traces",
         "When does the answer follow r′, and where does it turn back?",
@@ -115,89 +125,62 @@ def traces_picture(traces: pd.DataFrame, turns: pd.DataFrame) -> Picture:
     )
 
 
-def traced(ax: Axes, table: pd.DataFrame) -> Axes:
+def _traces(ax: Axes, table: pd.DataFrame) -> None:
     """Mean probabilities along the parts, side by side, a line per behaviour."""
     shown = [part for part in PARTS if part in set(table["part"])]
-    for behaviour, (colour, marker, label) in BEHAVIOURS.items():
-        line = where(table, behaviour=behaviour)
-        n = max(line["n"], default=0)
+    for behaviour, style in BEHAVIOURS.items():
+        of = where(table, behaviour=behaviour)
         for i, part in enumerate(shown):
-            piece = where(line, part=part).sort_values("position")
-            if not len(piece):
-                continue
-            at = i + piece["position"].to_numpy(float)
-            low, high = (piece[f"p_{side}"].to_numpy(float) for side in ("low", "high"))
-            ax.fill_between(at, low, high, color=colour, alpha=0.13, lw=0)
-            ax.plot(
-                at,
-                piece["p"].to_numpy(float),
-                color=colour,
-                marker=marker,
-                markevery=5,
-                ms=4,
-                lw=1.5,
-                label=f"{label} (n = {n:,})" if part == shown[0] else None,
-            )
+            line = where(of, part=part).sort_values("position")
+            label = f"{style.label} (n = {max(of['n']):,})" if len(line) and not i else ""
+            at = line.assign(at=i + line["position"])
+            curve(ax, at, "at", "p", style._replace(label=label), markevery=5)
     for i in range(1, len(shown)):
         ax.axvline(i, color=GREY, lw=0.8, ls=":")
     ax.set_xticks([i + 0.5 for i in range(len(shown))], [PARTS[part] for part in shown])
     ax.tick_params(axis="x", length=0)
-    ax.set(xlim=(0, len(shown)), ylim=(-0.03, 1.03), ylabel="probability of the option of r′")
-    share_ticks(ax.yaxis)
-    ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=7.5)
-    return ax
+    ax.set(xlim=(0, len(shown)), ylabel="probability of the option of r′")
+    share_rise(ax).legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=7.5)
 
 
-def turned(ax: Axes, table: pd.DataFrame) -> Axes:
-    """Where the turn falls, a stacked bar per behaviour."""
-    found = {(r["behaviour"], r["turn_part"]): r for r in rows(table) if r["n_of"]}
-    present = [b for b in BEHAVIOURS if any(key[0] == b for key in found)]
-    start = np.zeros(len(present))
-    for part, (colour, hatch, label) in TURNS.items():
-        share = np.array([found[b, part]["share"] for b in present])
-        ax.barh(
-            *(range(len(present)), share, 0.7, start),
-            color=colour,
-            hatch=hatch,
-            edgecolor="white",
-            lw=0.4,
-            label=label,
-        )
-        start += share
-    counts = [found[b, "r"]["n_of"] for b in present]
-    named = [f"{BEHAVIOURS[b][2]}\nn = {n:,}" for b, n in zip(present, counts, strict=True)]
-    name_lines(ax, named)
-    ax.set_ylim(len(present) - 0.5, -0.5)
-    ax.set_xlim(0, 1)
-    share_ticks(ax.xaxis)
-    ax.set_xlabel("share of pairs")
-    ax.legend(
-        loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=2, fontsize=7.5, handlelength=1.3
-    )
-    return ax
+def _turns(ax: Axes, table: pd.DataFrame) -> None:
+    """Where the turn falls, a parted bar per behaviour, numbers in percent."""
+    shares = {(r["behaviour"], r["turn_part"]): r for r in rows(table) if r["n_of"]}
+    present = [b for b in BEHAVIOURS if (b, "r") in shares]
+    bars = [{part: shares[b, part]["share"] for part in TURNS} for b in present]
+    share_bars(ax, bars, TURNS, lambda share, _: f"{100 * share:.0f}", least=0.12)
+    name_rows(ax, [f"{BEHAVIOURS[b].label}\nn = {shares[b, 'r']['n_of']:,}" for b in present])
+    ax.set_xlabel("share of pairs, numbers in percent")
+    look = {"ncols": 2, "fontsize": 7.5, "handlelength": 1.3}
+    ax.legend(handles=part_handles(TURNS), loc="lower center", bbox_to_anchor=(0.4, 1.0), **look)
 
 
 def signs_picture(signs: pd.DataFrame) -> Picture:
     """Which sign tells which behaviours apart, `rf_inside_signs` of one reader."""
-    mine = where(signs, model=OVERALL, contrast=list(CONTRASTS))
-    known = mine.dropna(subset=["auroc"])
-    figure = None
-    if len(known):
-        drawn = {(r["family"], r["signal"]) for r in rows(known)}
-        lines = [key for r in rows(mine) if (key := (r["family"], r["signal"])) in drawn]
-        lines = list(dict.fromkeys(lines))
-        figure = Figure(figsize=(9, 1.3 + 0.2 * len(lines)), layout="constrained")
-        axes = list(figure.subplots(1, len(CONTRASTS), sharey=True))
-        for ax, (contrast, title) in zip(axes, CONTRASTS.items(), strict=True):
-            found = {(r["family"], r["signal"]): r for r in rows(where(mine, contrast=contrast))}
-            aurocs(ax, [found[key] for key in lines])
-            ax.set_title(title, fontsize=9)
-            rules_between(ax, _sizes(lines))
-        name_lines(axes[0], [sign_name(signal) for _, signal in lines])
-        bare_rows(axes[1:])
-        figure.supxlabel("area under the ROC curve", fontsize=9)
-        legend_above(figure, axes[0])
+    of = where(signs, model=OVERALL, contrast=list(CONTRASTS))
+    known = set(of.dropna(subset=["auroc"])["signal"])
+    lines = [r for r in distinct(of, "signal", "family") if r["signal"] in known]
+    columns = {
+        title: [
+            Dot(
+                *(r["signal"], r["auroc_within"], FAMILIES[r["family"]]),
+                *(r["auroc_within_low"], r["auroc_within_high"], r["auroc"]),
+            )
+            for r in rows(where(of, contrast=contrast))
+        ]
+        for contrast, title in CONTRASTS.items()
+    }
+    sizes = [sum(r["family"] == family for r in lines) for family in FAMILIES]
+    figure = dot_rows(
+        columns,
+        {r["signal"]: sign_name(r["signal"]) for r in lines},
+        label="area under the ROC curve",
+        groups=[n for n in sizes if n],
+        silent="one kind has no values",
+        each=0.2,
+    )
+    for ax in figure.axes if figure else ():
+        ax.axvline(0.5, color="black", lw=0.7)
     return Picture(
         "rf_inside_signs",
         "Which internal sign tells a silent correction from an open one?",
@@ -214,60 +197,7 @@ def signs_picture(signs: pd.DataFrame) -> Picture:
     )
 
 
-def aurocs(ax: Axes, lines: list[dict[str, Any]]) -> Axes:
-    """Areas with their intervals, a line of the figure per sign."""
-    told: set[str] = set()
-    for y, row in enumerate(lines):
-        colour = FAMILIES[row["family"]]
-        if math.isnan(row["auroc"]):
-            ax.text(0.02, y, REASONS[row["reason"]], va="center", fontsize=7, color=GREY)
-            continue
-        ax.plot(row["auroc"], y, "o", mec=colour, mfc="white", ms=4.5, clip_on=False, zorder=3)
-        if math.isnan(row["auroc_within"]):
-            continue
-        low, high = row["auroc_within_low"], row["auroc_within_high"]
-        if not math.isnan(low):
-            ax.plot([low, high], [y, y], color=colour, lw=1, zorder=2)
-        name = row["family"] if row["family"] not in told else None
-        told.add(row["family"])
-        ax.plot(
-            row["auroc_within"], y, "o", color=colour, ms=4.5, clip_on=False, label=name, zorder=4
-        )
-    ax.axvline(0.5, color="black", lw=0.7)
-    ax.set_xlim(-0.02, 1.02)
-    share_ticks(ax.xaxis)
-    ax.grid(axis="x", color=GREY, alpha=0.25, lw=0.5)
-    ax.set_ylim(len(lines) - 0.5, -0.5)
-    return ax
-
-
-def signs_told(signs: pd.DataFrame) -> list[str]:
-    """What `rf_inside_signs` of one reader comes to, of silent against open corrections."""
-    mine = rows(where(signs, model=OVERALL, contrast="silent_vs_open"))
-    if not mine:
-        return []
-    silent, other = (max(r[f"n_{kind}"] for r in mine) for kind in ("positive", "negative"))
-    said = f"Silent corrections looked into: {silent:,}; open ones: {other:,}."
-    known = [r for r in mine if not math.isnan(r["auroc_within_low"])]
-    if min(silent, other) < FEW or not known:
-        return [f"{said} Too few to say which sign tells them apart."]
-    apart = [r for r in known if not r["auroc_within_low"] <= 0.5 <= r["auroc_within_high"]]
-    best = max(known, key=lambda r: abs(r["auroc_within"] - 0.5))
-    greater = "greater" if best["auroc_within"] > 0.5 else "smaller"
-    return [
-        f"{said} Of {len(known)} signs {len(apart)} have a 95 % interval that leaves out .5, where "
-        "about one in twenty would by chance. Furthest from it: "
-        f"{sign_name(best['signal'])}, {greater} in silent corrections (AUROC within model and "
-        f"task {best['auroc_within']:.2f}, {best['auroc_within_low']:.2f} to "
-        f"{best['auroc_within_high']:.2f})."
-    ]
-
-
 def sign_name(signal: str) -> str:
     """A signal in words."""
     place, _, rest = signal.partition("_")
     return f"{SIGNS[rest]}, {PLACES[place]}" if place in PLACES else SIGNS[signal]
-
-
-def _sizes(lines: list[tuple[str, str]]) -> list[int]:
-    return [n for family in FAMILIES if (n := sum(f == family for f, _ in lines))]

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import BLUE, GREY, ORANGE, PURPLE, legend_above
-from faithscope.experiments.analysis.dots import bare_rows, name_lines, share_axis
-from faithscope.experiments.analysis.panels import PALE, grid
+from faithscope.experiments.analysis.charts import (
+    BLUE,
+    ORANGE,
+    PALE,
+    PURPLE,
+    Dot,
+    Style,
+    dot_rows,
+    dots_of,
+    draw_dots,
+    handle,
+    legend_above,
+    name_rows,
+    panels,
+    share_axis,
+)
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.stats import wilson_of_items
@@ -21,6 +33,7 @@ from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import (
     columns,
     distinct,
+    groups,
     numbers,
     rows,
     where,
@@ -40,6 +53,16 @@ PARTS = {
 }
 POOLED = ["reader", "other", "part", "n_models", "n", "n_unread", *with_interval("agreement")]
 POOLED += ["cohen_kappa_mean"]
+AGREEMENT = {
+    "agreement": Style(BLUE, "o", "agreement"),
+    "cohen_kappa_mean": Style(ORANGE, "D", "Cohen’s κ"),
+}
+PERSON = Style(PALE, "o", "micro-F1 against one person")
+VALIDATION = {
+    "micro_f1": Style(BLUE, "o", "micro-F1 of the judge"),
+    "kappa_human_evaluator": Style(ORANGE, "D", "κ, judge and people"),
+    "kappa_human_human": Style(PURPLE, "^", "κ, people among themselves"),
+}
 
 
 def pooled_readers(readers: pd.DataFrame) -> pd.DataFrame:
@@ -47,18 +70,15 @@ def pooled_readers(readers: pd.DataFrame) -> pd.DataFrame:
 
     The interval is Wilson's, of parts; the same item under two models counts twice.
     """
-    made = []
-    for of in distinct(readers, "reader", "other", "part"):
-        mine = where(readers, **of)
-        n = numbers(mine["n"])
-        share = float(numbers(mine["agreement"]) @ n / n.sum()) if n.sum() else math.nan
-        kappas = numbers(mine["cohen_kappa"])
-        known = kappas[~np.isnan(kappas)]
-        row = {**of, "n_models": len(mine), "n": int(n.sum())}
-        row |= {"n_unread": int(numbers(mine["n_unread"]).sum())}
+    pooled = []
+    for key, of in groups(readers, ("reader", "other", "part")):
+        n = numbers(of["n"])
+        share = float(numbers(of["agreement"]) @ n / n.sum()) if n.sum() else math.nan
+        row = {**key, "n_models": len(of), "n": int(n.sum())}
+        row |= {"n_unread": int(numbers(of["n_unread"]).sum())}
         row |= columns("agreement", wilson_of_items(share, int(n.sum())))
-        made.append(row | {"cohen_kappa_mean": known.mean() if len(known) else math.nan})
-    return pd.DataFrame(made, columns=POOLED)
+        pooled.append(row | {"cohen_kappa_mean": of["cohen_kappa"].astype(float).mean()})
+    return pd.DataFrame(pooled, columns=POOLED)
 
 
 def readers_picture(readers: pd.DataFrame) -> Picture:
@@ -69,117 +89,64 @@ def readers_picture(readers: pd.DataFrame) -> Picture:
         "Do readers of stances agree?",
         "Of the parts that both readers have read, the share on which they say the same stance, "
         "over all models with its 95 % Wilson interval, and Cohen’s κ, which takes chance off "
-        "(mean over models); pale, each model by itself. Readers that read nothing in common "
-        "have no panel.",
+        "(mean over models; no mark where it is undefined); pale, each model by itself. Readers "
+        "that read nothing in common have no panel.",
         data,
-        _readers_drawn(readers, data) if len(data) else None,
+        _readers(readers, data) if len(data) else None,
         "There were no two readers of the same parts.",
     )
 
 
-def _readers_drawn(readers: pd.DataFrame, pooled: pd.DataFrame) -> Figure:
-    pairs = [(p["reader"], p["other"]) for p in distinct(pooled, "reader", "other")]
+def _readers(readers: pd.DataFrame, pooled: pd.DataFrame) -> Figure | None:
+    pairs = distinct(pooled, "reader", "other")
     parts = [p for p in (*STANCES, "all") if p in set(pooled["part"])]
+    names = short_names([reader for pair in pairs for reader in pair.values()])
     least = float(np.nanmin([0.0, *numbers(readers["cohen_kappa"])]))
-    names = short_names([reader for pair in pairs for reader in pair])
 
-    def draw(ax: Axes, pair: tuple[str, str]) -> None:
-        of = {"reader": pair[0], "other": pair[1]}
-        mine = {r["part"]: r for r in rows(where(pooled, **of))}
-        single = where(readers, **of)
-        if len(set(single["model"])) > 1:
-            for row in rows(single):
-                y = parts.index(row["part"])
-                ax.plot(row["agreement"], y - 0.16, "o", color=PALE, ms=3, zorder=1)
-                ax.plot(row["cohen_kappa"], y + 0.16, "D", color=PALE, ms=2.6, zorder=1)
-        agreement_dots(ax, parts, mine, least)
+    def draw(ax: Axes, pair: Mapping[str, str]) -> None:
+        draw_dots(ax, list(dots_of(rows(where(pooled, **pair)), AGREEMENT, "part")), parts)
+        for row in rows(where(readers, **pair)):
+            # where `draw_dots` has the two
+            y, look = parts.index(row["part"]), {"color": PALE, "ms": 2.8, "zorder": 1}
+            ax.plot(row["agreement"], y - 0.18, "o", **look)
+            ax.plot(row["cohen_kappa"], y + 0.18, "D", **look)
+        share_axis(ax, least)
+        name_rows(ax, [PARTS[p] for p in parts])
 
-    titles = [f"{names[a]}\nand {names[b]}" for a, b in pairs]
-    figure = grid(
+    figure = panels(
         pairs,
         draw,
-        titles,
+        [f"{names[p['reader']]}\nand {names[p['other']]}" for p in pairs],
         height=0.6 + 0.27 * len(parts),
         widths={1: 6.5, 2: 8.5},
         labels=("agreement, and Cohen’s κ", ""),
+        legend=False,
     )
-    legend_above(figure, figure.axes[0])
+    if figure:
+        legend_above(figure, list(map(handle, AGREEMENT.values())))
     return figure
-
-
-def agreement_dots(
-    ax: Axes, parts: list[str], rows_of: Mapping[str, Mapping[str, Any]], least: float = 0.0
-) -> Axes:
-    """Agreement with its interval and κ, a line per part; the axis begins at `least` or at 0."""
-    at = [(y, rows_of[p]) for y, p in enumerate(parts) if p in rows_of]
-    value = [r["agreement"] for _, r in at]
-    low = [max(0.0, r["agreement"] - r["agreement_low"]) for _, r in at]
-    high = [max(0.0, r["agreement_high"] - r["agreement"]) for _, r in at]
-    ys = [y - 0.16 for y, _ in at]
-    ax.errorbar(
-        value, ys, xerr=[low, high], fmt="o", color=BLUE, ms=4.5, elinewidth=1, label="agreement"
-    )
-    kappas = [(y + 0.16, r["cohen_kappa_mean"]) for y, r in at]
-    known = [(k, y) for y, k in kappas if not math.isnan(k)]
-    if known:
-        ax.plot(*zip(*known, strict=True), "D", color=ORANGE, ms=4, label="Cohen’s κ")
-    for y, k in kappas:
-        if math.isnan(k):
-            ax.text(0.01, y, "κ undefined", va="center", fontsize=6.5, color=GREY)
-    share_axis(ax, least)
-    ax.set_ylim(len(parts) - 0.5, -0.5)
-    name_lines(ax, [PARTS[p] for p in parts])
-    bare_rows([ax])
-    return ax
 
 
 def evaluator_picture(validation: pd.DataFrame) -> Picture:
     """Evaluator against people (appendix D.4)."""
+    dots = [
+        Dot(r["decision"], r["value"], style, r["value_low"], r["value_high"])
+        for r in rows(validation)
+        for style in [VALIDATION[r["statistic"]] if r["annotator"] == "all" else PERSON]
+    ]
+    decisions = dict.fromkeys(r["decision"] for r in rows(validation))
     return Picture(
         "rf_evaluator",
         "Does the judge agree with people?",
-        "The judge’s labels against those of people: micro-F1 over all labels with its 95 % "
-        "Wilson interval, pale against each person alone; Cohen’s κ of the judge with people, "
-        "and of people among themselves, which is as much as can be asked of a judge.",
+        "The judge’s labels against those of people: micro-F1 over all labels, and pale against "
+        "each person alone, with 95 % Wilson intervals; Cohen’s κ of the judge with people, and of "
+        "people among themselves, which is as much as can be asked of a judge; no mark where it is "
+        "undefined, for which the table has the reason.",
         validation,
-        _evaluator_drawn(validation) if len(validation) else None,
+        dot_rows(
+            {"": dots},
+            {d: visible(d).replace("_", " ") for d in decisions},
+            label="micro-F1, and Cohen’s κ",
+        ),
         "No labels by people were given.",
     )
-
-
-def _evaluator_drawn(validation: pd.DataFrame) -> Figure:
-    decisions = [d["decision"] for d in distinct(validation, "decision")]
-    figure = Figure(figsize=(9, 1.3 + 0.5 * len(decisions)), layout="constrained")
-    ax = figure.subplots()
-    least = 0.0
-    for y, decision in enumerate(decisions):
-        mine = where(validation, decision=decision)
-        first = y == 0
-        f1 = where(mine, statistic="micro_f1")
-        for row in rows(f1.loc[f1["annotator"] != "all"]):
-            ax.plot(row["value"], y - 0.24, "o", color=PALE, ms=3.5, zorder=1)
-        for row in rows(where(f1, annotator="all").dropna(subset=["value"])):
-            reach = [[row["value"] - row["value_low"]], [row["value_high"] - row["value"]]]
-            label = "micro-F1 of the judge" if first else None
-            ax.errorbar(
-                row["value"], y - 0.24, xerr=reach, fmt="o", color=BLUE, ms=4.5, label=label
-            )
-        for statistic, apart, colour, marker, label in (
-            ("kappa_human_evaluator", 0.0, ORANGE, "D", "κ, judge and people"),
-            ("kappa_human_human", 0.24, PURPLE, "^", "κ, people among themselves"),
-        ):
-            for row in rows(where(mine, statistic=statistic)):
-                if math.isnan(row["value"]):
-                    said = f"{label}: {row['reason']}"
-                    ax.text(0.01, y + apart, said, va="center", fontsize=7, color=GREY)
-                else:
-                    ax.plot(row["value"], y + apart, marker, color=colour, ms=4.5)
-                    least = min(least, row["value"])
-            if first:
-                ax.plot([], [], ls="", marker=marker, color=colour, label=label)
-    share_axis(ax, least)
-    ax.set_ylim(len(decisions) - 0.5, -0.5)
-    name_lines(ax, [visible(d).replace("_", " ") for d in decisions])
-    ax.set_xlabel("micro-F1, and Cohen’s κ")
-    legend_above(figure, ax)
-    return figure

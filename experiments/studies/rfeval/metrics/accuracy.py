@@ -12,13 +12,14 @@ import statsmodels.api as sm
 from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import DescrStatsW
 
-from faithscope.experiments.analysis.stats import CONFIDENCE, RESAMPLES, percentiles
-from faithscope.experiments.analysis.tidy import groups, numbers
-from faithscope.experiments.studies.rfeval.metrics.frames import CONDITIONS, WAY, included
+from faithscope.experiments.analysis.stats import CONFIDENCE, RESAMPLES, Estimate, percentiles
+from faithscope.experiments.analysis.tidy import columns, groups, with_interval
+from faithscope.experiments.studies.rfeval.metrics.frames import CELL, CONDITIONS, included
 
-CELLS = [*WAY, "task", "condition", "n", "n_without_answer", "accuracy", "rf"]
-ASSOCIATION = ["reader", "condition", "statistic", "value", "value_low", "value_high", "p"]
+CELLS = [*CELL, "condition", "n", "n_without_answer", "accuracy", "rf"]
+ASSOCIATION = ["reader", "condition", "statistic", *with_interval("value"), "p"]
 ASSOCIATION += ["n_cells", "n", "df", "reason"]
+TOO_FEW, NO_DIFFERENCE = "too few cells", "the effects leave no difference"
 
 
 def accuracy_cells(scored: pd.DataFrame) -> pd.DataFrame:
@@ -27,15 +28,15 @@ def accuracy_cells(scored: pd.DataFrame) -> pd.DataFrame:
     `accuracy` is of the answers under the condition; an answer that nothing decides (NaN in
     `…_right`) is left out of it, not out of RF, and counted.
     """
-    made = []
-    for key, of in groups(included(scored), (*WAY, "task")):
+    lines = []
+    for key, of in groups(included(scored), CELL):
         for condition in CONDITIONS:
-            right = numbers(of[f"{condition}_right"])
-            said = right[~np.isnan(right)]
-            row = {**key, "condition": condition, "n": len(of), "rf": numbers(of["rf"]).mean()}
-            row |= {"accuracy": said.mean() if len(said) else math.nan}
-            made.append(row | {"n_without_answer": len(right) - len(said)})
-    return pd.DataFrame(made, columns=CELLS)
+            right = of[f"{condition}_right"]
+            line = {**key, "condition": condition, "n": len(of), "rf": of["rf"].mean()}
+            lines.append(
+                line | {"accuracy": right.mean(), "n_without_answer": int(right.isna().sum())}
+            )
+    return pd.DataFrame(lines, columns=CELLS)
 
 
 def accuracy_association(
@@ -50,36 +51,34 @@ def accuracy_association(
     the slope, exactly), intervals from drawing cells anew and fitting anew. NaN with a `reason`
     where the cells are too few or do not differ.
     """
-    made = []
-    whole = cells.dropna(subset=["accuracy", "rf"])
-    for key, of in groups(whole, ("reader", "condition")):
-        about = {**key, "n_cells": len(of), "n": int(numbers(of["n"]).sum())}
-        for row in _associations(of.reset_index(drop=True), seed, resamples):
-            made.append({**about, **row})
-    return pd.DataFrame(made, columns=ASSOCIATION)
+    lines = []
+    for key, of in groups(cells.dropna(subset=["accuracy", "rf"]), ("reader", "condition")):
+        about = {**key, "n_cells": len(of), "n": int(of["n"].sum())}
+        associations = _associations(of.reset_index(drop=True), seed, resamples)
+        lines += [about | line for line in associations]
+    return pd.DataFrame(lines, columns=ASSOCIATION)
 
 
 def _associations(cells: pd.DataFrame, seed: int, resamples: int) -> list[dict[str, Any]]:
     x, y, weights = (cells[name].to_numpy(float) for name in ("accuracy", "rf", "n"))
-    constant = np.ones((len(cells), 1))
     effects = _effects(cells)
-    made = [_slope("slope", x, y, constant, weights)]
-    made.append(_slope("slope_fixed_effects", x, y, effects, weights))
+    lines = [
+        _slope("slope", x, y, np.ones((len(cells), 1)), weights),
+        _slope("slope_fixed_effects", x, y, effects, weights),
+    ]
     df = len(cells) - np.linalg.matrix_rank(effects) - 1
     left = _left_over(x, y, effects, weights) if df >= 1 else None
     bounds = _bootstrap((x, y, effects, weights), seed, resamples) if left else {}
     for name, correlation in _CORRELATIONS.items():
-        row: dict[str, Any] = {"statistic": name, "df": df, "reason": ""}
+        line: dict[str, Any] = {"statistic": name, "df": df, "reason": ""}
         value = correlation(*left, weights) if left else math.nan
         if math.isnan(value):
-            reason = "too few cells" if df < 1 else "the effects leave no difference"
-            made.append(row | {"value": math.nan, "reason": reason})
+            lines.append(line | {"reason": TOO_FEW if df < 1 else NO_DIFFERENCE})
             continue
         t = value * math.sqrt(df / max(1 - value * value, 1e-300))
-        low, high = bounds[name]
-        p = float(2 * scipy_stats.t.sf(abs(t), df))
-        made.append(row | {"value": value, "value_low": low, "value_high": high, "p": p})
-    return made
+        estimate = columns("value", Estimate(value, *bounds[name], len(cells)))
+        lines.append(line | estimate | {"p": float(2 * scipy_stats.t.sf(abs(t), df))})
+    return lines
 
 
 def _slope(
@@ -87,20 +86,14 @@ def _slope(
 ) -> dict[str, Any]:
     design = np.column_stack([x, besides])
     rank = int(np.linalg.matrix_rank(design))
-    df = len(y) - rank
-    row: dict[str, Any] = {"statistic": name, "df": df, "reason": ""}
-    if df < 1:
-        return row | {"reason": "too few cells"}
+    line: dict[str, Any] = {"statistic": name, "df": len(y) - rank, "reason": ""}
+    if len(y) - rank < 1:
+        return line | {"reason": TOO_FEW}
     if rank == np.linalg.matrix_rank(besides):
-        return row | {"reason": "the effects leave no difference"}
+        return line | {"reason": NO_DIFFERENCE}
     fit: Any = sm.WLS(y, design, weights=cast(Any, weights)).fit()
-    low, high = fit.conf_int(1 - CONFIDENCE)[0]
-    return row | {
-        "value": float(fit.params[0]),
-        "value_low": float(low),
-        "value_high": float(high),
-        "p": float(fit.pvalues[0]),
-    }
+    estimate = Estimate(fit.params[0], *fit.conf_int(1 - CONFIDENCE)[0], len(y))
+    return line | columns("value", estimate) | {"p": float(fit.pvalues[0])}
 
 
 def _effects(cells: pd.DataFrame) -> np.ndarray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -26,33 +24,24 @@ def coverage_quartiles(rf: pd.DataFrame) -> pd.DataFrame:
         rf: what `faithfulness.rf_table` gave; cells without an included pair are passed over.
     """
     cells = keep(rf, (rf["model"] != OVERALL) & (rf["task"] != OVERALL) & (rf["n_included"] > 0))
-    made = []
-    for by in ("model", "task"):
-        binned = []
-        for key, of in groups(cells, ("reader", by)):
-            quartile = quartiles_of(of["contrast_coverage"].to_numpy(float))
-            binned.append(of.assign(quartile=quartile, group=key[by]))
-        if not binned:
-            continue
-        every = pd.concat(binned)
-        pooled = pd.concat([every, every.assign(group=OVERALL)])
-        for key, of in groups(pooled, ("reader", "group", "quartile")):
-            made.append(key | {"by": by} | _bin(of))
-    frame = pd.DataFrame(made, columns=QUARTILES)
-    return frame.sort_values(["reader", "by"], kind="stable", ignore_index=True)
+    binned = [
+        of.assign(by=by, group=key[by], quartile=_quartiles(numbers(of["contrast_coverage"])))
+        for by in ("model", "task")
+        for key, of in groups(cells, ("reader", by))
+    ]
+    every = pd.concat(binned or [cells])
+    lines = []
+    keys = ("reader", "by", "group", "quartile")
+    for key, of in groups(pd.concat([every, every.assign(group=OVERALL)]), keys) if binned else ():
+        weights, coverage = numbers(of["n_included"]), of["contrast_coverage"]
+        n = int(weights.sum())
+        rf = wilson_of_items(float(numbers(of["rf"]) @ weights / n), n)
+        line = {**key, "n_cells": len(of), "n_included": n} | columns("rf", rf)
+        lines.append(line | {"coverage_min": coverage.min(), "coverage_max": coverage.max()})
+    table = pd.DataFrame(lines, columns=QUARTILES)
+    return table.sort_values(["reader", "by"], kind="stable", ignore_index=True)
 
 
-def quartiles_of(values: np.ndarray) -> np.ndarray:
+def _quartiles(values: np.ndarray) -> np.ndarray:
     """1 to 4 of each value, 1 for the lowest."""
-    edges = np.quantile(values, [0.25, 0.5, 0.75])
-    return 1 + np.searchsorted(edges, values, side="left")
-
-
-def _bin(of: pd.DataFrame) -> dict[str, Any]:
-    weights = numbers(of["n_included"])
-    n = int(weights.sum())
-    value = float(numbers(of["rf"]) @ weights / n)
-    about = {"n_cells": len(of), "n_included": n}
-    about |= columns("rf", wilson_of_items(value, n))
-    coverage = of["contrast_coverage"]
-    return about | {"coverage_min": coverage.min(), "coverage_max": coverage.max()}
+    return 1 + np.searchsorted(np.quantile(values, [0.25, 0.5, 0.75]), values, side="left")

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-from sklearn.metrics import f1_score
 
-from faithscope.experiments.analysis.stats import NOTHING, Estimate, agreement, kappa, wilson
-from faithscope.experiments.analysis.tidy import check_rows, columns, groups, only, with_interval
+from faithscope.experiments.analysis.stats import agreement, kappa, share
+from faithscope.experiments.analysis.tidy import (
+    check_rows,
+    columns,
+    groups,
+    only,
+    where,
+    with_interval,
+)
 from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, STANCES
 
 DECISION = ("item", "component", "decision")
@@ -27,8 +33,8 @@ CONSTANT = "all labels are one and the same"
 def evaluator_validation(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> pd.DataFrame:
     """Micro-F1 of the evaluator against people, and Cohen's κ among people and with it.
 
-    `micro_f1`: against each annotator, and pooled over all labels ("all", with Wilson's
-    interval); with one label a decision it equals accuracy. `kappa_human_human`: over all
+    `micro_f1`: against each annotator, and pooled over all labels ("all"); with one label a
+    decision it is the share of equal labels, with Wilson's interval. `kappa_human_human`: over all
     unordered pairs of annotators of a decision, taken as one list of label pairs (the earlier
     name first); `kappa_human_evaluator`: each person's label with the evaluator's.
 
@@ -39,45 +45,27 @@ def evaluator_validation(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> 
     Raises:
         ValueError: a column is missing, or a decision is labelled twice by one.
     """
+    if annotations.empty:
+        return pd.DataFrame(columns=VALIDATION)
     check_rows("rfeval annotations", annotations, ANNOTATIONS, (*DECISION, "annotator"))
     check_rows("rfeval evaluator", evaluator, (*DECISION, "label"), DECISION)
-    both = annotations.merge(
-        evaluator[[*DECISION, "label"]], on=list(DECISION), how="left", suffixes=("", "_evaluator")
-    )
-    made = []
+    own = only(evaluator, [*DECISION, "label"])
+    both = annotations.merge(own, on=list(DECISION), how="left", suffixes=("", "_evaluator"))
+    lines: list[dict[str, Any]] = []
     for decision, of in both.groupby("decision", sort=True):
-        matched = of.dropna(subset=["label_evaluator"])
-        raters = sorted(of["annotator"].astype(str).unique())
-        for rater in [*raters, "all"]:
-            mine = matched if rater == "all" else matched.loc[matched["annotator"] == rater]
-            theirs = of if rater == "all" else of.loc[of["annotator"] == rater]
-            made.append(
-                {"decision": decision, "statistic": "micro_f1", "annotator": rater}
-                | columns("value", micro_f1(mine["label"], mine["label_evaluator"]))
-                | {"n": len(mine), "n_unmatched": len(theirs) - len(mine), "reason": ""}
-            )
-        for name, pairs in (
-            ("kappa_human_human", _human_pairs(of)),
-            (
-                "kappa_human_evaluator",
-                list(zip(matched["label"], matched["label_evaluator"], strict=True)),
-            ),
-        ):
-            value = kappa([p[0] for p in pairs], [p[1] for p in pairs])
-            reason = "" if not math.isnan(value) else CONSTANT if pairs else "no pair of labels"
-            row = {"decision": decision, "statistic": name, "annotator": "all", "value": value}
-            made.append(row | {"n": len(pairs), "n_unmatched": 0, "reason": reason})
-    return pd.DataFrame(made, columns=VALIDATION)
-
-
-def micro_f1(truth: Iterable[Any], said: Iterable[Any]) -> Estimate:
-    """Micro-averaged F1 with Wilson's interval, which it has as the share of equal labels."""
-    truth, said = list(map(str, truth)), list(map(str, said))
-    if not truth:
-        return NOTHING
-    value = float(f1_score(truth, said, average="micro"))
-    share = wilson(sum(a == b for a, b in zip(truth, said, strict=True)), len(truth))
-    return Estimate(value, share.low, share.high, len(truth))
+        for rater in [*sorted(of["annotator"].astype(str).unique()), "all"]:
+            labels = of if rater == "all" else where(of, annotator=rater)
+            pairs = _with_evaluator(labels)
+            line = {"decision": decision, "statistic": "micro_f1", "annotator": rater}
+            line |= columns("value", share([a == b for a, b in pairs]))
+            line |= {"n": len(pairs), "n_unmatched": len(labels) - len(pairs), "reason": ""}
+            lines.append(line)
+        by_kind = {"human_human": _human_pairs(of), "human_evaluator": _with_evaluator(of)}
+        for kind, pairs in by_kind.items():
+            line = {"decision": decision, "statistic": f"kappa_{kind}", "annotator": "all"}
+            line |= {"n": len(pairs), "n_unmatched": 0}
+            lines.append(line | _kappa(pairs, "value", "no pair of labels"))
+    return pd.DataFrame(lines, columns=VALIDATION)
 
 
 def reader_agreement(readings: pd.DataFrame) -> pd.DataFrame:
@@ -95,27 +83,35 @@ def reader_agreement(readings: pd.DataFrame) -> pd.DataFrame:
         ValueError: a column is missing, or one reader read a part twice.
     """
     check_rows("rfeval readings", readings, READINGS, READINGS[:-1])
-    made = []
+    lines = []
     for about, of in groups(readings, ("model",)):
         wide = of.pivot(index=["part", "task", "item"], columns="reader", values="stance")
         for one, other in itertools.combinations(map(str, wide.columns), 2):
-            said = only(wide, [one, other]).dropna(how="all")
-            if said.dropna().empty:
-                continue
-            there = set(said.dropna().index.get_level_values("part"))
-            for part in [*(p for p in STANCES if p in there), "all"]:
-                here = said if part == "all" else said.xs(part, level="part")
-                kept = here.dropna()
-                left, right = kept[one].tolist(), kept[other].tolist()
-                value = kappa(left, right)
-                row = {**about, "part": part, "reader": one, "other": other}
-                row |= {"n": len(kept), "n_unread": len(here) - len(kept)}
-                row |= {"agreement": agreement(left, right), "cohen_kappa": value}
-                made.append(row | {"reason": CONSTANT if math.isnan(value) else ""})
-    return pd.DataFrame(made, columns=READERS)
+            stances = only(wide, [one, other]).dropna(how="all")
+            shared = set(stances.dropna().index.get_level_values("part"))
+            for part in [*(p for p in STANCES if p in shared), *(["all"] if shared else [])]:
+                here = stances if part == "all" else stances.xs(part, level="part")
+                pairs = list(here.dropna().itertuples(index=False, name=None))
+                line = {**about, "part": part, "reader": one, "other": other, "n": len(pairs)}
+                line |= {"n_unread": len(here) - len(pairs)}
+                line |= {"agreement": agreement(*zip(*pairs, strict=True))}
+                lines.append(line | _kappa(pairs, "cohen_kappa"))
+    return pd.DataFrame(lines, columns=READERS)
 
 
-def _human_pairs(of: pd.DataFrame) -> list[tuple[Any, Any]]:
+def _kappa(pairs: Sequence[tuple], name: str, none: str = "") -> dict[str, Any]:
+    """Cohen's κ of pairs of labels, and why it is NaN."""
+    value = kappa(*zip(*pairs, strict=True)) if pairs else math.nan
+    reason = "" if not math.isnan(value) else CONSTANT if pairs else none
+    return {name: value, "reason": reason}
+
+
+def _with_evaluator(labels: pd.DataFrame) -> list[tuple]:
+    both = labels[["label", "label_evaluator"]].dropna(subset=["label_evaluator"])
+    return list(both.itertuples(index=False, name=None))
+
+
+def _human_pairs(of: pd.DataFrame) -> list[tuple]:
     pairs = []
     for _, labels in of.sort_values("annotator").groupby(list(DECISION), sort=True):
         pairs += itertools.combinations(labels["label"].tolist(), 2)

@@ -7,7 +7,6 @@ on the released rows, so each is offered under its name and none is called the p
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -16,9 +15,15 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, count, groups, numbers, with_interval
-from faithscope.experiments.studies.rfeval.metrics.frames import WAY, included, with_overall
+from faithscope.experiments.analysis.tidy import columns, groups, numbers, with_interval
+from faithscope.experiments.studies.rfeval.metrics.frames import (
+    CELL,
+    KEY,
+    WAY,
+    included,
+    share_of,
+    with_overall,
+)
 
 _STOP = (
     "a an the and or but if then else for to in on at by with of from as is are was were be been "
@@ -45,11 +50,8 @@ OVERLAPS: Mapping[str, Callable[[Words, Words], float]] = {
 """Of the problem's words and those of r′, none of the two empty. `in_r_prime`: the share of r′
 that the problem has; `in_question`: the share of the problem that r′ takes up."""
 EXTERNALITY = ["task", "item", "overlap", "context", "delta", "n_question", "n_r_prime"]
-BY_MODEL = ["reader", "model", "overlap", "context", "n", "mean", "std"]
-STRATA = [*WAY, "task", "overlap", "context", "threshold", "stratum", "n", "mean_delta"]
-STRATA += with_interval("rf")
-SUMMARY = ["task", "overlap", "context", "n", "mean", "std", "median", "p75", "p90"]
-SUMMARY += ["small_vocabulary"]
+KINDS = ("overlap", "context")
+MEAN = ("n", "mean", "std")
 
 
 def content_words(text: str) -> Words:
@@ -83,7 +85,7 @@ def externality_of_items(items: pd.DataFrame, top: int = TOP) -> pd.DataFrame:
             `context` = `tfidf`, the documents being all contexts of the task; ties by the word.
     """
     made = []
-    for task, of in items.groupby("task", sort=False):
+    for task, of in items.groupby("task", sort=False) if len(items) else ():
         added = _top_words(of["context"].fillna("").tolist(), top)
         for row, more in zip(of.to_dict("records"), added, strict=True):
             asked = content_words(f"{row['question']} {row['options'] or ''}")
@@ -118,15 +120,14 @@ def externality_table(deltas: pd.DataFrame) -> pd.DataFrame:
 
     `small_vocabulary`: share of items of which question or r′ has fewer than `FEW` words.
     """
-    made = []
-    for key, of in groups(deltas, ("task", "overlap", "context")):
-        delta = numbers(of["delta"])
+    lines = []
+    for key, of in groups(deltas, ("task", *KINDS)):
         few = (numbers(of["n_question"]) < FEW) | (numbers(of["n_r_prime"]) < FEW)
-        std = float(delta.std(ddof=1)) if len(of) > 1 else math.nan
-        median, p75, p90 = np.quantile(delta, [0.5, 0.75, 0.9])
-        row = {**key, "n": len(of), "mean": delta.mean(), "std": std, "median": median}
-        made.append(row | {"p75": p75, "p90": p90, "small_vocabulary": few.mean()})
-    return pd.DataFrame(made, columns=SUMMARY)
+        quantiles = np.quantile(numbers(of["delta"]), [0.5, 0.75, 0.9])
+        line = dict(zip(("median", "p75", "p90"), quantiles, strict=True))
+        lines.append({**key, **_mean(of), **line, "small_vocabulary": few.mean()})
+    names = [*MEAN, "median", "p75", "p90", "small_vocabulary"]
+    return pd.DataFrame(lines, columns=["task", *KINDS, *names])
 
 
 def externality_by_model(deltas: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
@@ -135,14 +136,16 @@ def externality_by_model(deltas: pd.DataFrame, scored: pd.DataFrame) -> pd.DataF
     Δ is a matter of the items alone: models differ by what is left out, and so does `n`, where
     the paper prints 7,186 for all, with means that differ all the same.
     """
-    whole = scored.loc[~scored["exclusion"].isin(["global", "unfinished"])]
-    joined = whole[["reader", "model", "task", "item"]].merge(deltas, on=["task", "item"])
-    made = []
-    for key, of in groups(joined, ("reader", "model", "overlap", "context")):
-        delta = numbers(of["delta"])
-        std = float(delta.std(ddof=1)) if len(of) > 1 else math.nan
-        made.append({**key, "n": len(of), "mean": delta.mean(), "std": std})
-    return pd.DataFrame(made, columns=BY_MODEL)
+    whole = scored.loc[~scored["exclusion"].isin(["global", "unfinished"]), list(KEY)]
+    joined = whole.merge(deltas, on=["task", "item"])
+    keys = (*WAY, *KINDS)
+    return pd.DataFrame([k | _mean(of) for k, of in groups(joined, keys)], columns=[*keys, *MEAN])
+
+
+def _mean(of: pd.DataFrame) -> dict[str, float]:
+    delta = of["delta"].astype(float)
+    # of one item there is no standard deviation
+    return {"n": len(of), "mean": delta.mean(), "std": delta.std(ddof=1)}
 
 
 def rf_by_externality(
@@ -158,18 +161,20 @@ def rf_by_externality(
         deltas: of `externality_of_items`.
         threshold: of Δ; None takes the median of the task's items, over all tasks of all items.
     """
-    made = []
-    cuts = {}
-    for key, of in groups(with_overall(deltas, "task"), ("task", "overlap", "context")):
-        cut = float(np.median(numbers(of["delta"]))) if threshold is None else threshold
-        cuts[tuple(key.values())] = cut
-    kept = included(scored)[[*WAY, "task", "item", "rf"]]
-    joined = with_overall(kept.merge(deltas, on=["task", "item"]), "task")
-    for key, of in groups(joined, (*WAY, "task", "overlap", "context")):
-        cut = cuts[key["task"], key["overlap"], key["context"]]
+    medians = {
+        tuple(key.values()): of["delta"].astype(float).median()
+        for key, of in groups(with_overall(deltas, "task"), ("task", *KINDS))
+    }
+    pairs = included(scored)[[*KEY, "rf"]].merge(deltas, on=["task", "item"])
+    lines = []
+    for key, of in groups(with_overall(pairs, "task"), (*CELL, *KINDS)):
+        cut = threshold
+        if cut is None:
+            cut = medians[key["task"], key["overlap"], key["context"]]
         low = numbers(of["delta"]) <= cut
         for stratum, rows in (("low", of.loc[low]), ("high", of.loc[~low])):
-            row = {**key, "threshold": cut, "stratum": stratum, "n": len(rows)}
-            row["mean_delta"] = rows["delta"].mean()
-            made.append(row | columns("rf", wilson(count(rows["rf"] == 1), len(rows))))
-    return pd.DataFrame(made, columns=STRATA)
+            line = {**key, "threshold": cut, "stratum": stratum, "n": len(rows)}
+            line |= {"mean_delta": rows["delta"].mean()}
+            lines.append(line | columns("rf", share_of(rows["rf"])))
+    names = ["threshold", "stratum", "n", "mean_delta", *with_interval("rf")]
+    return pd.DataFrame(lines, columns=[*CELL, *KINDS, *names])

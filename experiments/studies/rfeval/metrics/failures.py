@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import (
-    columns,
-    count,
-    groups,
-    keep,
-    numbers,
-    with_interval,
-)
+from faithscope.experiments.analysis.tidy import groups, keep, numbers
 from faithscope.experiments.studies.rfeval.metrics.chains import LINKS
-from faithscope.experiments.studies.rfeval.metrics.frames import included, with_overall
+from faithscope.experiments.studies.rfeval.metrics.frames import (
+    VALUE_SHARES,
+    included,
+    value_shares,
+    with_overall,
+)
 
 VIOLATIONS = ("baseline_inconsistent", "intervened_inconsistent", "no_influence", "several")
 BASELINE_LINKS = ("re", "ea", "ra")
@@ -29,8 +26,6 @@ BEHAVIOURS = (
     *("misled", "self_correcting", "silently_correcting"),
     *("incoherent", "inert", "ornamental"),
 )
-SHARES = ["reader", "by", "group", "statistic", "value", "n_of", "n"]
-SHARES += with_interval("share")
 
 
 def failure_shares(scored: pd.DataFrame) -> pd.DataFrame:
@@ -41,11 +36,11 @@ def failure_shares(scored: pd.DataFrame) -> pd.DataFrame:
     fail the condition, whatever else they fail.
     """
     frame = _unfaithful(scored)
-    parts = [_shares(frame, "violation", frame["violation"], VIOLATIONS)]
+    tables = [_shares(frame, "violation", frame["violation"], VIOLATIONS)]
     for name, column in zip(VIOLATIONS, ("baseline_chi", "intervened_chi", "kappa"), strict=False):
-        said = np.where(numbers(frame[column]) == 0, "yes", "no")
-        parts.append(_shares(frame, f"fails_{name}", said, ("yes",)))
-    return pd.concat(parts, ignore_index=True)
+        fails = np.where(numbers(frame[column]) == 0, "yes", "no")
+        tables.append(_shares(frame, f"fails_{name}", fails, ("yes",)))
+    return pd.concat(tables, ignore_index=True)
 
 
 def failure_locations(scored: pd.DataFrame) -> pd.DataFrame:
@@ -54,15 +49,12 @@ def failure_locations(scored: pd.DataFrame) -> pd.DataFrame:
     `statistic` is `baseline_break` or `intervened_break`, `value` the transition: pr (r′ to r),
     re, ea, ra. Over the unfaithful, as all of appendix F.
     """
-    frame = _unfaithful(scored)
-    made = []
-    for name, links in (
-        ("baseline_break", BASELINE_LINKS),
-        ("intervened_break", INTERVENED_LINKS),
-    ):
-        broken = frame.loc[frame[name] != ""]
-        made.append(_shares(broken, name, broken[name], links))
-    return pd.concat(made, ignore_index=True)
+    frame, links = _unfaithful(scored), {"baseline": BASELINE_LINKS, "intervened": INTERVENED_LINKS}
+    tables = []
+    for name, values in ((f"{condition}_break", of) for condition, of in links.items()):
+        broken = keep(frame, frame[name] != "")
+        tables.append(_shares(broken, name, broken[name], values))
+    return pd.concat(tables, ignore_index=True)
 
 
 def causality_types(scored: pd.DataFrame) -> pd.DataFrame:
@@ -71,14 +63,12 @@ def causality_types(scored: pd.DataFrame) -> pd.DataFrame:
     `statistic` is `causality_unfaithful`, of the unfaithful pairs alone, as appendix F says of
     "all shares below", or `causality_all`, of all included.
     """
-    made = []
-    for statistic, of in (
-        (CAUSALITY_UNFAITHFUL, _unfaithful(scored)),
-        (CAUSALITY_ALL, included(scored)),
-    ):
-        moved = of.loc[of["causality"] != "neither"]
-        made.append(_shares(moved, statistic, moved["causality"], CAUSALITY))
-    return pd.concat(made, ignore_index=True)
+    frames = {CAUSALITY_UNFAITHFUL: _unfaithful(scored), CAUSALITY_ALL: included(scored)}
+    tables = []
+    for statistic, of in frames.items():
+        moved = keep(of, of["causality"] != "neither")
+        tables.append(_shares(moved, statistic, moved["causality"], CAUSALITY))
+    return pd.concat(tables, ignore_index=True)
 
 
 def behaviours(scored: pd.DataFrame) -> pd.DataFrame:
@@ -92,18 +82,12 @@ def _unfaithful(scored: pd.DataFrame) -> pd.DataFrame:
     return keep(frame, frame["rf"] == 0)
 
 
-def _shares(frame: pd.DataFrame, statistic: str, said: Any, values: Sequence[str]) -> pd.DataFrame:
-    """By model and by task, and over all: `n_of` pairs, `n` of them with the value."""
-    frame = frame.assign(_said=said)
-    made: list[dict[str, Any]] = []
-    for by in ("model", "task"):
-        for key, of in groups(with_overall(frame, by), ("reader", by)):
-            group = key[by]
-            if by == "task" and group == "overall":
-                continue  # the same as of all models
-            for value in values:
-                n = count(of["_said"] == value)
-                row = {"reader": key["reader"], "by": by, "group": group, "statistic": statistic}
-                row |= {"value": value, "n_of": len(of), "n": n}
-                made.append(row | columns("share", wilson(n, len(of))))
-    return pd.DataFrame(made, columns=SHARES)
+def _shares(frame: pd.DataFrame, statistic: str, value: Any, values: Sequence[str]) -> pd.DataFrame:
+    """By model and by task, and over all models: `n_of` pairs, `n` of them with the value."""
+    frame = frame.assign(_value=value)
+    lines: list[dict[str, Any]] = []
+    for by, pooled in (("model", with_overall(frame, "model")), ("task", frame)):
+        for key, of in groups(pooled, ("reader", by)):
+            about = {"reader": key["reader"], "by": by, "group": key[by], "statistic": statistic}
+            lines += [about | line for line in value_shares(of["_value"], values)]
+    return pd.DataFrame(lines, columns=["reader", "by", "group", "statistic", *VALUE_SHARES])

@@ -4,28 +4,39 @@ was left out on the way to it (Table 13)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.stats import Estimate, wilson
-from faithscope.experiments.analysis.tidy import columns, count, groups, numbers, with_interval
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    count,
+    groups,
+    keep,
+    rows,
+    where,
+    with_interval,
+)
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import (
+    CELL,
     CONDITIONS,
     OVERALL,
-    WAY,
     attempted,
     included,
+    share_of,
     with_overall,
 )
 
-RFEVAL = [*WAY, "task", "n_total", "n_attempted", "n_coverage", "n_included"]
-RFEVAL += [*with_interval("contrast_coverage", "rf", "chi_baseline", "chi_intervened", "kappa")]
-WATERFALL = [*WAY, "task", "n_total", "n_included", *(f"n_{x}" for x in EXCLUSIONS)]
-REASONS = [*WAY, "task", "exclusion", "condition", "reason", "n"]
+SHARES = {"rf": "rf", **{f"chi_{c}": f"{c}_chi" for c in CONDITIONS}, "kappa": "kappa"}
+"""Column of the table -> column of `chains.scored`."""
+RFEVAL = [*CELL, "n_total", "n_attempted", "n_coverage", "n_included"]
+RFEVAL += with_interval("contrast_coverage", *SHARES)
+WATERFALL = [*CELL, "n_total", "n_included", *(f"n_{x}" for x in EXCLUSIONS)]
+REASONS = [*CELL, "exclusion", "condition", "reason", "n"]
 REGIMES = ["reader", "family", "regime", "model", "n_included"]
 REGIMES += with_interval("contrast_coverage", "rf")
+LEFT_OUT = {"unfinished": ("outcome", "complete"), "evaluation_error": ("judged", "parsed")}
+"""Exclusion -> the columns that say what was wrong with each output, and their value of a good."""
 
 
 def rf_table(scored: pd.DataFrame) -> pd.DataFrame:
@@ -34,25 +45,20 @@ def rf_table(scored: pd.DataFrame) -> pd.DataFrame:
     Pooled shares are over items, each once: "instance-weighted" (appendix D.3). Coverage is over
     `n_coverage` pairs: all attempted, those too that were left out later (with `paper_compat` as
     `chains.in_coverage_of` says). Contrast is known of pairs that were judged; the others are in
-    none. χ, κ and
-    RF are over the included. Intervals are Wilson's, of items; pooled over models they treat the
-    same item under two models as two.
+    none. χ, κ and RF are over the included. Intervals are Wilson's, of items; pooled over models
+    they treat the same item under two models as two.
     """
-    made = []
-    for key, of in _groups(scored):
-        tried, kept = attempted(of), included(of)
-        row = {**key, "n_total": len(of), "n_attempted": len(tried), "n_included": len(kept)}
-        covered = tried.loc[tried["in_coverage"]]
-        row["n_coverage"] = len(covered)
-        row |= columns("contrast_coverage", _share(covered["contrast"]))
-        for name, column in (
-            ("rf", "rf"),
-            *((f"chi_{c}", f"{c}_chi") for c in CONDITIONS),
-            ("kappa", "kappa"),
-        ):
-            row |= columns(name, _share(kept[column]))
-        made.append(row)
-    return pd.DataFrame(made, columns=RFEVAL)
+    lines = []
+    for key, of in groups(with_overall(scored, "task", "model"), CELL):
+        tried, counts = attempted(of), included(of)
+        covered = keep(tried, tried["in_coverage"])
+        line = {**key, "n_total": len(of), "n_attempted": len(tried)}
+        line |= {"n_coverage": len(covered), "n_included": len(counts)}
+        line |= columns("contrast_coverage", share_of(covered["contrast"]))
+        for name, column in SHARES.items():
+            line |= columns(name, share_of(counts[column]))
+        lines.append(line)
+    return pd.DataFrame(lines, columns=RFEVAL)
 
 
 def waterfall(scored: pd.DataFrame) -> pd.DataFrame:
@@ -64,11 +70,11 @@ def waterfall(scored: pd.DataFrame) -> pd.DataFrame:
     unknown = set(scored["exclusion"]) - {*EXCLUSIONS, ""}
     if unknown:
         raise ValueError(f"rfeval: exclusion {min(unknown)!r} is none of {', '.join(EXCLUSIONS)}")
-    made = []
-    for key, of in _groups(scored):
-        row = {**key, "n_total": len(of), "n_included": count(of["exclusion"] == "")}
-        made.append(row | {f"n_{x}": count(of["exclusion"] == x) for x in EXCLUSIONS})
-    return pd.DataFrame(made, columns=WATERFALL)
+    lines = []
+    for key, of in groups(with_overall(scored, "task", "model"), CELL):
+        line = {**key, "n_total": len(of), "n_included": count(of["exclusion"] == "")}
+        lines.append(line | {f"n_{x}": count(of["exclusion"] == x) for x in EXCLUSIONS})
+    return pd.DataFrame(lines, columns=WATERFALL)
 
 
 def exclusion_reasons(scored: pd.DataFrame) -> pd.DataFrame:
@@ -77,20 +83,19 @@ def exclusion_reasons(scored: pd.DataFrame) -> pd.DataFrame:
     An item of which both outputs are cut off is in two rows: these do not add up, `waterfall`
     does.
     """
-    about = {"unfinished": ("outcome", "complete"), "evaluation_error": ("judged", "parsed")}
-    made = []
-    for key, of in _groups(scored, pool=False):
-        for exclusion, (column, good) in about.items():
-            left = of.loc[of["exclusion"] == exclusion]
+    lines = []
+    for key, of in groups(scored, CELL):
+        for exclusion, (column, good) in LEFT_OUT.items():
+            left = where(of, exclusion=exclusion)
             for condition in CONDITIONS:
-                why = left[f"{condition}_{column}"]
-                why = why.where(why != "", "not_asked")
-                for reason, n in why[why != good].value_counts().sort_index().items():
-                    about_it = {"exclusion": exclusion, "condition": condition}
-                    made.append({**key, **about_it, "reason": reason, "n": int(n)})
-        for reason, n in of.loc[of["exclusion"] == "global", "excluded"].value_counts().items():
-            made.append({**key, "exclusion": "global", "condition": "", "reason": reason, "n": n})
-    return pd.DataFrame(made, columns=REASONS)
+                why = left[f"{condition}_{column}"].replace("", "not_asked")
+                about = {**key, "exclusion": exclusion, "condition": condition}
+                counts = why[why != good].value_counts().sort_index().items()
+                lines += [{**about, "reason": reason, "n": int(n)} for reason, n in counts]
+        about = {**key, "exclusion": "global", "condition": ""}
+        counts = where(of, exclusion="global")["excluded"].value_counts().items()
+        lines += [{**about, "reason": reason, "n": n} for reason, n in counts]
+    return pd.DataFrame(lines, columns=REASONS)
 
 
 def regime_table(rf: pd.DataFrame, regimes: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
@@ -103,22 +108,13 @@ def regime_table(rf: pd.DataFrame, regimes: Mapping[str, tuple[str, str]]) -> pd
     Raises:
         ValueError: a model of `regimes` is not in the table.
     """
-    overall = rf.loc[rf["task"] == OVERALL]
+    overall = where(rf, task=OVERALL)
     if missing := [m for m in regimes if m not in set(overall["model"])]:
         known = ", ".join(dict.fromkeys(overall["model"]))
         raise ValueError(f"regime of {missing[0]!r}, which has no results; there are {known}")
-    made = []
-    for model, (family, regime) in regimes.items():
-        for row in overall.loc[overall["model"] == model].to_dict("records"):
-            made.append(row | {"family": family, "regime": regime})
-    return pd.DataFrame(made, columns=REGIMES)
-
-
-def _groups(scored: pd.DataFrame, pool: bool = True):
-    frame = with_overall(scored, "task", "model") if pool else scored
-    return groups(frame, (*WAY, "task"))
-
-
-def _share(values: Any) -> Estimate:
-    """Of those that are 1; what is not known (NaN) is not."""
-    return wilson(count(numbers(values) == 1), len(values))
+    lines = [
+        row | {"family": family, "regime": regime}
+        for model, (family, regime) in regimes.items()
+        for row in rows(where(overall, model=model))
+    ]
+    return pd.DataFrame(lines, columns=REGIMES)

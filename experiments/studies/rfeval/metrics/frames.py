@@ -6,13 +6,28 @@ that was attempted is counted, and none is taken for what it is not.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import pandas as pd
 
-from faithscope.experiments.analysis.tidy import check_rows, count, keep, typed
+from faithscope.experiments.analysis.stats import Estimate, wilson
+from faithscope.experiments.analysis.tidy import (
+    check_rows,
+    columns,
+    count,
+    keep,
+    numbers,
+    rows,
+    typed,
+    where,
+    with_interval,
+)
 
 WAY = ("reader", "model")
 """Who read the stances, and whose output it is."""
-KEY = (*WAY, "task", "item")
+CELL = (*WAY, "task")
+KEY = (*CELL, "item")
 STANCES = (
     *("baseline_r", "baseline_e", "baseline_a"),
     *("intervened_r_prime", "intervened_r", "intervened_e", "intervened_a"),
@@ -56,19 +71,17 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
     own = {said: frame[said if said in frame else name] for name, said in SAID.items()}
     made = typed(frame.assign(**own), [*COLUMNS, *SAID.values()], RIGHT)
     made |= {name: frame[name].reset_index(drop=True).isin([1]) for name in FLAWS}
-    kept = pd.DataFrame(made)
-    for condition in CONDITIONS:
-        needed = ["r", "a", *(["r_prime"] if condition == "intervened" else [])]
-        for part in needed:
-            name = f"{condition}_{part}"
-            wrong = (kept[f"{condition}_judged"] == "parsed") & (kept[name] == "")
-            if count(wrong):
-                item = kept.loc[wrong, "item"].iloc[0]
+    pairs = pd.DataFrame(made)
+    for condition, parts in (("baseline", "r a"), ("intervened", "r_prime r a")):
+        for name in (f"{condition}_{part}" for part in parts.split()):
+            wrong = (pairs[f"{condition}_judged"] == "parsed") & (pairs[name] == "")
+            if wrong.any():
+                item = pairs.loc[wrong, "item"].iloc[0]
                 raise ValueError(
                     f"rfeval frame: item {item!r} is judged, but {name} is empty; a judged output "
                     "has every stance but that of an explanation it may lack"
                 )
-    return kept
+    return pairs
 
 
 def readings(checked_frame: pd.DataFrame) -> pd.DataFrame:
@@ -102,3 +115,33 @@ def with_overall(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
     for name in names:
         pooled += [part.assign(**{name: OVERALL}) for part in list(pooled)]
     return pd.concat(pooled, ignore_index=True)
+
+
+def lead_reader(rf: pd.DataFrame) -> str:
+    """The reader of whom figures and sentences are, where they are of one: the first of which any
+    pair counts, "" of none.
+
+    Args:
+        rf: the table `rfeval`.
+    """
+    overall = where(rf, model=OVERALL, task=OVERALL)
+    of_any = [r["reader"] for r in rows(overall) if r["n_included"]]
+    return next(iter([*of_any, *overall["reader"]]), "")
+
+
+def share_of(values: pd.Series) -> Estimate:
+    """The share of values that are 1, with Wilson's interval; NaN, not known, is not 1."""
+    return wilson(count(numbers(values) == 1), len(values))
+
+
+VALUE_SHARES = ("value", "n_of", "n", *with_interval("share"))
+
+
+def value_shares(values: pd.Series, of: Iterable[str]) -> list[dict[str, Any]]:
+    """`VALUE_SHARES` of each of the named values: `n` of `n_of` rows have it."""
+    counts = {value: count(values == value) for value in of}
+    about = {"n_of": len(values)}
+    return [
+        about | {"value": value, "n": n} | columns("share", wilson(n, len(values)))
+        for value, n in counts.items()
+    ]

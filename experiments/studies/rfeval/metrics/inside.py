@@ -19,20 +19,25 @@ import pandas as pd
 
 from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.resampling import Drawing, means
-from faithscope.experiments.analysis.stats import wilson
 from faithscope.experiments.analysis.tidy import (
     columns,
-    count,
     groups,
     keep,
     numbers,
     only,
     rows,
+    where,
     with_interval,
 )
 from faithscope.experiments.studies.rfeval.inside.trace_signals import POSITIONS, TURNS, Traced
 from faithscope.experiments.studies.rfeval.metrics.failures import BEHAVIOURS, CAUSALITY, VIOLATIONS
-from faithscope.experiments.studies.rfeval.metrics.frames import KEY, WAY, with_overall
+from faithscope.experiments.studies.rfeval.metrics.frames import (
+    KEY,
+    VALUE_SHARES,
+    WAY,
+    value_shares,
+    with_overall,
+)
 from faithscope.experiments.studies.rfeval.metrics.inside_frame import (
     FAMILIES,
     SIGNALS,
@@ -42,7 +47,7 @@ from faithscope.experiments.studies.rfeval.metrics.inside_frame import (
 )
 from faithscope.experiments.studies.rfeval.metrics.within import auroc_within, holm, rank_sum_p
 
-SAID: dict[str, tuple[Any, ...]] = {
+KINDS: dict[str, tuple[Any, ...]] = {
     "behaviour": BEHAVIOURS,
     "violation": ("", *VIOLATIONS),
     "causality": (*CAUSALITY, "neither"),
@@ -63,16 +68,14 @@ CONTRASTS: dict[str, tuple[str, tuple[Any, ...], tuple[Any, ...]]] = {
     "unfaithful_vs_faithful": ("rf", (0.0,), (1.0,)),
 }
 """Name -> the column it is of, its positive and its negative values."""
-MEANS = ["reader", "model", "by", "group", "family", "signal", "n_pairs", "n"]
-MEANS += with_interval("mean")
 SIGNS = ["reader", "model", "contrast", "family", "signal", "n_positive", "n_negative"]
 SIGNS += [*with_interval("auroc", "auroc_within"), "p", "p_holm", "reason"]
 BEST = ["reader", "model", "contrast", "rank", "family", "signal", "n_positive", "n_negative"]
 BEST += [*with_interval("auroc_within"), "auroc", "p_holm"]
-TURN_SHARES = ["reader", "model", "behaviour", "turn_part", "n_of", "n", *with_interval("share")]
 CURVES = ["reader", "model", "behaviour", "part", "position", "option", "n", *with_interval("p")]
 _PARTS = ("r_prime", "r", "e")
 _POOLED = "all"
+_NAMED = [(family, signal) for family, names in FAMILIES.items() for signal in names]
 
 
 def inside_tables(
@@ -87,15 +90,15 @@ def inside_tables(
         records: of `looking.look_inside`, of every model, item and condition; lists, no arrays.
         pairs: see `metrics.chains.scored`.
     """
-    kept = list(records)
-    joined = inside_frame(kept, pairs)
+    records = list(records)
+    joined = inside_frame(records, pairs)
     signs = inside_signs(joined)
     return {
         "rf_inside": inside_table(joined, seed, resamples),
         "rf_inside_signs": signs,
         "rf_inside_best": best_signs(signs),
         "rf_inside_turns": inside_turns(joined),
-        "rf_inside_traces": inside_traces(kept, joined, seed, resamples),
+        "rf_inside_traces": inside_traces(records, joined, seed, resamples),
         "rf_inside_pairs": joined,
     }
 
@@ -109,19 +112,17 @@ def inside_table(
     items. All models together under `overall`, all pairs of one under `by` = `all`.
     """
     how = Drawing(seed, resamples)
-    made = []
+    lines = []
     for way, of in groups(with_overall(joined, "model"), WAY):
         for by, group, members in _groups(of):
             values = {signal: numbers(members[signal]) for signal in SIGNALS}
-            found = means(members["item"].astype(str).to_numpy(), values, how=how)
-            for family, signal in _signals():
+            estimates = means(members["item"].astype(str).to_numpy(), values, how=how)
+            for family, signal in _NAMED:
                 about = {**way, "by": by, "group": group, "family": family, "signal": signal}
-                made.append(
-                    about
-                    | {"n_pairs": len(members), "n": found[signal].n}
-                    | columns("mean", found[signal])
-                )
-    return pd.DataFrame(made, columns=MEANS)
+                about |= {"n_pairs": len(members), "n": estimates[signal].n}
+                lines.append(about | columns("mean", estimates[signal]))
+    names = ["by", "group", "family", "signal", "n_pairs", "n", *with_interval("mean")]
+    return pd.DataFrame(lines, columns=[*WAY, *names])
 
 
 def inside_signs(joined: pd.DataFrame) -> pd.DataFrame:
@@ -134,26 +135,25 @@ def inside_signs(joined: pd.DataFrame) -> pd.DataFrame:
     with Holm's correction over all signals of a contrast. `reason` says why there is no number:
     `no_positive`, `no_negative`, `no_values` of either, `no_variation`, `no_pairs_within`.
     """
-    made = []
-    told = {
-        "_stratum": joined.groupby(["model", "task"], sort=False).ngroup(),
-        "_item": pd.factorize(joined["item"])[0],
-    }
-    for way, of in groups(with_overall(joined.assign(**told), "model"), WAY):
+    lines = []
+    joined = joined.assign(
+        _stratum=joined.groupby(["model", "task"], sort=False).ngroup(),
+        _item=pd.factorize(joined["item"])[0],
+    )
+    for way, of in groups(with_overall(joined, "model"), WAY):
         for contrast, (column, positive, negative) in CONTRASTS.items():
             members = keep(of, of[column].isin([*positive, *negative]))
             kind = members[column].isin(positive).to_numpy()
             signs = [
                 {**way, "contrast": contrast, "family": family, "signal": signal}
                 | _sign(members, kind, signal)
-                for family, signal in _signals()
+                for family, signal in _NAMED
             ]
             tested = [sign for sign in signs if not math.isnan(sign["p"])]
-            if tested:
-                for sign, p in zip(tested, holm([s["p"] for s in tested]), strict=True):
-                    sign["p_holm"] = p
-            made += signs
-    return pd.DataFrame(made, columns=SIGNS)
+            for sign, p in zip(tested, holm([s["p"] for s in tested]), strict=True):
+                sign["p_holm"] = p
+            lines += signs
+    return pd.DataFrame(lines, columns=SIGNS)
 
 
 def best_signs(signs: pd.DataFrame, most: int = 5) -> pd.DataFrame:
@@ -165,21 +165,17 @@ def best_signs(signs: pd.DataFrame, most: int = 5) -> pd.DataFrame:
     known = signs.dropna(subset=["auroc_within"])
     far = (known["auroc_within"] - 0.5).abs()
     known = known.assign(_far=far).sort_values("_far", ascending=False, kind="stable")
-    found = [
-        of.head(most).assign(rank=range(1, min(most, len(of)) + 1))
-        for _, of in known.groupby([*WAY, "contrast"], sort=False)
-    ]
-    if not found:
-        return pd.DataFrame(columns=BEST)
-    order = {name: i for i, name in enumerate(CONTRASTS)}
-    table = pd.concat(found)
-    table = table.sort_values([*WAY, "contrast", "rank"], key=_by_place(order), kind="stable")
+    rank = known.groupby([*WAY, "contrast"], sort=False).cumcount() + 1
+    known = known.assign(rank=rank).loc[rank <= most]
+    keys = [*WAY, "contrast", "rank"]
+    table = known.sort_values(keys, key=_by_place(CONTRASTS), kind="stable")
     return only(table, BEST).reset_index(drop=True)
 
 
-def _by_place(order: Mapping[str, int]) -> Callable[[pd.Series], pd.Series]:
+def _by_place(names: Iterable[str]) -> Callable[[pd.Series], pd.Series]:
     """Sorts contrasts, or parts, by their place; other columns as they are."""
-    return lambda column: column.map(order) if column.name in ("contrast", "part") else column
+    place = {name: i for i, name in enumerate(names)}
+    return lambda column: column.map(place) if column.name in ("contrast", "part") else column
 
 
 def inside_turns(joined: pd.DataFrame) -> pd.DataFrame:
@@ -187,16 +183,16 @@ def inside_turns(joined: pd.DataFrame) -> pd.DataFrame:
 
     Shares of the pairs with a trace, with Wilson intervals; see `trace_signals.TURNS`.
     """
-    made = []
     traced = keep(joined, joined["turn_part"] != "")
-    for way, of in groups(with_overall(traced, "model"), WAY):
-        for behaviour in (*BEHAVIOURS, _POOLED):
-            kept = of if behaviour == _POOLED else of.loc[of["behaviour"] == behaviour]
-            for part in TURNS:
-                n = count(kept["turn_part"] == part)
-                row = {**way, "behaviour": behaviour, "turn_part": part, "n_of": len(kept), "n": n}
-                made.append(row | columns("share", wilson(n, len(kept))))
-    return pd.DataFrame(made, columns=TURN_SHARES)
+    lines = [
+        {**way, "behaviour": behaviour} | line
+        for way, of in groups(with_overall(traced, "model"), WAY)
+        for behaviour in (*BEHAVIOURS, _POOLED)
+        for pairs in [of if behaviour == _POOLED else where(of, behaviour=behaviour)]
+        for line in value_shares(pairs["turn_part"], TURNS)
+    ]
+    table = pd.DataFrame(lines, columns=[*WAY, "behaviour", *VALUE_SHARES])
+    return table.rename(columns={"value": "turn_part"})
 
 
 def inside_traces(
@@ -211,10 +207,10 @@ def inside_traces(
     intervened output answers (no rows where it answers none). `position` is the share of the part,
     0 to 1; an output without a part is in no row of it. Intervals from drawing items.
     """
-    found = by_output(records)
+    outputs = by_output(records)
     curves: list[dict[str, Any]] = []
     for row in rows(joined):
-        trace = Traced.of(found[(*(row[k] for k in KEY[1:]), "intervened")])
+        trace = Traced.of(outputs[(*(row[k] for k in KEY[1:]), "intervened")])
         if trace is None:
             continue
         for option, stance in (("r_prime", row["led_to"]), ("answer", row["answered"])):
@@ -224,31 +220,24 @@ def inside_traces(
                     {**row, "part": part, "option": option, "curve": trace.curve(part, named)}
                     for part in trace.spans()
                 ]
-    if not curves:
-        return pd.DataFrame(columns=CURVES)
     how = Drawing(seed, resamples)
-    made = []
-    frame = with_overall(pd.DataFrame(curves), "model")
-    for about, of in groups(frame, (*WAY, "behaviour", "part", "option")):
-        values = np.stack(of["curve"].to_list())
-        by = {str(i): values[:, i] for i in range(POSITIONS)}
+    keys = [*WAY, "behaviour", "part", "option"]
+    lines = []
+    frame = pd.DataFrame(curves, columns=[*joined.columns, *keys[3:], "curve"])
+    for about, of in groups(with_overall(frame, "model"), keys):
+        by = {str(i): of["curve"].str[i].to_numpy(float) for i in range(POSITIONS)}
         estimates = means(of["item"].astype(str).to_numpy(), by, how=how)
-        for i in range(POSITIONS):
-            row = {**about, "position": i / (POSITIONS - 1), "n": len(of)}
-            made.append(row | columns("p", estimates[str(i)]))
-    table = pd.DataFrame(made, columns=CURVES)
-    order = {part: i for i, part in enumerate(_PARTS)}
+        for i, estimate in estimates.items():
+            line = {**about, "position": int(i) / (POSITIONS - 1), "n": len(of)}
+            lines.append(line | columns("p", estimate))
+    table = pd.DataFrame(lines, columns=CURVES)
     keys = ["reader", "model", "behaviour", "option", "part", "position"]
-    return table.sort_values(keys, key=_by_place(order), kind="stable").reset_index(drop=True)
-
-
-def _signals() -> list[tuple[str, str]]:
-    return [(family, signal) for family, names in FAMILIES.items() for signal in names]
+    return table.sort_values(keys, key=_by_place(_PARTS), kind="stable").reset_index(drop=True)
 
 
 def _groups(frame: pd.DataFrame) -> Iterable[tuple[str, str, pd.DataFrame]]:
     yield _POOLED, _POOLED, frame
-    for by, values in SAID.items():
+    for by, values in KINDS.items():
         for value in values:
             members = keep(frame, frame[by] == value)
             name = value or "none" if isinstance(value, str) else f"{value:.0f}"
@@ -257,22 +246,22 @@ def _groups(frame: pd.DataFrame) -> Iterable[tuple[str, str, pd.DataFrame]]:
 
 
 def _sign(members: pd.DataFrame, positive: np.ndarray, signal: str) -> dict[str, Any]:
-    values = members[signal].to_numpy(float)
-    known = ~np.isnan(values)
-    items, strata = (members[x].to_numpy(int)[known] for x in ("_item", "_stratum"))
-    truth, score = positive[known], values[known]
-    reason = ""
-    for name, kind in (("positive", positive), ("negative", ~positive)):
-        if not reason and not (kind & known).any():
-            reason = "no_values" if kind.any() else f"no_{name}"
-    if not reason and not np.ptp(score):
-        reason = "no_variation"
-    told = {"n_positive": int(truth.sum()), "n_negative": int((~truth).sum())}
+    known = members[signal].notna().to_numpy()
+    score, items, strata = (numbers(members.loc[known, x]) for x in (signal, "_item", "_stratum"))
+    truth = positive[known]
     everywhere = auroc_within(items, np.zeros(len(score)), truth, score)
     within = auroc_within(items, strata, truth, score)
-    if not reason and math.isnan(within.value):
+    reason = ""
+    if not truth.any():
+        reason = "no_values" if positive.any() else "no_positive"
+    elif truth.all():
+        reason = "no_negative" if positive.all() else "no_values"
+    elif not np.ptp(score):
+        reason = "no_variation"
+    elif math.isnan(within.value):
         reason = "no_pairs_within"
     several = len(np.unique(items)) < len(items)
-    p = math.nan if several else rank_sum_p(score[truth], score[~truth])
-    tests = {"p": p, "p_holm": math.nan, "reason": reason}
-    return told | columns("auroc", everywhere) | columns("auroc_within", within) | tests
+    line: dict[str, Any] = {"n_positive": int(truth.sum()), "n_negative": int((~truth).sum())}
+    line |= columns("auroc", everywhere) | columns("auroc_within", within)
+    line["p"] = math.nan if several else rank_sum_p(score[truth], score[~truth])
+    return line | {"p_holm": math.nan, "reason": reason}

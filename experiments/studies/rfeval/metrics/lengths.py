@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 
-from faithscope.experiments.analysis.tidy import check_rows, groups, numbers, only
+from faithscope.experiments.analysis.tidy import check_rows, groups, keep, numbers
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, with_overall
 
 LENGTHS = ("model", "task", "item", "condition", "tokens", "seconds", "elapsed", "devices")
@@ -28,16 +26,13 @@ def length_table(lengths: pd.DataFrame) -> pd.DataFrame:
     if lengths.empty:
         return pd.DataFrame(columns=LENGTH_TABLE)
     check_rows("rfeval lengths", lengths, LENGTHS, ("model", "task", "item", "condition"))
-    made = []
+    lines = []
     for about, of in groups(with_overall(lengths, "task"), ("model", "task", "condition")):
-        tokens = numbers(of["tokens"])
-        row = {**about, "n": len(of), "mean_tokens": tokens.mean()}
-        row |= {"median_tokens": float(pd.Series(tokens).median()), "total_tokens": tokens.sum()}
-        made.append(row | {"mean_seconds": float(pd.Series(numbers(of["seconds"])).mean())})
-    table = pd.DataFrame(made, columns=LENGTH_TABLE)
-    last = (table["task"] == OVERALL).astype(int)
-    ordered = table.assign(_last=last).sort_values("_last", kind="stable", ignore_index=True)
-    return only(ordered, LENGTH_TABLE)
+        tokens, seconds = of["tokens"].astype(float), of["seconds"].astype(float)
+        line = {**about, "n": len(of), "mean_tokens": tokens.mean(), "mean_seconds": seconds.mean()}
+        lines.append(line | {"median_tokens": tokens.median(), "total_tokens": tokens.sum()})
+    table = pd.DataFrame(lines, columns=LENGTH_TABLE)
+    return table.sort_values("task", key=lambda t: t == OVERALL, kind="stable", ignore_index=True)
 
 
 def hours_table(lengths: pd.DataFrame) -> pd.DataFrame:
@@ -47,13 +42,12 @@ def hours_table(lengths: pd.DataFrame) -> pd.DataFrame:
     ran side by side, both count, as their devices do. Loading weights is not in them. Devices are
     not known of servers and services, and a CPU has none.
     """
-    made = []
+    lines = []
     for about, of in groups(lengths, ("model",)) if len(lengths) else ():
-        timed = of.loc[of["elapsed"].notna()]
-        hours = numbers(timed["elapsed"]) / 3600
-        devices = numbers(timed["devices"])
-        row = {**about, "n": len(of), "n_timed": len(timed)}
-        row |= {"hours": hours.sum() if len(timed) else math.nan}
-        row |= {"devices": devices.max() if len(timed) else math.nan}
-        made.append(row | {"device_hours": (hours * devices).sum() if len(timed) else math.nan})
-    return pd.DataFrame(made, columns=HOURS)
+        timed = keep(of, of["elapsed"].notna())
+        hours, devices = numbers(timed["elapsed"]) / 3600, timed["devices"].astype(float)
+        line = {**about, "n": len(of), "n_timed": len(timed)}
+        if len(timed):
+            line |= {"hours": hours.sum(), "device_hours": (hours * devices).sum(skipna=False)}
+        lines.append(line | {"devices": devices.max(skipna=False)})
+    return pd.DataFrame(lines, columns=HOURS)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.raters import fleiss_kappa, krippendorff_alpha
-from faithscope.experiments.analysis.stats import wilson
+from faithscope.experiments.analysis.stats import share
 from faithscope.experiments.analysis.tidy import check_rows, columns, count, groups, with_interval
 from faithscope.experiments.studies.rfeval.metrics.frames import with_overall
 
@@ -33,48 +34,44 @@ def review_agreement(reviews: pd.DataFrame) -> pd.DataFrame:
             an item twice.
     """
     _check(reviews)
-    made = []
+    lines = []
     for about, of in groups(with_overall(reviews, "task"), ("task",)):
-        by_item = {str(item): mine["decision"].tolist() for item, mine in of.groupby("item")}
-        several = [d for d in by_item.values() if len(d) > 1]
-        pairs = [(a, b) for d in several for i, a in enumerate(d) for b in d[i + 1 :]]
-        agreed = sum(a == b for a, b in pairs) / len(pairs) if pairs else math.nan
-        row = {**about, "n_items": len(by_item), "n_double": len(several)}
-        row |= {"n_judgements": len(of), "percent_agreement": agreed, "pabak": 2 * agreed - 1}
-        two = np.array([[d == "yes" for d in found] for found in several if len(found) == 2])
-        row["fleiss_kappa"] = fleiss_kappa(two.astype(float)) if len(two) else math.nan
-        width = max(map(len, by_item.values()))
-        padded = [
-            [float(d == "yes") for d in found] + [math.nan] * (width - len(found))
-            for found in by_item.values()
-        ]
-        alpha, reason = krippendorff_alpha(np.array(padded), "nominal")
-        made.append(row | {"krippendorff_alpha": alpha, "reason": reason})
-    return pd.DataFrame(made, columns=AGREEMENT)
+        by_item = [(x["decision"] == "yes").astype(float).tolist() for _, x in of.groupby("item")]
+        several = [yes for yes in by_item if len(yes) > 1]
+        equal = [a == b for yes in several for a, b in itertools.combinations(yes, 2)]
+        agreed = sum(equal) / len(equal) if equal else math.nan
+        line = {**about, "n_items": len(by_item), "n_double": len(several)}
+        line |= {"n_judgements": len(of), "percent_agreement": agreed, "pabak": 2 * agreed - 1}
+        two = [yes for yes in several if len(yes) == 2]
+        line["fleiss_kappa"] = fleiss_kappa(np.array(two)) if two else math.nan
+        padded = np.array(list(itertools.zip_longest(*by_item, fillvalue=math.nan))).T
+        alpha, reason = krippendorff_alpha(padded, "nominal")
+        lines.append(line | {"krippendorff_alpha": alpha, "reason": reason})
+    return pd.DataFrame(lines, columns=AGREEMENT)
 
 
 def review_rates(reviews: pd.DataFrame) -> pd.DataFrame:
     """The share of judgements that are "yes", with Wilson's interval (Table 6)."""
     _check(reviews)
-    made = []
+    lines = []
     for about, of in groups(with_overall(reviews, "task"), ("task",)):
-        yes = count(of["decision"] == "yes")
-        row = {**about, "n": len(of), "n_yes": yes}
-        made.append(row | columns("yes_rate", wilson(yes, len(of))))
-    return pd.DataFrame(made, columns=RATES)
+        rate = share([decision == "yes" for decision in of["decision"]])
+        n_yes = count(of["decision"] == "yes")
+        lines.append({**about, "n": len(of), "n_yes": n_yes} | columns("yes_rate", rate))
+    return pd.DataFrame(lines, columns=RATES)
 
 
 def review_items(reviews: pd.DataFrame) -> pd.DataFrame:
     """What came of each item: `accepted` by more than not, `rejected` by more than not, or
     `disputed`, which a further judgement (an adjudicator's) decides."""
     _check(reviews)
-    made = []
+    lines = []
     for about, of in groups(reviews, ("item", "task")):
         yes = count(of["decision"] == "yes")
         no = len(of) - yes
-        said = "disputed" if yes == no else "accepted" if yes > no else "rejected"
-        made.append({**about, "n_yes": yes, "n_no": no, "decision": said})
-    return pd.DataFrame(made, columns=ITEMS)
+        verdict = "disputed" if yes == no else "accepted" if yes > no else "rejected"
+        lines.append({**about, "n_yes": yes, "n_no": no, "decision": verdict})
+    return pd.DataFrame(lines, columns=ITEMS)
 
 
 def _check(reviews: pd.DataFrame) -> None:

@@ -5,35 +5,36 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 from scipy.stats import spearmanr
 
-from faithscope.experiments.analysis.stats import wilson
 from faithscope.experiments.analysis.tidy import (
     check_rows,
     columns,
     count,
     groups,
     keep,
+    rows,
     with_interval,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import (
+    CELL,
     CONDITIONS,
     KEY,
     OVERALL,
     WAY,
     included,
+    share_of,
     with_overall,
 )
 
 STEPS = (*KEY, "condition", "place", "part", "stance", "names_flaw")
-PER_STEP = [*WAY, "task", "n", "n_without_steps", "n_included", "mean_steps"]
+PER_STEP = [*CELL, "n", "n_without_steps", "n_included", "mean_steps"]
 PER_STEP += with_interval("rf_per_step", "rf", "rf_included")
-RANKS = [*WAY, "n_tasks", "spearman", "p", "reason"]
 LEFT = (*KEY, "reason")
-STEP_EXCLUSIONS = [*WAY, "task", "reason", "n"]
+STEP_EXCLUSIONS = [*CELL, "reason", "n"]
 SCORED = " (log-probs)"
 """Ends the name of a judge whose verdicts on steps are read from its log-probs."""
 
@@ -65,52 +66,48 @@ def per_step(
     """
     check_rows("rfeval steps", steps, STEPS, (*KEY, "condition", "place"))
     chi: dict[tuple, tuple[bool, int]] = {}
-    ordered = steps.sort_values("place", kind="stable")
-    for key, of in ordered.groupby([*KEY, "condition"], sort=False):
+    for key, of in groups(steps.sort_values("place", kind="stable"), (*KEY, "condition")):
         parts = list(zip(of["stance"], of["names_flaw"], strict=True))
         holds = all(one == other or flaw for (one, _), (other, flaw) in itertools.pairwise(parts))
-        chi[cast(tuple, key)] = holds, count(of["part"] == "step")
-    made = []
-    blocks = included(scored).to_dict("records")
+        chi[tuple(key.values())] = holds, count(of["part"] == "step")
     planned = {key[: len(KEY)] for key in chi} | {*_keys(left)}
-    asked = [*steps["reader"], *([] if left is None else left["reader"])]
-    readers = list(dict.fromkeys(map(str, asked)))
-    for reader, row in itertools.product(readers, blocks):
+    readers = dict.fromkeys([*steps["reader"], *([] if left is None else left["reader"])])
+    lines = []
+    for reader, row in itertools.product(readers, rows(included(scored))):
         key = (reader, *(row[name] for name in KEY[1:]))
         if row["reader"] != blocks_reader(reader) or (left is not None and key not in planned):
             continue
-        found = [chi.get((*key, condition)) for condition in CONDITIONS]
-        whole = [f for f in found if f is not None]
+        outputs = [chi[(*key, c)] for c in CONDITIONS if (*key, c) in chi]
         value = math.nan
-        if len(whole) == len(CONDITIONS):
-            value = float(all(f[0] for f in whole) and row["kappa"] == 1)
-        about: dict[str, Any] = dict(zip(KEY, key, strict=True))
-        n = sum(f[1] for f in whole)
-        made.append({**about, "n_steps": n, "rf": row["rf"], "rf_per_step": value})
-    return pd.DataFrame(made, columns=[*KEY, "n_steps", "rf", "rf_per_step"])
+        if len(outputs) == len(CONDITIONS):
+            value = float(all(holds for holds, _ in outputs) and row["kappa"] == 1)
+        line = {"n_steps": sum(n for _, n in outputs), "rf": row["rf"], "rf_per_step": value}
+        lines.append(dict(zip(KEY, key, strict=True)) | line)
+    return pd.DataFrame(lines, columns=[*KEY, "n_steps", "rf", "rf_per_step"])
 
 
-def step_exclusions(scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame) -> pd.DataFrame:
+def step_exclusions(
+    scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Where the pairs that were to be judged step by step went, by model and task.
 
     The reason is that of the pair as a whole, if it does not count by that (`chains.EXCLUSIONS`),
     or why its steps do not (`LEFT`); `total` is all others together.
     """
-    whole = {tuple(r[n] for n in KEY): r["exclusion"] for r in scored.to_dict("records")}
-    why = {tuple(r[n] for n in KEY): r["reason"] for r in left.to_dict("records")}
+    whole = dict(zip(_keys(scored), scored["exclusion"], strict=True))
+    why = dict(zip(_keys(left), [] if left is None else left["reason"], strict=True))
     counts: dict[tuple, Counter[str]] = {}
     for key in dict.fromkeys((*_keys(steps), *why)):
         reader, model, task, item = key
         of_block = whole[blocks_reader(reader), model, task, item]
         of = counts.setdefault((reader, model, task), Counter())
-        of["total"] += 1
-        of[of_block or why.get(key, "included")] += 1
-    made = [
-        dict(zip(STEP_EXCLUSIONS, (*key, reason, of[reason]), strict=True))
+        of.update(["total", of_block or why.get(key, "included")])
+    lines = [
+        (*key, reason, of[reason])
         for key, of in counts.items()
         for reason in sorted(of, key=lambda r: (r == "included", r != "total", r))
     ]
-    return pd.DataFrame(made, columns=STEP_EXCLUSIONS)
+    return pd.DataFrame(lines, columns=STEP_EXCLUSIONS)
 
 
 def _keys(frame: pd.DataFrame | None) -> list[tuple]:
@@ -130,34 +127,34 @@ def per_step_table(pairs: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
         pairs: what `per_step` gave.
         scored: what it was given.
     """
-    cell = (*WAY, "task")
-    blocks = groups(with_overall(included(scored), "task"), cell)
+    blocks = groups(with_overall(included(scored), "task"), CELL)
     whole = {tuple(key.values()): of["rf"] for key, of in blocks}
-    made = []
-    for row, of in groups(with_overall(pairs, "task"), cell):
-        kept = of.dropna(subset=["rf_per_step"])
-        row |= {"n": len(kept), "n_without_steps": len(of) - len(kept)}
-        every = whole[blocks_reader(row["reader"]), row["model"], row["task"]]
-        row |= {"n_included": len(every), "mean_steps": kept["n_steps"].mean()}
-        for name in ("rf_per_step", "rf"):
-            row |= columns(name, wilson(count(kept[name] == 1), len(kept)))
-        row |= columns("rf_included", wilson(count(every == 1), len(every)))
-        made.append(row)
-    return pd.DataFrame(made, columns=PER_STEP)
+
+    lines = []
+    for key, of in groups(with_overall(pairs, "task"), CELL):
+        known = of.dropna(subset=["rf_per_step"])
+        every = whole[blocks_reader(key["reader"]), key["model"], key["task"]]
+        line = {**key, "n": len(known), "n_without_steps": len(of) - len(known)}
+        line |= {"n_included": len(every), "mean_steps": known["n_steps"].mean()}
+        shares = {"rf_per_step": known["rf_per_step"], "rf": known["rf"], "rf_included": every}
+        for name, values in shares.items():
+            line |= columns(name, share_of(values))
+        lines.append(line)
+    return pd.DataFrame(lines, columns=PER_STEP)
 
 
 def step_ranks(table: pd.DataFrame) -> pd.DataFrame:
     """Whether the two order the tasks alike: Spearman over tasks, a row per model."""
-    made = []
     cells = keep(table, (table["task"] != OVERALL) & (table["n"] > 0))
-    for row, of in groups(cells, WAY):
-        row |= {"n_tasks": len(of), "spearman": math.nan, "p": math.nan, "reason": ""}
-        if len(of) < 3:
-            row["reason"] = "fewer than three tasks"
-        elif min(of["rf"].nunique(), of["rf_per_step"].nunique()) < 2:
-            row["reason"] = "all tasks alike"
-        else:
-            found: Any = spearmanr(of["rf"], of["rf_per_step"])
-            row |= {"spearman": float(found.statistic), "p": float(found.pvalue)}
-        made.append(row)
-    return pd.DataFrame(made, columns=RANKS)
+    lines = [key | {"n_tasks": len(of)} | _ranks(of) for key, of in groups(cells, WAY)]
+    return pd.DataFrame(lines, columns=[*WAY, "n_tasks", "spearman", "p", "reason"])
+
+
+def _ranks(of: pd.DataFrame) -> dict[str, Any]:
+    line = {"spearman": math.nan, "p": math.nan, "reason": ""}
+    if len(of) < 3:
+        return line | {"reason": "fewer than three tasks"}
+    if min(of["rf"].nunique(), of["rf_per_step"].nunique()) < 2:
+        return line | {"reason": "all tasks alike"}
+    found: Any = spearmanr(of["rf"], of["rf_per_step"])
+    return line | {"spearman": float(found.statistic), "p": float(found.pvalue)}

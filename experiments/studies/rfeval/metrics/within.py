@@ -46,13 +46,13 @@ def auroc_within(
     if not whole:
         return Estimate(math.nan, math.nan, math.nan, len(score))
     area = float(won.sum() / 2 / whole)
-    told, codes = np.unique(clusters, return_inverse=True)
+    distinct, codes = np.unique(clusters, return_inverse=True)
     if area in (0.0, 1.0):
         fewest = min(len(np.unique(codes[(pairs > 0) & k])) for k in (positive, ~positive))
         bounds = wilson(round(area * fewest), fewest, confidence)
         return Estimate(area, bounds.low, bounds.high, len(score))
     moved = np.bincount(codes, weights=(won - area * pairs) / whole)
-    spread = math.sqrt(float((moved**2).sum()) * len(told) / max(1, len(told) - 1))
+    spread = math.sqrt(float((moved**2).sum()) * len(distinct) / max(1, len(distinct) - 1))
     if not spread:
         return Estimate(area, math.nan, math.nan, len(score))
     reach = float(norm.ppf(0.5 + confidence / 2)) * spread / (area * (1 - area))
@@ -72,10 +72,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     every call: of thousands it takes minutes."""
     p = np.asarray(p_values, float)
     order = np.argsort(p, kind="stable")
-    held = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    made = np.empty_like(p)
-    made[order] = np.minimum(held, 1)
-    return made.tolist()
+    adjusted = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(adjusted, 1)
+    return corrected.tolist()
 
 
 def _beaten(scores: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -15,18 +15,15 @@ from rf_made_up import CELLS, NAMES, REGIMES, made_up
 
 from faithscope.experiments.analysis.picture import Picture, save, svg
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.rfeval.figures.accuracy import fitted, told, with_intervals
-from faithscope.experiments.studies.rfeval.figures.bars import bars
-from faithscope.experiments.studies.rfeval.figures.behaviours import BEHAVIOURS
-from faithscope.experiments.studies.rfeval.figures.externality import with_mean_intervals
-from faithscope.experiments.studies.rfeval.figures.lengths import thousands
+from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
+from faithscope.experiments.studies.rfeval.figures.faithfulness import ranks_told, went
+from faithscope.experiments.studies.rfeval.figures.lines import bars, by_group, lines_of
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
-from faithscope.experiments.studies.rfeval.figures.plots import by_group, lead_reader, lines_of
 from faithscope.experiments.studies.rfeval.figures.readers import pooled_readers
-from faithscope.experiments.studies.rfeval.figures.steps import ranks_told
-from faithscope.experiments.studies.rfeval.figures.waterfall import went
+from faithscope.experiments.studies.rfeval.figures.relations import correlation_words, fitted
+from faithscope.experiments.studies.rfeval.figures.texts import externality_picture, thousands
 from faithscope.experiments.studies.rfeval.metrics.failures import BEHAVIOURS as KINDS
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, lead_reader
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 
 ALL = (
@@ -145,7 +142,8 @@ def test_each_kind_has_a_part_of_the_bar():
     shares = where(made["rf_behaviours"], by="model", group="m")
     assert dict(zip(shares["value"], shares["n"], strict=True)) == dict.fromkeys(KINDS, 1)
     share = 1 / len(KINDS)
-    ax = bars(Figure().add_subplot(), [dict.fromkeys(KINDS, share)], BEHAVIOURS, lambda *_: "")
+    ax = Figure().add_subplot()
+    bars(ax, [dict.fromkeys(KINDS, share)], BEHAVIOURS, [1], lambda *_: "")
     edges = [bar.get_x() + bar.get_width() for bar in ax.patches]
     rf = where(made["rfeval"], model="m", task=OVERALL)["rf"].iloc[0]
     assert edges[1] == pytest.approx(rf) == pytest.approx(2 / 6)
@@ -180,17 +178,17 @@ def test_readers_are_pooled_by_their_parts(of_four):
     assert row["agreement_low"] < row["agreement"] < row["agreement_high"]
 
 
-def test_accuracy_is_drawn_with_the_slope_of_the_table(of_four):
-    cells = where(with_intervals(of_four["rf_accuracy"]), condition="baseline", reader="api:o3")
+def test_accuracy_is_drawn_with_the_slope_of_the_table(four, of_four):
+    cells = where(four["rf_accuracy"].data, condition="baseline")
     assert (cells["rf_low"] <= cells["rf"]).all()
     x, y = fitted(cells, 0.5)
     assert (y[1] - y[0]) == pytest.approx(0.5 * (x[1] - x[0]))
     mine = where(of_four["rf_accuracy_association"], reader="api:o3")
     [r] = where(mine, condition="baseline", statistic="pearson")["value"]
-    assert told(mine, "baseline").startswith(f"r = {r:.2f}".replace("-", "−"))
+    assert correlation_words(mine, "baseline").startswith(f"r = {r:.2f}".replace("-", "−"))
     none = mine.assign(value=math.nan, reason="too few cells")
-    assert told(none, "baseline") == "no correlation: too few cells"
-    assert told(mine.iloc[:0], "baseline") == ""
+    assert correlation_words(none, "baseline") == "no correlation: too few cells"
+    assert correlation_words(mine.iloc[:0], "baseline") == ""
 
 
 def test_small_words():
@@ -201,10 +199,13 @@ def test_small_words():
         == "Rank correlation of the two over the tasks of 2 models: −0.25 to 0.50."
     )
     assert ranks_told(ranks.iloc[2:]) == ""
-    one = pd.DataFrame({"mean": [0.5, 0.4], "std": [math.nan, 0.2], "n": [1, 16]})
-    made = with_mean_intervals(one)
-    assert math.isnan(made["mean_low"][0])
-    assert made["mean_high"][1] == pytest.approx(0.4 + 1.96 * 0.05, abs=1e-4)
+    one = {"mean": [0.5, 0.4], "std": [math.nan, 0.2], "n": [1, 16], "median": 0.5, "p90": 0.9}
+    about = {"task": "legal_decision", "overlap": ["dice", "jaccard"], "context": "none"}
+    low, high = (
+        externality_picture(pd.DataFrame(about | one)).data[f"mean_{x}"] for x in ("low", "high")
+    )
+    assert math.isnan(low[0])
+    assert high[1] == pytest.approx(0.4 + 1.96 * 0.05, abs=1e-4)
 
 
 def test_names_of_models_and_tasks_are_text():

@@ -20,7 +20,6 @@ from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.inside import (
     sign_name,
     signs_picture,
-    signs_told,
     traces_picture,
 )
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
@@ -29,6 +28,7 @@ from faithscope.experiments.studies.rfeval.metrics.inside import CONTRASTS, insi
 from faithscope.experiments.studies.rfeval.metrics.inside_frame import JOINED, SIGNALS, inside_frame
 from faithscope.experiments.studies.rfeval.metrics.within import auroc_within, rank_sum_p
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
+from faithscope.experiments.studies.rfeval.verdict_text import signs_told
 
 SOME = 30
 

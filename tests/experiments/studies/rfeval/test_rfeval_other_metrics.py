@@ -13,7 +13,6 @@ from faithscope.experiments.studies.rfeval.judging.segments import split_steps
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.evaluator import (
     evaluator_validation,
-    micro_f1,
     reader_agreement,
 )
 from faithscope.experiments.studies.rfeval.metrics.externality import (
@@ -213,17 +212,6 @@ def test_people_and_the_evaluator() -> None:
     assert flaw.loc[("micro_f1", "all"), "n_unmatched"] == 1
     with pytest.raises(ValueError, match="two rows of"):
         evaluator_validation(pd.concat([people, people]), said)
-
-
-def test_the_papers_interval_of_micro_f1_is_wilsons() -> None:
-    """D.4: .952 with [.937, .963] of 1,035 decisions."""
-    right = round(0.952 * 1035)
-    found = micro_f1(["A"] * 1035, ["A"] * right + ["B"] * (1035 - right))
-    assert found.value == pytest.approx(0.952, abs=5e-4)
-    assert (found.low, found.high) == (
-        pytest.approx(0.937, abs=1e-3),
-        pytest.approx(0.963, abs=1e-3),
-    )
 
 
 def test_readers_of_the_same_outputs() -> None:

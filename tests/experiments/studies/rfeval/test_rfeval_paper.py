@@ -10,7 +10,7 @@ from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL
 from faithscope.experiments.studies.rfeval.metrics.lengths import LENGTHS, hours_table, length_table
 from faithscope.experiments.studies.rfeval.paper import paper_tables, table_12
-from faithscope.experiments.studies.rfeval.tables import RfFrames, _tidy, tables
+from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 
 NUMBERS = (2, 3, *range(10, 15), *range(16, 26), 27)
 
@@ -69,7 +69,7 @@ def test_shares_are_fractions(made: dict[str, pd.DataFrame]) -> None:
 
 def test_the_papers_layout() -> None:
     rows = drawn(150)
-    tidy = _tidy(RfFrames(rows, lengths(rows), items(rows)), {}, False, 0, 10)
+    tidy = tables(RfFrames(rows, lengths(rows), items(rows)), resamples=10)
     by_name = {table.name: table.printed for table in paper_tables(tidy)}
     second = by_name["paper_rf_table2"]
     assert list(second.columns[:4]) == ["Reader", "Model", "CG RF", "CG c"]

@@ -13,7 +13,6 @@ from sklearn.metrics import cohen_kappa_score
 from test_rfeval_prompts import CODE, NUMBER, TABLE
 
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.rfeval.figures.against import against_told
 from faithscope.experiments.studies.rfeval.inside.scored_stances import NO_OPTIONS, ScoredStance
 from faithscope.experiments.studies.rfeval.inside.without_judge import (
     NO_ANSWER,
@@ -30,6 +29,7 @@ from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, OVERALL, STANCES
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
+from faithscope.experiments.studies.rfeval.verdict_text import against_told
 
 SHARES = (0.4, 0.3, 0.3)
 
