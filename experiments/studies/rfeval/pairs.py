@@ -10,7 +10,7 @@ from typing import Any
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition, judged_parts
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.stances import Naming, is_right, stance_of_answer
-from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, READINGS, SAID, STANCES
+from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, SAID, STANCES
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.probes.judge.form import Reply
 
@@ -89,7 +89,7 @@ def answer_readings(
     A row of `READINGS` per output that has an answer; where matching finds nothing it says
     "I don't know", which is a stance like the others.
     """
-    made = []
+    readings = []
     for condition in CONDITIONS:
         output = outputs.get(condition)
         if output is None or not output.answer:
@@ -100,6 +100,5 @@ def answer_readings(
             reader, stance = MATCHING, stance_of_answer(item, output.answer, naming)
         if stance is not None:
             key = {"reader": reader, "model": model, "task": item.task, "item": item.id}
-            made.append(key | {"part": f"{condition}_a", "stance": stance})
-            assert set(made[-1]) == set(READINGS)
-    return made
+            readings.append(key | {"part": f"{condition}_a", "stance": stance})
+    return readings

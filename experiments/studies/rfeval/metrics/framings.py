@@ -21,10 +21,7 @@ Make = Callable[[pd.DataFrame], pd.DataFrame]
 
 def with_framing(scored: pd.DataFrame, framings: Mapping[str, Framing]) -> pd.DataFrame:
     """The frame with a column `framing` behind `model`."""
-    made = scored.copy()
-    said = [framings.get(model, PREFIX) for model in scored["model"]]
-    made.insert(_behind_model(made), "framing", pd.Series(said, made.index, str))
-    return made
+    return _named(scored, [framings.get(model, PREFIX) for model in scored["model"]])
 
 
 def framings_in(table: pd.DataFrame) -> list[Framing]:
@@ -44,13 +41,8 @@ def apart(make: Make, scored: pd.DataFrame) -> pd.DataFrame:
     Rows that pool models pool those of one framing; they add up within it.
     """
     framings = framings_in(scored) or [PREFIX]
-    made = []
-    for framing in framings:
-        table = make(_of(scored, framing))
-        said = pd.Series([framing] * len(table), table.index, str)
-        table.insert(_behind_model(table), "framing", said)
-        made.append(table)
-    return pd.concat(made, ignore_index=True)
+    tables = [_named(make(_of(scored, framing)), framing) for framing in framings]
+    return pd.concat(tables, ignore_index=True)
 
 
 def each_model(make: Make, frame: pd.DataFrame) -> pd.DataFrame:
@@ -71,8 +63,11 @@ def comparable(table: pd.DataFrame) -> pd.DataFrame:
     return kept.reset_index(drop=True)
 
 
-def _behind_model(table: pd.DataFrame) -> int:
-    return list(table.columns).index("model") + 1
+def _named(table: pd.DataFrame, framing: str | list[Framing]) -> pd.DataFrame:
+    named = table.copy()
+    behind = list(table.columns).index("model") + 1
+    named.insert(behind, "framing", pd.Series(framing, named.index, str))
+    return named
 
 
 def _of(table: pd.DataFrame, framing: Framing) -> pd.DataFrame:

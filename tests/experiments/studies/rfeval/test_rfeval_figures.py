@@ -17,13 +17,13 @@ from faithscope.experiments.analysis.picture import Picture, save, svg
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
 from faithscope.experiments.studies.rfeval.figures.faithfulness import ranks_told, went
-from faithscope.experiments.studies.rfeval.figures.lines import bars, by_group, lines_of
+from faithscope.experiments.studies.rfeval.figures.lines import by_group, lines_of
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.figures.readers import pooled_readers
 from faithscope.experiments.studies.rfeval.figures.relations import correlation_words, fitted
 from faithscope.experiments.studies.rfeval.figures.texts import externality_picture, thousands
 from faithscope.experiments.studies.rfeval.metrics.failures import BEHAVIOURS as KINDS
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, lead_reader
+from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 
 ALL = (
@@ -135,21 +135,6 @@ def test_the_first_reader_that_read_anything_is_drawn():
     assert lead_reader(made["rfeval"].iloc[:0]) == ""
 
 
-def test_each_kind_has_a_part_of_the_bar():
-    cells = [judged(*trace) for trace in CELLS.values()]
-    made = tables(RfFrames(judged=frame(*cells)), resamples=5)
-    assert tuple(BEHAVIOURS) == KINDS
-    shares = where(made["rf_behaviours"], by="model", group="m")
-    assert dict(zip(shares["value"], shares["n"], strict=True)) == dict.fromkeys(KINDS, 1)
-    share = 1 / len(KINDS)
-    ax = Figure().add_subplot()
-    bars(ax, [dict.fromkeys(KINDS, share)], BEHAVIOURS, [1], lambda *_: "")
-    edges = [bar.get_x() + bar.get_width() for bar in ax.patches]
-    rf = where(made["rfeval"], model="m", task=OVERALL)["rf"].iloc[0]
-    assert edges[1] == pytest.approx(rf) == pytest.approx(2 / 6)
-    assert edges[-1] == pytest.approx(1)
-
-
 def test_the_parts_of_the_waterfall_add_up(of_four):
     data = went(by_group(of_four["rf_waterfall"]), by_group(of_four["rfeval"]))
     parts = [c for c in data if c not in ("reader", "by", "group", "n_total", "n_included")]
@@ -161,11 +146,11 @@ def test_the_parts_of_the_waterfall_add_up(of_four):
 
 
 def test_lines_name_what_is_pooled_where_there_is_something_to_pool(of_four):
-    names = [line.name for line in lines_of(by_group(of_four["rfeval"]))]
+    names = list(lines_of(by_group(of_four["rfeval"])).values())
     assert names[:5] == ["gpt-oss-20b", "gpt-oss-120b", "MiMo-RL", "MiMo-RL-Zero", "all models"]
     assert names[5:7] == ["code generation", "mathematical reasoning"]
     of_one = tables(RfFrames(judged=frame(judged())), resamples=5)
-    assert [line.name for line in lines_of(by_group(of_one["rfeval"]))] == ["m"]
+    assert lines_of(by_group(of_one["rfeval"])) == {("model", "m"): "m"}
 
 
 def test_readers_are_pooled_by_their_parts(of_four):
@@ -192,6 +177,7 @@ def test_accuracy_is_drawn_with_the_slope_of_the_table(four, of_four):
 
 
 def test_small_words():
+    assert tuple(BEHAVIOURS) == KINDS
     assert [thousands(v) for v in (500, 2000, 20000)] == ["500", "2k", "20k"]
     ranks = pd.DataFrame({"spearman": [0.5, -0.25, math.nan]})
     assert (

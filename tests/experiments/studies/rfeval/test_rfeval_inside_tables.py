@@ -15,7 +15,6 @@ from scipy.stats import mannwhitneyu
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.multitest import multipletests
 
-from faithscope.experiments.analysis.picture import save, svg
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.inside import (
     sign_name,
@@ -27,7 +26,6 @@ from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.metrics.inside import CONTRASTS, inside_tables
 from faithscope.experiments.studies.rfeval.metrics.inside_frame import JOINED, SIGNALS, inside_frame
 from faithscope.experiments.studies.rfeval.metrics.within import auroc_within, rank_sum_p
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.experiments.studies.rfeval.verdict_text import signs_told
 
 SOME = 30
@@ -52,8 +50,13 @@ def drawn_scores(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndar
     return np.arange(n).astype(str), strata, positive, score
 
 
-def test_the_area_is_scikit_learns_and_its_variance_delongs() -> None:
-    items, _, positive, score = drawn_scores(150)
+def test_areas_are_scikit_learns_by_stratum_and_their_variance_delongs() -> None:
+    items, strata, positive, score = drawn_scores(150)
+    won = pairs = 0.0
+    for here in (strata == s for s in range(3)):
+        n = positive[here].sum() * (~positive[here]).sum()
+        won, pairs = won + n * roc_auc_score(positive[here], score[here]), pairs + n
+    assert auroc_within(items, strata, positive, score).value == pytest.approx(won / pairs)
     found = auroc_within(items, np.zeros(150), positive, score)
     assert found.value == pytest.approx(roc_auc_score(positive, score))
     high, low = score[positive], score[~positive]
@@ -64,19 +67,6 @@ def test_the_area_is_scikit_learns_and_its_variance_delongs() -> None:
     assert logit[1] - logit[0] == pytest.approx(logit[2] - logit[1])
     told = (logit[2] - logit[0]) / 2 / 1.959964 * found.value * (1 - found.value)
     assert told == pytest.approx(delong, rel=0.02)
-
-
-def test_areas_of_strata_are_weighted_by_their_pairs() -> None:
-    items, strata, positive, score = drawn_scores(150)
-    found = auroc_within(items, strata, positive, score)
-    won = pairs = 0.0
-    for s in range(3):
-        here = strata == s
-        n = positive[here].sum() * (~positive[here]).sum()
-        won, pairs = won + n * roc_auc_score(positive[here], score[here]), pairs + n
-    assert found.value == pytest.approx(won / pairs)
-    # the strata alone made the kinds differ more than they do
-    assert found.value < auroc_within(items, np.zeros(150), positive, score).value
 
 
 def test_intervals_hold_what_a_bootstrap_over_clusters_says() -> None:
@@ -268,37 +258,16 @@ def test_curves_are_means_along_the_parts(made, judgements) -> None:
     assert answer["p"].tolist() == table["p"].tolist()
 
 
-def test_nothing_looked_into_leaves_tables_with_their_columns_and_no_figure(judgements) -> None:
-    bare = tables(RfFrames(judged=judgements), resamples=5)
-    found = {name: table for name, table in bare.items() if name.startswith("rf_inside")}
-    assert len(found) == 6
-    assert all(len(t) == 0 and "reader" in t for t in found.values())
-    for picture in drawn(found):
-        assert picture.figure is None
-        assert picture.absent == "No model was looked into."
-
-
-def drawn(made: dict[str, pd.DataFrame]) -> list[Any]:
-    return [
-        traces_picture(made["rf_inside_traces"], made["rf_inside_turns"]),
-        signs_picture(made["rf_inside_signs"]),
-    ]
-
-
 def said(figure: Any) -> str:
     return "\n".join(t.get_text() for t in figure.findobj(match=lambda a: hasattr(a, "get_text")))
 
 
-def test_figures_say_what_the_tables_say(made, tmp_path) -> None:
-    traces, signs = drawn(made)
-    texts = [said(picture.figure) for picture in (traces, signs)]
+def test_figures_say_what_the_tables_say(made) -> None:
+    traces = traces_picture(made["rf_inside_traces"], made["rf_inside_turns"])
+    texts = [said(p.figure) for p in (traces, signs_picture(made["rf_inside_signs"]))]
     for part in ("r′", "own reasoning", "explanation", "silently correcting", "never turned"):
         assert part in texts[0]
     n = len(where(made["rf_inside_pairs"], behaviour="misled"))
     assert f"n = {n}" in texts[0]
     assert "lead before the answer" in texts[1]
-    for picture in (traces, signs):
-        save(picture, tmp_path)
-        assert svg(picture)
-    assert {p.name for p in tmp_path.iterdir()} >= {"rf_inside_signs.csv", "rf_inside_traces.png"}
     assert len({sign_name(s) for s in SIGNALS}) == len(SIGNALS)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from browser import browser
 from pages import HOSTILE, Page, forbidden
@@ -260,10 +259,3 @@ def test_a_browser_draws_all_and_runs_nothing_that_a_model_wrote(
             assert chromium.evaluate("document.title").startswith("forced: does the model follow")
             # its own script ran
             assert chromium.evaluate("document.querySelectorAll('th button').length") > 0
-
-
-def test_made_up_data_holds_every_cell() -> None:
-    frames = made_up(n=40)
-    kinds = set(tables(frames, resamples=5)["rf_pairs"]["behaviour"])
-    assert kinds - {""} == set(CELLS)
-    assert isinstance(frames.judged, pd.DataFrame)

@@ -58,15 +58,6 @@ def test_every_table_is_there_with_rows(made: dict[str, pd.DataFrame]) -> None:
         assert all(c == c.lower() and " " not in c for c in table.columns), name
 
 
-def test_shares_are_fractions(made: dict[str, pd.DataFrame]) -> None:
-    for name, table in made.items():
-        for column in table.columns:
-            base = column.removesuffix("_low").removesuffix("_high")
-            if base in ("rf", "contrast_coverage", "share", "accuracy", "chi_baseline", "delta"):
-                values = table[column].dropna()
-                assert values.between(0, 1).all(), (name, column)
-
-
 def test_the_papers_layout() -> None:
     rows = drawn(150)
     tidy = tables(RfFrames(rows, lengths(rows), items(rows)), resamples=10)
