@@ -25,6 +25,7 @@ from faithscope import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.study import STUDIES
 from faithscope.experiments.engine.store import read_failures
+from faithscope.probes.record import KEYS
 
 OUTPUTS = "tables"
 
@@ -41,6 +42,8 @@ def test_every_unit_is_stored_once(case: Case, undisturbed: Path) -> None:
     assert read_failures(undisturbed) == []
     assert outputs(undisturbed)
     assert half_written(undisturbed) == []
+    for unit in load_run(undisturbed).index.each():
+        assert all(list(record)[: len(KEYS)] == list(KEYS) for record in unit.records)
 
 
 @every_study

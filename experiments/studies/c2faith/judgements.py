@@ -49,7 +49,7 @@ def judgement(record: Mapping[str, Any], form: TaskForm) -> Row:
 def judgements(
     records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm], injected: bool
 ) -> pd.DataFrame:
-    """A row per judgement, in the order of the records; see `C2Run.judgements`, `C2Run.injected`.
+    """A row per judgement, in the order of the records; see `frames`.
 
     Args:
         injected: whether those with a text in their chain are wanted, or those without.
