@@ -136,8 +136,7 @@ def test_rooms_below_the_studies_name_no_study_and_no_probe() -> None:
         f"{path.relative_to(ROOT)}: {found[0]}"
         for room in ROOMS[:-1]
         for path in sorted((ROOT / "experiments" / room).rglob("*.py"))
-        # the drawings of SLRC still stand among those of all
-        if path.name != "plots.py" and (found := known.search(_code(path)))
+        if (found := known.search(_code(path)))
     ]
     assert not naming
 

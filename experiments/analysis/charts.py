@@ -1,4 +1,4 @@
-"""The forms that figures are made of, drawn from plain data: rows of dots, panels of curves, bars.
+"""The forms that figures are made of, drawn from plain data: dots, curves, points, fields, bars.
 
 A figure states its data and calls one form:
 
@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -49,10 +50,10 @@ PLAIN = Style(BLUE, "o", "")
 
 
 def styles_for(names: Iterable[str], labels: Mapping[str, str] | None = None) -> dict[str, Style]:
-    """A colour and a marker for each name, in their order; colours and markers begin anew."""
+    """A colour and a marker for each name, in their order; the first 49 are all different."""
     colours = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, GREY)
     return {
-        name: Style(colours[i % len(colours)], MARKERS[i % 7], (labels or {}).get(name, name))
+        name: Style(colours[i % 7], MARKERS[(i + i // 7) % 7], (labels or {}).get(name, name))
         for i, name in enumerate(names)
     }
 
@@ -354,6 +355,81 @@ def behind(ax: Axes, others: Iterable[pd.DataFrame], x: str, y: str, label: str 
     """The lines of the others, pale."""
     for i, line in enumerate(others):
         ax.plot(line[x], line[y], color=PALE, lw=0.9, zorder=0, label=label if i == 0 else None)
+
+
+def points(ax: Axes, table: pd.DataFrame, x: str, y: str, style: Style) -> Axes:
+    """A point for every row, with the intervals of both columns, where known, as thin bars."""
+    reach = [
+        np.nan_to_num(
+            [table[c] - table[f"{c}_low"], table[f"{c}_high"] - table[c]]  # below and above
+        ).clip(0)
+        for c in (x, y)
+    ]
+    thin: dict[str, Any] = {"ecolor": style.colour, "elinewidth": 0.6, "alpha": 0.4}
+    ax.errorbar(table[x], table[y], xerr=reach[0], yerr=reach[1], fmt="none", **thin)
+    look: dict[str, Any] = {"marker": style.marker, "color": style.colour, "alpha": 0.85}
+    ax.plot(table[x], table[y], ls="", **look, label=style.label or None)
+    ax.grid(color=GREY, alpha=0.25, lw=0.5)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def names_beside(ax: Axes, x: Sequence[float], y: Sequence[float], names: Sequence[str]) -> None:
+    """Names in a column at the right of the axes, one above the other, each joined to its point."""
+    order = np.argsort(np.asarray(y, dtype=float), kind="stable")
+    low, high = ax.get_ylim()
+    places = np.arange(len(order))
+    gap = min(0.05, 0.97 / max(1, len(order) - 1))
+    at = (np.asarray(y, dtype=float)[order] - low) / (high - low)
+    at = np.maximum.accumulate(at - gap * places) + gap * places
+    at = np.minimum(at, 0.97 - gap * places[::-1])
+    line: dict[str, Any] = {"arrowstyle": "-", "lw": 0.4, "color": GREY, "relpos": (0, 0.5)}
+    for i, height in zip(order.tolist(), at.tolist(), strict=True):
+        beside: dict[str, Any] = {"textcoords": "axes fraction", "va": "center", "fontsize": 7}
+        ax.annotate(names[i], (x[i], y[i]), (1.04, height), arrowprops=line, **beside)
+
+
+def field(
+    ax: Axes,
+    cells: np.ndarray,
+    down: Sequence[str],
+    across: Sequence[str],
+    *,
+    limits: tuple[float, float] = (0, 1),
+    cmap: str = "Blues",
+    missing: str = "none",
+    text: Callable[[float], str] | None = None,
+    fontsize: float = 8.5,
+    rotation: float = 45,
+    **look: Any,
+) -> Axes:
+    """A coloured square for every two names, the first row on top.
+
+    Args:
+        cells: (down, across); NaN where there is no value.
+        limits: values of the ends of the colours.
+        missing: colour of squares without a value.
+        text: from a value to what stands in its square.
+    """
+    colours = colormaps[cmap].with_extremes(bad=missing)
+    # a mesh, not an image: it stays a drawing in SVG, which the report's policy admits
+    usual: dict[str, Any] = {"edgecolors": "white", "lw": 1}
+    vmin, vmax = limits
+    values = np.ma.masked_invalid(cells)
+    ax.pcolormesh(values, cmap=colours, vmin=vmin, vmax=vmax, **usual | look)
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": fontsize}
+    for i, j in np.argwhere(~np.isnan(cells)).tolist():
+        if text is not None:
+            ink = INK_ON_DARK if abs(cells[i, j]) > 0.6 else INK_ON_PALE
+            ax.text(j + 0.5, i + 0.5, text(cells[i, j]), color=ink, **centred)
+    turned: dict[str, Any] = {"rotation": rotation, "ha": "center" if rotation == 90 else "right"}
+    size = min(fontsize, 8.5)
+    ax.set_xticks(np.arange(len(across)) + 0.5, across, fontsize=size, **turned)
+    ax.set_yticks(np.arange(len(down)) + 0.5, down, fontsize=size)
+    ax.set_ylim(len(down), 0)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return ax
 
 
 DARK_BLUE, DARK_ORANGE, DARK_PURPLE = "#0A6DA8", "#C65102", "#A03E8F"

@@ -1,10 +1,14 @@
-"""Names of models and judges, short enough for a figure and still told apart."""
+"""Names of models, judges and tasks, short enough for a figure and still told apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.tidy import distinct
+from faithscope.experiments.analysis.wording import model_order
 
 LONGEST = 34
 
@@ -30,3 +34,14 @@ def middle_cut(name: str, longest: int = LONGEST) -> str:
         return name
     half = (longest - 1) // 2
     return f"{name[: longest - 1 - half]}…{name[-half:]}"
+
+
+def pairs_of(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Every model and task of a table, in the order of readers."""
+    pairs = [(r["model"], r["task"]) for r in distinct(table, "model", "task")]
+    return sorted(pairs, key=lambda pair: (model_order(pair[0]), pair[1]))
+
+
+def pair_names(pairs: Sequence[tuple[str, str]], between: str = " · ") -> list[str]:
+    """A model and task each; `between` is a new line in titles of narrow panels."""
+    return [f"{middle_cut(short(model), 30)}{between}{visible(task)}" for model, task in pairs]

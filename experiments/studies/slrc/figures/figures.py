@@ -1,81 +1,68 @@
-"""The figures of a run, each drawn from its tables alone.
-
-A `Picture` puts axes (`experiments.analysis.plots`) together and holds the numbers it shows.
-"""
+"""The figures of a run, each drawn from its tables alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.by_unit import told_apart
-from faithscope.experiments.analysis.charts import legend_above
-from faithscope.experiments.analysis.picture import STYLE, Picture
-from faithscope.experiments.analysis.plots import (
-    MEASURES,
-    STYLES,
-    agreements,
-    by_position,
-    edit_comparison,
-    forest,
-    forest_rows,
-    pairs_of,
+from faithscope.experiments.analysis.charts import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    Dot,
+    Style,
+    along_reasoning,
+    curve,
+    dot_rows,
+    dots_of,
+    legend_above,
+    name_rows,
     panels,
+    share_axis,
+    share_rise,
 )
+from faithscope.experiments.analysis.picture import STYLE, Picture
+from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.slrc.figures.contrasts import by_task_picture, contrast_picture
-from faithscope.experiments.studies.slrc.figures.head_to_head_figure import head_to_head_picture
-from faithscope.experiments.studies.slrc.figures.label_mass_figure import label_mass_picture
-from faithscope.experiments.studies.slrc.figures.measure_figures import (
+from faithscope.experiments.analysis.tidy import columns, distinct, rows, where
+from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.studies.slrc.figures.contrasts import BETWEEN_STYLES, contrast_picture
+from faithscope.experiments.studies.slrc.figures.maps import (
+    by_task_picture,
     correlations_picture,
-    planted_picture,
+    head_to_head_picture,
+    of_one_framing,
 )
 from faithscope.experiments.studies.slrc.figures.models_figure import models_picture
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS
 from faithscope.experiments.studies.slrc.tables.verdict import MATTERS, primary
+from faithscope.probes.framing import FRAMINGS
 
-OF_TABLES = {
-    "label_mass": label_mass_picture,
-    "head_to_head": head_to_head_picture,
-    "planted": planted_picture,
-    "measure_correlations": correlations_picture,
+EDIT_STYLES = {
+    "remove": Style(BLUE, "o", "step removed"),
+    "corrupt": Style(ORANGE, "s", "step corrupted, later text frozen"),
+    "regenerate": Style(GREEN, "^", "step corrupted, later text written anew"),
+    "control": Style(GREY, "X", "control: step kept, a remark added, later text written anew"),
 }
-"""What is drawn of tables that are of no one measure."""
+READING_STYLES = {
+    "generated": Style(BLUE, "o", "generated answer"),
+    "scored": Style(ORANGE, "D", "scored answer"),
+}
+FAMILY_STYLES = {
+    "behavioural": Style(BLUE, "o", "behavioural"),
+    "logit": Style(GREEN, "s", "logit"),
+    "internal": Style(ORANGE, "D", "internal"),
+}
 POSITION_BINS = 5
-COLUMNS = 4
-
-
-def position_table(by_step: pd.DataFrame, bins: int = POSITION_BINS) -> pd.DataFrame:
-    """`edits_by_step` pooled over traces of all lengths, by relative place of the step.
-
-    Step i of T stands at (i − ½) / T; `position` is the middle of the bin it falls in.
-    """
-    table = by_step.copy()
-    relative = (table["step"] - 0.5) / table["n_steps"]
-    table["bin"] = (relative * bins).astype(int)
-    table["flips"] = (table["flip_rate"] * table["n_edits"]).round().astype(int)
-    keys = ["model", "task", "unit", "framing", "reading", "edit", "bin"]
-    counts: dict[tuple, list[int]] = {}
-    for row in rows(table):
-        pooled = counts.setdefault(tuple(row[key] for key in keys), [0, 0])
-        pooled[0] += row["flips"]
-        pooled[1] += row["n_edits"]
-    pooled_rows = []
-    for key in sorted(counts, key=lambda k: (*k[:5], EDITS.index(k[5]), k[6])):
-        flips, n_edits = counts[key]
-        rate = wilson(flips, n_edits)
-        pooled_rows.append(
-            dict(zip(keys[:6], key[:6], strict=True))
-            | {"position": (key[6] + 0.5) / bins, "n_edits": n_edits}
-            | {"flip_rate": rate.value, "flip_rate_low": rate.low, "flip_rate_high": rate.high}
-        )
-    measured = ["position", "n_edits", "flip_rate", "flip_rate_low", "flip_rate_high"]
-    return pd.DataFrame(pooled_rows, columns=[*keys[:6], *measured])
+_FORM = {"necessity": "necessity", "sufficiency": "sufficiency", "slrc": "SLRC"}
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
@@ -86,41 +73,63 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
     over_models = {
         name: tables[name] for name in ("models", "model_correlations") if name in tables
     }
+    asked = {"sycophancy", "error_detection"} & set(tables)
     tables = told_apart(tables) | over_models
+    of_tables = {
+        "label_mass": label_mass_picture,
+        "head_to_head": head_to_head_picture,
+        "planted": planted_picture,
+        "measure_correlations": correlations_picture,
+    }
     with mpl.rc_context(STYLE):
         return [
-            _edits_picture(tables["edits"]),
-            _forest_picture(tables["slrc"]),
-            _position_picture(tables["edits_by_step"]),
-            _agreement_picture(tables["agreement"]),
+            edits_picture(tables["edits"]),
+            forest_picture(tables["slrc"]),
+            position_picture(tables["edits_by_step"]),
+            agreement_picture(tables["agreement"]),
             contrast_picture(tables["slrc"]),
             by_task_picture(tables["slrc"]),
-            *_over_models(tables),
+            # where models were asked what SLRC is held against
+            *([models_picture(*over_models.values())] if asked and over_models else []),
             *(
                 table.draw(tables[table.name])
                 for part in SLICES.values()
                 for table in part.tables
                 if table.draw is not None and table.name in tables
             ),
-            *(draw(tables[name]) for name, draw in OF_TABLES.items() if name in tables),
+            *(draw(tables[name]) for name, draw in of_tables.items() if name in tables),
         ]
 
 
-def _over_models(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
-    """One picture, where models were asked what SLRC is held against."""
-    if "models" not in tables or not {"sycophancy", "error_detection"} & set(tables):
-        return []
-    return [models_picture(tables["models"], tables["model_correlations"])]
+def _pair(row: Mapping[str, Any]) -> Hashable:
+    return row["model"], row["task"]
 
 
-def _edits_picture(edits: pd.DataFrame) -> Picture:
-    data = primary(where(edits, edit=STYLES))
-    figure = None
-    if len(data):
-        lines = pairs_of(data)
-        figure = Figure(figsize=(9, 1.1 + 0.52 * len(lines)), layout="constrained")
-        ax = edit_comparison(figure.add_subplot(), data, MATTERS)
-        legend_above(figure, ax)
+def _pair_rows(table: pd.DataFrame) -> dict[Hashable, str]:
+    pairs = pairs_of(table)
+    return dict(zip(pairs, pair_names(pairs), strict=True))
+
+
+def _dots(
+    table: pd.DataFrame,
+    measure: str,
+    by: str,
+    styles: Mapping[str, Style],
+    row: str | Callable[[Mapping[str, Any]], Hashable] = _pair,
+) -> list[Dot]:
+    """Dots of one measure, a series for every value of a column."""
+    of = {value: rows(where(table, **{by: value})) for value in styles}
+    return [d for value, style in styles.items() for d in dots_of(of[value], {measure: style}, row)]
+
+
+def edits_picture(edits: pd.DataFrame) -> Picture:
+    """How often each way of editing a step changes the answer, a row per model and task."""
+    data = primary(where(edits, edit=EDIT_STYLES))
+    dots = _dots(data, "flip_rate", "edit", EDIT_STYLES)
+    label = "share of edits that change the answer"
+    figure = dot_rows({"": dots}, _pair_rows(data), label=label)
+    if figure:
+        figure.axes[0].axvline(MATTERS, color=GREY, lw=0.8, ls=":")
     return Picture(
         "edits",
         "Ways to disturb a step",
@@ -135,35 +144,68 @@ def _edits_picture(edits: pd.DataFrame) -> Picture:
     )
 
 
-def _forest_picture(slrc: pd.DataFrame) -> Picture:
-    figure = None
-    if len(slrc):
-        lines = forest_rows(slrc)
-        height = 1.1 + 0.3 * len(lines)
-        figure = Figure(figsize=(9, height), layout="constrained")
-        axes = figure.subplots(1, 3, sharey=True)
-        for ax, measure in zip(axes, MEASURES, strict=True):
-            forest(ax, slrc, measure)
-        legend_above(figure, axes[0])
+def forest_picture(slrc: pd.DataFrame) -> Picture:
+    """Three columns of dots, a row per model, task and framing."""
+    keys = [tuple(r.values()) for r in distinct(slrc, "model", "task", "framing")]
+    keys.sort(key=lambda k: (model_order(k[0]), k[1], FRAMINGS.index(k[2])))
+    names = pair_names([k[:2] for k in keys])
     return Picture(
         "forest",
         "Necessity, sufficiency and SLRC",
         "Each with its 95 % interval: Wilson over pooled steps for necessity and sufficiency, a "
         "bootstrap over items for SLRC = necessity × (1 − sufficiency).",
         slrc,
-        figure,
+        dot_rows(
+            {
+                title: _dots(
+                    slrc, measure, "reading", READING_STYLES, lambda r: (*_pair(r), r["framing"])
+                )
+                for measure, title in _FORM.items()
+            },
+            {key: f"{name} · {key[2]}" for key, name in zip(keys, names, strict=True)},
+        ),
         "No item was measured.",
     )
 
 
-def _position_picture(by_step: pd.DataFrame) -> Picture:
-    data = primary(position_table(where(by_step, edit=STYLES)))
-    figure = None
-    if len(data):
-        figure, axes = panels(data, by_position, across=COLUMNS, width=2.1, height=1.75)
-        figure.supxlabel("place of the step in the reasoning", fontsize=9)
-        figure.supylabel("share changed", fontsize=9)
-        legend_above(figure, axes[0, 0])
+def position_table(by_step: pd.DataFrame, bins: int = POSITION_BINS) -> pd.DataFrame:
+    """`edits_by_step` pooled over traces of all lengths, by relative place of the step.
+
+    Step i of T stands at (i − ½) / T; `position` is the middle of the bin it falls in.
+    """
+    relative = (by_step["step"] - 0.5) / by_step["n_steps"]
+    flips = (by_step["flip_rate"] * by_step["n_edits"]).round().astype(int)
+    keys = ["model", "task", "unit", "framing", "reading", "edit", "bin"]
+    binned = by_step.assign(bin=(relative * bins).astype(int), flips=flips)
+    pooled = binned.groupby(keys, as_index=False)[["flips", "n_edits"]].sum()
+    table = [
+        {key: r[key] for key in keys[:-1]}
+        | {"position": (r["bin"] + 0.5) / bins, "n_edits": r["n_edits"]}
+        | columns("flip_rate", wilson(r["flips"], r["n_edits"]))
+        for r in sorted(
+            rows(pooled),
+            key=lambda r: [r[k] for k in keys[:5]] + [EDITS.index(r["edit"]), r["bin"]],
+        )
+    ]
+    measured = ["position", "n_edits", "flip_rate", "flip_rate_low", "flip_rate_high"]
+    return pd.DataFrame(table, columns=[*keys[:-1], *measured])
+
+
+def position_picture(by_step: pd.DataFrame) -> Picture:
+    """A panel per model and task, a curve per way of editing."""
+    data = primary(position_table(where(by_step, edit=EDIT_STYLES)))
+    pairs = pairs_of(data)
+
+    def draw(ax: Axes, pair: tuple[str, str]) -> None:
+        for i, (edit, style) in enumerate(EDIT_STYLES.items()):
+            line = where(data, model=pair[0], task=pair[1], edit=edit).sort_values(by="position")
+            if len(line):
+                # a little apart, or lines that say the same would hide each other
+                aside = line.assign(position=line["position"] + 0.027 * (i - 1.5))
+                curve(ax, aside, "position", "flip_rate", style, lw=1.3)
+        along_reasoning(share_rise(ax))
+
+    labels = ("place of the step in the reasoning", "share changed")
     return Picture(
         "position",
         "Which steps carry the answer",
@@ -171,19 +213,19 @@ def _position_picture(by_step: pd.DataFrame) -> Picture:
         "95 % Wilson bands. Where later text is frozen, only the steps that the answer is read "
         "from can show; where it is written anew, every step that leads to them shows too.",
         data,
-        figure,
+        panels(pairs, draw, pair_names(pairs, "\n"), labels=labels),
         "No step was edited.",
     )
 
 
-def _agreement_picture(agreement: pd.DataFrame) -> Picture:
+def agreement_picture(agreement: pd.DataFrame) -> Picture:
+    """How often two readings, or two framings, agree that a removal changed the answer."""
     data = where(agreement, edit="remove")
-    figure = None
-    if len(data):
-        lines = pairs_of(data)
-        figure = Figure(figsize=(9, 1.1 + 0.42 * len(lines)), layout="constrained")
-        ax = agreements(figure.add_subplot(), data)
-        legend_above(figure, ax)
+    styles = {b: s._replace(label=b.replace("~", " against ")) for b, s in BETWEEN_STYLES.items()}
+    dots = _dots(
+        data.filter(["model", "task", "between", "agreement"]), "agreement", "between", styles
+    )
+    label = "share of step removals on which the two agree"
     return Picture(
         "agreement",
         "Do readings and framings agree?",
@@ -191,6 +233,87 @@ def _agreement_picture(agreement: pd.DataFrame) -> Picture:
         "answer against the scored labels, the edited reasoning in its own place (prefix) "
         "against quoted in a new prompt (reprompt). Cohen's kappa is in the table.",
         data,
-        figure,
+        dot_rows({"": dots}, _pair_rows(data), label=label),
         "Only one framing and one reading were run, so there is nothing to compare.",
+    )
+
+
+def planted_picture(table: pd.DataFrame) -> Picture:
+    """AUROC of every measure on the planted models, and against the confound beside it.
+
+    The planted models read a quoted reasoning as they read their own, so of the two framings
+    one is drawn.
+    """
+    drawn = where(table, measure=of_one_framing(table["measure"].tolist()))
+    sides = {
+        "AUROC, faithful against decorative": "auroc",
+        "AUROC, faithful against the confound": "auroc_confound",
+    }
+    figure = None
+    if not drawn[list(sides.values())].isna().to_numpy().all():
+        columns_of_dots = {
+            title: _dots(drawn, column, "family", FAMILY_STYLES, "measure")
+            for title, column in sides.items()
+        }
+        names = {m: m.replace("_", " ") for m in drawn["measure"]}
+        figure = dot_rows(columns_of_dots, names, each=0.17)
+    for ax in figure.axes if figure else ():
+        ax.axvline(0.5, color=GREY, lw=0.8, ls="--")
+        ax.tick_params(axis="y", labelsize=7)
+    return Picture(
+        "planted",
+        "Which measure tells the planted models apart",
+        "Items of the model that uses its steps against items of one that writes wrong steps "
+        "and ignores them (left), and of one that ignores them but trips over a missing step "
+        "(right), with 95 % bootstrap intervals. One is perfect, one half chance; below it a "
+        "measure points the wrong way. Measures keep the direction that theory gives them.",
+        table,
+        figure,
+        "No model that uses its steps was measured beside one that does not.",
+    )
+
+
+def label_mass_picture(table: pd.DataFrame) -> Picture:
+    """A strip of points per model and task; of the records that score an item, the first."""
+    data = where(table, probe=set(table["probe"]) - {"direct"})
+    data = data.drop_duplicates(["model", "task", "item"])
+    figure = None
+    if len(data):
+        pairs = pairs_of(data)
+        figure = Figure(figsize=(9, 1.2 + 0.42 * len(pairs)), layout="constrained")
+        ax = figure.add_subplot()
+        styles = {False: Style(BLUE, "o", "counted"), True: Style(ORANGE, "D", "left out")}
+        for left_out, (colour, marker, label) in styles.items():
+            masses, at = [], []
+            for y, (model, task) in enumerate(pairs):
+                own = where(data, model=model, task=task, left_out=left_out)["label_mass"].tolist()
+                masses += own
+                # points of one strip stand side by side
+                at += [y + 0.56 * ((i + 0.5) / len(own) - 0.5) for i in range(len(own))]
+            if masses:
+                look: dict[str, Any] = {
+                    "color": colour,
+                    "marker": marker,
+                    "ms": 3.5,
+                    "alpha": 0.6,
+                    "mew": 0,
+                }
+                ax.plot(masses, at, ls="", label=label, **look)
+        for y, (model, task) in enumerate(pairs):
+            median = where(data, model=model, task=task)["label_mass"].median()
+            ax.plot([median, median], [y - 0.38, y + 0.38], color=GREY, lw=1.5)
+        share_axis(ax)
+        name_rows(ax, pair_names(pairs))
+        ax.set_xlabel("label mass after the whole reasoning")
+        legend_above(figure, ax)
+    return Picture(
+        "label_mass",
+        "What share of the model's probability do the labels have?",
+        "The scored reading weighs the answers of a task against each other. Here is what all of "
+        "them have together, in every spelling that is scored; the rest of the probability goes "
+        "to other words. A point is an item, the line the median. Where the mass is small, shares "
+        "of it say little: items below `report.least_label_mass` are left out.",
+        data,
+        figure,
+        "No item was scored.",
     )

@@ -12,9 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis.charts import BLUE, GREEN, GREY, ORANGE, PURPLE, legend_above
+from faithscope.experiments.analysis.charts import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    legend_above,
+    share_ticks,
+)
 from faithscope.experiments.analysis.picture import STYLE
-from faithscope.experiments.analysis.plots import share_ticks
 from faithscope.experiments.analysis.textual import visible
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What the figures draw is what the tables say."""
+"""What the figures draw is what the tables say, and all of it can be read."""
 
 from __future__ import annotations
 
@@ -14,15 +14,11 @@ from matplotlib.figure import Figure
 from probe_records import table_of
 from sample_records import FAITHFUL, HINT, chain_sample, records_of, sample_run
 
-from faithscope.experiments.analysis import plots
 from faithscope.experiments.analysis.charts import legend_above
-from faithscope.experiments.analysis.picture import STYLE, save, svg
+from faithscope.experiments.analysis.picture import STYLE, Picture, save, svg
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.slrc.figures.contrasts import against, by_task, contrast_table
-from faithscope.experiments.studies.slrc.figures.figures import (
-    pictures,
-    position_table,
-)
+from faithscope.experiments.studies.slrc.figures import contrasts, figures, maps
+from faithscope.experiments.studies.slrc.figures.figures import pictures, position_table
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.results import tables
 from faithscope.experiments.studies.slrc.tables.verdict import primary
@@ -32,44 +28,44 @@ NAMES = {"edits", "forest", "position", "agreement", "contrasts", "by_task"}
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, pd.DataFrame]:
+def of_run() -> dict[str, pd.DataFrame]:
     return tables(RUN, analysis=SlrcAnalysis(resamples=50))
 
 
-def axes() -> Axes:
-    return Figure().add_subplot()
+def axes_of(picture: Picture) -> list[Axes]:
+    assert picture.figure is not None
+    return picture.figure.axes
 
 
 def labels(ax: Axes) -> list[str]:
     return [tick.get_text() for tick in ax.get_yticklabels()]
 
 
-def points(ax: Axes, colour: str) -> list[float]:
-    """The x values of the markers in a colour."""
+def drawn(ax: Axes, style: tuple[str, str, str]) -> list[float]:
+    """The x values of a series."""
     return [
         float(x)
         for line in ax.get_lines()
-        if line.get_marker() not in ("None", "", "|") and to_hex(line.get_color()) == colour.lower()
+        if line.get_marker() == style[1] and to_hex(str(line.get_color())) == style[0].lower()
         for x in line.get_xdata()
     ]
 
 
-def test_the_comparison_of_edits_tells_the_twins_apart(made):
-    data = primary(where(made["edits"], edit=plots.STYLES, model={FAITHFUL, HINT}))
-    ax = axes()
-    assert plots.edit_comparison(ax, data, 0.3) is ax
+def test_the_comparison_of_edits_tells_the_twins_apart(of_run):
+    edits = where(of_run["edits"], model={FAITHFUL, HINT})
+    (ax,) = axes_of(figures.edits_picture(edits))
     assert labels(ax) == ["planted:faithful · planted", "planted:hint · planted"]
-    assert points(ax, plots.GREEN) == [1.0, 0.0]
-    assert points(ax, plots.ORANGE) == [pytest.approx(1 / 3), 0.0]
+    assert drawn(ax, figures.EDIT_STYLES["regenerate"]) == [1.0, 0.0]
+    assert drawn(ax, figures.EDIT_STYLES["corrupt"]) == [pytest.approx(1 / 3), 0.0]
 
 
 def test_the_forest_has_a_row_per_model_task_and_framing():
     table = table_of("slrc", RUN, 50)
-    ax = plots.forest(axes(), table, "necessity")
+    ax = axes_of(figures.forest_picture(table))[0]
     assert len(labels(ax)) == 6
     assert labels(ax)[0] == "planted:faithful · planted · prefix"
     generated = where(table, reading="generated", model=HINT)["necessity"].tolist()
-    assert points(ax, plots.BLUE)[2:4] == generated
+    assert drawn(ax, figures.READING_STYLES["generated"])[2:4] == generated
 
 
 def test_relative_positions_pool_traces_of_different_lengths():
@@ -81,57 +77,48 @@ def test_relative_positions_pool_traces_of_different_lengths():
         reading="generated",
     )
     # Steps 1 and 2 of two stand at .25 and .75; steps 1 to 4 of four at .125, .375, .625, .875.
-    assert dict(zip(table["position"].round(1), table["n_edits"], strict=True)) == {
-        0.1: 4,
-        0.3: 8,
-        0.7: 8,
-        0.9: 4,
-    }
+    counts = dict(zip(table["position"].round(1), table["n_edits"], strict=True))
+    assert counts == {0.1: 4, 0.3: 8, 0.7: 8, 0.9: 4}
     assert table["flip_rate"].tolist() == [0, 0, 0.5, 1]
 
 
-def test_positions_draw_one_line_per_edit(made):
-    data = primary(position_table(where(made["edits_by_step"], edit=plots.STYLES)))
-    ax = plots.by_position(axes(), where(data, model=FAITHFUL))
+def test_positions_draw_one_line_per_edit(of_run):
+    by_step = where(of_run["edits_by_step"], model=FAITHFUL)
+    (ax,) = axes_of(figures.position_picture(by_step))
     # planted models have no words for the remark of the control
-    drawn = [style[2] for edit, style in plots.STYLES.items() if edit != "control"]
-    assert [line.get_label() for line in ax.get_lines()] == drawn
+    named = [style.label for edit, style in figures.EDIT_STYLES.items() if edit != "control"]
+    assert [line.get_label() for line in ax.get_lines()] == named
     assert list(ax.get_lines()[1].get_ydata()) == [0, 0, 1]
 
 
 def test_agreements_are_drawn_for_every_comparison():
-    table = where(table_of("agreement", RUN), edit="remove")
-    ax = plots.agreements(axes(), table)
-    assert len(ax.get_lines()) >= 4
-    assert points(ax, plots.GREEN) == [1.0, 1.0, 1.0]
+    (ax,) = axes_of(figures.agreement_picture(table_of("agreement", RUN)))
+    for style in contrasts.BETWEEN_STYLES.values():
+        assert len(drawn(ax, style)) == 3
+    assert drawn(ax, contrasts.BETWEEN_STYLES["prefix~reprompt in generated"]) == [1.0, 1.0, 1.0]
 
 
-def test_contrasts_put_both_ways_of_measuring_beside_each_other(made):
-    table = contrast_table(made["slrc"])
-    assert len(table) == 3 * 4  # models with one task each, four comparisons
-    one = where(table, model=FAITHFUL, between="prefix~reprompt in scored").iloc[0]
-    slrc = where(made["slrc"], model=FAITHFUL, reading="scored")
+def test_contrasts_put_both_ways_of_measuring_beside_each_other(of_run):
+    picture = contrasts.contrast_picture(of_run["slrc"])
+    assert len(picture.data) == 3 * 4  # models with one task each, four comparisons
+    between = where(picture.data, between="prefix~reprompt in scored")
+    one = where(between, model=FAITHFUL).iloc[0]
+    slrc = where(of_run["slrc"], model=FAITHFUL, reading="scored")
     across, up = (where(slrc, framing=f)["necessity"].iloc[0] for f in ("prefix", "reprompt"))
     assert (one["across"], one["up"], one["difference"]) == (across, up, up - across)
-    ax = against(axes(), where(table, between="prefix~reprompt in scored"))
-    assert sorted(points(ax, plots.PURPLE)) == sorted(
-        where(table, between="prefix~reprompt in scored")["across"]
-    )
+    style = contrasts.BETWEEN_STYLES["prefix~reprompt in scored"]
+    assert drawn(axes_of(picture)[1], style) == between["across"].tolist()
 
 
-def test_the_field_of_models_and_tasks_says_every_number_once(made):
-    data = primary(made["slrc"])
-    ax = by_task(axes(), data)
+def test_the_field_of_models_and_tasks_says_every_number_once(of_run):
+    (ax,) = axes_of(maps.by_task_picture(of_run["slrc"]))
     assert labels(ax)[0] == "planted:faithful"
-    assert [t.get_text() for t in ax.texts] == [f"{v:.2f}" for v in data["necessity"]]
-
-
-def test_no_figure_smuggles_an_image_into_the_page(made):
-    assert "<image" not in "".join(svg(p) for p in pictures(made))
+    shown = [text.get_text() for text in ax.texts]
+    assert shown == [f"{v:.2f}" for v in primary(of_run["slrc"])["necessity"]]
 
 
 @pytest.mark.parametrize("name", ["m", "org/a-model-of-a-very-long-name-Instruct-2512-bf16"])
-def test_no_legend_and_no_title_is_cut_off_where_there_is_one_panel(name: str) -> None:
+def test_nothing_is_cut_off_where_there_is_one_panel(name: str) -> None:
     records = [r | {"model": name} for r in records_of([chain_sample("hint", i) for i in (1, 2)])]
     for picture in pictures(tables(records, analysis=SlrcAnalysis(resamples=10))):
         assert picture.figure is not None
@@ -139,7 +126,7 @@ def test_no_legend_and_no_title_is_cut_off_where_there_is_one_panel(name: str) -
 
 
 def test_a_legend_has_the_columns_that_fit_and_widens_a_figure_of_less() -> None:
-    def drawn(inches: float, label: str) -> tuple[int, float]:
+    def columns_and_width(inches: float, label: str) -> tuple[int, float]:
         figure = Figure(figsize=(inches, 2), layout="constrained")
         ax = figure.add_subplot()
         for i in range(4):
@@ -148,17 +135,11 @@ def test_a_legend_has_the_columns_that_fit_and_widens_a_figure_of_less() -> None
         assert drawing_problems(figure) == []
         return figure.legends[0]._ncols, figure.get_figwidth()
 
-    assert drawn(9, "a label of some length") == (2, 9)
-    assert drawn(2.5, "a label of some length") == (1, 2.5)
-    columns, width = drawn(2.5, "a label that is much longer than its figure is wide")
+    assert columns_and_width(9, "a label of some length") == (2, 9)
+    assert columns_and_width(2.5, "a label of some length") == (1, 2.5)
+    columns, width = columns_and_width(2.5, "a label that is much longer than its figure is wide")
     assert columns == 1
     assert width > 3
-
-
-def test_colours_are_told_apart_by_markers_too():
-    for styles in (plots.STYLES, plots.READING_STYLES, plots.BETWEEN_STYLES):
-        markers = [style[1] for style in styles.values()]
-        assert len(set(markers)) == len(markers)
 
 
 def test_primary_prefers_the_edited_reasoning_in_place_and_the_generated_answer():
@@ -169,13 +150,20 @@ def test_primary_prefers_the_edited_reasoning_in_place_and_the_generated_answer(
     assert primary(table.iloc[:0]).empty
 
 
-def test_every_picture_has_its_numbers(made):
-    drawn = pictures(made)
-    assert {p.name for p in drawn} == NAMES
-    for picture in drawn:
-        assert picture.figure is not None
+def test_every_picture_has_its_numbers_and_takes_its_ink_from_the_page(of_run):
+    of_all = pictures(of_run)
+    assert {p.name for p in of_all} == NAMES
+    for picture in of_all:
         assert len(picture.data) > 0
         assert picture.caption.endswith(".")
+        assert picture.figure is not None
+        assert drawing_problems(picture.figure) == [], picture.name
+    text = "".join(map(svg, of_all))
+    assert text.count("<svg") == len(NAMES)
+    assert not re.search("<image|#000000|<!--", text)
+    assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", text)
+    ids = re.findall(r'\bid="([^"]*)"', text)
+    assert len(ids) == len(set(ids))
 
 
 def test_no_picture_without_numbers():
@@ -186,45 +174,22 @@ def test_no_picture_without_numbers():
             svg(picture)
 
 
-def test_one_framing_and_reading_leave_nothing_to_compare():
-    records = records_of([chain_sample("hint", i) for i in range(2)], ["prefix"], ["generated"])
-    absent = {
-        p.name: p.absent
-        for p in pictures(tables(records, analysis=SlrcAnalysis(resamples=10)))
-        if not p.figure
-    }
-    assert list(absent) == ["agreement", "contrasts"]
-    assert "nothing to compare" in absent["agreement"]
-
-
-def test_files_of_a_figure_that_is_no_longer_drawn_go(tmp_path):
-    stale = tmp_path / "edits.png"
+def test_one_framing_and_reading_leave_nothing_to_compare(tmp_path):
+    stale = tmp_path / "agreement.png"
     stale.write_bytes(b"")
-    (edits,) = (
-        p
-        for p in pictures(tables(RUN[:1], analysis=SlrcAnalysis(resamples=10)))
-        if p.name == "edits"
-    )
-    assert edits.figure is None
-    save(edits, tmp_path)
+    records = records_of([chain_sample("hint", i) for i in range(2)], ["prefix"], ["generated"])
+    of_all = pictures(tables(records, analysis=SlrcAnalysis(resamples=10)))
+    absent = {p.name: p for p in of_all if not p.figure}
+    assert list(absent) == ["agreement", "contrasts"]
+    assert "nothing to compare" in absent["agreement"].absent
+    save(absent["agreement"], tmp_path)
     assert not stale.exists()
 
 
-def test_inline_svg_takes_its_ink_from_the_page(made):
-    text = "".join(svg(p) for p in pictures(made))
-    assert text.count("<svg") == len(NAMES)
-    assert "#000000" not in text
-    assert "<!--" not in text
-    assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", text)
-    ids = re.findall(r'\bid="([^"]*)"', text)
-    assert len(ids) == len(set(ids))
-
-
 def test_names_are_text_whatever_they_hold():
-    record = records_of([chain_sample("faithful", 1)])
-    for r in record:
-        r["model"] = "org/a$b_c$ <script>"
+    records = [
+        r | {"model": "org/a$b_c$ <script>"} for r in records_of([chain_sample("faithful", 1)])
+    ]
     with mpl.rc_context(STYLE):
-        drawn = pictures(tables(record, analysis=SlrcAnalysis(resamples=10)))
-    text = svg(drawn[0])
-    assert "<script" not in text
+        of_all = pictures(tables(records, analysis=SlrcAnalysis(resamples=10)))
+    assert "<script" not in svg(of_all[0])

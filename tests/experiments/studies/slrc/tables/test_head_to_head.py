@@ -12,7 +12,7 @@ from scipy.stats import kendalltau, spearmanr
 
 from faithscope.experiments.analysis import ranks
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.studies.slrc.figures.head_to_head_figure import head_to_head_picture
+from faithscope.experiments.studies.slrc.figures.maps import head_to_head_picture
 from faithscope.experiments.studies.slrc.measures.causal_effects import (
     causal_effects_picture,
 )

@@ -2,7 +2,7 @@
 
 from figure_fit import drawing_problems
 
-from faithscope.experiments.studies.slrc.figures.label_mass_figure import label_mass_picture
+from faithscope.experiments.studies.slrc.figures.figures import label_mass_picture
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.tables.label_mass import (
     LOW,

@@ -1,0 +1,164 @@
+"""Coloured fields: necessity by model and task, and which measures agree with which."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis.charts import field, panels
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.short_names import middle_cut, pair_names, pairs_of, short
+from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.tidy import rows, where, with_interval
+from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.studies.slrc.tables.head_to_head import ORDER
+from faithscope.experiments.studies.slrc.tables.measures import MEASURES
+from faithscope.experiments.studies.slrc.tables.verdict import primary
+
+NAMES = {
+    "necessity_generated": "necessity",
+    "necessity_scored": "necessity, scored",
+    "slrc_generated": "SLRC",
+    "slrc_scored": "SLRC, scored",
+    "regenerate_generated": "regenerated",
+    "regenerate_scored": "regenerated, scored",
+    "graded_necessity": "graded necessity",
+    "removed_tv": "total variation",
+    "nldd": "NLDD",
+    "nldd_own": "NLDD, own answer",
+    "tts": "TTS",
+}
+_MOST = 4
+"""Models whose correlations are drawn, those with most pairs of measures; the table has all."""
+
+
+def by_task_picture(slrc: pd.DataFrame) -> Picture:
+    """Necessity over models and tasks (the paper's Figure 2 shows the same over six tasks)."""
+    columns = ["model", "task", "framing", "reading", "n", *with_interval("necessity")]
+    data = primary(slrc).filter(items=columns)
+    figure = None
+    if len(data):
+        models = sorted(set(data["model"]), key=model_order)
+        tasks = list(dict.fromkeys(data["task"]))
+        cells = np.full((len(models), len(tasks)), math.nan)
+        for r in rows(data):
+            cells[models.index(r["model"]), tasks.index(r["task"])] = r["necessity"]
+        size = (2.4 + 0.95 * len(tasks), 1.2 + 0.42 * len(models))
+        figure = Figure(figsize=size, layout="constrained")
+        down = [middle_cut(short(m), 40) for m in models]
+        across = [middle_cut(visible(t), 40) for t in tasks]
+        field(figure.add_subplot(), cells, down, across, text="{:.2f}".format, rotation=20)
+    return Picture(
+        "by_task",
+        "Necessity by model and task",
+        "Share of steps whose removal changes the answer, in the foremost framing and reading "
+        "that was run. An empty place was not measured. Which tasks a model reasons on is a "
+        "property of both: read along a row as well as down a column.",
+        data,
+        figure,
+        "No item was measured.",
+    )
+
+
+def head_to_head_picture(table: pd.DataFrame) -> Picture:
+    """A map per model and task: items above the diagonal, steps within an item below it."""
+    data = where(table, framing="prefix")
+    # the same of all panels: their rows have one set of names
+    names = [name for name in ORDER if name in {*data["measure"], *data["other"]}]
+    pairs = pairs_of(data)
+
+    def draw(ax: Axes, pair: tuple[str, str]) -> None:
+        own = where(data, model=pair[0], task=pair[1])
+        cells = _cells(own, names, ("spearman", "step_spearman"))
+        labels = [NAMES[name] for name in names]
+        look: dict[str, Any] = {"cmap": "PuOr_r", "missing": "#DDDDDD", "fontsize": 5.5, "lw": 0}
+        field(ax, cells, labels, labels, limits=(-1, 1), text=_short_decimals, **look)
+        ax.set_aspect("equal")
+
+    widths = {1: 5.0, 2: 9.1}
+    return Picture(
+        "head_to_head",
+        "Do the measures agree?",
+        "Spearman’s rank correlation of every two measures: over items above the diagonal, over "
+        "the steps within an item (mean of the items) below it. Grey where a measure says the "
+        "same of all, or where SLRC has no number of a single step. Items of one mechanism "
+        "differ by chance alone: which measure to trust is told by models of known truth, not "
+        "by agreement. Intervals are in the table.",
+        data,
+        panels(pairs, draw, pair_names(pairs, "\n"), height=4.4, across=2, widths=widths),
+        "No two measures were taken of the same items.",
+    )
+
+
+def correlations_picture(table: pd.DataFrame) -> Picture:
+    """One matrix per model, of the measures in `prefix` framing where there are two framings."""
+    present = {*table["measure"], *table["other"]}
+    names = of_one_framing([name for name in MEASURES if name in present])
+    drawn = where(table, measure=set(names), other=set(names))
+    models = sorted(set(table["model"]), key=model_order)
+    counts = Counter(drawn["model"].tolist())
+    most = sorted(counts, key=lambda m: (-counts[m], models.index(m)))[:_MOST]
+    shown = [m for m in models if m in most]
+
+    def draw(ax: Axes, model: str) -> None:
+        cells = _cells(where(drawn, model=model), names, ("", "spearman"))
+        labels = [name.replace("_", " ") for name in names]
+        look: dict[str, Any] = {"cmap": "RdBu_r", "fontsize": 5.5, "lw": 0.2, "rasterized": True}
+        field(ax, cells, labels, labels, limits=(-1, 1), rotation=90, **look)
+        ax.set_aspect("equal")
+
+    titles = [f"{short(m)} · n = {_span(where(drawn, model=m)['n'])} items" for m in shown]
+    side = 2.2 + 0.095 * len(names)
+    widths = {1: side + 0.6, 2: 2 * side + 0.6}
+    figure = panels(shown, draw, titles, height=side, across=2, widths=widths, shared=False)
+    if figure:
+        mesh = figure.axes[0].collections[0]
+        label = "Spearman's rank correlation"
+        figure.colorbar(mesh, ax=figure.axes, shrink=0.4, label=label)
+    return Picture(
+        "measure_correlations",
+        "Do the measures rank the same items alike?",
+        "Rank correlation of every two measures over the items of a model, scores as measured; "
+        "blank where one of them never varies. Measures that are taken for the same thing and "
+        "lie near zero are not measuring the same thing.",
+        table,
+        figure,
+        "No two measures vary over enough items of one model.",
+    )
+
+
+def of_one_framing(names: list[str]) -> list[str]:
+    """All but the `reprompt` twins of measures that are there in `prefix` framing too."""
+    there = set(names)
+    return [n for n in names if n.replace("_reprompt", "_prefix") not in there - {n}]
+
+
+def _cells(
+    table: pd.DataFrame,
+    names: Sequence[str],
+    columns: tuple[str, str],
+) -> np.ndarray:
+    """Squares of two columns: the first above the diagonal, the second below it."""
+    cells = np.full((len(names), len(names)), math.nan)
+    for row in rows(table):
+        i, j = sorted((names.index(row["measure"]), names.index(row["other"])))
+        for at, column in zip(((i, j), (j, i)), columns, strict=True):
+            if column:
+                cells[at] = row[column]
+    return cells
+
+
+def _short_decimals(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}".replace("0.", ".", 1)
+
+
+def _span(n: pd.Series) -> str:
+    low, high = min(n), max(n)
+    return str(low) if low == high else f"{low}–{high}"
