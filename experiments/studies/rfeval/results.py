@@ -93,6 +93,7 @@ class RfResults:
         )["models"]
         """What is known of each model, as `plan` keeps it."""
         self._stored = stored
+        self._all = [r for pairs in stored.values() for of in pairs.values() for r in of]
         self.outputs: dict[PairKey, dict[Condition, Output]] = {
             (model, item): {
                 condition: output_in(r, self.config.paper_compat)
@@ -158,7 +159,7 @@ class RfResults:
             evaluator=self._evaluator(judged),
             without_judge=pd.DataFrame(list(self._without_judge())),
             framings={model: known["framing"] for model, known in self.models.items()},
-            inside=[r for of in self._stored[INSIDE].values() for r in of],
+            inside=[r for r in self._all if r["probe"] == INSIDE],
             filtering=read_filtering(self.run_dir / FOLDER),
         )
 
@@ -169,8 +170,7 @@ class RfResults:
             name: ModelFile(name=name, base=known["base"], regime=known["regime"])
             for name, known in self.models.items()
         }
-        with_outputs = {model for model, _ in self.outputs}
-        models = [m for m in self.models if m in with_outputs]
+        models = list(dict.fromkeys(model for model, _ in self.outputs))
         made = tables(
             self.frames,
             regimes(files, models),
@@ -314,16 +314,14 @@ class RfResults:
         `test_broken`, `no_sandbox` and `not_run` say nothing of an answer: its stance is the
         judge's.
         """
-        rows = (r | {"n": 1} for of in self._stored[TESTS].values() for r in of)
+        rows = (r | {"n": 1} for r in self._all if r["probe"] == TESTS)
         return summed(rows, ("model", "task", "condition", "outcome"))
 
     def _usage(self) -> pd.DataFrame:
         """Calls and tokens of every judge, by form."""
         rows = [
             r | {"model": r["judge"], "prompt": r["variant"], "n": 1}
-            for pairs in self._stored.values()
-            for of in pairs.values()
-            for r in of
+            for r in self._all
             if r["judge"] is not None
         ]
         return summed(rows, ("model", "prompt"), ("n", *USAGE))
