@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.engine.append import Appender, damaged, whole_lines
@@ -129,7 +129,7 @@ def _calls(path: Path, start: int = 0) -> Iterator[tuple[int, Call]]:
     """(where its line ends, call) from an offset on; a torn last line is passed over."""
     for offset, line in whole_lines(path, start):
         try:
-            values = json.loads(line)
+            values: Any = json.loads(line)
             usage = Usage(**{name: int(values.pop(name)) for name in _USAGE})
             name = values.pop("model").removeprefix(API)
             call = Call(name, usage=usage, **values)

@@ -19,7 +19,6 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import API_REPLIES, Key, storable
 from faithscope.experiments.engine.worker import Records, Worker
-from faithscope.interp.memory import free
 from faithscope.probes.judge.form import Ask, Judge, Reply, Usage, Writer, Writing, no_reply
 from faithscope.probes.record import head
 
@@ -137,8 +136,6 @@ class Asker(Worker[Item]):
                         self.begin(model, part[0], stage)
                         self._ask_together(held, judge, stage, reading, part)
         self.after_judging(held)
-        del held
-        free()
 
     def _ask_together(
         self,

@@ -19,18 +19,15 @@ if TYPE_CHECKING:
     from faithscope.probes.judge.spend import Budget
 
 
-_OF_ALL = (*DECIDES, "structured")
-_OF_MODELS_HERE = (
-    *("thinking", "batch_size", "dtype", "device", "revision", "quantize", "device_map"),
-)
-_OF_API = DECIDES_API
+_OF_MODELS_HERE = ("thinking", "batch_size", "dtype", "device", "revision", "quantize")
+_OF_MODELS_HERE += ("device_map",)
 
 
 def decides(model: str, judge: JudgeConfig) -> dict[str, Any]:
     """What decides a judge's replies besides its weights; how fast it is asked does not."""
-    told = judge.model_dump(mode="json")
-    how = (*_OF_ALL, *(_OF_API if model.startswith(API) else _OF_MODELS_HERE))
-    return {"model": model, "judge": {name: told[name] for name in how}}
+    values = judge.model_dump(mode="json")
+    how = (*DECIDES, "structured", *(DECIDES_API if model.startswith(API) else _OF_MODELS_HERE))
+    return {"model": model, "judge": {name: values[name] for name in how}}
 
 
 def replied(reply: Reply) -> dict[str, Any]:
@@ -86,16 +83,16 @@ def checked_apis(models: Mapping[str, ApiSection], budget: Budget) -> dict[str, 
     Raises:
         UserError: keys, packages, addresses or prices are missing; a line for each model.
     """
-    found, problems = {}, []
+    judges, problems = {}, []
     for name, how in models.items():
         if name.startswith(API):
             try:
-                found[name] = api_judge(name, how, budget)
+                judges[name] = api_judge(name, how, budget)
             except UserError as error:
                 problems.append(str(error))
     if problems:
         raise UserError("\n".join(problems))
-    return found
+    return judges
 
 
 def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Judge:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
 
 from transformers.utils import logging as transformers_logging
 
 from faithscope import interp
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
+from faithscope.interp.memory import free
 from faithscope.interp.placement import devices_of, is_offloaded
 from faithscope.interp.size import size_of
 
@@ -30,6 +32,36 @@ class Held(Protocol):
     def thinking(self) -> bool | None: ...
 
 
+_LOADED_AS = ("dtype", "device", "revision", "quantize", "device_map")
+
+
+class Weights:
+    """The weights that a process holds: one model at a time, and that until another is wanted, so
+    that a subject that is also a judge is read once."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self._how: tuple[Any, ...] = ()
+        self._model: interp.Model | None = None
+
+    def of(
+        self, name: str, held: Held, trust_remote_code: bool, read: Callable[[], interp.Model]
+    ) -> interp.Model:
+        """The model of a name; `read` where it is not held in this way."""
+        how = (trust_remote_code, *(getattr(held, key) for key in _LOADED_AS))
+        if self._model is None or (self.name, self._how) != (name, how):
+            self.drop_others()
+            self._model = read()
+            self.name, self._how = name, how
+        return self._model
+
+    def drop_others(self, name: str | None = None) -> None:
+        """Free the memory of any model but this one."""
+        if self.name != name:
+            self.name, self._model = "", None
+        free()
+
+
 def load_for_run(
     name: str,
     held: Held,
@@ -41,7 +73,7 @@ def load_for_run(
     """The model, and its facts in environment.json.
 
     Raises:
-        UserError: it cannot be loaded, or lacks what the config asks of its template.
+        UserError: it cannot be loaded.
     """
     meter.say(f"loading {name}")
     transformers_logging.disable_progress_bar()
@@ -56,8 +88,6 @@ def load_for_run(
     )
     if token_budget is not None:
         model.token_budget = token_budget
-    # says so at once where the config asks of its template what that cannot give
-    model.prompt("?", thinking=held.thinking)
     if model.tree_reason:
         meter.say(f"{name}: branches run one by one: {model.tree_reason}")
     size = size_of(model.hf)

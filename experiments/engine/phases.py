@@ -21,6 +21,9 @@ class Phases:
         """
         self.phases, self.needed = phases, len(phases) if needed is None else needed
         self.has_outputs = all(phase.has_outputs for phase in phases)
+        for phase in phases:
+            # a judge that is also a subject is read once
+            phase.weights, phase.shares_weights = phases[0].weights, True
         self.problems: list[str] = []
         self.stopped = ""
 
@@ -51,6 +54,7 @@ class Phases:
                     self.problems.append(str(error))
                     phase.meter.say(f"left out: {error}")
         finally:
+            self.phases[0].weights.drop_others()
             self.problems += [p for phase in self.phases for p in phase.problems]
             stopped = [phase.stopped for phase in self.phases if phase.stopped]
             self.stopped = "; ".join(dict.fromkeys(stopped))

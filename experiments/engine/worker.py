@@ -19,14 +19,14 @@ from faithscope import interp
 from faithscope.experiments.config.api import ApiSection, SpendConfig
 from faithscope.experiments.engine.account import budget_of
 from faithscope.experiments.engine.judges import checked_apis
-from faithscope.experiments.engine.loading import Held, load_for_run
-from faithscope.experiments.engine.models_in_turn import models_in_turn
+from faithscope.experiments.engine.loading import Held, Weights, load_for_run
 from faithscope.experiments.engine.planfile import Planned, failures, missing
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable, why_failed
 from faithscope.interp.errors import UserError
 from faithscope.interp.memory import within_memory
+from faithscope.probes.judge.spend import BudgetSpent
 
 if TYPE_CHECKING:
     from faithscope.probes.judge.api import ApiJudge
@@ -65,8 +65,14 @@ class Worker(ABC, Generic[Item]):
         self.spend, self.token_budget = spend, token_budget
         self.store, self.index = store, store.index
         self.meter = meter or Meter()
+        self.weights = Weights()
+        """What is loaded; workers of one process may share it."""
+        self.shares_weights = False
+        """Whether what is loaded at the end is left for a worker that goes on with it."""
         self.problems: list[str] = []
+        """A line per model that could not be used."""
         self.stopped = ""
+        """Why it ended before all was done, though nothing is wrong."""
         self.apis: dict[str, ApiJudge] = {}
         self._handles: dict[tuple[str, str], int] = {}
         self._model = ""
@@ -104,14 +110,34 @@ class Worker(ABC, Generic[Item]):
         return [m for m in self.batches if any(self.lacking(m, s) for s in self.stages_of(m))]
 
     def go(self) -> None:
-        """Do all that is missing; where the budget is spent, what costs nothing.
+        """Do all that is missing, model by model, none at the cost of another: one that cannot be
+        used goes into `problems`, a spent budget into `stopped`, and those after it are done.
 
         Raises:
             UserError: as `check`, before anything is done; or no model could be used.
         """
         self.check()
         self.announce()
-        models_in_turn(self, self.todo, self.do, self.meter, self.store)
+        models = self.todo
+        with self.meter:
+            for model in models:
+                self.weights.drop_others(model)
+                try:
+                    self.do(model)
+                except BudgetSpent as spent:
+                    # models here cost nothing: they go on
+                    self.stopped += f"{'; ' if self.stopped else ''}{spent}"
+                    self.store.note(f"{spent} (unanswered: {spent.unanswered})")
+                except UserError as error:
+                    # a model that cannot be used must not cost the night of the others
+                    if len(models) == 1:
+                        raise
+                    self.problems.append(str(error))
+                    self.meter.say(f"left out: {error}")
+        if not self.shares_weights:
+            self.weights.drop_others()
+        if self.problems and len(self.problems) == len(models):
+            raise UserError("\n".join(self.problems))
 
     def check(self) -> None:
         """See that every model behind an API can be asked.
@@ -186,10 +212,21 @@ class Worker(ABC, Generic[Item]):
             self.meter.advance(seconds=seconds)
 
     def load(self, name: str, held: Held, trust_remote_code: bool = False) -> interp.Model:
-        """The model, as the run holds its weights."""
-        return load_for_run(
-            name, held, self.token_budget, self.meter, self.store, trust_remote_code
-        )
+        """The model, as the run holds its weights: read once for all that is done with it.
+
+        Raises:
+            UserError: it cannot be loaded, or lacks what the config asks of its template.
+        """
+
+        def read() -> interp.Model:
+            return load_for_run(
+                name, held, self.token_budget, self.meter, self.store, trust_remote_code
+            )
+
+        model = self.weights.of(name, held, trust_remote_code, read)
+        # says so at once where the config asks of its template what that cannot give
+        model.prompt("?", thinking=held.thinking)
+        return model
 
     def fitting(self, model: interp.Model, work: Callable[[], T]) -> T:
         """What `work` gives, done with half the token budget as often as memory runs out."""

@@ -14,8 +14,10 @@ from faithscope.experiments.studies.rfeval.units import RfUnits
 
 def phases(whole: RfUnits, store: Store, shard: Shard) -> Phases:
     """One worker's part of a run: the models one after the other, then the judges."""
-    size = whole.config.generate.batch_size
-    batches = {m: shard.mine(whole.of(m), size) for m in whole.subjects}
+    size, judges = whole.config.generate.batch_size, whole.config.judge.model
+    # a subject that judges comes last, and judges first, so that its weights are read once
+    subjects = sorted(whole.subjects, key=lambda model: model in judges)
+    batches = {model: shard.mine(whole.of(model), size) for model in subjects}
     meter = Meter()
     by_step = [
         StepJudging(whole, batches, judge, store, meter) for judge in whole.config.per_step.judge

@@ -21,7 +21,6 @@ from faithscope.experiments.studies.slrc.probing import measure
 from faithscope.experiments.studies.slrc.units import TRACE, Item
 from faithscope.interp.errors import NoRoom
 from faithscope.interp.generation import Generation
-from faithscope.interp.memory import free
 from faithscope.interp.prompts import Prompt
 from faithscope.interventions import Trace
 from faithscope.probes.judge.form import Reply, Writing
@@ -81,8 +80,6 @@ class TraceWork(TextWorker[Item, Prompt]):
         held = held or self.load_subject(model)
         for item in items:
             self._probe(held, item)
-        del held
-        free()
 
     def backend(self) -> BackendSection:
         return self.config.generation

@@ -50,7 +50,6 @@ from faithscope.experiments.studies.rfeval.units import (
 )
 from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Generation
-from faithscope.interp.memory import free
 from faithscope.probes.judge.form import Reply, Writing
 
 if TYPE_CHECKING:
@@ -106,8 +105,6 @@ class SubjectStages(TextWorker[Pair, Forced]):
         ]
 
     def do(self, model: str) -> None:
-        # what the model before it held, where it ended in an error
-        free()
         if self.whole.subjects[model].asked is not None:
             self.write_by_api(model, [pair for batch in self.batches[model] for pair in batch])
             self._test(model)
@@ -119,8 +116,6 @@ class SubjectStages(TextWorker[Pair, Forced]):
             if self.lacking(model, stage):
                 held = held or self.load_subject(model)
                 self._read(model, held, stage, look)
-        del held
-        free()
 
     def backend(self) -> BackendSection:
         return self.whole.config.generate

@@ -11,6 +11,8 @@ from rf_runs import Case, config
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine import worker
+from faithscope.experiments.engine.loading import load_for_run
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.studies.rfeval.plan import RfPlan
@@ -100,3 +102,25 @@ def test_a_dry_run_counts_what_is_left(
     # free answers have no options whose log-probs could be read
     assert stages["mathematical_reasoning/number"] == written
     assert stages["legal_decision/follows"] == written | {"rf_log_probs"}
+
+
+def test_a_subject_that_judges_is_loaded_once(
+    tmp_path: Path, chain: str, plain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[str] = []
+
+    def counted(name: str, *how: Any) -> Any:
+        loads.append(name)
+        return load_for_run(name, *how)
+
+    monkeypatch.setattr(worker, "load_for_run", counted)
+    models = {"model": {"name": [chain, plain]}, "judge": {"model": [plain, chain]}}
+    path = everything(tmp_path, chain, plain, inside={}, per_step={"judge": plain}, **models)
+    assert run(load_config(path)).failures == []
+    # the last of the subjects judges first, and the last judge goes on step by step
+    assert loads == [chain, plain, chain, plain]
+    loads.clear()
+    alone = {"model": {"name": [plain, chain]}, "judge": {"model": plain}, "name": "alone"}
+    path = everything(tmp_path, chain, plain, inside={}, per_step={"judge": plain}, **alone)
+    assert run(load_config(path)).failures == []
+    assert loads == [chain, plain]
