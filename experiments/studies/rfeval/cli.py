@@ -33,24 +33,23 @@ def write(
     ] = "r_prime",
 ) -> int:
     """Write a CSV with a row per item and reviewer, decisions to be filled in; prints its path."""
-    from faithscope.experiments.studies.rfeval.counterfactuals.review import (
-        drawn,
-        items_in,
-        names_in,
-        write_review,
-    )
+    from faithscope.experiments.studies.rfeval.counterfactuals.sheet import drawn, names_in
 
     if of == "stances":
         from faithscope.experiments.studies.rfeval.counterfactuals.annotation_sheet import (
-            write_sheet,
+            write_annotation_sheet,
         )
         from faithscope.experiments.studies.rfeval.results import results
 
-        write_sheet(out, results(items), names_in(reviewers), each, limit, seed)
-        print(out)
-        return 0
-    chosen = drawn(items_in(items), limit, seed, lambda item: item.task)
-    write_review(out, chosen, names_in(reviewers), each, seed)
+        write_annotation_sheet(out, results(items), names_in(reviewers), each, limit, seed)
+    else:
+        from faithscope.experiments.studies.rfeval.counterfactuals.review import (
+            items_in,
+            write_review,
+        )
+
+        chosen = drawn(items_in(items), limit, seed, lambda item: item.task)
+        write_review(out, chosen, names_in(reviewers), each, seed)
     print(out)
     return 0
 
@@ -70,11 +69,13 @@ def read(
     ] = None,
 ) -> int:
     """Print how far reviewers agree, by task and over all, and which items they rejected."""
-    from faithscope.experiments.studies.rfeval.counterfactuals.review import read_sheet
-    from faithscope.experiments.studies.rfeval.counterfactuals.reviewed import (
+    from faithscope.experiments.analysis.textual import to_csv
+    from faithscope.experiments.files import make_folder, write_atomically
+    from faithscope.experiments.studies.rfeval.counterfactuals.review import (
+        in_lines,
         keep_accepted,
-        told,
-        write_tables,
+        read_sheet,
+        review_tables,
     )
     from faithscope.interp.errors import UserError
 
@@ -82,10 +83,12 @@ def read(
         raise UserError(
             "faithscope review read: --keep writes items of --from; give both, or neither"
         )
-    found = read_sheet(sheet)
+    reviewed = read_sheet(sheet)
+    tables = review_tables(reviewed)
     if out is not None:
-        write_tables(found, out)
+        for name, table in tables.items():
+            write_atomically(make_folder(out) / f"{name}.csv", to_csv(table))
     if keep is not None and source is not None:
-        keep_accepted(found, source, keep)
-    print("\n".join(told(found)))
+        keep_accepted(reviewed, source, keep)
+    print("\n".join(in_lines(reviewed, tables)))
     return 0

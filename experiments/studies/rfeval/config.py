@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
@@ -41,6 +43,11 @@ class ItemsConfig(Section):
     """The first N items of each task."""
     repository: StrictStr = "snu-aidas/RFEval"
     """Another data set of the hub laid out like it."""
+
+    @property
+    def file(self) -> Path | None:
+        """`path` as a path."""
+        return None if self.path is None else Path(self.path).expanduser()
 
 
 class RfJudgeConfig(JudgeConfig):
@@ -158,77 +165,51 @@ class RFEvalConfig(FolderConfig):
     report: RfReportConfig = RfReportConfig()
 
     @model_validator(mode="after")
-    def _one_address_for_one_service(self) -> RFEvalConfig:
-        c = self.counterfactual
+    def _fits_together(self) -> RFEvalConfig:
+        for problem in self._problems():
+            raise ValueError(problem)
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        """What does not go with what."""
+        c, judges, models = self.counterfactual, self.judge.model, self.model.name
         builders = [name for name in (c.writer, c.validator) if c.written and name]
         for key, url, names in (
-            ("judge.base_url", self.judge.base_url, [*self.judge.model, *builders]),
-            ("api.base_url", self.api.base_url, self.model.name),
+            ("judge.base_url", self.judge.base_url, [*judges, *builders]),
+            ("api.base_url", self.api.base_url, models),
         ):
             if problem := one_address_problem(key, url, names):
-                raise ValueError(problem)
-        return self
-
-    @model_validator(mode="after")
-    def _a_validator_with_a_temperature(self) -> RFEvalConfig:
-        c = self.counterfactual
-        asked = [c.validator] if c.written and c.validator else []
-        if problem := no_temperature_problem(self.judge.temperature, asked):
-            raise ValueError(f"judge.{problem} (counterfactual.validator is asked as judges are)")
-        return self
-
-    @model_validator(mode="after")
-    def _exclusions_of_models_that_are_run(self) -> RFEvalConfig:
+                yield problem
+        validators = [c.validator] if c.written and c.validator else []
+        if problem := no_temperature_problem(self.judge.temperature, validators):
+            yield f"judge.{problem} (counterfactual.validator is asked as judges are)"
         for one in self.report.exclude:
-            if one.model not in self.model.name:
-                guess = did_you_mean(one.model, self.model.name)
-                raise ValueError(
-                    f"report.exclude: {one.model!r} is no model of this run"
-                    f"{guess or '; name one of model.name'}"
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _inside_of_models_that_are_run(self) -> RFEvalConfig:
-        if other := next((n for n in self.inside.model if n not in self.model.name), None):
-            raise ValueError(
-                f"inside.model: {other!r} writes no outputs here; name it in model.name, too"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _steps_by_judges_that_read_whole(self) -> RFEvalConfig:
+            if one.model not in models:
+                guess = did_you_mean(one.model, models) or "; name one of model.name"
+                yield f"report.exclude: {one.model!r} is no model of this run{guess}"
+        for name in self.inside.model:
+            if name not in models:
+                yield f"inside.model: {name!r} writes no outputs here; name it in model.name, too"
         for name in self.per_step.judge:
-            if name not in self.judge.model:
-                raise ValueError(
-                    f"per_step.judge: {name!r} reads no outputs here; name it in judge.model, too"
-                )
+            if name not in judges:
+                yield f"per_step.judge: {name!r} reads no outputs here; name it in judge.model, too"
             if not self.readings_by_step(name):
-                raise ValueError(
+                yield (
                     f"per_step.readings: an API gives no log-probs of verdicts, and {name!r} is "
                     "one; add generated"
                 )
-        return self
+        if self.inside.model and self.generate.framing == MULTI_TURN:
+            yield (
+                "inside.model needs r′ among the model's own tokens, and generate.framing is "
+                "multi_turn; take prefix, or leave inside.model empty"
+            )
+        if problem := self.generate.several_models_problem("generate", models):
+            yield problem
 
     def readings_by_step(self, judge: str) -> list[Reading]:
         """How a judge's verdicts on steps are got."""
         readings = self.per_step.readings
         return [r for r in readings if r == "generated" or not judge.startswith(API)]
-
-    @model_validator(mode="after")
-    def _inside_of_models_that_are_forced(self) -> RFEvalConfig:
-        if self.inside.model and self.generate.framing == MULTI_TURN:
-            raise ValueError(
-                "inside.model needs r′ among the model's own tokens, and generate.framing is "
-                "multi_turn; take prefix, or leave inside.model empty"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _one_model_behind_servers(self) -> RFEvalConfig:
-        if problem := self.generate.several_models_problem("generate", self.model.name):
-            raise ValueError(problem)
-        return self
 
     @property
     def notes(self) -> list[str]:
@@ -247,6 +228,11 @@ class RFEvalConfig(FolderConfig):
             if name.startswith(API) and self.log_probs:
                 found.append(f"{name}: without log_probs, which need a model's weights")
         return found
+
+    @property
+    def prompts_folder(self) -> Path | None:
+        """`prompts` as a path."""
+        return None if self.prompts is None else Path(self.prompts).expanduser()
 
     def framing_of(self, model: str) -> Framing:
         """How r′ comes into a model's conversation."""

@@ -8,23 +8,32 @@ from faithscope.experiments.engine.prices import spending_lines
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.judging.pairs_judged import asked_of
 from faithscope.experiments.studies.rfeval.judging.steps_judged import step_asks
-from faithscope.experiments.studies.rfeval.judging.stepwise import asks_of_parts, n_steps, parts_of
 from faithscope.experiments.studies.rfeval.records import outputs_of
 from faithscope.experiments.studies.rfeval.subjects.closed import writing_of
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.units import (
     OUTPUTS,
-    Pair,
     RfUnits,
     judged_stage,
     steps_stage,
 )
 from faithscope.probes.judge.form import Ask, Writing
 
-_UNWRITTEN = Output("(not written yet)", "(not written yet)", "(not written yet)", "complete")
+_UNWRITTEN: dict[Condition, Output] = dict.fromkeys(
+    CONDITIONS, Output(*["(not written yet)"] * 3, "complete")
+)
 
 
-def writing_lines(whole: RfUnits, index: Index) -> list[str]:
+def run_lines(whole: RfUnits, index: Index) -> list[str]:
+    """What is still to be asked of models and judges, where they are behind APIs with its price."""
+    return [
+        *_writing_lines(whole, index),
+        *_step_lines(whole, index),
+        *_judging_lines(whole, index),
+    ]
+
+
+def _writing_lines(whole: RfUnits, index: Index) -> list[str]:
     """Calls, tokens and cost of the outputs of models behind APIs; none without any."""
     asks: dict[str, list[Ask | Writing]] = {
         name: [
@@ -39,30 +48,30 @@ def writing_lines(whole: RfUnits, index: Index) -> list[str]:
     return spending_lines(asks, whole.config.api, whole.config.spend, "model")
 
 
-def judging_lines(whole: RfUnits, index: Index) -> list[str]:
+def _judging_lines(whole: RfUnits, index: Index) -> list[str]:
     """Calls, tokens and cost of the judges behind APIs; none without any.
 
-    An output that is not written yet counts as one without a word: its own tokens come on top.
+    An output that is not written yet counts as one of a few words: its own tokens come on top.
     """
     asks: dict[str, list[Ask | Writing]] = {}
     unwritten = unread = 0
     for judge in whole.config.apis:
-        asks[judge], stage = [], judged_stage(judge)
+        asks[judge], stage, by_step = [], judged_stage(judge), steps_stage(judge, "generated")
         unwritten = 0
         for pair in whole.pairs:
-            mine = _asks_by_step(whole, index, pair, judge)
-            asks[judge] += mine or []
-            unread += mine is None
-            if index.is_done(pair.key(stage), pair.units[stage]):
-                continue
+            lacking = missing(index, pair)
             outputs = outputs_of(index, pair, whole.config.paper_compat)
+            if by_step in lacking and outputs is None:
+                unread += 1
+            elif by_step in lacking:
+                asks[judge] += [ask for _, _, ask in step_asks(whole, index, pair, judge)]
+            if stage not in lacking:
+                continue
             if outputs is None:
                 unwritten += 1
-                nothing: dict[Condition, Output] = dict.fromkeys(CONDITIONS, _UNWRITTEN)
-                outputs = nothing
-            elif not all(output.usable for output in outputs.values()):
-                continue
-            asks[judge] += [asked_of(whole, pair, c, outputs[c]) for c in CONDITIONS]
+                outputs = _UNWRITTEN
+            if all(output.usable for output in outputs.values()):
+                asks[judge] += [asked_of(whole, pair, c, outputs[c]) for c in CONDITIONS]
     lines = spending_lines(asks, whole.config.judge, whole.config.spend)
     if lines and unwritten:
         each = max(s.max_new_tokens for s in whole.subjects.values())
@@ -78,7 +87,7 @@ def judging_lines(whole: RfUnits, index: Index) -> list[str]:
     return lines
 
 
-def step_lines(whole: RfUnits, index: Index) -> list[str]:
+def _step_lines(whole: RfUnits, index: Index) -> list[str]:
     """How many pairs are to be judged step by step, a line for every judge and reading."""
     lines = []
     for judge in whole.config.per_step.judge:
@@ -91,26 +100,3 @@ def step_lines(whole: RfUnits, index: Index) -> list[str]:
                 f"those that count, with at most {whole.config.per_step.most_steps} steps"
             )
     return lines
-
-
-def _asks_by_step(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[Ask] | None:
-    """What a judge behind an API is still to be asked of the steps of a pair, as many as it may
-    be; None where its outputs are not written yet."""
-    stage = steps_stage(judge, "generated")
-    if stage not in pair.units or index.is_done(pair.key(stage), pair.units[stage]):
-        return []
-    whole_stage = judged_stage(judge)
-    if index.is_done(pair.key(whole_stage), pair.units[whole_stage]):
-        return [ask for _, _, ask in step_asks(whole, index, pair, judge)]
-    outputs = outputs_of(index, pair, whole.config.paper_compat)
-    if outputs is None:
-        return None
-    if not all(output.usable for output in outputs.values()):
-        return []
-    parts = parts_of(pair.of, outputs)
-    if n_steps(parts) > whole.config.per_step.most_steps:
-        return []
-    made = asks_of_parts(
-        pair.of, pair.model, parts, whole.step_forms, whole.words, whole.config.naming
-    )
-    return [ask for _, _, ask in made]

@@ -16,7 +16,6 @@ from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.phases import Phases
 from faithscope.experiments.engine.planfile import StoredPlan, missing
 from faithscope.experiments.files import make_folder, write_atomically
-from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
     annotations_of,
@@ -25,12 +24,12 @@ from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
 from faithscope.experiments.studies.rfeval.counterfactuals.building import BuildPlan, building
 from faithscope.experiments.studies.rfeval.counterfactuals.built import ITEMS, Built, item_lines
 from faithscope.experiments.studies.rfeval.data import read_rfeval
-from faithscope.experiments.studies.rfeval.estimate import judging_lines, step_lines, writing_lines
+from faithscope.experiments.studies.rfeval.estimate import (
+    run_lines,
+)
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.judging.stepwise import KINDS, Kind
-from faithscope.experiments.studies.rfeval.prompts import RfForm, as_files, judge_forms, questions
-from faithscope.experiments.studies.rfeval.subjects.subjects import subjects_of
-from faithscope.experiments.studies.rfeval.units import RfUnits, UnitNames
+from faithscope.experiments.studies.rfeval.prompts import as_files
+from faithscope.experiments.studies.rfeval.units import RfUnits, units_of
 from faithscope.interp.errors import UserError
 
 if TYPE_CHECKING:
@@ -72,8 +71,7 @@ class RfPlan:
         ]
         rows = [(*pair, n, left[pair]) for pair, n in counts.items()]
         lines += columns([("model", "task", "items", "left"), *rows, total(rows)])
-        lines += writing_lines(self.units, index)
-        return "\n".join(lines + step_lines(self.units, index) + judging_lines(self.units, index))
+        return "\n".join(lines + run_lines(self.units, index))
 
     @property
     def prepares(self) -> str:
@@ -111,9 +109,10 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
         UserError: data, prompts, annotations or model files that cannot be used, or no r′ was
             accepted.
     """
-    if config.annotations is not None:
+    sheet = None if config.annotations is None else Path(config.annotations).expanduser()
+    if sheet is not None:
         # needed for the tables alone, but a wrong file is no news for the end of a run
-        read_annotations(Path(config.annotations).expanduser())
+        read_annotations(sheet)
     asked_with: Mapping[str, str] = {}
     if config.counterfactual.written:
         built = building(config, config.run_dir / FOLDER)
@@ -121,30 +120,17 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
             return built
         items, benchmark, asked_with = _accepted(built), built.saved, built.prompts
     else:
-        items, benchmark = _read(config)
-    if config.annotations is not None:
-        annotations_of(
-            Path(config.annotations).expanduser(), items, config.model.name, config.naming
-        )
-    folder = None if config.prompts is None else Path(config.prompts).expanduser()
-    known = judge_forms(folder)
-    forms: dict[Condition, RfForm] = {c: known[f"rf_{c}"] for c in CONDITIONS}
-    by_step: dict[Kind, RfForm] = {kind: known[f"rf_{kind}"] for kind in KINDS}
-    words = questions(folder)
-    subjects = subjects_of(config)
-    pairs = tuple(UnitNames(config, forms, by_step, words, subjects).pairs(items))
-    units = RfUnits(config, tuple(items), subjects, forms, by_step, words, pairs)
-    return RfPlan(config, units, benchmark, asked_with)
-
-
-def _read(config: RFEvalConfig) -> tuple[list[Item], SavedBenchmark]:
-    d = config.data
-    path = None if d.path is None else Path(d.path).expanduser()
-    items, sources = read_rfeval(path, d.tasks or None, d.limit, d.repository)
-    if not items:
-        raise ConfigError([f"data.path: no item of {', '.join(d.tasks) or 'any task'} in {path}"])
-    made_of = {"sources": [asdict(s) for s in sources]}
-    return items, SavedBenchmark({ITEMS: item_lines(items)}, made_of, {"items": len(items)})
+        d = config.data
+        items, sources = read_rfeval(d.file, d.tasks or None, d.limit, d.repository)
+        if not items:
+            tasks = ", ".join(d.tasks) or "any task"
+            raise ConfigError([f"data.path: no item of {tasks} in {d.file}"])
+        made_of = {"sources": [asdict(s) for s in sources]}
+        files = {ITEMS: item_lines(items)}
+        benchmark = SavedBenchmark(files, made_of, {"items": len(items)})
+    if sheet is not None:
+        annotations_of(sheet, items, config.model.name, config.naming)
+    return RfPlan(config, units_of(config, items), benchmark, asked_with)
 
 
 def _accepted(built: Built) -> list[Item]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from faithscope.experiments.config.api import API
@@ -15,12 +15,12 @@ from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.judges import decides
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds
-from faithscope.experiments.studies.rfeval.asks import Condition, question_of
+from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition, question_of
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.judging.stepwise import Kind
-from faithscope.experiments.studies.rfeval.prompts import RfForm
-from faithscope.experiments.studies.rfeval.subjects.subjects import Subject
+from faithscope.experiments.studies.rfeval.judging.stepwise import KINDS, Kind
+from faithscope.experiments.studies.rfeval.prompts import RfForm, judge_forms, questions
+from faithscope.experiments.studies.rfeval.subjects.subjects import Subject, subjects_of
 
 OUTPUTS: dict[Condition, str] = {"baseline": "rf_baseline", "intervened": "rf_intervened"}
 """The stages in which the two outputs of an item are written."""
@@ -72,6 +72,32 @@ class RfUnits:
         return [p for p in self.pairs if p.model == model]
 
 
+def units_of(config: RFEvalConfig, items: Sequence[Item]) -> RfUnits:
+    """Everything that is asked about some items in a run.
+
+    Raises:
+        ConfigError: two judges of one stage.
+        UserError: prompts or model files that cannot be used.
+    """
+    folder = config.prompts_folder
+    forms = judge_forms(folder)
+    whole = RfUnits(
+        config,
+        tuple(items),
+        subjects_of(config),
+        {condition: forms[f"rf_{condition}"] for condition in CONDITIONS},
+        {kind: forms[f"rf_{kind}"] for kind in KINDS},
+        questions(folder),
+    )
+    return replace(whole, pairs=tuple(_Names(whole).pairs()))
+
+
+def sub_batches(batches: Batches, size: int) -> list[list[Pair]]:
+    """Batches of a judge, cut from whole batches of pairs, so that another number of parts changes
+    nothing about which pairs are judged together."""
+    return [b[i : i + size] for of in batches.values() for b in of for i in range(0, len(b), size)]
+
+
 def judged_stage(judge: str) -> str:
     """The stage of what a judge says of outputs; different for every judge of a run."""
     return f"{JUDGED}.{_plain(judge)}"
@@ -94,27 +120,21 @@ def _plain(judge: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", judge).strip("-")
 
 
-class UnitNames:
+class _Names:
     """Names the units of a run: the id is a hash of all that decides the result."""
 
-    def __init__(
-        self,
-        config: RFEvalConfig,
-        forms: Mapping[Condition, RfForm],
-        step_forms: Mapping[Kind, RfForm],
-        words: Mapping[str, str],
-        subjects: Mapping[str, Subject],
-    ) -> None:
-        self.config, self.words, self.subjects = config, words, subjects
+    def __init__(self, whole: RfUnits) -> None:
+        self.whole, self.config = whole, whole.config
+        config = whole.config
         shared = {"schema": SCHEMA, "seed": config.seed}
         self.outputs = {
             name: UnitIds(**shared, **s.decides(config.generate.batch_size))
-            for name, s in subjects.items()
+            for name, s in whole.subjects.items()
         }
         self.others = UnitIds(**shared)
-        hashes = [f.form.sha256 for f in forms.values()]
+        hashes = [f.form.sha256 for f in whole.forms.values()]
         self.judges = {j: self._judged(j, shared, hashes) for j in config.judge.model}
-        hashes = [f.form.sha256 for f in step_forms.values()]
+        hashes = [f.form.sha256 for f in whole.step_forms.values()]
         self.by_step: dict[tuple[str, Reading], UnitIds] = {
             (judge, reading): self._judged(
                 *(judge, shared, hashes), reading=reading, most_steps=config.per_step.most_steps
@@ -122,8 +142,7 @@ class UnitNames:
             for judge in config.per_step.judge
             for reading in config.readings_by_step(judge)
         }
-        stages = [judged_stage(judge) for judge in self.judges]
-        if len(set(stages)) < len(stages):
+        if len({judged_stage(judge) for judge in self.judges}) < len(self.judges):
             raise ConfigError(
                 [f"judge.model: {', '.join(self.judges)}: two of these names differ in marks only"]
             )
@@ -144,15 +163,15 @@ class UnitNames:
             **how,
         )
 
-    def pairs(self, items: list[Item]) -> Iterator[Pair]:
-        self.stepwise = first_of_tasks(items, self.config.per_step.items)
-        for model in self.subjects:
-            for item in items:
-                yield Pair(model, item, dict(self._units(model, item)))
+    def pairs(self) -> Iterator[Pair]:
+        stepwise = first_of_tasks(self.whole.items, self.config.per_step.items)
+        for model in self.whole.subjects:
+            for item in self.whole.items:
+                yield Pair(model, item, dict(self._units(model, item, item.id in stepwise)))
 
-    def _units(self, model: str, item: Item) -> Iterator[tuple[str, str]]:
-        c = self.config
-        asked = question_of(item, self.words)
+    def _units(self, model: str, item: Item, by_step: bool) -> Iterator[tuple[str, str]]:
+        c, subjects = self.config, self.whole.subjects
+        asked = question_of(item, self.whole.words)
         made = {}
         for condition, stage in OUTPUTS.items():
             about = {"item": item.sha256, "asked": asked, "condition": condition}
@@ -162,16 +181,15 @@ class UnitNames:
             limits = c.tests.model_dump(mode="json", exclude={"run"})
             yield TESTS, self.others.of(stage=TESTS, outputs=made, limits=limits)
         if c.log_probs and item.options and not model.startswith(API):
-            how = {"naming": c.naming, "dtype": self.subjects[model].dtype}
+            how = {"naming": c.naming, "dtype": subjects[model].dtype}
             yield LOG_PROBS, self.others.of(stage=LOG_PROBS, outputs=made, **how)
         if model in c.inside.model:
             told = c.inside.model_dump(mode="json", exclude={"model"})
-            how = {"naming": c.naming, "dtype": self.subjects[model].dtype, "inside": told}
+            how = {"naming": c.naming, "dtype": subjects[model].dtype, "inside": told}
             yield INSIDE, self.others.of(stage=INSIDE, outputs=made, **how)
         judged = {j: ids.of(outputs=made, item=item.sha256) for j, ids in self.judges.items()}
         for judge, unit in judged.items():
             yield judged_stage(judge), unit
-        for (judge, reading), ids in self.by_step.items():
-            if item.id in self.stepwise:
-                # which pairs are asked about hangs on how they were judged whole
-                yield steps_stage(judge, reading), ids.of(outputs=made, judged=judged[judge])
+        for (judge, reading), ids in self.by_step.items() if by_step else ():
+            # which pairs are asked about hangs on how they were judged whole
+            yield steps_stage(judge, reading), ids.of(outputs=made, judged=judged[judge])

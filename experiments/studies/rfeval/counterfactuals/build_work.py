@@ -12,15 +12,9 @@ from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.counterfactuals.requests import (
-    WRITING,
-    Phase,
-    Request,
-    asked_as,
-    asked_model,
-)
+from faithscope.experiments.studies.rfeval.counterfactuals.requests import WRITING, Phase, Request
 from faithscope.experiments.studies.rfeval.programs.sandbox import unavailable
-from faithscope.experiments.studies.rfeval.records import Record, about
+from faithscope.experiments.studies.rfeval.records import about
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing
 
@@ -34,15 +28,14 @@ class BuildWork(Preparing[Request]):
         self,
         config: RFEvalConfig,
         phase: Phase,
+        how: JudgeConfig,
         items: Sequence[Request],
         given_up: Mapping[str, str],
         store: Store,
         shard: Shard,
     ) -> None:
-        self.of_run = config
-        self.phase: Phase = phase
-        model, how = asked_model(config, phase), asked_as(config, phase)
-        super().__init__(config, model, items, phase, how, given_up, store, shard)
+        self.of_run, self.phase = config, phase
+        super().__init__(config, items[0].model, items, phase, how, given_up, store, shard)
 
     def check(self) -> None:
         super().check()
@@ -63,19 +56,11 @@ class BuildWork(Preparing[Request]):
     def records(
         self, model: str, item: Request, reading: Reading, replies: Sequence[Reply]
     ) -> Records:
+        """What writer or validator was asked and what came back, word for word."""
         (reply,) = replies
-        return storable([build_record(item, self.phase, reply, self.config.seed)])
-
-
-def build_record(request: Request, phase: Phase, reply: Reply, seed: int) -> Record:
-    """What writer or validator was asked and what came back, word for word."""
-    ask = request.ask
-    of_form = {"form_sha256": ask.form.sha256} if isinstance(ask, Ask) else {}
-    writer, judge = (request.model, None) if phase == WRITING else (None, request.model)
-    return about(request.of, None, phase, "", seed, judge) | {
-        "writer": writer,
-        "values": dict(reply.values),
-        **of_form,
-        "asked": ask.prompt,
-        **replied(reply),
-    }
+        writer, judge = (model, None) if self.phase == WRITING else (None, model)
+        record = about(item.of, None, self.phase, "", self.config.seed, judge)
+        record |= {"writer": writer, "values": dict(reply.values)}
+        if isinstance(item.ask, Ask):
+            record["form_sha256"] = item.ask.form.sha256
+        return storable([record | {"asked": item.ask.prompt, **replied(reply)}])

@@ -25,16 +25,13 @@ from faithscope.experiments.engine.planfile import StoredPlan, is_finished
 from faithscope.experiments.engine.preparing import given_up_on
 from faithscope.experiments.engine.prices import spending_lines
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.counterfactuals.built import (
-    Built,
-    LeftOut,
-    Reason,
-)
+from faithscope.experiments.studies.rfeval.counterfactuals.built import Built, LeftOut, Reason
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     CRITERIA,
     accepted,
     filtering,
     generation_prompts,
+    validation_ask,
     with_counterfactual,
 )
 from faithscope.experiments.studies.rfeval.counterfactuals.requests import (
@@ -42,15 +39,16 @@ from faithscope.experiments.studies.rfeval.counterfactuals.requests import (
     WRITING,
     Phase,
     Request,
-    asked_as,
-    asked_model,
     build_decides,
     validation_requests,
+    writing_as,
     writing_requests,
 )
 from faithscope.experiments.studies.rfeval.data import Source, read_rfeval
+from faithscope.experiments.studies.rfeval.estimate import run_lines
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.prompts import RfForm, as_files, judge_forms, questions
+from faithscope.experiments.studies.rfeval.units import units_of
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Reply
 
@@ -58,6 +56,9 @@ if TYPE_CHECKING:
     from faithscope.experiments.engine.planfile import Shard
     from faithscope.experiments.engine.store import Store
     from faithscope.experiments.studies.rfeval.counterfactuals.build_work import BuildWork
+
+NOT_YET = "(not written yet)"
+_FORM = "rf_validate"
 
 
 @dataclass(frozen=True)
@@ -69,16 +70,13 @@ class BuildPlan:
     items: tuple[Request, ...]
     given_up: Mapping[str, str]
     """Id -> why, of those that are not asked again."""
-
-    @property
-    def model(self) -> str:
-        """Who is asked."""
-        return asked_model(self.config, self.phase)
+    expected: tuple[Item, ...]
+    """The items that there will be if all that is still asked turns out well."""
 
     @property
     def how(self) -> JudgeConfig:
-        """How it is asked: as judges are, the writer at its own temperature and once."""
-        return asked_as(self.config, self.phase)
+        """How its model is asked: as judges are, the writer at its own temperature and once."""
+        return writing_as(self.config) if self.phase == WRITING else self.config.judge
 
     @property
     def prepares(self) -> str:
@@ -93,23 +91,38 @@ class BuildPlan:
         return StoredPlan.of(self.items, self.how.batch_size)
 
     def summary(self) -> str:
-        """What a run would do first, for `--dry-run`."""
-        index = Index.of(self.config.run_dir)
+        """What a run would do, for `--dry-run`: what is done first, and the price of the whole."""
+        c, index = self.config, Index.of(self.config.run_dir)
         left = [i for i in self.items if i.item not in self.given_up and not is_finished(index, i)]
-        what = "be written by" if self.phase == WRITING else "be validated by"
+        who, what = ("writer", "written") if self.phase == WRITING else ("validator", "validated")
         lines = [
-            f"run folder  {self.config.run_dir}",
-            f"first       r′ of {len(left)} of {len(self.items)} items is to {what} {self.model}",
+            f"run folder  {c.run_dir}",
+            f"first       r′ of {len(left)} of {len(self.items)} items is to be {what} by "
+            f"{self.items[0].model}",
             "            what follows is planned once it is there",
         ]
-        asks = {self.model: [i.ask for i in left]}
-        return "\n".join(lines + spending_lines(asks, self.how, self.config.spend))
+        asks = {self.items[0].model: [i.ask for i in left]}
+        lines += spending_lines(asks, self.how, c.spend, who)
+        units = units_of(c, self.expected)
+        if self.phase == WRITING:
+            form = judge_forms(c.prompts_folder)[_FORM]
+            held_against = [validation_ask(item, form, units.words) for item in self.expected]
+            asks = {str(c.counterfactual.validator): held_against}
+            lines += spending_lines(asks, c.judge, c.spend, "validator")
+        if rest := run_lines(units, index):
+            lines += [*rest, "all of this as if every r′ that is still to come were accepted"]
+        if NOT_YET in {item.r_prime for item in self.expected}:
+            lines.append(
+                f"r′ that is not written yet counts as a few words: its own tokens, at most "
+                f"{c.judge.max_tokens:,} each, come on top of the input"
+            )
+        return "\n".join(lines)
 
     def work(self, store: Store, shard: Shard) -> BuildWork:
         # it brings torch, which a dry run need not wait for
         from faithscope.experiments.studies.rfeval.counterfactuals.build_work import BuildWork
 
-        return BuildWork(self.config, self.phase, self.items, self.given_up, store, shard)
+        return BuildWork(self.config, self.phase, self.how, self.items, self.given_up, store, shard)
 
 
 def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
@@ -126,11 +139,12 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
             not what the config would make now: before anything is asked and paid for.
     """
     problems, sources = _problems(config)
-    folder = None if config.prompts is None else Path(config.prompts).expanduser()
-    words, told, form = questions(folder), generation_prompts(folder), judge_forms(folder)[_FORM]
+    folder = config.prompts_folder
+    words, form = questions(folder), judge_forms(folder)[_FORM]
+    request_words = generation_prompts(folder)
     prompts = as_files({_FORM: form})
-    prompts["rf_generate.yaml"] = yaml.safe_dump(told, sort_keys=False, allow_unicode=True)
-    writing = tuple(writing_requests(config, problems, words, told))
+    prompts["rf_generate.yaml"] = yaml.safe_dump(request_words, sort_keys=False, allow_unicode=True)
+    writing = tuple(writing_requests(config, problems, words, request_words))
     made_of = _made_of(config, form, sources, writing)
     index = Index.of(config.run_dir)
     if has_records(config.run_dir) and (kept := Built.load(kept_in)) is not None:
@@ -141,35 +155,38 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
             )
         return replace(kept, prompts=prompts)
     unwritten = given_up_on(index, writing)
-    if _left(index, writing, unwritten):
-        return BuildPlan(config, WRITING, writing, unwritten)
     written, problem = _read(index, writing, unwritten)
+    if _left(index, writing, unwritten):
+        expected = tuple(
+            written.get(i.item) or replace(i.of, r_prime=NOT_YET, explanation=NOT_YET)
+            for i in writing
+            if i.item not in unwritten and i.item not in problem
+        )
+        return BuildPlan(config, WRITING, writing, unwritten, expected)
     validating = tuple(validation_requests(config, written.values(), form, words))
     unjudged = given_up_on(index, validating)
+    replies = {item: Reply("failed", problem=why) for item, why in unjudged.items()}
+    for request in validating:
+        if request.item not in unjudged and is_finished(index, request):
+            (r,) = index.records(request.key(VALIDATION))
+            replies[request.item] = Reply(r["outcome"], r["values"], problem=r["problem"])
     if _left(index, validating, unjudged):
-        return BuildPlan(config, VALIDATION, validating, unjudged)
-    replies = {
-        i.item: Reply("failed", problem=unjudged[i.item])
-        if i.item in unjudged
-        else _reply(index.records(i.key(VALIDATION))[0])
-        for i in validating
-    }
+        expected = tuple(
+            item for id, item in written.items() if id not in replies or _lets_in(replies[id])
+        )
+        return BuildPlan(config, VALIDATION, validating, unjudged, expected)
     whole = [written.get(item.id, item) for item in problems]
     items = tuple(i for i in whole if i.id in replies and _lets_in(replies[i.id]))
     left_out = tuple(_left_out(whole, items, unwritten, problem, replies))
     return Built(items, left_out, filtering(whole, replies), made_of, prompts)
 
 
-_FORM = "rf_validate"
-
-
-def _problems(config: RFEvalConfig) -> tuple[list[Item], tuple[Source, ...]]:
+def _problems(config: RFEvalConfig) -> tuple[list[Item], list[Source]]:
     d = config.data
-    path = None if d.path is None else Path(d.path).expanduser()
-    items, sources = read_rfeval(path, d.tasks or None, d.limit, d.repository, bare=True)
+    items, sources = read_rfeval(d.file, d.tasks or None, d.limit, d.repository, bare=True)
     if not items:
-        raise ConfigError([f"data.path: no item of {', '.join(d.tasks) or 'any task'} in {path}"])
-    return [replace(i, r_prime="", explanation="") for i in items], tuple(sources)
+        raise ConfigError([f"data.path: no item of {', '.join(d.tasks) or 'any task'} in {d.file}"])
+    return [replace(i, r_prime="", explanation="") for i in items], sources
 
 
 def _made_of(
@@ -177,18 +194,15 @@ def _made_of(
 ) -> dict[str, Any]:
     c = config.counterfactual
     requests = hashlib.sha256("\n".join(i.units[WRITING] for i in writing).encode()).hexdigest()
-    made = {
-        "writer": c.writer,
-        "validator": c.validator,
-        "temperature": c.temperature,
-        "shots": c.shots,
+    made_of = {
+        **c.model_dump(include={"writer", "validator", "temperature", "shots"}),
         "n_problems": len(writing),
         "sources": [asdict(s) for s in sources],
         "requests_sha256": requests,
         "validation_sha256": form.form.sha256,
         "validation": build_decides(config, str(c.validator), config.judge),
     }
-    return json.loads(json.dumps(made))
+    return json.loads(json.dumps(made_of))
 
 
 def _left(index: Index, items: Sequence[Request], given_up: Mapping[str, str]) -> bool:
@@ -198,26 +212,19 @@ def _left(index: Index, items: Sequence[Request], given_up: Mapping[str, str]) -
 def _read(
     index: Index, writing: Sequence[Request], given_up: Mapping[str, str]
 ) -> tuple[dict[str, Item], dict[str, str]]:
-    """The items whose reply holds r′, by id; and what is wrong with the other replies."""
+    """The items whose stored reply holds r′, by id; and what is wrong with other replies."""
     written, problem = {}, {}
     for request in writing:
-        if request.item in given_up:
+        if request.item in given_up or not is_finished(index, request):
             continue
         (record,) = index.records(request.key(WRITING))
-        made = None
-        if record["outcome"] == "parsed":
-            made = with_counterfactual(request.of, record["text"])
-        if made is not None:
-            written[request.item] = made
-        elif record["outcome"] == "parsed":
-            problem[request.item] = "the reply is not of the form: ## Reasoning, ## Flaw"
-        else:
+        if record["outcome"] != "parsed":
             problem[request.item] = f"{record['outcome']}: {record['problem']}".strip(": ")
+        elif (item := with_counterfactual(request.of, record["text"])) is not None:
+            written[request.item] = item
+        else:
+            problem[request.item] = "the reply is not of the form: ## Reasoning, ## Flaw"
     return written, problem
-
-
-def _reply(record: Mapping[str, Any]) -> Reply:
-    return Reply(record["outcome"], record["values"], problem=record["problem"])
 
 
 def _lets_in(reply: Reply) -> bool:
@@ -231,10 +238,8 @@ def _left_out(
     problem: Mapping[str, str],
     replies: Mapping[str, Reply],
 ) -> Iterator[LeftOut]:
-    kept = {item.id for item in items}
-    for item in whole:
-        if item.id in kept:
-            continue
+    let_in = {item.id for item in items}
+    for item in (i for i in whole if i.id not in let_in):
         reply = replies.get(item.id)
         reason: Reason
         if item.id in unwritten:
@@ -246,6 +251,5 @@ def _left_out(
         else:
             failed = [name for name in CRITERIA if not reply.values[name]] or ["decision"]
             reason, detail = "rejected", f"{', '.join(failed)}: {reply.values.get('reason') or ''}"
-        yield LeftOut(
-            item.id, item.task, item.source, reason, detail, item.r_prime, item.explanation
-        )
+        about = (item.id, item.task, item.source, reason, detail)
+        yield LeftOut(*about, item.r_prime, item.explanation)

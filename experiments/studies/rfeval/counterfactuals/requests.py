@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     generation,
     validation_ask,
 )
-from faithscope.experiments.studies.rfeval.counterfactuals.examples import Examples
+from faithscope.experiments.studies.rfeval.counterfactuals.examples import examples_of
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.probes.judge.form import Ask, Writing
@@ -46,41 +46,28 @@ class Request(Planned):
         return self.of.id
 
 
-def asked_model(config: RFEvalConfig, phase: Phase) -> str:
-    """Who is asked in a phase."""
-    c = config.counterfactual
-    return str(c.writer if phase == WRITING else c.validator)
-
-
-def asked_as(config: RFEvalConfig, phase: Phase) -> JudgeConfig:
-    """How it is asked: as judges are, the writer at its own temperature and once."""
-    return writing_as(config) if phase == WRITING else config.judge
-
-
 def writing_as(config: RFEvalConfig) -> JudgeConfig:
-    """How the writer is asked: single-shot (B.3)."""
-    told = {"temperature": config.counterfactual.temperature, "attempts": 1, "structured": "prompt"}
-    return config.judge.model_copy(update=told)
+    """How the writer is asked: as judges are, but at its own temperature and once (B.3)."""
+    own = {"temperature": config.counterfactual.temperature, "attempts": 1, "structured": "prompt"}
+    return config.judge.model_copy(update=own)
 
 
 def writing_requests(
     config: RFEvalConfig,
     problems: Sequence[Item],
     words: Mapping[str, str],
-    told: Mapping[str, Any],
+    request_words: Mapping[str, Any],
 ) -> Iterator[Request]:
-    c = config.counterfactual
-    examples = Examples.of_config(config)
-    ids = UnitIds(**build_decides(config, str(c.writer), writing_as(config)))
+    writer, examples = str(config.counterfactual.writer), examples_of(config)
+    ids = UnitIds(**build_decides(config, writer, writing_as(config)))
     for item in problems:
-        ask = generation(item, examples.of(item), words, told)
-        yield Request(
-            str(c.writer), item, ask, {WRITING: ids.of(item=item.sha256, prompt=ask.prompt)}
-        )
+        ask = generation(item, examples(item), words, request_words)
+        unit = ids.of(item=item.sha256, prompt=ask.prompt)
+        yield Request(writer, item, ask, {WRITING: unit})
 
 
 def validation_requests(
-    config: RFEvalConfig, items: Any, form: RfForm, words: Mapping[str, str]
+    config: RFEvalConfig, items: Iterable[Item], form: RfForm, words: Mapping[str, str]
 ) -> Iterator[Request]:
     validator = str(config.counterfactual.validator)
     ids = UnitIds(**build_decides(config, validator, config.judge), form=form.form.sha256)

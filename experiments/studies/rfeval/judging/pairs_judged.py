@@ -19,7 +19,14 @@ from faithscope.experiments.studies.rfeval.records import (
     records_of,
 )
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
-from faithscope.experiments.studies.rfeval.units import JUDGED, Batches, Pair, RfUnits, judged_stage
+from faithscope.experiments.studies.rfeval.units import (
+    JUDGED,
+    Batches,
+    Pair,
+    RfUnits,
+    judged_stage,
+    sub_batches,
+)
 from faithscope.probes.judge.form import Ask, Reply, Writing
 
 
@@ -28,13 +35,11 @@ class RfJudging(Asker[Pair]):
 
     def __init__(self, whole: RfUnits, batches: Batches, store: Store, meter: Meter) -> None:
         self.whole = whole
-        judges = whole.config.judge.model
+        last = [*batches][-1:]
+        judges = sorted(whole.config.judge.model, key=lambda judge: judge not in last)
         self.of_judge = {judge: judged_stage(judge) for judge in judges}
         readings: dict[str, Reading] = dict.fromkeys(self.of_judge.values(), "generated")
-        everything = [batch for of in batches.values() for batch in of]
-        size = whole.config.judge.batch_size
-        # cut from whole batches of pairs, so that another number of parts changes no company
-        cut = [b[i : i + size] for b in everything for i in range(0, len(b), size)]
+        cut = sub_batches(batches, whole.config.judge.batch_size)
         super().__init__(
             whole.config, dict.fromkeys(judges, cut), whole.config.judge, readings, store, meter
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.asking import Asker
@@ -29,6 +28,7 @@ from faithscope.experiments.studies.rfeval.units import (
     RfUnits,
     judged_stage,
     steps_stage,
+    sub_batches,
 )
 from faithscope.probes.judge.form import Ask, Reply, Writing
 
@@ -48,11 +48,11 @@ class StepJudging(Asker[Pair]):
         readings: dict[str, Reading] = {
             steps_stage(judge, r): r for r in config.readings_by_step(judge)
         }
-        size = config.judge.batch_size
-        # cut from whole batches of pairs, so that another number of parts changes no company
-        cut = [b[i : i + size] for b in chain(*batches.values()) for i in range(0, len(b), size)]
-        mine = [[p for p in b if any(s in p.units for s in readings)] for b in cut]
-        of_judge = {judge: [b for b in mine if b]}
+        cut = [
+            [pair for pair in batch if any(stage in pair.units for stage in readings)]
+            for batch in sub_batches(batches, config.judge.batch_size)
+        ]
+        of_judge = {judge: [batch for batch in cut if batch]}
         super().__init__(config, of_judge, config.judge, readings, store, meter)
 
     def ready(self, item: Pair) -> bool:
@@ -76,20 +76,22 @@ class StepJudging(Asker[Pair]):
 
 
 def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[tuple[Part, Kind, Ask]]:
-    """What a judge is asked about the steps of a pair that it has judged as a whole.
+    """What a judge is asked about the steps of a pair.
 
-    None where the pair does not count by that, or has more steps than the config admits.
+    None where the pair does not count as this judge has read it whole, or has more steps than the
+    config admits. A pair that it has not read yet is taken for one that counts.
     """
     config, stage = whole.config, judged_stage(judge)
     outputs = outputs_of(index, pair, config.paper_compat)
     if outputs is None or not all(output.usable for output in outputs.values()):
         return []
-    said = {
-        r["condition"]: Reply(r["outcome"], r["values"]) for r in index.records(pair.key(stage))
-    }
-    row = pair_row(judge, pair.model, pair.of, outputs, said, naming=config.naming)
-    if exclusion_of(row, contrast_of(row)):
-        return []
+    if index.is_done(pair.key(stage), pair.units[stage]):
+        replies = {
+            r["condition"]: Reply(r["outcome"], r["values"]) for r in index.records(pair.key(stage))
+        }
+        row = pair_row(judge, pair.model, pair.of, outputs, replies, naming=config.naming)
+        if exclusion_of(row, contrast_of(row)):
+            return []
     parts = parts_of(pair.of, outputs)
     if n_steps(parts) > config.per_step.most_steps:
         return []

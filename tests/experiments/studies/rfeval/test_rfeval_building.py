@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -260,7 +261,11 @@ def test_what_cannot_be_built_is_told(
     assert "has no price" in capfd.readouterr().err
     assert sum(server.seen.values()) == 0
     assert execute(["run", path, "--dry-run"]) == 0
-    assert "r′ of 3 of 3 items is to be written by api:openai/gpt-4.1" in capfd.readouterr().out
+    shown = capfd.readouterr().out
+    assert "r′ of 3 of 3 items is to be written by api:openai/gpt-4.1" in shown
+    # the price is that of the whole run: writer, validator, and the judge of two outputs an item
+    calls = re.findall(r"^(writer|validator|judge) .*\n(api:\S+) +(\d+) ", shown, re.M)
+    assert calls == [("writer", WRITER, "3"), ("validator", WRITER, "3"), ("judge", WRITER, "6")]
     # a model here that writes no r′ at all
     here = ["--set", f"counterfactual.writer={model}", "--set", "judge.max_tokens=16"]
     assert execute(["build", path, *here]) == 2
