@@ -96,7 +96,7 @@ def dots_of(
 
 def dot_rows(
     columns: Mapping[str, Sequence[Dot]],
-    names: Mapping[Hashable, str],
+    names: Mapping[Any, str],
     *,
     label: str = "",
     labels: Sequence[str] = (),
@@ -184,7 +184,8 @@ def _draw_dot(ax: Axes, dot: Dot, y: float) -> None:
         ax.plot(ends, [y, y], color=colour, **look)
     if dot.before == dot.before:
         ax.plot([dot.before, dot.value], [y, y], color=colour, lw=1.2, zorder=3)
-        ax.plot(dot.before, y, marker, mfc="white", **size | {"zorder": 4})
+        hollow: dict[str, Any] = size | {"zorder": 4}
+        ax.plot(dot.before, y, marker, mfc="white", **hollow)
     ax.plot(dot.value, y, marker, **size)
 
 

@@ -20,7 +20,7 @@ from faithscope.experiments.studies.c2faith.judgements import (
     judgements,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import SHAPES
-from faithscope.experiments.studies.c2faith.results import C2Results, results
+from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.units import INSIDE
 
 _JUDGEMENT = dict.fromkeys(COLUMNS, "") | {
@@ -69,16 +69,12 @@ _SIGNAL = {
 }
 
 
-def _results(run: Run) -> C2Results:
-    return results(run.path)
-
-
 def _judgements(run: Run, injected: bool = False) -> pd.DataFrame:
-    return judgements(run.records(*READINGS), run.once(_results).forms, injected)
+    return judgements(run.records(*READINGS), run.once(results).forms, injected)
 
 
 def _items(run: Run) -> pd.DataFrame:
-    benchmark = run.once(_results).benchmark
+    benchmark = run.once(results).benchmark
     items = (*benchmark.causal, *benchmark.coverage)
     return pd.DataFrame([vars(i) | {"item": i.id} for i in items], columns=list(_ITEM))
 
@@ -87,7 +83,7 @@ def _of_tables(name: str) -> Frame:
     """What a part of the tables is made from."""
     meaning = f"A row per judgement or item, as the tables of {name} count it; no texts."
     columns = SHAPES[name].columns
-    return Frame(name, meaning, columns, make=lambda run: getattr(run.once(_results).frames, name))
+    return Frame(name, meaning, columns, make=lambda run: getattr(run.once(results).frames, name))
 
 
 FRAMES = (
@@ -117,4 +113,4 @@ FRAMES = (
 
 def tables(run: Run) -> dict[str, pd.DataFrame]:
     """Every table by its file name."""
-    return run.once(_results).tables
+    return run.once(results).tables

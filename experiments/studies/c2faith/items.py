@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from faithscope.experiments.studies.c2faith.chains import Chain
@@ -76,11 +75,3 @@ def causal_item(
     return CausalItem(
         name, chain.id, chain.problem, steps, target, original, replacement, method, author
     )
-
-
-def causal_counts(items: Iterable[CausalItem]) -> dict[str, int]:
-    """Items by method."""
-    counts: dict[str, int] = {}
-    for item in items:
-        counts[item.method] = counts.get(item.method, 0) + 1
-    return dict(sorted(counts.items()))

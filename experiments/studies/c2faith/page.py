@@ -12,21 +12,15 @@ from markupsafe import Markup
 from faithscope.experiments.analysis.columns import labelled
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import (
-    Block,
-    Fold,
     Grid,
-    Heading,
     Page,
-    Paragraph,
     Section,
-    Verbatim,
     spent_and_failed,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.engine.judges import as_sent
-from faithscope.experiments.studies.c2faith.judgements import READINGS, truth
+from faithscope.experiments.studies.c2faith.itemview import judgement_block
 from faithscope.experiments.studies.c2faith.results import C2Results
 from faithscope.experiments.studies.c2faith.units import STAGES
 
@@ -145,7 +139,7 @@ def page(found: C2Results, drawn: Sequence[Picture]) -> Page:
     made_of = found.benchmark
     mass = _mass_told(found.tables["c2_mass"])
     return Page(
-        found.run_dir,
+        found.run.path,
         "can judges tell broken reasoning?",
         f"Can judges tell broken reasoning from sound? {made_of.made_of['chains']['n']} chains of "
         f"reasoning, {len(made_of.causal)} of them with one step replaced by one that does not "
@@ -165,7 +159,7 @@ def page(found: C2Results, drawn: Sequence[Picture]) -> Page:
 
 
 def _judgements(found: C2Results) -> Section:
-    shown = [_example(r) for r in examples(found)]
+    shown = [judgement_block(r, found.forms[r["variant"]]) for r in examples(found)]
     n = len(found.judged) + len(found.injected)
     injected = ", and <code>.injected</code> those with a line put into the chain"
     text = markup(
@@ -190,7 +184,7 @@ def _exclusions(found: C2Results, some: bool) -> Section:
         blocks=[
             Grid("exclusions", heading) if some else none,
             Grid("usage", "Calls and tokens", "Calls and tokens"),
-            *spent_and_failed(found.calls, "judgement", found.failures),
+            *spent_and_failed(found.run.calls, "judgement", found.run.failures),
         ],
         always=True,
     )
@@ -215,32 +209,11 @@ def _way(row: dict[str, Any]) -> str:
 def examples(found: C2Results) -> Iterator[dict[str, Any]]:
     """Records of judgements to be shown: as many of every judge, form and reading in turn."""
     waiting: dict[tuple[str, str, str], list[tuple[str, str, str, str]]] = {}
-    for key in found.index:
+    for key in found.run.index:
         stage, model, task, _ = key
-        if stage in STAGES.values() and found.index.is_whole(key):
+        if stage in STAGES.values() and found.run.index.is_whole(key):
             waiting.setdefault((model, task, stage), []).append(key)
     kinds = list(waiting.values())
     order = [of[i] for i in range(max(map(len, kinds), default=0)) for of in kinds if i < len(of)]
-    for key in order[: found.report.judgements]:
-        yield from found.index.records(key)
-
-
-def _example(r: dict[str, Any]) -> Fold:
-    """One judgement: what stood before the prompt, the prompt, what the judge thought and said."""
-    chances = ", ".join(f"{p:.2f}" for p in r["probabilities"][:12])
-    verdict = "none" if r["verdict"] is None else r["verdict"]
-    texts = {
-        "Told": r["system"],
-        "Asked": as_sent(r),
-        "Thought": r["thinking"],
-        "Replied": r["text"] or (f"probabilities {chances}" if chances else ""),
-    }
-    blocks: list[Block] = []
-    for heading, text in texts.items():
-        if text or heading == "Replied":
-            blocks += [Heading(heading), Verbatim(text)]
-    if r["problem"]:
-        blocks.append(Paragraph(r["problem"], "quiet"))
-    of = f"{r['judge']} · {r['variant']} · {READINGS[r['probe']]} · {r['ask']}"
-    known = f" ({words})" if (words := truth(r)) else ""
-    return Fold(f"{of}: {r['outcome']}, verdict {verdict}{known}", blocks, "printed")
+    for key in order[: found.config.report.judgements]:
+        yield from found.run.index.records(key)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
@@ -22,14 +23,7 @@ from faithscope.experiments.studies.c2faith.chains import Selection, perfect
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.prm800k import Source, read_prm800k
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, as_files
-from faithscope.experiments.studies.c2faith.saved import (
-    MANIFEST,
-    Benchmark,
-    differences,
-    first_chains,
-    load,
-    save,
-)
+from faithscope.experiments.studies.c2faith.saved import Benchmark, differences, first_chains
 from faithscope.experiments.studies.c2faith.units import Inside, Judged, Units
 from faithscope.experiments.studies.c2faith.work import WritingWork
 from faithscope.experiments.studies.c2faith.writing import (
@@ -105,7 +99,7 @@ class C2Plan:
     def write_inputs(self, store: Store) -> None:
         """Keep what is asked, items and forms."""
         with store.shared():
-            save(self.benchmark, store.run_dir / FOLDER)
+            self.benchmark.saved.save(store.run_dir / FOLDER)
             folder = make_folder(store.run_dir / FORMS)
             for name, text in as_files(self.forms).items():
                 path = folder / name
@@ -207,7 +201,7 @@ def chains_of(config: C2FaithConfig) -> tuple[Selection, tuple[Source, ...]]:
 def _benchmark(config: C2FaithConfig) -> Benchmark | Unwritten:
     saved = config.run_dir / FOLDER
     used = has_records(config.run_dir) and (saved / MANIFEST).is_file()
-    kept = load(saved) if used else None
+    kept = Benchmark.load(saved) if used else None
     built = _built(config, kept)
     if isinstance(built, Unwritten):
         return built
@@ -221,7 +215,7 @@ def _benchmark(config: C2FaithConfig) -> Benchmark | Unwritten:
 
 def _built(config: C2FaithConfig, kept: Benchmark | None) -> Benchmark | Unwritten:
     if config.data.benchmark is not None:
-        whole = load(Path(config.data.benchmark).expanduser())
+        whole = Benchmark.load(Path(config.data.benchmark).expanduser())
         return first_chains(whole, config.data.limit)
     selection, sources = chains_of(config)
     if config.perturb.acausal == "llm":

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
-import yaml
 
 from faithscope.experiments.analysis.resampling import Drawing
+from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import summed
-from faithscope.experiments.engine.account import calls_of
-from faithscope.experiments.engine.folder import existing_run
-from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.planfile import counted
-from faithscope.experiments.engine.units import Unit
+from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.files import StoreError
-from faithscope.experiments.studies.c2faith.config import C2ReportConfig, InjectionConfig
+from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.features import features
 from faithscope.experiments.studies.c2faith.inside import INTERNALS, inside_rows, not_inside
 from faithscope.experiments.studies.c2faith.judgements import (
@@ -38,23 +33,22 @@ from faithscope.experiments.studies.c2faith.metrics.mass import mass_table
 from faithscope.experiments.studies.c2faith.plan import FOLDER, FORMS
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.experiments.studies.c2faith.records import TEXTS
-from faithscope.experiments.studies.c2faith.saved import MANIFEST, Benchmark, load
+from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.experiments.studies.c2faith.tables import tables
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
 from faithscope.interventions import middle_region
-from faithscope.probes.broken_step import ANSWERS, SIGNALS
+from faithscope.probes.broken_step import ANSWERS
 from faithscope.probes.judge.forced import was_cut
-from faithscope.probes.judge.spend import Call
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class C2Results:
-    """What counts in a run, without its texts, and the units that failed."""
+    """What counts in a run, without its texts."""
 
-    run_dir: Path
-    index: Index
+    run: Run
+    config: C2FaithConfig
     benchmark: Benchmark
     forms: dict[str, TaskForm]
     judged: list[Row]
@@ -63,28 +57,16 @@ class C2Results:
     """The judgements of items with a text put into their chain; in no table but their own."""
     inside: list[Record]
     """What models show inside."""
-    failures: list[Unit]
-    reference: str | None
-    internals: tuple[str, ...]
-    """The models that are looked into."""
-    signals: tuple[str, ...]
-    """Which signals are wanted of them."""
-    seed: int
-    report: C2ReportConfig
-    injection: InjectionConfig
-
-    @cached_property
-    def calls(self) -> list[Call]:
-        """Every call to an API, also those that gave no judgement."""
-        return calls_of(self.run_dir)
 
     @cached_property
     def frames(self) -> Frames:
         """One row per judgement."""
         scores, places = inside_rows(self.inside, self._region)
-        injected = injected_rows(self.injected, self.judged, self.forms, self.injection.demands)
+        injected = injected_rows(
+            self.injected, self.judged, self.forms, self.config.injection.demands
+        )
         return Frames(
-            **task_frames(self.judged, self._region, self.reference),
+            **task_frames(self.judged, self._region, self.config.reference),
             injection=pd.DataFrame(injected),
             features=features(self.benchmark.causal),
             internals=pd.DataFrame(scores),
@@ -94,15 +76,15 @@ class C2Results:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
-        made = tables(self.frames, seed=self.seed, resamples=self.report.bootstrap)
-        how = Drawing(self.seed, self.report.bootstrap)
+        how = Drawing(self.config.seed, self.config.report.bootstrap)
+        made = tables(self.frames, seed=how.seed, resamples=how.resamples)
         scored = [in_frame(row) for row in self.judged if row["reading"] == "scored"]
         mass = pd.DataFrame(scored, columns=[*WAY, "item", "chain", "outcome", "mass"])
         return made | {
             "c2_mass": mass_table(mass.astype({"mass": float}), how),
             "exclusions": self._exclusions(),
             "usage": self._usage(),
-            "spend": spend_table(self.calls),
+            "spend": spend_table(self.run.calls),
         }
 
     def _region(self, n_steps: int) -> range:
@@ -125,7 +107,7 @@ class C2Results:
             (model, INTERNALS, reason, item.id)
             for item in self.benchmark.causal
             if (reason := not_inside(item)) is not None
-            for model in self.internals
+            for model in self.config.internals.model
         ]
         rows += [
             (r["model"], f"{INTERNALS}.{signal}", "no_stated_answer", r["item"])
@@ -133,9 +115,9 @@ class C2Results:
             # two records an item, of one answer
             if r["condition"] == "control" and r["answer"] is None
             for signal in ANSWERS
-            if signal in self.signals
+            if signal in self.config.internals.signals
         ]
-        rows += [(u.model, u.task, "failed", u.item) for u in self.failures]
+        rows += [(u.model, u.task, "failed", u.item) for u in self.run.failures]
         frame = pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
         by = ["model", "stage", "reason"]
         counts = frame.groupby(by, sort=True)["item"].agg(n="count", example="first")
@@ -157,45 +139,28 @@ class C2Results:
         return summed(rows, ("model", "prompt", "reading"), counts)
 
 
-def results(run_dir: str | Path) -> C2Results:
+def results(run: Run) -> C2Results:
     """Read a run once; models, data and the prompts' folder need not be at hand.
 
     Raises:
         StoreError: no judge was asked anything yet.
     """
-    folder = existing_run(run_dir)
-    if not ((folder / FOLDER / MANIFEST).is_file() and (folder / FORMS).is_dir()):
+    if not ((run.path / FOLDER / MANIFEST).is_file() and (run.path / FORMS).is_dir()):
         raise StoreError(
-            f"{folder}: nothing is judged there yet, and there is nothing to tell; "
+            f"{run.path}: nothing is judged there yet, and there is nothing to tell; "
             "`faithscope run` goes on with it"
         )
-    stored = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
-    inside = stored.get("internals") or {}
-    index = counted(folder)
-    forms = judge_forms(folder / FORMS)
+    forms = judge_forms(run.path / FORMS)
     # the texts are most of a record, and are dropped as each is read
-    units = [
-        (u.key, u.records if u.stage == INSIDE else [_counted(r, forms) for r in u.records])
-        for u in index.each((*READINGS, INSIDE))
-    ]
-    units.sort(key=lambda unit: unit[0])
-    judged = [row for key, rows in units for row in rows if key[0] in READINGS]
+    judged = [_counted(record, forms) for record in run.records(*READINGS)]
     return C2Results(
-        folder,
-        index,
-        load(folder / FOLDER),
+        run,
+        cast("C2FaithConfig", run.config),
+        Benchmark.load(run.path / FOLDER),
         forms,
         [row for row in judged if not is_injected(row)],
         [row for row in judged if is_injected(row)],
-        [r for key, records in units for r in records if key[0] == INSIDE],
-        index.failures(),
-        stored.get("reference"),
-        # as it is stored: those models need not be at hand
-        tuple(inside.get("model", ())),
-        tuple(inside.get("signals", SIGNALS)),
-        stored.get("seed", 0),
-        C2ReportConfig.model_validate(stored.get("report") or {}),
-        InjectionConfig.model_validate(stored.get("injection") or {}),
+        list(run.records(INSIDE)),
     )
 
 

@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -64,7 +65,7 @@ def _all(table: pd.DataFrame) -> int:
 def score_bars(ax: Axes, table: pd.DataFrame, top: int) -> Axes:
     """A bar per level, parted by score; wide parts carry their share in percent."""
     levels = sorted(table["level"].unique())
-    inks = [mpl.colors.to_hex(c) for c in mpl.colormaps["cividis"](np.linspace(0.08, 0.98, PARTS))]
+    inks = [to_hex(c) for c in mpl.colormaps["cividis"](np.linspace(0.08, 0.98, PARTS))]
     parts = {str(i): (ink, "") for i, ink in enumerate(inks)}
     shares = []
     for level in levels:

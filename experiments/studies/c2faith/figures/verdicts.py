@@ -67,7 +67,7 @@ def detection_picture(detection: pd.DataFrame) -> Picture:
 def positions_picture(table: pd.DataFrame) -> Picture:
     """Figure 8: a panel per judge, the others behind it."""
     labels = ("place of the replaced step in the chain", "share flagged")
-    figure = _curves(table, "position", "detection", labels, lambda mine: int(sum(mine)))
+    figure = _curves(table, "position", "detection", labels, lambda n: int(n.sum()))
     if figure is not None:
         along_reasoning(figure.axes[0])
     return Picture(
@@ -119,7 +119,7 @@ def within_picture(table: pd.DataFrame) -> Picture:
     """Figure 7: a panel per judge, the others behind it."""
     # the same chains without a verdict stand beside every distance
     labels = ("at most so many steps off", "share of chains")
-    figure = _curves(table, "k", "within", labels, lambda mine: int(mine.iloc[0]))
+    figure = _curves(table, "k", "within", labels, lambda n: int(n[0]))
     if figure is not None:
         figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     return Picture(
@@ -138,7 +138,7 @@ def _curves(
     x: str,
     y: str,
     labels: tuple[str, str],
-    count: Callable[[pd.Series], int],
+    count: Callable[[np.ndarray], int],
 ) -> Figure | None:
     def draw(ax: Axes, voice: Voice, mine: pd.DataFrame) -> bool:
         behind(ax, other_lines(table, voice, y), x, y)
@@ -147,7 +147,7 @@ def _curves(
         return bool(len(known)) and bool(curve(ax, known, x, y))
 
     return voice_panels(
-        table, draw, labels=labels, count=lambda mine: count(mine["n_without_verdict"])
+        table, draw, labels=labels, count=lambda mine: count(numbers(mine["n_without_verdict"]))
     )
 
 

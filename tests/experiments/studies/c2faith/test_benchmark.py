@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.studies.c2faith.asks import (
     coverage_ask,
     detection_ask,
@@ -29,19 +30,14 @@ from faithscope.experiments.studies.c2faith.features import features
 from faithscope.experiments.studies.c2faith.prm800k import Source, read_prm800k
 from faithscope.experiments.studies.c2faith.prompts import acausal_prompt, judge_forms
 from faithscope.experiments.studies.c2faith.rewrites import Refused, rewrite_of, rewrite_requests
-from faithscope.experiments.studies.c2faith.saved import (
-    CAUSAL,
-    COVERAGE,
-    MANIFEST,
-    differences,
-    load,
-    save,
-)
+from faithscope.experiments.studies.c2faith.saved import Benchmark, differences
 from faithscope.interp.errors import UserError
 from faithscope.interventions.region import middle_region
 
 SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "prm800k"
 WORDS = Chain("words", "Why?", ("One says.", "Both agree.", "It is so.", "Fine.", "Done."))
+
+CAUSAL = "causal.jsonl"
 
 
 def chain(i: int, n: int = 10) -> Chain:
@@ -114,13 +110,13 @@ def test_settings_that_are_none_are_refused() -> None:
 
 def test_a_benchmark_is_rebuilt_byte_for_byte_and_read_back(tmp_path: Path) -> None:
     built = by_rule(SELECTION, SOURCES)
-    save(built, tmp_path / "a")
-    save(by_rule(SELECTION, SOURCES), tmp_path / "b")
+    built.saved.save(tmp_path / "a")
+    by_rule(SELECTION, SOURCES).saved.save(tmp_path / "b")
     files = sorted(p.name for p in (tmp_path / "a").iterdir())
-    assert files == [CAUSAL, COVERAGE, "left_out.jsonl", MANIFEST]
+    assert files == [CAUSAL, "coverage.jsonl", "left_out.jsonl", MANIFEST]
     for name in files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert load(tmp_path / "a") == built
+    assert Benchmark.load(tmp_path / "a") == built
     manifest = json.loads((tmp_path / "a" / MANIFEST).read_text())
     assert manifest["made_of"]["settings"]["seed"] == 0
     assert manifest["made_of"]["sources"][0]["sha256"] == "ab" * 32
@@ -134,32 +130,32 @@ def test_a_benchmark_is_rebuilt_byte_for_byte_and_read_back(tmp_path: Path) -> N
 
 
 def test_a_file_that_was_changed_is_named(tmp_path: Path) -> None:
-    save(by_rule(SELECTION, SOURCES), tmp_path)
+    by_rule(SELECTION, SOURCES).saved.save(tmp_path)
     whole = (tmp_path / CAUSAL).read_bytes()
     (tmp_path / CAUSAL).write_bytes(whole.replace(b"gives", b"makes", 1))
     with pytest.raises(
         UserError, match=r"causal\.jsonl: is not what was written: 20 rows.*20 rows"
     ):
-        load(tmp_path)
+        Benchmark.load(tmp_path)
     (tmp_path / CAUSAL).write_bytes(whole[: whole.index(b"\n") + 1])
     with pytest.raises(UserError, match=r"causal\.jsonl: .*: 1 rows.* says 20 rows"):
-        load(tmp_path)
+        Benchmark.load(tmp_path)
     (tmp_path / CAUSAL).unlink()
     with pytest.raises(UserError, match=r"causal\.jsonl: cannot be read .*manifest\.json names it"):
-        load(tmp_path)
+        Benchmark.load(tmp_path)
     (tmp_path / CAUSAL).write_bytes(whole)
     manifest = (tmp_path / MANIFEST).read_text()
     (tmp_path / MANIFEST).write_text(manifest.replace('"rule:numeric": ', '"rule:numeric": 1'))
     with pytest.raises(UserError, match=r"counts\.causal\.rule:numeric was 1\d+ and is \d"):
-        load(tmp_path)
+        Benchmark.load(tmp_path)
     (tmp_path / MANIFEST).write_text(manifest.replace('"format": 1', '"format": 9'))
     with pytest.raises(UserError, match="has format 9, this version reads 1"):
-        load(tmp_path)
+        Benchmark.load(tmp_path)
     (tmp_path / MANIFEST).write_text("{")
     with pytest.raises(UserError, match="is damaged"):
-        load(tmp_path)
+        Benchmark.load(tmp_path)
     with pytest.raises(UserError, match="give the folder of a saved benchmark"):
-        load(tmp_path / "none")
+        Benchmark.load(tmp_path / "none")
 
 
 def test_what_differs_between_two_benchmarks_is_told() -> None:
@@ -222,8 +218,8 @@ def test_a_benchmark_of_a_writers_replies(tmp_path: Path) -> None:
     assert [i.replacement for i in built.causal] == ["So we get 0.", "So we get 1."]
     assert [o.reason for o in built.left_out] == ["empty", "no_reply"]
     assert built.made_of["replacement"]["temperature"] == 0.7
-    save(built, tmp_path)
-    assert load(tmp_path) == built
+    built.saved.save(tmp_path)
+    assert Benchmark.load(tmp_path) == built
     with pytest.raises(ValueError, match="stranger"):
         by_replies(selection, requests, {"stranger": "x"}, "a-model", prompt)
     with pytest.raises(ValueError, match=CHAINS[3].id):
@@ -239,8 +235,8 @@ def test_the_benchmark_of_real_rows(tmp_path: Path) -> None:
     assert len(built.causal) + len(built.left_out) == len(solutions)
     methods = Counter(i.method for i in built.causal)
     assert methods.keys() == {"rule:numeric", "rule:operator", "rule:comparator"}
-    save(built, tmp_path)
-    assert load(tmp_path) == built
+    built.saved.save(tmp_path)
+    assert Benchmark.load(tmp_path) == built
 
     frame = features(built.causal)
     assert len(frame) == len(built.causal)

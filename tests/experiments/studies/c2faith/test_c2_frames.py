@@ -45,7 +45,7 @@ def test_what_would_have_been_right_stands_beside_the_verdict(opened: faithscope
     broken = rows[(rows["task"] == "localisation") & (rows["condition"] == "perturbed")]
     assert (broken["right"] == broken["target"]).all()
     assert rows.loc[rows["task"].str.startswith("coverage"), "right"].isna().all()
-    targets = {i.id: i.target for i in results(opened.path).benchmark.causal}
+    targets = {i.id: i.target for i in results(opened).benchmark.causal}
     assert (broken["target"] == broken["item"].map(targets)).all()
 
 
@@ -89,7 +89,7 @@ def test_the_probabilities_of_the_run_are_held_against_what_is_true(
 
 def test_every_step_has_every_signal(opened: faithscope.Run) -> None:
     signals = opened.signals
-    n_steps = {i.id: len(i.steps) for i in results(opened.path).benchmark.causal}
+    n_steps = {i.id: len(i.steps) for i in results(opened).benchmark.causal}
     by = signals.groupby(["item", "condition", "signal"])["step"]
     assert (by.min() == 0).all()
     assert [len(of) for _, of in by] == [n_steps[key[0]] for key, _ in by]
@@ -103,7 +103,7 @@ def test_every_step_has_every_signal(opened: faithscope.Run) -> None:
 
 def test_arrays_come_by_item(opened: faithscope.Run) -> None:
     found = dict(opened.arrays("broken_step"))
-    assert {item for _, _, item in found} == {i.id for i in results(opened.path).benchmark.causal}
+    assert {item for _, _, item in found} == {i.id for i in results(opened).benchmark.causal}
     for arrays in found.values():
         assert arrays["perturbed/surprisal"].ndim == 1
 

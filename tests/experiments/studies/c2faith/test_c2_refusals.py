@@ -10,6 +10,7 @@ import pytest
 import yaml
 from c2_runs import config, tables
 
+from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
@@ -105,14 +106,14 @@ def test_examples_have_what_judges_were_told_and_no_failures(tmp_path: Path, mod
     page = (run_dir / "report.html").read_text()
     assert page.count("You are &lt;strict&gt;.") == 2
     # as if the first, in the page's order, had failed
-    whole = results(run_dir)
+    whole = results(load_run(run_dir))
     first = next(iter(examples(whole)))["ask"]
     records = run_dir / "records/judge_scored.main.jsonl"
     units = [read_unit(line) for line in records.read_bytes().splitlines()]
     lost = {"failed": "RuntimeError: no", "records": []}
     kept = [replace(u, **lost) if u.item == first else u for u in units]
     records.write_bytes(b"".join(unit.to_line() for unit in kept))
-    shown = [e["ask"] for e in examples(results(run_dir))]
+    shown = [e["ask"] for e in examples(results(load_run(run_dir)))]
     assert len(shown) == 2
     assert first not in shown
 

@@ -21,7 +21,7 @@ from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.plan import C2Plan, plan
-from faithscope.experiments.studies.c2faith.saved import load, save
+from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.interp.errors import UserError
 
 KEY = "sk-planted-0a1b2c3d4e5f"
@@ -132,7 +132,7 @@ def test_the_first_of_the_saved_items_are_those_of_the_first_chains(tmp_path: Pa
     judge = {"model": "planted:faithful", "readings": ["scored"]}
     made = plan(load_config(config(tmp_path, judge)))
     assert isinstance(made, C2Plan)
-    save(made.benchmark, tmp_path / "saved")
+    made.benchmark.saved.save(tmp_path / "saved")
     data = {"benchmark": str(tmp_path / "saved"), "limit": 2}
     first = plan(load_config(config(tmp_path, judge, data=data)))
     built = plan(load_config(config(tmp_path, judge), ["data.limit=2"]))
@@ -142,8 +142,8 @@ def test_the_first_of_the_saved_items_are_those_of_the_first_chains(tmp_path: Pa
     assert first.benchmark.coverage == built.benchmark.coverage
     assert set(first.benchmark.left_out) == set(built.benchmark.left_out)
     assert first.stored() == built.stored()
-    save(first.benchmark, tmp_path / "first")
-    assert load(tmp_path / "first") == first.benchmark
+    first.benchmark.saved.save(tmp_path / "first")
+    assert Benchmark.load(tmp_path / "first") == first.benchmark
 
 
 def test_models_here_need_no_prices(tmp_path: Path, model: str) -> None:

@@ -38,13 +38,13 @@ def opened(judged: Path) -> faithscope.Run:
 def test_an_item_is_shown_with_every_judgement_and_signal(
     judged: Path, opened: faithscope.Run
 ) -> None:
-    item = results(opened.path).benchmark.causal[-1]
+    item = results(opened).benchmark.causal[-1]
     text = shown(judged, item.id)
     rows = opened.judgements.query("item == @item.id")
     assert len(rows) == 8
     for row in rows.to_dict("records"):
-        head = " · ".join((row["judge"], row["form"], row["reading"], row["condition"]))
-        assert text.count(f"{head}\n") == 1
+        head = " · ".join((row["judge"], row["form"], row["reading"], row["ask"]))
+        assert text.count(f"{head}: ") == 1
         assert row["asked"].splitlines()[0] in text
     assert f"was: {item.original}" in text
     assert f"is: {item.replacement}" in text
@@ -67,7 +67,7 @@ def test_a_verdict_is_marked_right_or_wrong(judged: Path, opened: faithscope.Run
 
 
 def test_it_is_narrowed_by_condition_task_and_chain(judged: Path, opened: faithscope.Run) -> None:
-    item = results(opened.path).benchmark.causal[0]
+    item = results(opened).benchmark.causal[0]
     broken = shown(judged, f"{item.id}.perturbed")
     assert "control" not in broken
     assert "inside · perturbed" in broken
@@ -82,7 +82,7 @@ def test_it_is_narrowed_by_condition_task_and_chain(judged: Path, opened: faiths
 def test_what_a_chain_holds_cannot_steer_the_terminal(
     judged: Path, opened: faithscope.Run, colour: bool
 ) -> None:
-    [evil] = [i for i in results(opened.path).benchmark.causal if "alert" in i.problem]
+    [evil] = [i for i in results(opened).benchmark.causal if "alert" in i.problem]
     assert "\x1b" in evil.problem
     text = shown(judged, evil.chain, colour)
     assert "<script>alert(1)</script> ␛[31m" in text
@@ -94,7 +94,7 @@ def test_what_a_chain_holds_cannot_steer_the_terminal(
 def test_what_is_not_there_is_named_with_what_was_meant(
     judged: Path, opened: faithscope.Run, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    item = results(opened.path).benchmark.causal[0].id
+    item = results(opened).benchmark.causal[0].id
     for arguments, expected in (
         (["--item", item.replace("causal", "casual")], f"did you mean {item!r}?"),
         (["--item", "zzz"], "no item 'zzz' among the judgements of this run; there are "),
@@ -125,7 +125,7 @@ def test_what_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(outcome.failures) == 2
     found = faithscope.load_run(outcome.run_dir)
     assert len(found.judgements) == 0
-    text = shown(outcome.run_dir, results(found.path).benchmark.causal[0].id)
+    text = shown(outcome.run_dir, results(found).benchmark.causal[0].id)
     assert text.count("· failed") == 2
     assert "no such" in text
     assert "\x1b" not in text

@@ -348,7 +348,7 @@ class TestBehindAnApi:
     def test_they_are_shown_beside_their_twins(self, run_dir: Path) -> None:
         found = faithscope.load_run(run_dir)
         rows = found.injected
-        item = results(found.path).benchmark.causal[-1]
+        item = results(found).benchmark.causal[-1]
         text = shown(run_dir, item.id)
         # three judges, two tasks in two conditions, a text that demands nothing and four with two
         mine = rows[rows["item"] == item.id]

@@ -11,6 +11,7 @@ from c2_runs import config, prompts
 from prm800k_rows import completion, row, solved, step, write
 from tiny_models import tiny
 
+from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store
@@ -90,7 +91,7 @@ def test_items_that_cannot_be_read_are_judged_and_accounted_for(tmp_path: Path) 
     assert {i.task for i in made.items} == {"c2_detection", "c2_localisation", "c2_coverage"}
     with Store(made.config, {}, "w", made.stored()) as store:
         made.write_inputs(store)
-    exclusions = results(made.config.run_dir).tables["exclusions"]
+    exclusions = results(load_run(made.config.run_dir)).tables["exclusions"]
     of_model = exclusions[exclusions["model"] == "planted:faithful"].set_index("reason")
     assert set(of_model["stage"]) == {"c2_internals"}
     assert of_model["n"].to_dict() == {"last_step_replaced": 1, "too_few_steps": 1}
@@ -115,7 +116,7 @@ def test_chains_that_state_no_answer_are_accounted_for(tmp_path: Path, model: st
     }
     assert counted["n"].tolist() == [2, 2]
     assert set(counted["model"]) == {model}
-    rows_of = results(run_dir).frames.internals.groupby("signal")["item"].nunique()
+    rows_of = results(load_run(run_dir)).frames.internals.groupby("signal")["item"].nunique()
     assert rows_of.to_dict() == {"surprisal": 3, "answer_tracing": 1, "necessity": 1}
     unwanted = config(
         tmp_path,
