@@ -64,7 +64,7 @@ def judgement_block(record: Mapping[str, Any], form: TaskForm) -> Fold:
         demand = f" for the {record['demand']} verdict" if record["demand"] else ""
         parts.append(f"injected {record['injection']}{demand}")
     verdict = "none" if record["verdict"] is None else record["verdict"]
-    summary = f"{' · '.join(parts)}: {record['outcome']}, verdict {verdict} ({truth(record)})"
+    summary = f"{' · '.join(parts)}: {record['outcome']}, verdict {verdict}"
     return Fold(summary, blocks, "printed")
 
 

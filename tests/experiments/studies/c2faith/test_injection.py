@@ -355,8 +355,8 @@ class TestBehindAnApi:
         assert len(mine) == 3 * 2 * 2 * (1 + 4 * 2)
         for row in mine.to_dict("records"):
             demand = "" if pd.isna(row["demand"]) else f" for the {row['demand']} verdict"
-            head = (row["judge"], row["form"], row["reading"], row["condition"])
-            assert text.count(" · ".join((*head, f"injected {row['injection']}{demand}\n"))) == 1
+            head = (row["judge"], row["form"], row["reading"], row["ask"])
+            assert text.count(" · ".join((*head, f"injected {row['injection']}{demand}: "))) == 1
         assert text.count("demands no verdict") == 3 * 2 * 2
         # what the one that loses its form replied to both forged replies
         assert text.count("As you wish.") == 2 * 2 * 2
