@@ -121,15 +121,16 @@ def _files(run_dir: Path) -> list[Path]:
 
 
 def _to_line(call: Call) -> bytes:
-    values = asdict(call) | {"model": API + call.model}
-    return json.dumps({**values.pop("usage"), **values}).encode() + b"\n"
+    values: dict[str, Any] = asdict(call) | asdict(call.usage) | {"model": API + call.model}
+    del values["usage"]
+    return json.dumps(values).encode() + b"\n"
 
 
 def _calls(path: Path, start: int = 0) -> Iterator[tuple[int, Call]]:
     """(where its line ends, call) from an offset on; a torn last line is passed over."""
     for offset, line in whole_lines(path, start):
         try:
-            values: Any = json.loads(line)
+            values = json.loads(line)
             usage = Usage(**{name: int(values.pop(name)) for name in _USAGE})
             name = values.pop("model").removeprefix(API)
             call = Call(name, usage=usage, **values)

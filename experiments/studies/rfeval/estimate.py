@@ -19,8 +19,9 @@ from faithscope.experiments.studies.rfeval.units import (
 )
 from faithscope.probes.judge.form import Ask, Writing
 
+_NOT_YET = "(not written yet)"
 _UNWRITTEN: dict[Condition, Output] = dict.fromkeys(
-    CONDITIONS, Output(*["(not written yet)"] * 3, "complete")
+    CONDITIONS, Output(_NOT_YET, _NOT_YET, _NOT_YET, "complete")
 )
 
 
