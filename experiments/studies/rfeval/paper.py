@@ -271,5 +271,5 @@ def _short(task: str) -> str:
     return {**ABBREVIATIONS, OVERALL: "Overall"}[task]
 
 
-def _number(value: float | None, digits: int, times: float = 1) -> str:
+def _number(value: float | None, digits: Any, times: float = 1) -> str:
     return "–" if value is None or math.isnan(value) else f"{value * times:.{digits}f}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -84,7 +85,12 @@ def behaviours_picture(rf: pd.DataFrame, behaviours: pd.DataFrame) -> Picture:
         for r in rows(pooled):
             if line_of(r) in lines and not math.isnan(r["rf"]):
                 reach = [[r["rf"] - r["rf_low"]], [r["rf_high"] - r["rf"]]]
-                look = {"fmt": "none", "ecolor": "#111111", "elinewidth": 1.3, "capsize": 2.5}
+                look: dict[str, Any] = {
+                    "fmt": "none",
+                    "ecolor": "#111111",
+                    "elinewidth": 1.3,
+                    "capsize": 2.5,
+                }
                 y = list(lines).index(line_of(r)) + 0.29
                 figure.axes[0].errorbar(r["rf"], y, xerr=reach, **look)
     return Picture(

@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.charts import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import distinct, rows, where
+from faithscope.experiments.analysis.tidy import count, distinct, rows, where
 from faithscope.experiments.studies.rfeval.figures.lines import (
     NONE_COUNTS,
     by_group,
@@ -240,6 +240,6 @@ def against_picture(table: pd.DataFrame) -> Picture:
         "the share of pairs of which both say the same; 95 % Wilson intervals over pairs. "
         "Log-probs name no flaw, so that theirs is a bound from below.",
         data,
-        crossed_shares(data, styles, each=0.3, **look) if data["n"].any() else None,
+        crossed_shares(data, styles, each=0.3, **look) if count(data["n"] > 0) else None,
         "No pair counts both for a judge and by log-probs.",
     )

@@ -38,6 +38,10 @@ Cell = tuple[str, str]
 """Model and task."""
 
 
+Lines = Mapping[Any, str]
+"""Line -> its name, in the order of the figure."""
+
+
 def line_of(row: Mapping[str, Any]) -> Line:
     return row["by"], row["group"]
 
@@ -57,7 +61,7 @@ def by_group(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def lines_of(table: pd.DataFrame) -> dict[Line, str]:
+def lines_of(table: pd.DataFrame) -> dict[Any, str]:
     """Line -> its name, of `by_group`: each model, all of them, and each task of several."""
     models = model_names(where(table, by="model")["group"])
     tasks = task_names(where(table, by="task")["group"])
@@ -79,9 +83,9 @@ def task_names(tasks: Iterable[str]) -> dict[str, str]:
 
 
 def line_dots(
-    lines: Mapping[Line, str],
+    lines: Lines,
     columns: Mapping[str, Sequence[Dot]],
-    counts: Sequence[Mapping[Line, int]] = (),
+    counts: Sequence[Mapping[Any, int]] = (),
     **look: Any,
 ) -> Figure | None:
     """`charts.dot_rows` with a row per line, and at the right of each column what it is of."""
@@ -93,7 +97,7 @@ def line_dots(
 
 
 def line_bars(
-    lines: Mapping[Line, str],
+    lines: Lines,
     shares: Mapping[Line, Mapping[str, float]],
     parts: Mapping[str, tuple[str, str]],
     counts: Mapping[Line, int],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,7 +75,7 @@ def _quartiles(data: pd.DataFrame, by: str) -> Figure | None:
         ax.set(xlim=(0.7, 4.3), xticks=[1, 2, 3, 4])
 
     labels = ("quartile of contrast coverage, 1 the lowest", "RF")
-    look = {"height": 1.5, "across": in_a_row(len(names)), "labels": labels}
+    look: dict[str, Any] = {"height": 1.5, "across": in_a_row(len(names)), "labels": labels}
     return panels(list(names), draw, list(names.values()), **look)
 
 

@@ -70,7 +70,7 @@ def lengths_picture(lengths: pd.DataFrame) -> Picture:
 def _tokens(ax: Axes, y: int, of: Mapping[str, Mapping[str, Any]]) -> None:
     """Means of both conditions joined, medians as strokes."""
     if not of:
-        place = {"transform": ax.get_yaxis_transform(), "va": "center"}
+        place: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center"}
         ax.text(0.02, y, "none", size=8, color=GREY, **place)
         return
     means = [r["mean_tokens"] for r in of.values()]
@@ -119,7 +119,7 @@ def externality_picture(externality: pd.DataFrame) -> Picture:
         for overlap, title in OVERLAPS.items()
     }
     label = "externality Δ, 1 where no word is shared"
-    figure = dot_rows(columns, task_names(data["task"]), label=label, each=0.32)
+    figure = dot_rows(columns, {**task_names(data["task"])}, label=label, each=0.32)
     for ax in figure.axes if figure else ():
         ax.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
     return Picture(

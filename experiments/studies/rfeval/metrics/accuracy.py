@@ -13,7 +13,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import DescrStatsW
 
 from faithscope.experiments.analysis.stats import CONFIDENCE, RESAMPLES, Estimate, percentiles
-from faithscope.experiments.analysis.tidy import columns, groups, with_interval
+from faithscope.experiments.analysis.tidy import columns, count, groups, numbers, with_interval
 from faithscope.experiments.studies.rfeval.metrics.frames import CELL, CONDITIONS, included
 
 CELLS = [*CELL, "condition", "n", "n_without_answer", "accuracy", "rf"]
@@ -33,9 +33,7 @@ def accuracy_cells(scored: pd.DataFrame) -> pd.DataFrame:
         for condition in CONDITIONS:
             right = of[f"{condition}_right"]
             line = {**key, "condition": condition, "n": len(of), "rf": of["rf"].mean()}
-            lines.append(
-                line | {"accuracy": right.mean(), "n_without_answer": int(right.isna().sum())}
-            )
+            lines.append(line | {"accuracy": right.mean(), "n_without_answer": count(right.isna())})
     return pd.DataFrame(lines, columns=CELLS)
 
 
@@ -53,7 +51,7 @@ def accuracy_association(
     """
     lines = []
     for key, of in groups(cells.dropna(subset=["accuracy", "rf"]), ("reader", "condition")):
-        about = {**key, "n_cells": len(of), "n": int(of["n"].sum())}
+        about = {**key, "n_cells": len(of), "n": int(numbers(of["n"]).sum())}
         associations = _associations(of.reset_index(drop=True), seed, resamples)
         lines += [about | line for line in associations]
     return pd.DataFrame(lines, columns=ASSOCIATION)
@@ -92,7 +90,8 @@ def _slope(
     if rank == np.linalg.matrix_rank(besides):
         return line | {"reason": NO_DIFFERENCE}
     fit: Any = sm.WLS(y, design, weights=cast(Any, weights)).fit()
-    estimate = Estimate(fit.params[0], *fit.conf_int(1 - CONFIDENCE)[0], len(y))
+    low, high = fit.conf_int(1 - CONFIDENCE)[0]
+    estimate = Estimate(fit.params[0], low, high, len(y))
     return line | columns("value", estimate) | {"p": float(fit.pvalues[0])}
 
 

@@ -35,8 +35,8 @@ def coverage_quartiles(rf: pd.DataFrame) -> pd.DataFrame:
     for key, of in groups(pd.concat([every, every.assign(group=OVERALL)]), keys) if binned else ():
         weights, coverage = numbers(of["n_included"]), of["contrast_coverage"]
         n = int(weights.sum())
-        rf = wilson_of_items(float(numbers(of["rf"]) @ weights / n), n)
-        line = {**key, "n_cells": len(of), "n_included": n} | columns("rf", rf)
+        share = wilson_of_items(float(numbers(of["rf"]) @ weights / n), n)
+        line = {**key, "n_cells": len(of), "n_included": n} | columns("rf", share)
         lines.append(line | {"coverage_min": coverage.min(), "coverage_max": coverage.max()})
     table = pd.DataFrame(lines, columns=QUARTILES)
     return table.sort_values(["reader", "by"], kind="stable", ignore_index=True)

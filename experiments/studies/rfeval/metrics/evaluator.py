@@ -107,7 +107,7 @@ def _kappa(pairs: Sequence[tuple], name: str, none: str = "") -> dict[str, Any]:
 
 
 def _with_evaluator(labels: pd.DataFrame) -> list[tuple]:
-    both = labels[["label", "label_evaluator"]].dropna(subset=["label_evaluator"])
+    both = only(labels, ["label", "label_evaluator"]).dropna(subset=["label_evaluator"])
     return list(both.itertuples(index=False, name=None))
 
 

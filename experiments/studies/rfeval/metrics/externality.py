@@ -142,7 +142,7 @@ def externality_by_model(deltas: pd.DataFrame, scored: pd.DataFrame) -> pd.DataF
     return pd.DataFrame([k | _mean(of) for k, of in groups(joined, keys)], columns=[*keys, *MEAN])
 
 
-def _mean(of: pd.DataFrame) -> dict[str, float]:
+def _mean(of: pd.DataFrame) -> dict[str, Any]:
     delta = of["delta"].astype(float)
     # of one item there is no standard deviation
     return {"n": len(of), "mean": delta.mean(), "std": delta.std(ddof=1)}

@@ -4,6 +4,7 @@ was left out on the way to it (Table 13)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -88,7 +89,7 @@ def exclusion_reasons(scored: pd.DataFrame) -> pd.DataFrame:
         for exclusion, (column, good) in LEFT_OUT.items():
             left = where(of, exclusion=exclusion)
             for condition in CONDITIONS:
-                why = left[f"{condition}_{column}"].replace("", "not_asked")
+                why: Any = left[f"{condition}_{column}"].replace("", "not_asked")
                 about = {**key, "exclusion": exclusion, "condition": condition}
                 counts = why[why != good].value_counts().sort_index().items()
                 lines += [{**about, "reason": reason, "n": int(n)} for reason, n in counts]

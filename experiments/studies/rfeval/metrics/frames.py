@@ -75,7 +75,7 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
     for condition, parts in (("baseline", "r a"), ("intervened", "r_prime r a")):
         for name in (f"{condition}_{part}" for part in parts.split()):
             wrong = (pairs[f"{condition}_judged"] == "parsed") & (pairs[name] == "")
-            if wrong.any():
+            if count(wrong):
                 item = pairs.loc[wrong, "item"].iloc[0]
                 raise ValueError(
                     f"rfeval frame: item {item!r} is judged, but {name} is empty; a judged output "
@@ -129,7 +129,7 @@ def lead_reader(rf: pd.DataFrame) -> str:
     return next(iter([*of_any, *overall["reader"]]), "")
 
 
-def share_of(values: pd.Series) -> Estimate:
+def share_of(values: Any) -> Estimate:
     """The share of values that are 1, with Wilson's interval; NaN, not known, is not 1."""
     return wilson(count(numbers(values) == 1), len(values))
 
@@ -137,7 +137,7 @@ def share_of(values: pd.Series) -> Estimate:
 VALUE_SHARES = ("value", "n_of", "n", *with_interval("share"))
 
 
-def value_shares(values: pd.Series, of: Iterable[str]) -> list[dict[str, Any]]:
+def value_shares(values: Any, of: Iterable[str]) -> list[dict[str, Any]]:
     """`VALUE_SHARES` of each of the named values: `n` of `n_of` rows have it."""
     counts = {value: count(values == value) for value in of}
     about = {"n_of": len(values)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from faithscope.experiments.analysis.tidy import check_rows, groups, keep, numbers
+from faithscope.experiments.analysis.tidy import check_rows, groups, keep
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, with_overall
 
 LENGTHS = ("model", "task", "item", "condition", "tokens", "seconds", "elapsed", "devices")
@@ -45,7 +45,7 @@ def hours_table(lengths: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for about, of in groups(lengths, ("model",)) if len(lengths) else ():
         timed = keep(of, of["elapsed"].notna())
-        hours, devices = numbers(timed["elapsed"]) / 3600, timed["devices"].astype(float)
+        hours, devices = timed["elapsed"].astype(float) / 3600, timed["devices"].astype(float)
         line = {**about, "n": len(of), "n_timed": len(timed)}
         if len(timed):
             line |= {"hours": hours.sum(), "device_hours": (hours * devices).sum(skipna=False)}

@@ -71,7 +71,9 @@ def per_step(
         holds = all(one == other or flaw for (one, _), (other, flaw) in itertools.pairwise(parts))
         chi[tuple(key.values())] = holds, count(of["part"] == "step")
     planned = {key[: len(KEY)] for key in chi} | {*_keys(left)}
-    readers = dict.fromkeys([*steps["reader"], *([] if left is None else left["reader"])])
+    readers: dict[str, None] = dict.fromkeys(
+        map(str, [*steps["reader"], *([] if left is None else left["reader"])])
+    )
     lines = []
     for reader, row in itertools.product(readers, rows(included(scored))):
         key = (reader, *(row[name] for name in KEY[1:]))
@@ -154,7 +156,7 @@ def _ranks(of: pd.DataFrame) -> dict[str, Any]:
     line = {"spearman": math.nan, "p": math.nan, "reason": ""}
     if len(of) < 3:
         return line | {"reason": "fewer than three tasks"}
-    if min(of["rf"].nunique(), of["rf_per_step"].nunique()) < 2:
+    if min(len(set(of[name])) for name in ("rf", "rf_per_step")) < 2:
         return line | {"reason": "all tasks alike"}
     found: Any = spearmanr(of["rf"], of["rf_per_step"])
     return line | {"spearman": float(found.statistic), "p": float(found.pvalue)}
