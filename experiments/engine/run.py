@@ -15,7 +15,7 @@ from typing import Protocol
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine.environment import environment
-from faithscope.experiments.engine.folder import stored_config
+from faithscope.experiments.engine.folder import check_config, stored_config
 from faithscope.experiments.engine.planfile import Shard, StoredPlan
 from faithscope.experiments.engine.store import Store, outputs_lock
 from faithscope.experiments.files import StoreError
@@ -89,7 +89,9 @@ def plan(config: FolderConfig) -> AnyPlan:
 
     Raises:
         ConfigError: data that cannot be read, or holds no item.
+        StoreError: the run folder holds records that were made with another config.
     """
+    check_config(config)
     return study_of(config.model_dump()).part("plan").plan(config)
 
 
