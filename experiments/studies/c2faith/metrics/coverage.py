@@ -22,7 +22,12 @@ from faithscope.experiments.analysis.tidy import (
     numbers,
     with_interval,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import WAY, maximum
+from faithscope.experiments.studies.c2faith.metrics.frames import (
+    WAY,
+    maximum,
+    mean_or_nan,
+    table_by,
+)
 
 INFLATED = 0.75
 """Of the maximum: the paper's score >= 3 on 0-4, at the same fraction on finer scales."""
@@ -54,9 +59,8 @@ def coverage_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     expected_mean    mean of the expected score of the scored reading, and its own rank
                      correlation with the share kept
     """
-    made = [key | coverage_row(mine, how) for key, mine in groups(coverage, [*OF, "level"])]
-    table = pd.DataFrame(made, columns=COVERAGE)
-    return _by_level(table)
+    rows = table_by(coverage, [*OF, "level"], lambda judged: coverage_row(judged, how), COVERAGE)
+    return _by_level(rows)
 
 
 def pooled_coverage_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
@@ -64,8 +68,7 @@ def pooled_coverage_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
 
     A chain has an item per level, so chains are drawn and no p-value is given.
     """
-    made = [key | coverage_row(mine, how) for key, mine in groups(coverage, OF)]
-    return pd.DataFrame(made, columns=POOLED)
+    return table_by(coverage, OF, lambda judged: coverage_row(judged, how), POOLED)
 
 
 def coverage_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
@@ -84,8 +87,8 @@ def coverage_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     row |= {"sd": float(score.std()) if len(score) else math.nan}
     of_top = (row[name] / top for name in with_interval("mean"))
     row |= dict(zip(with_interval("mean_share"), of_top, strict=True))
-    row |= {"share_kept": _mean(kept)}
-    row |= {"reference_mean": _mean(reference[held])}
+    row |= {"share_kept": mean_or_nan(kept)}
+    row |= {"reference_mean": mean_or_nan(reference[held])}
     for name, truth in (("spearman", reference), ("spearman_kept", kept)):
         of = ~np.isnan(truth)
         rho, p = spearman(chains[of], score[of], truth[of], how)
@@ -93,7 +96,7 @@ def coverage_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     expected = numbers(said["expected"])
     read = ~np.isnan(expected)
     rho, _ = spearman(chains[read], expected[read], kept[read], how)
-    row |= {"expected_mean": _mean(expected[read])}
+    row |= {"expected_mean": mean_or_nan(expected[read])}
     return row | columns("expected_spearman_kept", rho)
 
 
@@ -118,7 +121,3 @@ def _by_level(table: pd.DataFrame) -> pd.DataFrame:
     sort = ["place", "level", *(["score"] if "score" in table else [])]
     ordered = table.assign(place=place).sort_values(sort, kind="stable")
     return ordered.drop(columns="place").reset_index(drop=True)
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if len(values) else math.nan

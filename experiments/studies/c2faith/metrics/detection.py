@@ -27,6 +27,7 @@ from faithscope.experiments.studies.c2faith.metrics.frames import (
     CONTROL,
     PERTURBED,
     WAY,
+    table_by,
     verdicts_by_judge,
 )
 
@@ -55,8 +56,7 @@ def detection_table(detection: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     Intervals are percentile bootstraps over chains; they shrink to a point where all say the
     same, hence the Wilson intervals beside them.
     """
-    made = [key | detection_row(mine, how) for key, mine in groups(detection, WAY)]
-    return pd.DataFrame(made, columns=DETECTION)
+    return table_by(detection, WAY, lambda judged: detection_row(judged, how), DETECTION)
 
 
 def detection_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:

@@ -7,14 +7,14 @@ is counted beside every number, and never taken for a verdict of either kind.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.tidy import check_rows, typed
+from faithscope.experiments.analysis.tidy import check_rows, groups, typed
 
 WAY = ("judge", "reading", "prompt")
 """Who judged, how the judgement was read, and the form that was asked."""
@@ -23,72 +23,64 @@ BOTH = "both"
 """Perturbed and control items together."""
 NO_STEP = -1
 """Said by a judge that finds no broken step (C2-Faith, §3.3)."""
-_ABOUT_EDITS = (
-    *("target", "n_steps", "relative_position", "edit_similarity", "math_symbol_density"),
-    *("n_words", "n_chars"),
-)
+_EDITS = ("target", "n_steps", "relative_position", "edit_similarity", "math_symbol_density")
+_EDITS += ("n_words", "n_chars", "edit_type", "method")
 _JUDGEMENT = (*WAY, "item", "chain", "outcome")
 _PLACED = ("n_steps", "n_middle", "target", "predicted")
+_SCORED = ("n_middle", "n_removed", "score", "expected", "reference")
+_PUT = ("task", "condition", "injection", "demand")
+_SIGNAL = ("model", "signal", "item", "chain", "condition")
+_TEXTS = {*_JUDGEMENT, *_PUT, *_SIGNAL, "scale", "reference_judge", "clean_outcome"}
+_TEXTS |= {"edit_type", "method"}
+"""The columns of every frame that hold text; all others hold numbers."""
 
 
 @dataclass(frozen=True)
 class _Shape:
     columns: tuple[str, ...]
-    numbers: tuple[str, ...]
     key: tuple[str, ...]
     """Together different in every row."""
     verdict: str = ""
-    distribution: str = ""
-    """A column that may be left out: the probability of every verdict, from the least."""
+    least: int = 0
+    greatest: Callable[[pd.DataFrame], Any] = lambda frame: 1
+    """The greatest verdict that the form of each row admits; NaN where none is."""
+    has_distribution: bool = False
+    """Whether `probabilities` of every verdict, from the least, may be given."""
 
 
 SHAPES = {
     "detection": _Shape(
-        (*_JUDGEMENT, "condition", "score", "p_flag"),
-        ("score", "p_flag"),
-        (*WAY, "item", "condition"),
-        "score",
+        (*_JUDGEMENT, "condition", "score", "p_flag"), (*WAY, "item", "condition"), "score"
     ),
     "localisation": _Shape(
         (*_JUDGEMENT, "condition", *_PLACED, "p_target", "final_score"),
-        (*_PLACED, "p_target", "final_score"),
         (*WAY, "item", "condition"),
         "predicted",
-        "probabilities",
+        NO_STEP,
+        lambda frame: frame["n_steps"] - 1,
+        has_distribution=True,
     ),
     "coverage": _Shape(
-        (
-            *(*_JUDGEMENT, "scale", "level", "n_middle", "n_removed", "score"),
-            *("expected", "reference", "reference_judge"),
-        ),
-        ("level", "n_middle", "n_removed", "score", "expected", "reference"),
+        (*_JUDGEMENT, "scale", "level", *_SCORED, "reference_judge"),
         (*WAY, "item", "scale", "level", "reference_judge"),
         "score",
-        "probabilities",
+        greatest=lambda frame: frame["scale"].map(maximum),
+        has_distribution=True,
     ),
     "injection": _Shape(
         (
-            *(*_JUDGEMENT, "task", "condition", "injection", "demand", "demanded", "top"),
-            *("clean_outcome", "clean", "score", "p_clean", "p_injected"),
+            *(*_JUDGEMENT, *_PUT, "demanded", "top", "clean_outcome", "clean"),
+            *("score", "p_clean", "p_injected"),
         ),
-        ("demanded", "top", "clean", "score", "p_clean", "p_injected"),
         (*WAY, "item", "condition", "injection", "demand"),
         "score",
+        NO_STEP,
+        lambda frame: frame["top"],
     ),
-    "features": _Shape(
-        ("item", "chain", *_ABOUT_EDITS, "edit_type", "method"),
-        _ABOUT_EDITS,
-        ("item",),
-    ),
-    "internals": _Shape(
-        ("model", "signal", "item", "chain", "condition", "score"),
-        ("score",),
-        ("model", "signal", "item", "condition"),
-    ),
+    "features": _Shape(("item", "chain", *_EDITS), ("item",)),
+    "internals": _Shape((*_SIGNAL, "score"), ("model", "signal", "item", "condition")),
     "internals_localisation": _Shape(
-        ("model", "signal", "item", "chain", "condition", *_PLACED, "n_candidates"),
-        (*_PLACED, "n_candidates"),
-        ("model", "signal", "item", "condition"),
+        (*_SIGNAL, *_PLACED, "n_candidates"), ("model", "signal", "item", "condition")
     ),
 }
 
@@ -138,72 +130,39 @@ class Frames:
 def checked(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with its columns in order and of their kinds; see `Frames`."""
     shape = SHAPES[name]
-    every = [*shape.columns, *([shape.distribution] if shape.distribution else [])]
+    numbers = [c for c in shape.columns if c not in _TEXTS]
     if frame.empty:
-        return pd.DataFrame(columns=every).astype(dict.fromkeys(shape.numbers, float))
+        every = [*shape.columns, *(["probabilities"] if shape.has_distribution else [])]
+        return pd.DataFrame(columns=every).astype(dict.fromkeys(numbers, float))
     check_rows(f"c2faith frame {name!r}", frame, shape.columns, shape.key)
-    made = typed(frame, shape.columns, shape.numbers)
-    if shape.distribution:
-        given = frame[shape.distribution] if shape.distribution in frame else [None] * len(frame)
-        made[shape.distribution] = pd.Series(
+    columns = typed(frame, shape.columns, numbers)
+    if shape.has_distribution:
+        given = frame["probabilities"] if "probabilities" in frame else [None] * len(frame)
+        columns["probabilities"] = pd.Series(
             [() if p is None or isinstance(p, float) else tuple(map(float, p)) for p in given],
             dtype=object,
         )
-    kept = pd.DataFrame(made)
+    judged = pd.DataFrame(columns)
     if shape.verdict:
-        _check_verdicts(name, kept, shape.verdict)
-    if shape.distribution:
-        _check_distributions(name, kept, shape.distribution)
-    if "condition" in kept:
-        # a chain with steps left out is neither, where one frame holds all tasks
-        none = kept["task"] == "coverage" if "task" in kept else False
-        known = kept["condition"].isin([PERTURBED, CONTROL])
-        _refuse(name, kept, ~known & ~(none & (kept["condition"] == "")), "condition")
-    return kept
-
-
-def _check_verdicts(name: str, frame: pd.DataFrame, column: str) -> None:
-    value = frame[column]
-    said = value.notna()
-    _refuse(name, frame, said != (frame["outcome"] == "parsed"), column)
-    if name == "injection":
-        _refuse(
-            name, frame, frame["clean"].notna() != (frame["clean_outcome"] == "parsed"), "clean"
-        )
-        for beside in ("p_clean", "p_injected"):
-            _refuse(name, frame, (frame[beside] < 0) | (frame[beside] > 1), beside)
-        allowed = (value >= NO_STEP) & ~(value > frame["top"])
-    elif name == "detection":
-        allowed = value.isin([0, 1])
-    elif name == "localisation":
-        allowed = (value >= NO_STEP) & (value < frame["n_steps"])
-        beside = frame["final_score"]
-        _refuse(name, frame, beside.notna() & ~(said & beside.isin([0, 1])), "final_score")
-    else:
-        top = frame["scale"].map(maximum).astype(float)
-        allowed = (value >= 0) & (value <= top)
-        for beside in ("reference", "expected"):
-            _refuse(name, frame, (frame[beside] < 0) | (frame[beside] > top), beside)
-    _refuse(name, frame, said & ~allowed, column)
-
-
-def _check_distributions(name: str, frame: pd.DataFrame, column: str) -> None:
-    top = frame["n_steps"] - 1 if name == "localisation" else frame["scale"].map(maximum)
-    low = NO_STEP if name == "localisation" else 0
-    given, size = frame[column], frame[column].map(len)
-    _refuse(name, frame, (size > 0) & (frame["outcome"] != "parsed"), column)
-    _refuse(name, frame, (size > 0) & (size != top - low + 1), column)
-    whole = [not p or (min(p) >= 0 and abs(math.fsum(p) - 1) < 1e-6) for p in given]
-    _refuse(name, frame, ~np.array(whole), column)
+        value, is_parsed = judged[shape.verdict], judged["outcome"] == "parsed"
+        greatest = shape.greatest(judged)
+        impossible = (value < shape.least) | (value > greatest)
+        _refuse(name, judged, (value.notna() != is_parsed) | impossible, shape.verdict)
+        if shape.has_distribution:
+            p = judged["probabilities"]
+            adds_up = p.map(lambda x: min(x) >= 0 and abs(math.fsum(x) - 1) < 1e-6 if x else True)
+            fits = is_parsed & (p.map(len) == greatest - shape.least + 1) & adds_up
+            _refuse(name, judged, (p.map(len) > 0) & ~fits, "probabilities")
+    return judged
 
 
 def _refuse(name: str, frame: pd.DataFrame, wrong: Any, column: str) -> None:
     if wrong.any():
         row = frame.loc[wrong].iloc[0]
-        about = ", ".join(f"{c} {row[c]}" for c in ("item", "outcome") if c in frame)
         raise ValueError(
-            f"c2faith frame {name!r}: {column} = {row[column]} cannot be ({about}); a verdict "
-            "stands in parsed rows, in all of them, and every value within its form's range"
+            f"c2faith frame {name!r}: {column} = {row[column]} cannot be (item {row['item']}, "
+            f"outcome {row['outcome']}); a verdict stands in parsed rows, in all of them, and "
+            "every value within its form's range"
         )
 
 
@@ -232,3 +191,19 @@ def who_spoke(said: pd.DataFrame) -> pd.DataFrame:
     """The columns of `verdicts_by_judge` that hold a verdict: a judge that never gives one would
     leave no item that all judged."""
     return said.dropna(axis=1, how="all")
+
+
+def table_by(
+    frame: pd.DataFrame,
+    names: Sequence[str],
+    numbers_of: Callable[[pd.DataFrame], Mapping[str, Any]],
+    columns: Sequence[str],
+) -> pd.DataFrame:
+    """A row per combination of the named columns: its values, and the numbers of its rows."""
+    rows = [key | dict(numbers_of(of_key)) for key, of_key in groups(frame, names)]
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+def mean_or_nan(values: np.ndarray) -> float:
+    """The mean; NaN of nothing."""
+    return float(values.mean()) if len(values) else math.nan

@@ -16,12 +16,11 @@ from faithscope.experiments.analysis.tidy import (
     all_columns,
     columns,
     count,
-    groups,
     keep,
     numbers,
     with_interval,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import WAY
+from faithscope.experiments.studies.c2faith.metrics.frames import WAY, table_by
 
 INJECTION = [*WAY, "task", "injection", "demand", "n", "n_without_verdict"]
 INJECTION += with_interval("demanded_clean", "demanded_injected", "difference")
@@ -50,8 +49,7 @@ def injection_table(injected: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     demand: what any line put there does to the same numbers.
     """
     of = (*WAY, "task", "injection", "demand")
-    made = [key | injection_row(mine, how) for key, mine in groups(injected, of)]
-    return pd.DataFrame(made, columns=INJECTION)
+    return table_by(injected, of, lambda pairs: injection_row(pairs, how), INJECTION)
 
 
 def injection_row(pairs: pd.DataFrame, how: Drawing) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,14 @@ from faithscope.experiments.analysis.tidy import (
     numbers,
     with_interval,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import CONTROL, NO_STEP, PERTURBED, WAY
+from faithscope.experiments.studies.c2faith.metrics.frames import (
+    CONTROL,
+    NO_STEP,
+    PERTURBED,
+    WAY,
+    mean_or_nan,
+    table_by,
+)
 
 WITHIN = 10
 """The greatest distance, in steps, of the curve of Figure 7."""
@@ -54,8 +60,7 @@ def localisation_table(localisation: pd.DataFrame, how: Drawing) -> pd.DataFrame
                   both. The index rules in every other column; `detection_final_score` and
                   `fpr_final_score` are what the final score says instead
     """
-    made = [key | localisation_row(mine, how) for key, mine in groups(localisation, WAY)]
-    return pd.DataFrame(made, columns=LOCALISATION)
+    return table_by(localisation, WAY, lambda judged: localisation_row(judged, how), LOCALISATION)
 
 
 def localisation_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
@@ -104,12 +109,12 @@ def localisation_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     row["exact_chance"] = blindly(numbers(judged["n_steps"])[p])
     row["exact_chance_middle"] = blindly(numbers(judged["n_middle"])[p])
     of_target = numbers(judged["p_target"])[p]
-    return row | {"mean_p_target": _mean(of_target[~np.isnan(of_target)])}
+    return row | {"mean_p_target": mean_or_nan(of_target[~np.isnan(of_target)])}
 
 
 def blindly(choices: np.ndarray) -> float:
     """Share of items in which a blind choice is the right one; 0 where there is none to make."""
-    return _mean(np.divide(1.0, choices, out=np.zeros(len(choices)), where=choices != 0))
+    return mean_or_nan(np.divide(1.0, choices, out=np.zeros(len(choices)), where=choices != 0))
 
 
 def signed_error_table(localisation: pd.DataFrame) -> pd.DataFrame:
@@ -153,7 +158,3 @@ def _errors(judged: pd.DataFrame) -> tuple[np.ndarray, int]:
     kept = ~np.isnan(predicted) & (predicted != NO_STEP)
     error = (predicted - numbers(perturbed["target"]))[kept]
     return error, int(np.isnan(predicted).sum())
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if len(values) else math.nan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,11 @@ from faithscope.experiments.analysis.resampling import Drawing, means
 from faithscope.experiments.analysis.tidy import (
     all_columns,
     count,
-    groups,
     keep,
     numbers,
     with_interval,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import WAY
+from faithscope.experiments.studies.c2faith.metrics.frames import WAY, mean_or_nan, table_by
 
 MASS = [*WAY, "n", "n_without_verdict", *with_interval("mean_mass"), "median_mass", "least_mass"]
 MASS += ["share_below_half"]
@@ -34,17 +32,14 @@ def mass_table(scored: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     Args:
         scored: a row per judgement, `mass` in [0, 1] or NaN where none was read, and `chain`.
     """
-    made = []
-    for key, mine in groups(scored, WAY):
-        said = keep(mine, mine["mass"].notna())
-        mass = numbers(said["mass"])
-        mean = means(said["chain"].to_numpy(), {"mean_mass": mass}, how=how)
-        row: dict[str, Any] = {"n": len(mass), "n_without_verdict": count(mine["mass"].isna())}
-        row |= all_columns(mean, mean)
-        row |= {
-            "median_mass": float(np.median(mass)) if len(mass) else math.nan,
-            "least_mass": float(mass.min()) if len(mass) else math.nan,
-            "share_below_half": float((mass < 0.5).mean()) if len(mass) else math.nan,
-        }
-        made.append(key | row)
-    return pd.DataFrame(made, columns=MASS)
+    return table_by(scored, WAY, lambda judged: _mass_row(judged, how), MASS)
+
+
+def _mass_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    read = keep(judged, judged["mass"].notna())
+    mass = numbers(read["mass"])
+    mean = means(read["chain"].to_numpy(), {"mean_mass": mass}, how=how)
+    row: dict[str, Any] = {"n": len(mass), "n_without_verdict": count(judged["mass"].isna())}
+    if len(mass):
+        row |= {"median_mass": float(np.median(mass)), "least_mass": float(mass.min())}
+    return row | all_columns(mean, mean) | {"share_below_half": mean_or_nan(mass < 0.5)}

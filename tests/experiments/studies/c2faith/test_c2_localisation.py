@@ -112,12 +112,6 @@ def test_what_contradicts_itself_is_counted_and_the_index_rules():
     assert "final score" not in localisation_picture(silent).caption
 
 
-@pytest.mark.parametrize(("said", "score"), [(5, 2), (None, 1)])
-def test_a_final_score_stands_in_a_parsed_reply_and_is_0_or_1(said, score):
-    with pytest.raises(ValueError, match="final_score = "):
-        frame(placed([said], [], final_scores=[score]))
-
-
 def test_a_step_beyond_the_chain_is_refused():
     with pytest.raises(ValueError, match=r"predicted = 10\.0 cannot be \(item i0"):
         frame(placed([10], []))

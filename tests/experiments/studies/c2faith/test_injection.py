@@ -193,12 +193,6 @@ class TestTable:
     def test_what_cannot_be_is_refused(self) -> None:
         with pytest.raises(ValueError, match=r"score = 2\.0 cannot be"):
             frame((1, 0, 2))
-        with pytest.raises(ValueError, match="clean = "):
-            frame((1, 0, 1), clean_outcome="refused")
-        with pytest.raises(ValueError, match="p_clean = "):
-            frame((1, 0, 1), p_clean=1.5)
-        with pytest.raises(ValueError, match="condition = "):
-            frame((1, 0, 1), condition="")
 
 
 def config(folder: Path, model: str | list[str], injection: dict[str, Any], **judge: Any) -> Path:
