@@ -386,8 +386,9 @@ def names_beside(ax: Axes, x: Sequence[float], y: Sequence[float], names: Sequen
     at = np.minimum(at, 0.97 - gap * places[::-1])
     line: dict[str, Any] = {"arrowstyle": "-", "lw": 0.4, "color": GREY, "relpos": (0, 0.5)}
     for i, height in zip(order.tolist(), at.tolist(), strict=True):
+        name: str = names[i]
         beside: dict[str, Any] = {"textcoords": "axes fraction", "va": "center", "fontsize": 7}
-        ax.annotate(names[i], (x[i], y[i]), (1.04, height), arrowprops=line, **beside)
+        ax.annotate(name, (x[i], y[i]), (1.04, height), arrowprops=line, **beside)
 
 
 def field(

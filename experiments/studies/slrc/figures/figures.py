@@ -31,7 +31,7 @@ from faithscope.experiments.analysis.charts import (
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, distinct, rows, where
+from faithscope.experiments.analysis.tidy import columns, distinct, rows, summed, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.figures.contrasts import BETWEEN_STYLES, contrast_picture
 from faithscope.experiments.studies.slrc.figures.maps import (
@@ -101,7 +101,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
         ]
 
 
-def _pair(row: Mapping[str, Any]) -> Hashable:
+def _pair(row: Mapping[str, Any]) -> tuple[str, str]:
     return row["model"], row["task"]
 
 
@@ -177,7 +177,7 @@ def position_table(by_step: pd.DataFrame, bins: int = POSITION_BINS) -> pd.DataF
     flips = (by_step["flip_rate"] * by_step["n_edits"]).round().astype(int)
     keys = ["model", "task", "unit", "framing", "reading", "edit", "bin"]
     binned = by_step.assign(bin=(relative * bins).astype(int), flips=flips)
-    pooled = binned.groupby(keys, as_index=False)[["flips", "n_edits"]].sum()
+    pooled = summed(rows(binned), keys, ("flips", "n_edits"))
     table = [
         {key: r[key] for key in keys[:-1]}
         | {"position": (r["bin"] + 0.5) / bins, "n_edits": r["n_edits"]}

@@ -114,7 +114,7 @@ def correlations_picture(table: pd.DataFrame) -> Picture:
         field(ax, cells, labels, labels, limits=(-1, 1), rotation=90, **look)
         ax.set_aspect("equal")
 
-    titles = [f"{short(m)} · n = {_span(where(drawn, model=m)['n'])} items" for m in shown]
+    titles = [f"{short(m)} · n = {_span(where(drawn, model=m)['n'].tolist())} items" for m in shown]
     side = 2.2 + 0.095 * len(names)
     widths = {1: side + 0.6, 2: 2 * side + 0.6}
     figure = panels(shown, draw, titles, height=side, across=2, widths=widths, shared=False)
@@ -159,6 +159,6 @@ def _short_decimals(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}".replace("0.", ".", 1)
 
 
-def _span(n: pd.Series) -> str:
+def _span(n: list[int]) -> str:
     low, high = min(n), max(n)
     return str(low) if low == high else f"{low}–{high}"

@@ -51,7 +51,7 @@ def models_picture(models: pd.DataFrame, correlations: pd.DataFrame) -> Picture:
         for is_open, style in KINDS.items():
             if len(own := where(known, open=is_open)):
                 points(ax, own, x, y, style)
-        ax.set(xlabel=NAMES[x], ylabel=NAMES[y], xlim=_limits(known[x]), ylim=_limits(known[y]))
+        ax.set(xlabel=NAMES[x], ylabel=NAMES[y], xlim=_limits(known, x), ylim=_limits(known, y))
         named = [names[m] for m in known["model"]]
         names_beside(ax, known[x].tolist(), known[y].tolist(), named)
 
@@ -95,8 +95,8 @@ def _p(value: float) -> str:
     return "p < .001" if value < 0.001 else f"p = {f'{value:.3f}'.removeprefix('0')}"
 
 
-def _limits(values: pd.Series) -> tuple[float, float]:
+def _limits(models: pd.DataFrame, score: str) -> tuple[float, float]:
     """From the least to the greatest score, with room at both ends."""
-    low, high = float(np.min(values)), float(np.max(values))
+    low, high = float(np.min(models[score])), float(np.max(models[score]))
     half = 0.6 * max(high - low, _LEAST_SPAN)
     return (low + high) / 2 - half, (low + high) / 2 + half
