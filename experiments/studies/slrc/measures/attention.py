@@ -6,18 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.charts import BLUE, GREEN, GREY, ORANGE, legend_above
+from faithscope.experiments.analysis.charts import BLUE, GREEN, GREY, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import panels
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.studies.slrc.measures.curves import per_pair, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 from faithscope.probes.attention import REGIONS
 
@@ -41,50 +39,29 @@ def _signal_of(field: str) -> Callable[[Sequence[Record]], str]:
     return lambda same: signal(float(np.mean([r[field] for r in same])))
 
 
-STYLES = {
-    "real": (BLUE, "-", "real reasoning"),
-    "shuffled": (ORANGE, "--", "steps shuffled"),
-    "gap": (GREEN, "-.", "gap"),
-}
-
-
-def by_layer(ax: Axes, table: pd.DataFrame) -> Axes:
-    """Shares of the answer's attention over the layers of one model on one task."""
+def _finish(ax: Axes) -> None:
     ax.axhline(0, color=GREY, lw=0.7)
-    for name, (colour, line, label) in STYLES.items():
-        ax.plot(table["layer"], table[name], color=colour, ls=line, lw=1.4, label=label)
-        ax.fill_between(
-            table["layer"],
-            table[f"{name}_low"],
-            table[f"{name}_high"],
-            color=colour,
-            alpha=0.18,
-            lw=0,
-        )
-    ax.set_xlim(1, max(2, len(table)))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(color=GREY, alpha=0.25, lw=0.5)
-    return ax
 
 
-def attention_picture(table: pd.DataFrame) -> Picture:
-    """One panel per model and task."""
-    figure = None
-    if len(table):
-        figure, axes = panels(table, by_layer, across=3, width=2.8, height=2.1)
-        figure.supxlabel("layer", fontsize=9)
-        figure.supylabel("share of the answer's attention", fontsize=9)
-        legend_above(figure, axes[0, 0])
-    return Picture(
-        "attention",
-        "Attention of the answer to the reasoning",
-        "Share of the attention of the token before the answer that goes to the reasoning, mean "
-        "over heads, with 95 % bootstrap intervals over items. Where the gap is above zero the "
-        "order of the steps matters to the attention: it reads more than a place.",
-        table,
-        figure,
-        "No item was measured.",
-    )
+attention_picture = picture(
+    "attention",
+    "Attention of the answer to the reasoning",
+    "Share of the attention of the token before the answer that goes to the reasoning, mean "
+    "over heads, with 95 % bootstrap intervals over items. Where the gap is above zero the "
+    "order of the steps matters to the attention: it reads more than a place.",
+    per_pair(
+        "layer",
+        {
+            "real": Style(BLUE, "", "real reasoning"),
+            "shuffled": Style(ORANGE, "", "steps shuffled"),
+            "gap": Style(GREEN, "", "gap"),
+        },
+        ("layer", "share of the answer's attention"),
+        _finish,
+    ),
+)
 
 
 def _shuffled_rows(records: OfItem) -> int | None:

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE, PURPLE, legend_above
+from faithscope.experiments.analysis.charts import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    Style,
+    along_reasoning,
+    share_rise,
+)
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import along_reasoning, panels, share_ticks
 from faithscope.experiments.analysis.tidy import present
+from faithscope.experiments.studies.slrc.measures.curves import PLACE, per_pair, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
 from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS
 from faithscope.experiments.studies.slrc.tables.outcomes import flips_within_floor
@@ -26,49 +32,32 @@ MEDIANS = ("nldd", "nldd_own")
 ITEMS = kit.grouped("causal_effects")
 
 
-LINES = {
-    "removed_tv": (BLUE, "o", "removed: total variation"),
-    "corrupted_tv": (ORANGE, "s", "corrupted, later text frozen: total variation"),
-    "tts": (GREEN, "^", "true-thinking score"),
-    "tts_intact": (PURPLE, "D", "true-thinking score, own context alone"),
-}
-"""The effects that are shares of probability; log-odds and NLDD have another scale."""
+def _finish(ax: Axes) -> None:
+    along_reasoning(share_rise(ax))
 
 
-def effects_by_place(ax: Axes, table: pd.DataFrame) -> Axes:
-    """Mean effect of a step by its relative place, of one model and task."""
-    for i, (name, (colour, marker, label)) in enumerate(LINES.items()):
-        line = table.dropna(subset=[name])
-        # a little apart, or lines that say the same would hide each other
-        x = line["position"].to_numpy() + 0.015 * (i - 1.5)
-        ax.plot(x, line[name], color=colour, marker=marker, ms=3, lw=1.3, label=label)
-        low, high = line[f"{name}_low"], line[f"{name}_high"]
-        ax.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
-    share_ticks(ax.yaxis)
-    ax.set_ylim(-0.03, 1.03)
-    return along_reasoning(ax)
-
-
-def causal_effects_picture(by_step: pd.DataFrame) -> Picture:
-    """One panel per model and task."""
-    figure = None
-    if len(by_step):
-        figure, axes = panels(by_step, effects_by_place, across=3, width=2.8, height=2.1)
-        figure.supxlabel("place of the step in the reasoning", fontsize=9)
-        figure.supylabel("probability moved", fontsize=9)
-        legend_above(figure, axes[0, 0])
-    return Picture(
-        "causal_effects",
-        "How far does a step move the answer?",
-        "Probability that an edit of one step moves, by the relative place of the step, mean "
-        "over items with 95 % bootstrap intervals. Total variation is read after the whole "
-        "reasoning, the true-thinking score right after the step; a step that is read there "
-        "may be overruled by what follows. The first step has no context to perturb, hence no "
-        "true-thinking score but the half in its own context.",
-        by_step,
-        figure,
-        "No item was measured.",
-    )
+causal_effects_picture = picture(
+    "causal_effects",
+    "How far does a step move the answer?",
+    "Probability that an edit of one step moves, by the relative place of the step, mean "
+    "over items with 95 % bootstrap intervals. Total variation is read after the whole "
+    "reasoning, the true-thinking score right after the step; a step that is read there "
+    "may be overruled by what follows. The first step has no context to perturb, hence no "
+    "true-thinking score but the half in its own context.",
+    # log-odds and NLDD have another scale
+    per_pair(
+        "position",
+        {
+            "removed_tv": Style(BLUE, "o", "removed: total variation"),
+            "corrupted_tv": Style(ORANGE, "s", "corrupted, later text frozen: total variation"),
+            "tts": Style(GREEN, "^", "true-thinking score"),
+            "tts_intact": Style(PURPLE, "D", "true-thinking score, own context alone"),
+        },
+        (PLACE, "probability moved"),
+        _finish,
+        apart=0.015,
+    ),
+)
 
 
 def _asked(field: str, each: int, fixed: int = 1) -> Callable[[OfItem], int]:

@@ -6,16 +6,23 @@ from collections.abc import Callable
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.charts import BLUE, GREEN, ORANGE, legend_above
+from faithscope.experiments.analysis.charts import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    Style,
+    along_reasoning,
+    share_rise,
+)
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, by_step
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import along_reasoning, panels, share_ticks
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean, mean_present, where
+from faithscope.experiments.analysis.tidy import mean, mean_present
+from faithscope.experiments.studies.slrc.measures.curves import PLACE, per_pair, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
 from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS
 from faithscope.experiments.studies.slrc.tables.outcomes import flips_within_floor
@@ -29,11 +36,6 @@ OF_STEPS = {
 """Column -> the record's list of it, a value per step."""
 OF_WHOLE = {"whole_flip_rate": "whole_flips", "whole_tv": "whole_tv"}
 OF_WHOLE |= {"whole_log_odds": "whole_log_odds"}
-LINES = {
-    "tv": (BLUE, "o", "this step filled"),
-    "removed_tv": (ORANGE, "s", "this step removed"),
-    "prefix_tv": (GREEN, "^", "all steps up to it filled"),
-}
 
 
 def _score(field: str) -> Callable[[Record], float | None]:
@@ -48,36 +50,34 @@ SCORES = {name: _score(field) for name, field in (OF_STEPS | OF_WHOLE).items()}
 SCORES["beyond_filler"] = lambda r: mean(r["removed_flips"]) - mean(r["flips"])
 
 
-def by_place(ax: Axes, table: pd.DataFrame) -> Axes:
-    """Total variation by place of the step, of one model and task: mean of its fillers."""
-    places = sorted(set(table["position"]))
-    for name, (colour, marker, label) in LINES.items():
-        line = [mean(where(table, position=x)[name].tolist()) for x in places]
-        ax.plot(places, line, color=colour, marker=marker, ms=3, lw=1.3, label=label)
-    share_ticks(ax.yaxis)
-    ax.set_ylim(-0.03, 1.03)
-    return along_reasoning(ax)
+def _finish(ax: Axes) -> None:
+    along_reasoning(share_rise(ax))
 
 
-def filler_picture(by_step: pd.DataFrame) -> Picture:
-    """One panel per model and task."""
-    figure = None
-    if len(by_step):
-        figure, axes = panels(by_step, by_place, across=3, width=2.8, height=2.1)
-        figure.supxlabel("place of the step in the reasoning", fontsize=9)
-        figure.supylabel("probability moved", fontsize=9)
-        legend_above(figure, axes[0, 0])
-    return Picture(
-        "filler",
-        "Missed for what it says, or for its place?",
-        "How far the answer distribution moves when a step's tokens are replaced by as many that "
-        "say nothing, when its text is removed, and when all steps up to it are replaced: total "
-        "variation, mean over items and fillers. Where removal lies above filler, the hole in the "
-        "text moved the answer; where filler lies above removal, the filler may have.",
-        by_step,
-        figure,
-        "No item was measured.",
+_LINES = {
+    "tv": Style(BLUE, "o", "this step filled"),
+    "removed_tv": Style(ORANGE, "s", "this step removed"),
+    "prefix_tv": Style(GREEN, "^", "all steps up to it filled"),
+}
+
+
+def _over_all_fillers(by_step: pd.DataFrame) -> Figure | None:
+    keys = ["model", "task", "position"]
+    of_places = by_step.groupby(keys, as_index=False, sort=False)[list(_LINES)].mean()
+    return per_pair("position", _LINES, (PLACE, "probability moved"), _finish)(
+        pd.DataFrame(of_places)
     )
+
+
+filler_picture = picture(
+    "filler",
+    "Missed for what it says, or for its place?",
+    "How far the answer distribution moves when a step's tokens are replaced by as many that "
+    "say nothing, when its text is removed, and when all steps up to it are replaced: total "
+    "variation, mean over items and fillers. Where removal lies above filler, the hole in the "
+    "text moved the answer; where filler lies above removal, the filler may have.",
+    _over_all_fillers,
+)
 
 
 def _over_fillers(score: Callable[[Record], float | None]) -> Callable[[OfItem], float | None]:

@@ -10,8 +10,12 @@ from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.charts import legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.studies.slrc.measures.over_layers import LAYERS, by_depth
+from faithscope.experiments.studies.slrc.measures.curves import (
+    LAYERS,
+    of_pairs,
+    over_depth,
+    picture,
+)
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 
 ITEMS = kit.grouped("flow", alike=("n_layers",))
@@ -25,24 +29,22 @@ def _peak(curves: np.ndarray) -> np.ndarray:
     return np.array([layer, layer / len(curve), curve.max()])
 
 
-def flow_picture(by_layer: pd.DataFrame) -> Picture:
-    """Cosine of reasoning and answer token over depth."""
-    figure = None
-    if len(by_layer):
-        figure = Figure(figsize=(6, 4), layout="constrained")
-        ax = by_depth(figure.add_subplot(), by_layer, "cosine")
-        ax.set(ylabel="cosine")
-        legend_above(figure, ax)
-    return Picture(
-        "flow",
-        "Where the reasoning is like the answer token",
-        "Cosine between the mean state of the reasoning and the answer token's at the same "
-        "layer, mean over items with 95 % bootstrap intervals. States of one layer share a "
-        "direction in most models, so the height alone says little.",
-        by_layer,
-        figure,
-        "No item was measured.",
-    )
+def _drawn(by_layer: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    ax = over_depth(of_pairs(figure.add_subplot(), by_layer, "depth", "cosine"))
+    ax.set(ylabel="cosine")
+    legend_above(figure, ax)
+    return figure
+
+
+flow_picture = picture(
+    "flow",
+    "Where the reasoning is like the answer token",
+    "Cosine between the mean state of the reasoning and the answer token's at the same "
+    "layer, mean over items with 95 % bootstrap intervals. States of one layer share a "
+    "direction in most models, so the height alone says little.",
+    _drawn,
+)
 
 
 SLICE = Slice(

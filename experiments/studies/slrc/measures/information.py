@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.charts import legend_above
+from faithscope.experiments.analysis.charts import along_reasoning, legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, mean_of, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import LINES, along_reasoning, pairs_of, short
+from faithscope.experiments.analysis.plots import pairs_of
 from faithscope.experiments.analysis.records import Record, place_of
-from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import mean_present, where
+from faithscope.experiments.studies.slrc.measures.curves import PLACE, of_pairs, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
 from faithscope.experiments.studies.slrc.tables.capacity import (
     CAPACITY,
@@ -91,50 +89,34 @@ def _by_step(name: str) -> Callable[[Record], Sequence[float | None]]:
     return lambda r: (_gain(r) if name == "gain" else r[f"step_{name}"]) or [None] * r["n_steps"]
 
 
-def by_place(ax: Axes, table: pd.DataFrame, measure: str, dashed: str | None = None) -> Axes:
-    """A line per model and task over the reasoning, with its 95 % interval as a band.
-
-    Args:
-        dashed: a second measure, in the same colours, without bands.
-    """
-    for i, (model, task) in enumerate(pairs_of(table)):
-        colour, marker = LINES[i % len(LINES)]
-        line = where(table, model=model, task=task)
-        x = line["position"]
-        label = f"{short(model)} · {visible(task)}"
-        ax.plot(x, line[measure], f"{marker}-", color=colour, lw=1, ms=4, label=label)
-        low, high = line[f"{measure}_low"], line[f"{measure}_high"]
-        ax.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
-        if dashed is not None:
-            ax.plot(x, line[dashed], f"{marker}--", color=colour, lw=1, ms=3, mfc="none")
-    ax.set_xlabel("place of the step in the reasoning")
-    ax.set_ylim(bottom=0)
-    return along_reasoning(ax)
-
-
-def information_picture(table: pd.DataFrame) -> Picture:
+def _drawn(table: pd.DataFrame) -> Figure:
     """Surprisal with and without the question (left), step mutual information (right)."""
-    figure = None
-    if len(table):
-        figure = Figure(figsize=(9, 4), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        by_place(left, table, "surprisal", "surprisal_without")
-        left.set(ylabel="nats per token")
-        by_place(right, table, "mi")
-        right.set(ylabel="nats about the answer")
-        legend_above(figure, left)
-    return Picture(
-        "information",
-        "What question, steps and answer tell of each other",
-        "Left: how surprising the reasoning's tokens are to the model that wrote them, with the "
-        "question (lines) and with its text cut out of the prompt (dashed); what lies between is "
-        "what the question tells of the step. Right: step mutual information, what it tells of "
-        "the answer which text stands in the step's place: its own, none, a corrupted one, "
-        "another step's. Means over items, with 95 % bootstrap intervals.",
-        table,
-        figure,
-        "No item was measured.",
-    )
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for ax, measure in ((left, "surprisal"), (right, "mi")):
+        along_reasoning(of_pairs(ax, table, "position", measure))
+        ax.set(xlabel=PLACE)
+        ax.set_ylim(bottom=0)
+    legend_above(figure, left)
+    for (model, task), line in zip(pairs_of(table), list(left.lines), strict=True):
+        without = where(table, model=model, task=task)
+        look = {"color": line.get_color(), "marker": line.get_marker()}
+        left.plot(without["position"], without["surprisal_without"], "--", lw=1, ms=3, **look)
+    left.set(ylabel="nats per token")
+    right.set(ylabel="nats about the answer")
+    return figure
+
+
+information_picture = picture(
+    "information",
+    "What question, steps and answer tell of each other",
+    "Left: how surprising the reasoning's tokens are to the model that wrote them, with the "
+    "question (lines) and with its text cut out of the prompt (dashed); what lies between is "
+    "what the question tells of the step. Right: step mutual information, what it tells of "
+    "the answer which text stands in the step's place: its own, none, a corrupted one, "
+    "another step's. Means over items, with 95 % bootstrap intervals.",
+    _drawn,
+)
 
 
 def _of_information(name: str, field: str, forwards: Any, **more: Any) -> Measure:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,11 @@ from faithscope.experiments.analysis.charts import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.classifiers import Classifying, Split, split, told
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import name_panel, pairs_of, short
+from faithscope.experiments.analysis.plots import pairs_of
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.stats import NOTHING
-from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
+from faithscope.experiments.studies.slrc.measures.curves import names_of, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 from faithscope.probes.linear_probe import LinearProbeSettings
 
@@ -50,13 +50,8 @@ def linear_probe_table(records: Sequence[Record], analysis: kit.Analysis) -> pd.
     """
     settings = analysis.settings("linear_probe")
     assert isinstance(settings, LinearProbeSettings)
-    how = Classifying(
-        folds=settings.folds,
-        controls=settings.controls,
-        inverse_regularisation=settings.inverse_regularisation,
-        min_items=settings.min_items,
-        seed=analysis.seed,
-    )
+    shared = {field.name for field in fields(Classifying)} & {*LinearProbeSettings.model_fields}
+    how = Classifying(**settings.model_dump(include=shared - {"seed"}), seed=analysis.seed)
     of_pair = {(key["model"], key["task"]): same for key, same in ITEMS.of(records)}
     made: list[dict[str, Any]] = []
     met = set()
@@ -159,32 +154,30 @@ def readable_from(ax: Axes, table: pd.DataFrame) -> Axes:
     return ax
 
 
-def linear_probe_picture(table: pd.DataFrame) -> Picture:
+def _drawn(table: pd.DataFrame) -> Figure:
     """A row of panels per model and task, one panel per target."""
-    figure = None
-    if len(table):
-        pairs = pairs_of(table)
-        figure = Figure(figsize=(9, 0.9 + 2.0 * len(pairs)), layout="constrained")
-        axes = figure.subplots(len(pairs), len(_TARGETS), squeeze=False)
-        for line, (model, task) in zip(axes, pairs, strict=True):
-            for ax, (target, said) in zip(line, _TARGETS.items(), strict=True):
-                mine = where(table, model=model, task=task, target=target)
-                readable_from(ax, mine)
-                chance = rows(mine)[0]["majority"]
-                told = "" if math.isnan(chance) else f", largest class {100 * chance:.0f}"
-                name_panel(ax, (f"{short(model)} · {visible(task)}", f"{said}{told}"), 4.1)
-            line[0].set_ylabel("layer")
-        figure.supxlabel("place: before, along and after the reasoning", fontsize=9)
-    return Picture(
-        "linear_probe",
-        "Where the answer can be read",
-        "Accuracy in percent of a linear classifier on the hidden states at each place and layer, "
-        "tested on items it was not fitted on. A star: decodable, that is above the largest class "
-        "and above the same classifier on shuffled answers, each with its 95 % interval.",
-        table,
-        figure,
-        "No item was measured.",
-    )
+    pairs = pairs_of(table)
+    figure = Figure(figsize=(9, 0.9 + 2.0 * len(pairs)), layout="constrained")
+    axes = figure.subplots(len(pairs), len(_TARGETS), squeeze=False)
+    for line, (model, task), name in zip(axes, pairs, names_of(pairs), strict=True):
+        for ax, (target, words) in zip(line, _TARGETS.items(), strict=True):
+            of_target = where(table, model=model, task=task, target=target)
+            chance = rows(of_target)[0]["majority"]
+            largest = "" if math.isnan(chance) else f", largest class {100 * chance:.0f}"
+            readable_from(ax, of_target).set_title(f"{name}\n{words}{largest}", fontsize=8.5)
+        line[0].set_ylabel("layer")
+    figure.supxlabel("place: before, along and after the reasoning", fontsize=9)
+    return figure
+
+
+linear_probe_picture = picture(
+    "linear_probe",
+    "Where the answer can be read",
+    "Accuracy in percent of a linear classifier on the hidden states at each place and layer, "
+    "tested on items it was not fitted on. A star: decodable, that is above the largest class "
+    "and above the same classifier on shuffled answers, each with its 95 % interval.",
+    _drawn,
+)
 
 
 SLICE = Slice(

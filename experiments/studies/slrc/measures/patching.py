@@ -19,11 +19,10 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import pairs_of, short
+from faithscope.experiments.analysis.plots import pairs_of
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.short_names import middle_cut
-from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import mean, present, where, with_interval
+from faithscope.experiments.studies.slrc.measures.curves import PLACE, names_of, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
 
 _KIND = ("place", "site", "direction")
@@ -101,12 +100,9 @@ def _moved(same: Sequence[Record]) -> list[float]:
 
 
 _TITLES = {
-    ("step", "residual"): "step's tokens, residual stream",
-    ("step", "attention"): "step's tokens, attention",
-    ("step", "mlp"): "step's tokens, MLP",
-    ("answer", "residual"): "answer's tokens, residual stream",
-    ("answer", "attention"): "answer's tokens, attention",
-    ("answer", "mlp"): "answer's tokens, MLP",
+    (place, site): f"{place}'s tokens, {name}"
+    for place in _PLACES
+    for site, name in zip(_SITES, ("residual stream", "attention", "MLP"), strict=True)
 }
 
 
@@ -126,41 +122,44 @@ def layer_by_step(ax: Axes, table: pd.DataFrame) -> Axes:
     return ax
 
 
+def _drawn(data: pd.DataFrame) -> Figure:
+    """A row per model and task, a map for each place and site."""
+    pairs = pairs_of(data)
+    present = set(zip(data["place"], data["site"], strict=True))
+    kinds = [kind for kind in _TITLES if kind in present]
+    size = (1.2 + 2.3 * len(kinds), 0.8 + 2.0 * len(pairs))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(pairs), len(kinds), squeeze=False)
+    for line, (model, task), name in zip(axes, pairs, names_of(pairs, "\n"), strict=True):
+        for ax, (place, site) in zip(line, kinds, strict=True):
+            of = where(data, model=model, task=task, place=place, site=site)
+            if len(of):
+                layer_by_step(ax, of)
+            else:
+                ax.set_axis_off()
+        line[0].set_ylabel(f"{name}\nlayer", fontsize=8.5)
+    for ax, kind in zip(axes[0], kinds, strict=True):
+        ax.set_title(_TITLES[kind], fontsize=8.5)
+    figure.supxlabel(PLACE, fontsize=9)
+    return figure
+
+
+_picture = picture(
+    "patching",
+    "Where is the step, layer by layer?",
+    "Share of the answer's log-odds that comes back when the states of the real run are put "
+    "into the run with a corrupted step, at the step's own tokens and at those that ask for "
+    "the answer. Where the first fade and the second come up, the step is read. Only steps "
+    "whose corruption moves the answer are patched.",
+    _drawn,
+    "No corrupted step moved the answer, so there was nothing to restore.",
+)
+
+
 def patching_picture(table: pd.DataFrame) -> Picture:
-    """A row per model and task, a map for each place and site, denoising."""
+    """Denoising, where that was run."""
     direction = "denoise" if "denoise" in set(table["direction"]) else "noise"
-    data = where(table, direction=direction)
-    figure = None
-    if len(data):
-        pairs = pairs_of(data)
-        present = set(zip(data["place"], data["site"], strict=True))
-        kinds = [kind for kind in _TITLES if kind in present]
-        size = (1.2 + 2.3 * len(kinds), 0.8 + 2.0 * len(pairs))
-        figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots(len(pairs), len(kinds), squeeze=False)
-        for line, (model, task) in zip(axes, pairs, strict=True):
-            for ax, (place, site) in zip(line, kinds, strict=True):
-                of = where(data, model=model, task=task, place=place, site=site)
-                if len(of):
-                    layer_by_step(ax, of)
-                else:
-                    ax.set_axis_off()
-            named = middle_cut(short(model), 30)
-            line[0].set_ylabel(f"{named}\n{visible(task)}\nlayer", fontsize=8.5)
-        for ax, kind in zip(axes[0], kinds, strict=True):
-            ax.set_title(_TITLES[kind], fontsize=8.5)
-        figure.supxlabel("place of the step in the reasoning", fontsize=9)
-    return Picture(
-        "patching",
-        "Where is the step, layer by layer?",
-        "Share of the answer's log-odds that comes back when the states of the real run are put "
-        "into the run with a corrupted step, at the step's own tokens and at those that ask for "
-        "the answer. Where the first fade and the second come up, the step is read. Only steps "
-        "whose corruption moves the answer are patched.",
-        data,
-        figure,
-        "No corrupted step moved the answer, so there was nothing to restore.",
-    )
+    return _picture(where(table, direction=direction))
 
 
 def _restored(records: OfItem) -> dict[int, float]:

@@ -11,20 +11,22 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis import stats
-from faithscope.experiments.analysis.charts import legend_above
+from faithscope.experiments.analysis.charts import legend_above, share_rise, share_ticks
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import LINES, share_ticks
+from faithscope.experiments.analysis.plots import LINES, pairs_of
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
-from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.studies.slrc.measures.over_layers import LAYERS, by_depth
+from faithscope.experiments.analysis.tidy import columns, where, with_interval
+from faithscope.experiments.studies.slrc.measures.curves import (
+    LAYERS,
+    of_pairs,
+    over_depth,
+    picture,
+)
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 
 BY_DEPTH = (25, 50, 75)
 """Percent of the layers by which items are counted as stable."""
-_WIDE = (9, 4)
 
 
 LENSES = kit.grouped("rigidity", {"lens": "lens"}, rank=lambda r: r["lens"], alike=("n_layers",))
@@ -62,39 +64,35 @@ def newly_stable(by_layer: pd.DataFrame) -> pd.DataFrame:
     return table.assign(share=table["stable"] - before)
 
 
-def rigidity_picture(by_layer: pd.DataFrame) -> Picture:
-    """Histogram of the stable layer, and the share of items stable from each depth on."""
-    data = newly_stable(by_layer)
-    figure = None
-    if len(data):
-        figure = Figure(figsize=_WIDE, layout="constrained")
-        left, right = figure.subplots(1, 2)
-        pairs = sorted(distinct(data, "model", "task"), key=lambda p: model_order(p["model"]))
-        for i, pair in enumerate(pairs):
-            line = rows(where(data, **pair))
-            width = 0.8 / len(line) / len(pairs)
-            at = [r["depth"] + (i - (len(pairs) - 1) / 2) * width for r in line]
-            left.bar(at, [r["share"] for r in line], width, color=LINES[i % len(LINES)][0])
-        share_ticks(left.xaxis)
-        share_ticks(left.yaxis)
-        left.set(xlim=(0, 1.15), ylim=(0, 1.04))
-        left.set(xlabel="depth (layer over layers)", ylabel="items whose stable layer it is")
-        by_depth(right, data, "stable")
-        share_ticks(right.yaxis)
-        right.set(ylim=(0, 1.04), ylabel="items stable by this layer")
-        legend_above(figure, right)
-    return Picture(
-        "rigidity",
-        "When the answer is settled",
-        "From which layer on the lens gives the token that the model itself puts first after the "
-        "answer cue: how many items settle at a layer (left), and how many have settled by it, "
-        "with 95 % Wilson intervals (right). Early is what the SLRC paper calls rigid; but the "
-        "first token may be one that follows any reasoning: the table says how often it begins "
-        "an answer.",
-        data,
-        figure,
-        "No item was measured.",
-    )
+def _drawn(data: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    pairs = pairs_of(data)
+    for i, (model, task) in enumerate(pairs):
+        line = where(data, model=model, task=task)
+        width = 0.8 / len(line) / len(pairs)
+        at = line["depth"] + (i - (len(pairs) - 1) / 2) * width
+        left.bar(at, line["share"], width, color=LINES[i % len(LINES)][0])
+    share_ticks(left.xaxis)
+    share_ticks(left.yaxis)
+    left.set(xlim=(0, 1.15), ylim=(0, 1.04))
+    left.set(xlabel="depth (layer over layers)", ylabel="items whose stable layer it is")
+    share_rise(over_depth(of_pairs(right, data, "depth", "stable")))
+    right.set(ylabel="items stable by this layer")
+    legend_above(figure, right)
+    return figure
+
+
+rigidity_picture = picture(
+    "rigidity",
+    "When the answer is settled",
+    "From which layer on the lens gives the token that the model itself puts first after the "
+    "answer cue: how many items settle at a layer (left), and how many have settled by it, "
+    "with 95 % Wilson intervals (right). Early is what the SLRC paper calls rigid; but the "
+    "first token may be one that follows any reasoning: the table says how often it begins "
+    "an answer.",
+    _drawn,
+)
 
 
 SLICE = Slice(
@@ -134,7 +132,7 @@ SLICE = Slice(
             ),
             "Items settled from each layer on",
             folded="Rigidity, layer by layer",
-            draw=rigidity_picture,
+            draw=lambda by_layer: rigidity_picture(newly_stable(by_layer)),
             over_steps=False,
         ),
     ),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.charts import BLUE, GREY
+from faithscope.experiments.analysis.charts import PLAIN, share_rise, share_ticks
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import panels, share_ticks
 from faithscope.experiments.analysis.tidy import mean
+from faithscope.experiments.studies.slrc.measures.curves import per_pair, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
 from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS
 from faithscope.probes.tracing import POSITIONS
@@ -24,35 +22,25 @@ MEANS = ("p_before", "p_after", "rise", "early_depth", "horizon_depth", "largest
 ITEMS = kit.grouped("tracing")
 
 
-def traced(ax: Axes, table: pd.DataFrame) -> Axes:
-    """Mean probability of the final answer by place in the reasoning, of one model and task."""
-    ax.plot(table["position"], table["p"], color=BLUE, lw=1.5, marker="o", ms=2.5)
-    ax.fill_between(table["position"], table["p_low"], table["p_high"], color=BLUE, alpha=0.2, lw=0)
-    share_ticks(ax.yaxis)
+def _finish(ax: Axes) -> None:
+    share_rise(ax).set_xlim(0, 1)
     share_ticks(ax.xaxis)
-    ax.set(xlim=(0, 1), ylim=(-0.03, 1.03))
-    ax.grid(color=GREY, alpha=0.25, lw=0.5)
-    return ax
 
 
-def tracing_picture(table: pd.DataFrame) -> Picture:
-    """One panel per model and task."""
-    figure = None
-    if len(table):
-        figure, _ = panels(table, traced, across=3, width=2.8, height=2.1)
-        figure.supxlabel("share of the reasoning given", fontsize=9)
-        figure.supylabel("probability of the final answer", fontsize=9)
-    return Picture(
-        "tracing",
-        "When is the answer there?",
-        "Probability of the model's final answer among the task's answers, when its reasoning is "
-        "cut off and it has to answer, mean over items with 95 % bootstrap intervals. A line "
-        "that starts high was settled before the reasoning; one that jumps at the end is read "
-        "off the last step.",
-        table,
-        figure,
-        "No item was measured.",
-    )
+tracing_picture = picture(
+    "tracing",
+    "When is the answer there?",
+    "Probability of the model's final answer among the task's answers, when its reasoning is "
+    "cut off and it has to answer, mean over items with 95 % bootstrap intervals. A line "
+    "that starts high was settled before the reasoning; one that jumps at the end is read "
+    "off the last step.",
+    per_pair(
+        "position",
+        {"p": PLAIN},
+        ("share of the reasoning given", "probability of the final answer"),
+        _finish,
+    ),
+)
 
 
 def _cuts(records: OfItem) -> int:

@@ -72,7 +72,7 @@ def test_rigidity_by_layer_adds_up() -> None:
     assert table["option_stable"].tolist() == pytest.approx([1 / 3, 2 / 3, 1, 1])
     assert table["log_prob"].tolist() == [-4, -3, -2, -9 / 4]
     assert newly_stable(table)["share"].tolist() == [0.5, 0, 0.25, 0.25]
-    assert rigidity_picture(table).figure is not None
+    assert rigidity_picture(newly_stable(table)).figure is not None
 
 
 def test_without_answers_to_tell_apart_there_is_no_number_of_them() -> None:
