@@ -17,7 +17,7 @@ import pandas as pd
 from faithscope.experiments.analysis.columns import Columns
 from faithscope.experiments.analysis.html import Cell, HtmlTable, environment, html_table
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.engine.account import in_words
+from faithscope.experiments.engine.models.account import in_words
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.files import write_atomically
 from faithscope.probes.judge.spend import Call

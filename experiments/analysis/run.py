@@ -18,9 +18,9 @@ from faithscope.experiments.analysis.records import Place, Record
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import arrays
-from faithscope.experiments.engine.account import calls_of
 from faithscope.experiments.engine.folder import existing_run, read_config, stored_config
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.units import Unit
 from faithscope.probes.judge.spend import Call

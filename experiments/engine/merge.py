@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 
 from faithscope.experiments.config.study import study_of
-from faithscope.experiments.engine import account, planfile
+from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.append import Appender, cut_torn_line
 from faithscope.experiments.engine.arrays import beside, read_blob
 from faithscope.experiments.engine.folder import (
@@ -30,6 +30,7 @@ from faithscope.experiments.engine.folder import (
     write_environment,
 )
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models import account
 from faithscope.experiments.engine.planfile import Shard, StoredItem, StoredPlan
 from faithscope.experiments.engine.store import hold, record_file
 from faithscope.experiments.engine.units import API_REPLIES

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.engine import planfile
-from faithscope.experiments.engine.account import calls_of, in_words
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
+from faithscope.experiments.engine.models.account import calls_of, in_words
 from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
 from faithscope.experiments.engine.progress import duration
 from faithscope.experiments.files import StoreError

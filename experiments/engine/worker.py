@@ -17,9 +17,9 @@ import torch
 
 from faithscope import interp
 from faithscope.experiments.config.api import ApiSection, SpendConfig
-from faithscope.experiments.engine.account import budget_of
-from faithscope.experiments.engine.judges import checked_apis
-from faithscope.experiments.engine.loading import Held, Weights, load_for_run
+from faithscope.experiments.engine.models.account import budget_of
+from faithscope.experiments.engine.models.judges import checked_apis
+from faithscope.experiments.engine.models.loading import Held, Weights, load_for_run
 from faithscope.experiments.engine.planfile import Planned, failures, missing
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store

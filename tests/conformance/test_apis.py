@@ -16,7 +16,7 @@ from fault_server import FaultServer, Handler, fails
 from run_folders import every_study, every_study_in_time, keys, outputs, planned, signalled
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.engine.account import calls_of
+from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.engine.store import read_failures
 
 

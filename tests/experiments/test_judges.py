@@ -10,7 +10,7 @@ import yaml
 
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine.judges import api_judge, open_judge
+from faithscope.experiments.engine.models.judges import api_judge, open_judge
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Budget

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from faithscope.experiments.config.api import SpendConfig
-from faithscope.experiments.engine.prices import prices_of, read_prices
+from faithscope.experiments.engine.models.prices import prices_of, read_prices
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Price, price_of
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
-from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.probes.judge.form import Ask
 
 Condition = Literal["perturbed", "control"]

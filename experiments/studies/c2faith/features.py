@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 import pandas as pd
 
-from faithscope.experiments.studies.c2faith.items import CausalItem
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
 from faithscope.interventions.swaps import NUMBER_WORD
 
 EditType = Literal[

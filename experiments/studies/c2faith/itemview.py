@@ -15,9 +15,9 @@ from faithscope.experiments.analysis.page import (
     Paragraph,
     Verbatim,
 )
-from faithscope.experiments.engine.judges import as_sent
+from faithscope.experiments.engine.models.judges import as_sent
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.inside import steps_of
-from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.judgements import (
     READINGS,
     expected_verdict,

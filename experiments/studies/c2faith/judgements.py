@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.engine.judges import as_sent
-from faithscope.experiments.studies.c2faith.injection import Demand, demanded
+from faithscope.experiments.engine.models.judges import as_sent
+from faithscope.experiments.studies.c2faith.benchmark.injection import Demand, demanded
 from faithscope.experiments.studies.c2faith.metrics.frames import NO_STEP
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.records import FINAL_SCORE

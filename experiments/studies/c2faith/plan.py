@@ -14,25 +14,29 @@ from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
+from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
-from faithscope.experiments.engine.prices import spending_lines
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.c2faith.asked import settings_of
-from faithscope.experiments.studies.c2faith.build import by_rule
-from faithscope.experiments.studies.c2faith.chains import Selection, perfect
-from faithscope.experiments.studies.c2faith.config import C2FaithConfig
-from faithscope.experiments.studies.c2faith.prm800k import Source, read_prm800k
-from faithscope.experiments.studies.c2faith.prompts import TaskForm, as_files
-from faithscope.experiments.studies.c2faith.saved import Benchmark, differences, first_chains
-from faithscope.experiments.studies.c2faith.units import Inside, Judged, Units
-from faithscope.experiments.studies.c2faith.work import WritingWork
-from faithscope.experiments.studies.c2faith.writing import (
+from faithscope.experiments.studies.c2faith.benchmark.build import by_rule
+from faithscope.experiments.studies.c2faith.benchmark.chains import Selection, perfect
+from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source, read_prm800k
+from faithscope.experiments.studies.c2faith.benchmark.saved import (
+    Benchmark,
+    differences,
+    first_chains,
+)
+from faithscope.experiments.studies.c2faith.benchmark.writing import (
     Rewrite,
     Unwritten,
     most_draws,
     writing_as,
     written,
 )
+from faithscope.experiments.studies.c2faith.config import C2FaithConfig
+from faithscope.experiments.studies.c2faith.prompts import TaskForm, as_files
+from faithscope.experiments.studies.c2faith.units import Inside, Judged, Units
+from faithscope.experiments.studies.c2faith.work import WritingWork
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Writing
 

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
 from faithscope.experiments.studies.c2faith.inside import DATASET
-from faithscope.experiments.studies.c2faith.items import CausalItem
 from faithscope.experiments.studies.c2faith.units import STAGES, Judged
 from faithscope.probes.judge.form import Reply
 from faithscope.probes.record import head

@@ -15,6 +15,7 @@ from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import summed
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.files import StoreError
+from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.features import features
 from faithscope.experiments.studies.c2faith.inside import INTERNALS, inside_rows, not_inside
@@ -33,7 +34,6 @@ from faithscope.experiments.studies.c2faith.metrics.mass import mass_table
 from faithscope.experiments.studies.c2faith.plan import FOLDER, FORMS
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.experiments.studies.c2faith.records import TEXTS
-from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.experiments.studies.c2faith.tables import tables
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
 from faithscope.interventions import middle_region

@@ -13,8 +13,9 @@ from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.c2faith.asks import CONDITIONS
-from faithscope.experiments.studies.c2faith.injection import twin_of
-from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.benchmark.injection import twin_of
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.itemview import (
     inside_block,
     item_blocks,
@@ -22,7 +23,6 @@ from faithscope.experiments.studies.c2faith.itemview import (
 )
 from faithscope.experiments.studies.c2faith.judgements import READINGS
 from faithscope.experiments.studies.c2faith.results import results
-from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
 from faithscope.interp.errors import UserError
 

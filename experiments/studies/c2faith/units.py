@@ -11,22 +11,22 @@ from faithscope.experiments.config.api import API
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
-from faithscope.experiments.engine.judges import decides
+from faithscope.experiments.engine.models.judges import decides
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.c2faith.asked import forms_of, injections_of, reference_forms
 from faithscope.experiments.studies.c2faith.asks import Condition, ask_of, cases
-from faithscope.experiments.studies.c2faith.config import C2FaithConfig
-from faithscope.experiments.studies.c2faith.injection import (
+from faithscope.experiments.studies.c2faith.benchmark.injection import (
     Injected,
     drawn_chains,
     inject,
     variants,
 )
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
+from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.inside import INTERNALS, not_inside
-from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
-from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.probes.judge.form import Ask
 
 STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}

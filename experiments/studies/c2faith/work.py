@@ -6,17 +6,21 @@ from collections.abc import Mapping, Sequence
 
 from faithscope import interp
 from faithscope.experiments.config.judge import JudgeConfig, Reading
-from faithscope.experiments.engine.asking import Asker
+from faithscope.experiments.engine.models.asking import Asker
+from faithscope.experiments.engine.models.preparing import Preparing
 from faithscope.experiments.engine.planfile import Shard
-from faithscope.experiments.engine.preparing import Preparing
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.worker import Records
+from faithscope.experiments.studies.c2faith.benchmark.writing import STAGE as WRITING
+from faithscope.experiments.studies.c2faith.benchmark.writing import (
+    Rewrite,
+    rewrite_record,
+    writing_as,
+)
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.inside import look_inside
 from faithscope.experiments.studies.c2faith.records import judged_record
 from faithscope.experiments.studies.c2faith.units import INSIDE, STAGES, Inside, Judged
-from faithscope.experiments.studies.c2faith.writing import STAGE as WRITING
-from faithscope.experiments.studies.c2faith.writing import Rewrite, rewrite_record, writing_as
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.planfile import missing
-from faithscope.experiments.engine.prices import spending_lines
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.judging.pairs_judged import asked_of
 from faithscope.experiments.studies.rfeval.judging.steps_judged import step_asks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from faithscope.experiments.analysis.run import Frame, Run
-from faithscope.experiments.engine.judges import as_sent
+from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.studies.rfeval.results import RfResults, item_frame
 from faithscope.experiments.studies.rfeval.units import JUDGED, LOG_PROBS, OUTPUTS, TESTS
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.judges import replied
+from faithscope.experiments.engine.models.judges import replied
 from faithscope.experiments.studies.rfeval.asks import Condition
 from faithscope.experiments.studies.rfeval.inside.scored_stances import ScoredStance
 from faithscope.experiments.studies.rfeval.items import Item

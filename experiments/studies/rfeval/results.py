@@ -15,7 +15,7 @@ import pandas as pd
 from faithscope.experiments.analysis.run import Run, load_run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import groups, summed
-from faithscope.experiments.engine.judges import as_sent
+from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.rfeval.asks import Condition
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig

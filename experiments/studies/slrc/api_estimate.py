@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from faithscope.experiments.config.api import API
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns
+from faithscope.experiments.engine.models.prices import prices_of
 from faithscope.experiments.engine.planfile import missing
-from faithscope.experiments.engine.prices import prices_of
 from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.experiments.studies.slrc.units import TRACE, Item
 from faithscope.probes import PROBES

@@ -30,7 +30,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order, percent
-from faithscope.experiments.engine.account import calls_of
+from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.studies.slrc import sections
 from faithscope.experiments.studies.slrc.figures.model_reading import model_readings
 from faithscope.experiments.studies.slrc.labels import COLUMNS, OF_TABLES, REASONS

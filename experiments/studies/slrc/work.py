@@ -11,10 +11,10 @@ from faithscope.experiments.config.api import API, ApiSection
 from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.data.api_traces import trace_of_reply, trace_record
 from faithscope.experiments.data.traces import TraceSettings, to_record, to_trace, trace_of
+from faithscope.experiments.engine.models.writing import HowWritten, Start, TextWorker, Unit
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import Key, storable
 from faithscope.experiments.engine.worker import Records
-from faithscope.experiments.engine.writing import HowWritten, Start, TextWorker, Unit
 from faithscope.experiments.studies.slrc.api_work import ApiProbes
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.probing import measure

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faithscope.experiments.config.api import API
+from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.planfile import Planned, Shard, StoredPlan
-from faithscope.experiments.engine.prices import spending_lines
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.probes.judge.form import Writing

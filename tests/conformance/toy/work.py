@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from faithscope.experiments.engine.asking import Asker
-from faithscope.experiments.engine.judges import replied
+from faithscope.experiments.engine.models.asking import Asker
+from faithscope.experiments.engine.models.judges import replied
 from faithscope.experiments.engine.worker import Records
 from faithscope.probes.record import head
 from toy.plan import Number

@@ -13,7 +13,7 @@ import pytest
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.config.api import SpendConfig
 from faithscope.experiments.config.base import FolderConfig
-from faithscope.experiments.engine.account import (
+from faithscope.experiments.engine.models.account import (
     Account,
     budget_of,
     calls_of,

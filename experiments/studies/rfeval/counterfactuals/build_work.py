@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from faithscope.experiments.config.judge import JudgeConfig, Reading
-from faithscope.experiments.engine.judges import replied
+from faithscope.experiments.engine.models.judges import replied
+from faithscope.experiments.engine.models.preparing import Preparing
 from faithscope.experiments.engine.planfile import Shard
-from faithscope.experiments.engine.preparing import Preparing
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records

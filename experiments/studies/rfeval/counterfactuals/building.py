@@ -21,9 +21,9 @@ from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.data.saved import differing
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.preparing import given_up_on
+from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
-from faithscope.experiments.engine.preparing import given_up_on
-from faithscope.experiments.engine.prices import spending_lines
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.built import Built, LeftOut, Reason
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.engine.prompt_files import check_places, values_of, with_folder
+from faithscope.experiments.engine.models.prompt_files import check_places, values_of, with_folder
 from faithscope.experiments.studies.rfeval.asks import NO_GOLD, question_of
 from faithscope.experiments.studies.rfeval.items import TASKS, Item
 from faithscope.experiments.studies.rfeval.prompts import RfForm

@@ -10,7 +10,7 @@ from faithscope.experiments.config.api import API
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
-from faithscope.experiments.engine.judges import decides
+from faithscope.experiments.engine.models.judges import decides
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig

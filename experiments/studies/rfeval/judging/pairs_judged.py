@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from faithscope.experiments.config.judge import Reading
-from faithscope.experiments.engine.asking import Asker
+from faithscope.experiments.engine.models.asking import Asker
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faithscope.experiments.config.judge import Reading
-from faithscope.experiments.engine.asking import Asker
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.asking import Asker
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from faithscope.experiments.engine.judges import replied
+from faithscope.experiments.engine.models.judges import replied
 from faithscope.experiments.studies.rfeval.asks import (
     CONDITIONS,
     LOCATION,

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Checked
 
-from faithscope.experiments.engine.prompt_files import (
+from faithscope.experiments.engine.models.prompt_files import (
     PromptText,
     check_places,
     checked,

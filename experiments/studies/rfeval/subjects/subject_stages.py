@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from faithscope import interp
 from faithscope.experiments.config.api import ApiSection
 from faithscope.experiments.config.backend import BackendSection
+from faithscope.experiments.engine.models.writing import HowWritten, Spoken, Start, TextWorker, Unit
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records
-from faithscope.experiments.engine.writing import HowWritten, Spoken, Start, TextWorker, Unit
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition, question_of
 from faithscope.experiments.studies.rfeval.inside.looking import look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances

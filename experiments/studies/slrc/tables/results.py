@@ -20,10 +20,10 @@ import yaml
 from faithscope.experiments.analysis.by_unit import by_unit
 from faithscope.experiments.analysis.records import Place, Record
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.engine.account import calls_of
 from faithscope.experiments.engine.arrays import each
 from faithscope.experiments.engine.folder import existing_run, read_environment
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig

@@ -17,20 +17,24 @@ from faithscope.experiments.studies.c2faith.asks import (
     detection_ask,
     localisation_ask,
 )
-from faithscope.experiments.studies.c2faith.benchmark import (
+from faithscope.experiments.studies.c2faith.benchmark.build import by_replies, by_rule
+from faithscope.experiments.studies.c2faith.benchmark.chains import Chain, Selection, perfect
+from faithscope.experiments.studies.c2faith.benchmark.perturbations import (
     LEVELS,
     Settings,
     causal_by_rule,
     coverage_items,
     targets,
 )
-from faithscope.experiments.studies.c2faith.build import by_replies, by_rule
-from faithscope.experiments.studies.c2faith.chains import Chain, Selection, perfect
+from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source, read_prm800k
+from faithscope.experiments.studies.c2faith.benchmark.rewrites import (
+    Refused,
+    rewrite_of,
+    rewrite_requests,
+)
+from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark, differences
 from faithscope.experiments.studies.c2faith.features import features
-from faithscope.experiments.studies.c2faith.prm800k import Source, read_prm800k
 from faithscope.experiments.studies.c2faith.prompts import acausal_prompt, judge_forms
-from faithscope.experiments.studies.c2faith.rewrites import Refused, rewrite_of, rewrite_requests
-from faithscope.experiments.studies.c2faith.saved import Benchmark, differences
 from faithscope.interp.errors import UserError
 from faithscope.interventions.region import middle_region
 

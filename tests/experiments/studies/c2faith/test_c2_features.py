@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faithscope.experiments.studies.c2faith.chains import Chain
+from faithscope.experiments.studies.c2faith.benchmark.chains import Chain
+from faithscope.experiments.studies.c2faith.benchmark.items import causal_item
 from faithscope.experiments.studies.c2faith.features import (
     COLUMNS,
     EDIT_TYPES,
@@ -17,7 +18,6 @@ from faithscope.experiments.studies.c2faith.features import (
     features,
     math_symbol_density,
 )
-from faithscope.experiments.studies.c2faith.items import causal_item
 
 LONG = "Now that this is known I can go on and see that it is"
 

@@ -19,9 +19,9 @@ from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store
+from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.plan import C2Plan, plan
-from faithscope.experiments.studies.c2faith.saved import Benchmark
 from faithscope.interp.errors import UserError
 
 KEY = "sk-planted-0a1b2c3d4e5f"

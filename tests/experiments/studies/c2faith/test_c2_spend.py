@@ -17,7 +17,7 @@ from fault_server import FaultServer, fails, says
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine.account import calls_of
+from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run
 

@@ -21,7 +21,7 @@ from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.run import Outcome, plan, run, work_through
-from faithscope.experiments.studies.c2faith.writing import STAGE
+from faithscope.experiments.studies.c2faith.benchmark.writing import STAGE
 
 WRITER = "api:openai/gpt-4.1"
 WRITING = "item=writing;"

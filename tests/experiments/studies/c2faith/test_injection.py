@@ -23,15 +23,15 @@ from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.studies.c2faith.asks import CONDITIONS, ask_of
-from faithscope.experiments.studies.c2faith.figures.comparisons import injection_picture
-from faithscope.experiments.studies.c2faith.injection import (
+from faithscope.experiments.studies.c2faith.benchmark.injection import (
     drawn_chains,
     inject,
     injected_step,
     injections,
     variants,
 )
-from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.figures.comparisons import injection_picture
 from faithscope.experiments.studies.c2faith.judgements import COLUMNS, INJECTION
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.injection import injection_table

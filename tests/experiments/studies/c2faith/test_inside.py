@@ -15,13 +15,13 @@ from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
 from faithscope.experiments.studies.c2faith.inside import (
     broken_chain,
     inside_rows,
     not_inside,
     stated_answer,
 )
-from faithscope.experiments.studies.c2faith.items import CausalItem
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.plan import C2Plan, plan
 from faithscope.experiments.studies.c2faith.results import results

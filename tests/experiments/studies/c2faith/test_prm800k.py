@@ -12,8 +12,12 @@ from typing import Any
 import pytest
 from prm800k_rows import completion, human, row, solved, step, write
 
-from faithscope.experiments.studies.c2faith.chains import Chain, perfect
-from faithscope.experiments.studies.c2faith.prm800k import REPOSITORY, REVISION, read_prm800k
+from faithscope.experiments.studies.c2faith.benchmark.chains import Chain, perfect
+from faithscope.experiments.studies.c2faith.benchmark.prm800k import (
+    REPOSITORY,
+    REVISION,
+    read_prm800k,
+)
 from faithscope.interp.errors import UserError
 
 SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "prm800k"

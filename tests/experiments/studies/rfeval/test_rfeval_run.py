@@ -12,7 +12,7 @@ from rf_runs import Case, config
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine import worker
-from faithscope.experiments.engine.loading import load_for_run
+from faithscope.experiments.engine.models.loading import load_for_run
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.studies.rfeval.plan import RfPlan

@@ -16,24 +16,24 @@ from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.judges import decides
+from faithscope.experiments.engine.models.judges import decides
+from faithscope.experiments.engine.models.preparing import given_up_on
 from faithscope.experiments.engine.planfile import Planned, is_finished
-from faithscope.experiments.engine.preparing import given_up_on
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.c2faith.asked import settings_of
-from faithscope.experiments.studies.c2faith.build import before_replies, by_replies
-from faithscope.experiments.studies.c2faith.chains import Selection
-from faithscope.experiments.studies.c2faith.config import C2FaithConfig
-from faithscope.experiments.studies.c2faith.inside import DATASET
-from faithscope.experiments.studies.c2faith.prm800k import Source
-from faithscope.experiments.studies.c2faith.prompts import PlainPrompt, acausal_prompt
-from faithscope.experiments.studies.c2faith.rewrites import (
+from faithscope.experiments.studies.c2faith.benchmark.build import before_replies, by_replies
+from faithscope.experiments.studies.c2faith.benchmark.chains import Selection
+from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source
+from faithscope.experiments.studies.c2faith.benchmark.rewrites import (
     Refused,
     Request,
     rewrite_of,
     rewrite_requests,
 )
-from faithscope.experiments.studies.c2faith.saved import Benchmark
+from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
+from faithscope.experiments.studies.c2faith.config import C2FaithConfig
+from faithscope.experiments.studies.c2faith.inside import DATASET
+from faithscope.experiments.studies.c2faith.prompts import PlainPrompt, acausal_prompt
 from faithscope.probes.judge.form import Reply, Writing
 from faithscope.probes.record import head
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faithscope.experiments.studies.c2faith.chains import Chain
+from faithscope.experiments.studies.c2faith.benchmark.chains import Chain
 
 
 @dataclass(frozen=True)

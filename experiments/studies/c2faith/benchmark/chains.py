@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from faithscope.experiments.studies.c2faith.prm800k import Solution
+from faithscope.experiments.studies.c2faith.benchmark.prm800k import Solution
 
 LEAST = 5
 """Fewest steps of a perfect chain."""

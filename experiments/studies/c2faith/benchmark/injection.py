@@ -21,7 +21,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from faithscope.experiments.studies.c2faith.asks import Condition, ask_of
-from faithscope.experiments.studies.c2faith.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask

@@ -10,8 +10,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from faithscope.experiments.studies.c2faith.chains import Chain
-from faithscope.experiments.studies.c2faith.items import (
+from faithscope.experiments.studies.c2faith.benchmark.chains import Chain
+from faithscope.experiments.studies.c2faith.benchmark.items import (
     CausalItem,
     CoverageItem,
     LeftOut,

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeVar
 
 from faithscope.experiments.config.judge import JudgeConfig, Reading
-from faithscope.experiments.engine.asking import Asker, AskingConfig
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.asking import Asker, AskingConfig
 from faithscope.experiments.engine.planfile import Planned, Shard, failures
 from faithscope.experiments.engine.store import Store
 

@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from faithscope.experiments.studies.c2faith.benchmark import (
+from faithscope.experiments.studies.c2faith.benchmark.chains import Chain, Selection
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, LeftOut, causal_item
+from faithscope.experiments.studies.c2faith.benchmark.perturbations import (
     Settings,
     causal_by_rule,
     coverage_items,
 )
-from faithscope.experiments.studies.c2faith.chains import Chain, Selection
-from faithscope.experiments.studies.c2faith.items import CausalItem, LeftOut, causal_item
-from faithscope.experiments.studies.c2faith.prm800k import Source
-from faithscope.experiments.studies.c2faith.prompts import PlainPrompt
-from faithscope.experiments.studies.c2faith.rewrites import (
+from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source
+from faithscope.experiments.studies.c2faith.benchmark.rewrites import (
     TEMPERATURE,
     Request,
     Seen,
     causal_by_replies,
 )
-from faithscope.experiments.studies.c2faith.saved import Benchmark, made_of
+from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark, made_of
+from faithscope.experiments.studies.c2faith.prompts import PlainPrompt
 
 
 def by_rule(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.engine.append import Appender, damaged, whole_lines
-from faithscope.experiments.engine.prices import prices_of
+from faithscope.experiments.engine.models.prices import prices_of
 from faithscope.experiments.files import write_atomically
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import Budget, Call

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from faithscope import interp
 from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.config.judge import JudgeConfig, Reading
-from faithscope.experiments.engine.judges import open_judge
+from faithscope.experiments.engine.models.judges import open_judge
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
