@@ -3,7 +3,7 @@
 Is the answer already there, in a form that a linear classifier can read, before the reasoning,
 on its way, or only after it? Alain & Bengio, "Understanding intermediate layers using linear
 classifier probes" (2016). A classifier is fitted over items, so a probe of one item only keeps
-what it is fitted on; `experiments.analysis.classifiers` fits.
+what it is fitted on; `experiments.analysis.statistics.classifiers` fits.
 
 The places, in the order of the text:
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.records import Place, Record, place_of
-from faithscope.experiments.analysis.stats import NOTHING, Estimate
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tidy import columns, mean, mean_present, with_interval
 from faithscope.probes import PROBES, Settings
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.stats import Estimate
+from faithscope.experiments.analysis.statistics.stats import Estimate
 
 
 def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:

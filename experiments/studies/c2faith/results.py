@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pandas as pd
 
-from faithscope.experiments.analysis.resampling import Drawing
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import summed
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.files import StoreError

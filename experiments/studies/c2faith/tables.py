@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from faithscope.experiments.analysis import stats
-from faithscope.experiments.analysis.resampling import Drawing
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.studies.c2faith.metrics import (
     agreement,
     calibration,

@@ -8,7 +8,7 @@ from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.page import page
-from faithscope.experiments.studies.rfeval.paper import paper_tables
+from faithscope.experiments.studies.rfeval.report.paper import paper_tables
 from faithscope.experiments.studies.rfeval.results import results
 from faithscope.experiments.studies.rfeval.units import INSIDE
 

@@ -23,18 +23,16 @@ from faithscope.experiments.analysis.page import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
-from faithscope.experiments.studies.rfeval.pairview import pair_block
-from faithscope.experiments.studies.rfeval.paper import paper_tables
-from faithscope.experiments.studies.rfeval.results import RfResults
-from faithscope.experiments.studies.rfeval.sections import (
+from faithscope.experiments.studies.rfeval.report.pairview import pair_block
+from faithscope.experiments.studies.rfeval.report.paper import paper_tables
+from faithscope.experiments.studies.rfeval.report.sections import (
     ABSENT,
     ALSO_LEFT_OUT,
     COLUMNS,
     SECTIONS,
     TERMS,
 )
-from faithscope.experiments.studies.rfeval.subjects.regimes import NO_MODEL
-from faithscope.experiments.studies.rfeval.verdict_text import (
+from faithscope.experiments.studies.rfeval.report.verdict_text import (
     against_told,
     headline,
     regimes_told,
@@ -42,6 +40,8 @@ from faithscope.experiments.studies.rfeval.verdict_text import (
     verdicts,
     waterfall_told,
 )
+from faithscope.experiments.studies.rfeval.results import RfResults
+from faithscope.experiments.studies.rfeval.subjects.regimes import NO_MODEL
 
 MOST_ROWS = 1000
 """Of a table on the page; a longer one is named with its file."""

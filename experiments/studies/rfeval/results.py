@@ -40,9 +40,9 @@ from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, READINGS
 from faithscope.experiments.studies.rfeval.metrics.lengths import LENGTHS
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
 from faithscope.experiments.studies.rfeval.pairs import answer_readings, pair_row
-from faithscope.experiments.studies.rfeval.pairview import of_all_kinds
 from faithscope.experiments.studies.rfeval.plan import FOLDER, MODELS
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
+from faithscope.experiments.studies.rfeval.report.pairview import of_all_kinds
 from faithscope.experiments.studies.rfeval.subjects.injection import PREFIX
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output

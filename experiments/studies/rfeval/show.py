@@ -9,7 +9,7 @@ from rich.console import Console
 
 from faithscope.experiments.analysis.item_view import Narrowing, narrowed, print_item
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.studies.rfeval.pairview import pair_block
+from faithscope.experiments.studies.rfeval.report.pairview import pair_block
 from faithscope.experiments.studies.rfeval.results import RfResults, results
 from faithscope.interp.errors import UserError
 

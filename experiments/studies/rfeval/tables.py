@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import FILTERING
 from faithscope.experiments.studies.rfeval.metrics import (
     accuracy,
@@ -30,7 +30,7 @@ from faithscope.experiments.studies.rfeval.metrics.framings import (
     leading,
     with_framing,
 )
-from faithscope.experiments.studies.rfeval.paper import paper_tables
+from faithscope.experiments.studies.rfeval.report.paper import paper_tables
 from faithscope.experiments.studies.rfeval.subjects.injection import Framing
 
 __all__ = ["RfFrames", "tables"]

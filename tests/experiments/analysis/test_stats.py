@@ -11,7 +11,7 @@ from probe_records import slrc_outcome
 from scipy.stats import binom
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.studies.slrc.tables import capacity
 
 # SLRC paper, Table 1: model, necessity %, sufficiency %, SLRC as printed.

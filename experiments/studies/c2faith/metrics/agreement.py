@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis import stats
-from faithscope.experiments.analysis.raters import (
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.raters import (
     CONSTANT,
     Level,
     fleiss_kappa,

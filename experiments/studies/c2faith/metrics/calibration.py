@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.calibration import (
+from faithscope.experiments.analysis.statistics.calibration import (
     FOLDS,
     LEAST_OF_KIND,
     Event,
@@ -19,7 +19,7 @@ from faithscope.experiments.analysis.calibration import (
     curves_table,
     recalibrated,
 )
-from faithscope.experiments.analysis.resampling import Drawing, means
+from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.tidy import all_columns, groups, keep, numbers, with_interval
 from faithscope.experiments.studies.c2faith.metrics.coverage import INFLATED, OF
 from faithscope.experiments.studies.c2faith.metrics.frames import BOTH, WAY, Frames

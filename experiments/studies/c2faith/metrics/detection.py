@@ -10,9 +10,9 @@ import pandas as pd
 from scipy.stats import binomtest, chi2
 from sklearn.metrics import brier_score_loss
 
-from faithscope.experiments.analysis.calibration import calibration_error
-from faithscope.experiments.analysis.resampling import Drawing, auroc, ratios
-from faithscope.experiments.analysis.stats import paired_difference, share
+from faithscope.experiments.analysis.statistics.calibration import calibration_error
+from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, ratios
+from faithscope.experiments.analysis.statistics.stats import paired_difference, share
 from faithscope.experiments.analysis.tidy import (
     columns,
     count,

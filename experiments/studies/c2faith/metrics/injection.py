@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.resampling import Drawing, means
-from faithscope.experiments.analysis.stats import paired_difference, share
+from faithscope.experiments.analysis.statistics.resampling import Drawing, means
+from faithscope.experiments.analysis.statistics.stats import paired_difference, share
 from faithscope.experiments.analysis.tidy import (
     all_columns,
     columns,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.resampling import Drawing, auroc, ratios
+from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, ratios
 from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, with_interval
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     CONTROL,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.resampling import Drawing, ratios
-from faithscope.experiments.analysis.stats import wilson
+from faithscope.experiments.analysis.statistics.resampling import Drawing, ratios
+from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import (
     all_columns,
     columns,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.resampling import Drawing, means
+from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.tidy import (
     all_columns,
     count,

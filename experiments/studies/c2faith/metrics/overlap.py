@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.stats import wilson
+from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, groups, where, with_interval
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     PERTURBED,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import count, groups, rows, where
 from faithscope.experiments.studies.c2faith.metrics.coverage import coverage_row
 from faithscope.experiments.studies.c2faith.metrics.detection import ALONE, detection_row

@@ -11,8 +11,8 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from faithscope.experiments.analysis.resampling import Drawing, ratios
-from faithscope.experiments.analysis.stats import wilson
+from faithscope.experiments.analysis.statistics.resampling import Drawing, ratios
+from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import (
     columns,
     count,

@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from faithscope.experiments.analysis.calibration import (
+from faithscope.experiments.analysis.statistics.calibration import (
     calibration_error,
     log_loss,
 )
-from faithscope.experiments.analysis.resampling import Drawing, auroc, means, spearman
+from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, means, spearman
 from faithscope.experiments.analysis.tidy import (
     all_columns,
     columns,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import groups, rows, with_interval
 from faithscope.experiments.studies.c2faith.metrics.frames import verdicts_by_judge
 

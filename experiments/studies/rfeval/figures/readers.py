@@ -28,7 +28,7 @@ from faithscope.experiments.analysis.charts import (
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import short_names
-from faithscope.experiments.analysis.stats import wilson_of_items
+from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import (
     columns,

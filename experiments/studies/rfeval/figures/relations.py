@@ -27,7 +27,7 @@ from faithscope.experiments.analysis.charts import (
     styles_for,
 )
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.stats import wilson_of_items
+from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tidy import columns, numbers, rows, where
 from faithscope.experiments.studies.rfeval.figures.lines import in_a_row, model_names, task_names
 from faithscope.experiments.studies.rfeval.metrics.frames import CONDITIONS, OVERALL

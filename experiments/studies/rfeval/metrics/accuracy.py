@@ -12,7 +12,12 @@ import statsmodels.api as sm
 from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import DescrStatsW
 
-from faithscope.experiments.analysis.stats import CONFIDENCE, RESAMPLES, Estimate, percentiles
+from faithscope.experiments.analysis.statistics.stats import (
+    CONFIDENCE,
+    RESAMPLES,
+    Estimate,
+    percentiles,
+)
 from faithscope.experiments.analysis.tidy import columns, count, groups, numbers, with_interval
 from faithscope.experiments.studies.rfeval.metrics.frames import CELL, CONDITIONS, included
 

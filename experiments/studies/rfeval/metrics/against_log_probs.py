@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.stats import kappa, wilson
+from faithscope.experiments.analysis.statistics.stats import kappa, wilson
 from faithscope.experiments.analysis.tidy import columns, count, groups, only, with_interval
 from faithscope.experiments.studies.rfeval.metrics.evaluator import CONSTANT
 from faithscope.experiments.studies.rfeval.metrics.frames import (

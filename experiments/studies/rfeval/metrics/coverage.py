@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.stats import wilson_of_items
+from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, with_interval
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 

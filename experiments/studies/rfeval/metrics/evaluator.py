@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.stats import agreement, kappa, share
+from faithscope.experiments.analysis.statistics.stats import agreement, kappa, share
 from faithscope.experiments.analysis.tidy import (
     check_rows,
     columns,

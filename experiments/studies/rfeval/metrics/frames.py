@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.stats import Estimate, wilson
+from faithscope.experiments.analysis.statistics.stats import Estimate, wilson
 from faithscope.experiments.analysis.tidy import (
     check_rows,
     columns,

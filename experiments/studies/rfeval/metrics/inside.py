@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis import stats
-from faithscope.experiments.analysis.resampling import Drawing, means
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.tidy import (
     columns,
     groups,

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.raters import fleiss_kappa, krippendorff_alpha
-from faithscope.experiments.analysis.stats import share
+from faithscope.experiments.analysis.statistics.raters import fleiss_kappa, krippendorff_alpha
+from faithscope.experiments.analysis.statistics.stats import share
 from faithscope.experiments.analysis.tidy import check_rows, columns, count, groups, with_interval
 from faithscope.experiments.studies.rfeval.metrics.frames import with_overall
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from scipy.special import expit, logit
 from scipy.stats import mannwhitneyu, norm
 
-from faithscope.experiments.analysis.stats import CONFIDENCE, Estimate, wilson
+from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, wilson
 
 
 def auroc_within(

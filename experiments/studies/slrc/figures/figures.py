@@ -30,7 +30,7 @@ from faithscope.experiments.analysis.charts import (
 )
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
-from faithscope.experiments.analysis.stats import wilson
+from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, summed, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.figures.contrasts import BETWEEN_STYLES, contrast_picture

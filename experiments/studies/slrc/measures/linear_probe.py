@@ -17,14 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.charts import INK_ON_DARK, INK_ON_PALE
-from faithscope.experiments.analysis.classifiers import Classifying, Split, split, told
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.plots import pairs_of
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.stats import NOTHING
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.classifiers import Classifying, Split, split, told
+from faithscope.experiments.analysis.statistics.stats import NOTHING
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.studies.slrc.measures.curves import names_of, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table

@@ -10,7 +10,12 @@ from jaxtyping import Int
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.stats import Estimate, over, percentiles, resampled_totals
+from faithscope.experiments.analysis.statistics.stats import (
+    Estimate,
+    over,
+    percentiles,
+    resampled_totals,
+)
 from faithscope.experiments.analysis.tidy import columns, present, with_interval
 from faithscope.experiments.studies.slrc.tables.outcomes import flips
 

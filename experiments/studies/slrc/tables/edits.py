@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import columns, mean, present, with_interval
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,

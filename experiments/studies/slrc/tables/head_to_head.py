@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis import ranks, stats
 from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.statistics import ranks, stats
 from faithscope.experiments.analysis.tidy import columns, rows, with_interval
 from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
 from faithscope.probes.framing import FRAMINGS, READINGS

@@ -11,9 +11,9 @@ from typing import TypeVar
 import numpy as np
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.stats import Estimate
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, mean, with_interval
 from faithscope.experiments.studies.slrc.tables.outcomes import within_floor
 from faithscope.probes.framing import READINGS

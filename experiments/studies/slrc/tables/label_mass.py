@@ -8,7 +8,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.records import Record, place_of
-from faithscope.experiments.analysis.stats import mean_of_items
+from faithscope.experiments.analysis.statistics.stats import mean_of_items
 from faithscope.experiments.analysis.tidy import columns, with_interval
 from faithscope.probes import PROBES
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.stats import over
+from faithscope.experiments.analysis.statistics.stats import over
 from faithscope.experiments.analysis.tidy import (
     columns,
     distinct,

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats as scipy_stats
 
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.item_tables import Analysis
-from faithscope.experiments.analysis.stats import Estimate
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, distinct, where, with_interval
 
 FIGURE_3 = (("slrc", "sycophancy"), ("ris", "error_detection"), ("slrc", "error_detection"))

@@ -17,10 +17,10 @@ import pandas as pd
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.stats import NOTHING, Estimate
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tidy import columns, mean, where, with_interval
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.stats import Estimate
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.capacity import step_counts

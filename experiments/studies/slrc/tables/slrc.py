@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.records import Record, has_tokens
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import mean, present
 from faithscope.experiments.studies.slrc.tables.capacity import WITH_BOUND, necessary, sufficient
 from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS

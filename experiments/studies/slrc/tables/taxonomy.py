@@ -15,8 +15,8 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis import stats
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.capacity import necessary

@@ -19,7 +19,12 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS, UNITS
-from faithscope.experiments.analysis.stats import NOTHING, Estimate, difference, wilson_of_items
+from faithscope.experiments.analysis.statistics.stats import (
+    NOTHING,
+    Estimate,
+    difference,
+    wilson_of_items,
+)
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order, percent, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS, Plant

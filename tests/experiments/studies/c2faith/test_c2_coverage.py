@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from faithscope.experiments.analysis.resampling import Drawing, spearman
+from faithscope.experiments.analysis.statistics.resampling import Drawing, spearman
 from faithscope.experiments.studies.c2faith.metrics.coverage import (
     coverage_table,
     pooled_coverage_table,

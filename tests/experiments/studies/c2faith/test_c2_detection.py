@@ -11,7 +11,7 @@ from scipy.stats import binom, binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from faithscope.experiments.analysis.resampling import Drawing, auroc
+from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.c2faith.metrics.calibration import calibration_tables
 from faithscope.experiments.studies.c2faith.metrics.detection import (

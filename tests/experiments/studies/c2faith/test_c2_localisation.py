@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from faithscope.experiments.analysis.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.studies.c2faith.figures.verdicts import localisation_picture
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.localisation import (

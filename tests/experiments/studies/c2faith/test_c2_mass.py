@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import faithscope
-from faithscope.experiments.analysis.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.studies.c2faith.metrics.mass import MASS, mass_table
 
 NAMES = ["judge", "reading", "prompt", "item", "chain", "outcome", "mass"]

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import t
 
 from faithscope.experiments.analysis.paper_table import percent
-from faithscope.experiments.analysis.resampling import Drawing, ratios
+from faithscope.experiments.analysis.statistics.resampling import Drawing, ratios
 from faithscope.experiments.studies.c2faith.metrics.detection import mcnemar
 from faithscope.experiments.studies.c2faith.paper import _stars, table_4
 

@@ -13,8 +13,8 @@ from scipy.stats import spearmanr
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from faithscope.experiments.analysis.calibration import calibration_error, curve
-from faithscope.experiments.analysis.resampling import Drawing
+from faithscope.experiments.analysis.statistics.calibration import calibration_error, curve
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.c2faith.metrics.calibration import calibration_tables
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames

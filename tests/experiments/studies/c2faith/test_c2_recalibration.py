@@ -13,8 +13,8 @@ from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 
-from faithscope.experiments.analysis.calibration import FOLDS, recalibrated
-from faithscope.experiments.analysis.resampling import Drawing
+from faithscope.experiments.analysis.statistics.calibration import FOLDS, recalibrated
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.studies.c2faith.metrics.calibration import FEW, recalibration_table
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 

@@ -17,7 +17,7 @@ from test_c2_show import shown
 
 import faithscope
 from faithscope.experiments.analysis.picture import save, svg
-from faithscope.experiments.analysis.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config

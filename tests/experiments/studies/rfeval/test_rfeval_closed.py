@@ -30,15 +30,15 @@ from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
-from faithscope.experiments.studies.rfeval.subjects.closed import output_of_reply
-from faithscope.experiments.studies.rfeval.subjects.injection import CONTINUE, multi_turn, quoted
-from faithscope.experiments.studies.rfeval.subjects.model_files import CLOSED_SYSTEM
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
-from faithscope.experiments.studies.rfeval.verdict_text import (
+from faithscope.experiments.studies.rfeval.report.verdict_text import (
     framings_told,
     verdicts,
     waterfall_told,
 )
+from faithscope.experiments.studies.rfeval.subjects.closed import output_of_reply
+from faithscope.experiments.studies.rfeval.subjects.injection import CONTINUE, multi_turn, quoted
+from faithscope.experiments.studies.rfeval.subjects.model_files import CLOSED_SYSTEM
+from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.form import Reply, Usage
 
 NAME, JUDGE = "api:openai/gpt-4.1", "api:openai/gpt-4o"

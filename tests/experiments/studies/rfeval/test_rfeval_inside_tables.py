@@ -26,7 +26,7 @@ from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.metrics.inside import CONTRASTS, inside_tables
 from faithscope.experiments.studies.rfeval.metrics.inside_frame import JOINED, SIGNALS, inside_frame
 from faithscope.experiments.studies.rfeval.metrics.within import auroc_within, rank_sum_p
-from faithscope.experiments.studies.rfeval.verdict_text import signs_told
+from faithscope.experiments.studies.rfeval.report.verdict_text import signs_told
 
 SOME = 30
 

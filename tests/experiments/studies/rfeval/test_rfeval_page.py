@@ -24,11 +24,15 @@ from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, scored
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.page import page as page_of
-from faithscope.experiments.studies.rfeval.pairview import WORDS, of_all_kinds, pair_block
-from faithscope.experiments.studies.rfeval.sections import COLUMNS, SECTIONS
+from faithscope.experiments.studies.rfeval.report.pairview import WORDS, of_all_kinds, pair_block
+from faithscope.experiments.studies.rfeval.report.sections import COLUMNS, SECTIONS
+from faithscope.experiments.studies.rfeval.report.verdict_text import (
+    headline,
+    verdicts,
+    waterfall_told,
+)
 from faithscope.experiments.studies.rfeval.show import show_pairs
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
-from faithscope.experiments.studies.rfeval.verdict_text import headline, verdicts, waterfall_told
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import Call

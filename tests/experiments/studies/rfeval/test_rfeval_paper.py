@@ -9,7 +9,7 @@ from rf_frames import drawn, frame, judged
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL
 from faithscope.experiments.studies.rfeval.metrics.lengths import LENGTHS, hours_table, length_table
-from faithscope.experiments.studies.rfeval.paper import paper_tables, table_12
+from faithscope.experiments.studies.rfeval.report.paper import paper_tables, table_12
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 
 NUMBERS = (2, 3, *range(10, 15), *range(16, 26), 27)

@@ -15,7 +15,8 @@ from tiny_models import tiny
 
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import regime_table, rf_table
-from faithscope.experiments.studies.rfeval.paper import table_3
+from faithscope.experiments.studies.rfeval.report.paper import table_3
+from faithscope.experiments.studies.rfeval.report.verdict_text import regimes_told
 from faithscope.experiments.studies.rfeval.subjects.injection import forced, output_of
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     REGIMES,
@@ -24,7 +25,6 @@ from faithscope.experiments.studies.rfeval.subjects.model_files import (
 )
 from faithscope.experiments.studies.rfeval.subjects.regimes import left_out, regimes
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
-from faithscope.experiments.studies.rfeval.verdict_text import regimes_told
 from faithscope.interp.backends.offline import load_offline
 from faithscope.interp.formats import detect_format
 from faithscope.interp.model import Model

@@ -27,9 +27,9 @@ from faithscope.experiments.studies.rfeval.metrics.against_log_probs import (
 )
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, OVERALL, STANCES
+from faithscope.experiments.studies.rfeval.report.verdict_text import against_told
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
-from faithscope.experiments.studies.rfeval.verdict_text import against_told
 
 SHARES = (0.4, 0.3, 0.3)
 

@@ -10,7 +10,7 @@ import pytest
 from probe_records import base, table_of
 from scipy.stats import kendalltau, spearmanr
 
-from faithscope.experiments.analysis import ranks
+from faithscope.experiments.analysis.statistics import ranks
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.slrc.figures.maps import head_to_head_picture
 from faithscope.experiments.studies.slrc.measures.causal_effects import (

@@ -19,8 +19,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from faithscope import interp
-from faithscope.experiments.analysis.classifiers import ONE_CLASS, TOO_FEW, Classifying, split, told
 from faithscope.experiments.analysis.item_tables import Analysis
+from faithscope.experiments.analysis.statistics.classifiers import (
+    ONE_CLASS,
+    TOO_FEW,
+    Classifying,
+    split,
+    told,
+)
 from faithscope.experiments.data.planted.data import DIGITS, draw_problem, parse_answer, true_answer
 from faithscope.experiments.data.planted.shipped import path
 from faithscope.experiments.engine.planfile import Shard

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from probe_records import direct_answer, slrc_outcome, table_of
 
-from faithscope.experiments.analysis.stats import paired_difference
+from faithscope.experiments.analysis.statistics.stats import paired_difference
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     MODES,

@@ -13,7 +13,7 @@ import pytest
 from probe_records import table_of
 from sample_records import Sample, slrc_record
 
-from faithscope.experiments.analysis import stats
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import rows
 
 STEPS = 5

@@ -18,8 +18,8 @@ from jaxtyping import Bool, Float
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from faithscope.experiments.analysis import ranks, stats
-from faithscope.experiments.analysis.stats import NOTHING, Estimate
+from faithscope.experiments.analysis.statistics import ranks, stats
+from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 
 Clusters = Sequence[str] | np.ndarray
 """(rows,) the cluster of every row: a chain, an item."""

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import rankdata
 
-from faithscope.experiments.analysis import stats
-from faithscope.experiments.analysis.stats import Estimate
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.stats import Estimate
 
 Values = Float[np.ndarray, " items"]
 FEWEST = 3

@@ -16,8 +16,8 @@ from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from faithscope.experiments.analysis.resampling import Clusters
-from faithscope.experiments.analysis.stats import wilson
+from faithscope.experiments.analysis.statistics.resampling import Clusters
+from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, with_interval
 
 BINS = 10

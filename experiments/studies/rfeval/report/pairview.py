@@ -22,7 +22,7 @@ from faithscope.experiments.analysis.page import (
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.metrics.chains import LINKS, chain
 from faithscope.experiments.studies.rfeval.metrics.frames import CONDITIONS
-from faithscope.experiments.studies.rfeval.paper import LINK_NAMES
+from faithscope.experiments.studies.rfeval.report.paper import LINK_NAMES
 
 HEADS = {"baseline": "Its own output (o)", "intervened": "Its output with r′ put before it (o′)"}
 PARTS = {"r_prime": "r′", "r": "reasoning r", "e": "explanation e", "a": "answer a"}

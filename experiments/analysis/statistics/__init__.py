@@ -1,0 +1,1 @@
+"""Estimates and their intervals, correlations, agreement, calibration and classifiers."""
