@@ -35,6 +35,8 @@ INK_ON_DARK, INK_ON_PALE = "#FFFFFF", "#222222"
 """`INK_ON_PALE` is not quite black: black follows the page, and is white on a dark one, where
 cells stay pale."""
 MARKERS = "os^DvP*X"
+LINES = [(c, m) for m in MARKERS[:5] for c in (BLUE, ORANGE, GREEN, PURPLE)]
+"""Colours and markers of as many lines as a figure may have, a model and task each."""
 T = TypeVar("T")
 
 
@@ -386,7 +388,7 @@ def names_beside(ax: Axes, x: Sequence[float], y: Sequence[float], names: Sequen
     at = np.minimum(at, 0.97 - gap * places[::-1])
     line: dict[str, Any] = {"arrowstyle": "-", "lw": 0.4, "color": GREY, "relpos": (0, 0.5)}
     for i, height in zip(order.tolist(), at.tolist(), strict=True):
-        name: str = names[i]
+        name = names[int(i)]
         beside: dict[str, Any] = {"textcoords": "axes fraction", "va": "center", "fontsize": 7}
         ax.annotate(name, (x[i], y[i]), (1.04, height), arrowprops=line, **beside)
 

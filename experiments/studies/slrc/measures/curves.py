@@ -8,11 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import GREY, Style, curve, panels, share_ticks
+from faithscope.experiments.analysis.charts import GREY, LINES, Style, curve, panels, share_ticks
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import LINES, pairs_of
-from faithscope.experiments.analysis.short_names import middle_cut, short
+from faithscope.experiments.analysis.short_names import middle_cut, pairs_of, short
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import where
 

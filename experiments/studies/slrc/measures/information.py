@@ -16,8 +16,8 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, mean_of, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.plots import pairs_of
 from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.tidy import mean_present, where
 from faithscope.experiments.studies.slrc.measures.curves import PLACE, of_pairs, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step

@@ -12,8 +12,8 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import pairs_of
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.tidy import mean_present, where
 from faithscope.experiments.studies.slrc.measures.curves import names_of, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step

@@ -20,8 +20,8 @@ from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.charts import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.plots import pairs_of
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.classifiers import Classifying, Split, split, told
 from faithscope.experiments.analysis.statistics.stats import NOTHING

@@ -19,8 +19,8 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.plots import pairs_of
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.tidy import mean, present, where, with_interval
 from faithscope.experiments.studies.slrc.measures.curves import PLACE, names_of, picture
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step

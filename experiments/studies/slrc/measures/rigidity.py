@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.charts import legend_above, share_rise, share_ticks
+from faithscope.experiments.analysis.charts import LINES, legend_above, share_rise, share_ticks
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.analysis.plots import LINES, pairs_of
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import columns, where, with_interval
 from faithscope.experiments.studies.slrc.measures.curves import (
