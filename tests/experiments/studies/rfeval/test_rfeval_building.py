@@ -245,7 +245,8 @@ def test_examples_come_from_the_data_or_from_a_file(
     asked = json.dumps(server.bodies[0]["messages"])
     assert asked.index("E: Because 10. It is not.") < asked.index("E: Because 11. It is not.")
     assert asked.count("E: ") == 2
-    assert execute(["build", str(path), "--set", "counterfactual.examples=nowhere"]) == 2
+    elsewhere = ["--set", "name=other", "--set", "counterfactual.examples=nowhere"]
+    assert execute(["build", str(path), *elsewhere]) == 2
     assert "counterfactual.examples: no such file" in capfd.readouterr().err
 
 
