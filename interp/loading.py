@@ -291,8 +291,3 @@ def _quantization(quantize: str) -> Any:
     if quantize == "4bit":
         return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")
     raise UserError(f"unknown quantize {quantize!r}; use '8bit' or '4bit'")
-
-
-def is_local(name: str) -> bool:
-    """Whether `name` is a file or folder rather than a hub id."""
-    return Path(name).exists()

@@ -182,17 +182,17 @@ class Asker(Worker[Item]):
             item, place = by_ask[_name(ask)]
             so_far = replies[id(item)]
             so_far[place] = reply
-            if len(so_far) < wanted[id(item)]:
-                if model.startswith(API) and not no_reply(reply):
-                    key = self._key_of_reply(model, stage, item, place)
-                    about = {"task": item.task, "item": item.item, "model": None, "judge": model}
-                    record = head(**about, dataset=item.task, probe=stage, seed=self.config.seed)
-                    self.store.add(key[-1], key, storable([record | {"reply": asdict(reply)}]))
-                return
-            if stage not in self.missing(item):
+            whole = len(so_far) == wanted[id(item)]
+            lost = next((r for r in so_far.values() if r.outcome == "failed"), None)
+            if model.startswith(API) and not no_reply(reply) and not (whole and lost is None):
+                # also the last one, where another was lost: the unit fails, and is asked again
+                key = self._key_of_reply(model, stage, item, place)
+                about = {"task": item.task, "item": item.item, "model": None, "judge": model}
+                record = head(**about, dataset=item.task, probe=stage, seed=self.config.seed)
+                self.store.add(key[-1], key, storable([record | {"reply": asdict(reply)}]))
+            if not whole or stage not in self.missing(item):
                 return
             inorder = [so_far[i] for i in range(len(so_far))]
-            lost = next((r for r in inorder if r.outcome == "failed"), None)
             failed = RuntimeError(lost.problem) if lost else None
             self.keep(item, stage, failed or self.records(model, item, reading, inorder))
 
