@@ -60,6 +60,6 @@ class BackendSection(Section):
         if not self.endpoints or n < 2:
             return None
         return (
-            f"{section}.endpoints serve one model, and model.name lists {n}; "
+            f"{section}.endpoints serve one model, and {n} are to be written by them; "
             "run each by itself with the same settings: `faithscope merge` joins the folders"
         )

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from faithscope.experiments.config.api import API, ApiSection, no_temperature_problem
+from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.config.base import OneOrMany
 from faithscope.experiments.config.model import checked_name
 
@@ -33,8 +34,12 @@ def _judge(name: str, info: ValidationInfo) -> str:
 JudgeName = Annotated[StrictStr, AfterValidator(_judge)]
 
 
-class JudgeConfig(ApiSection):
-    """Who judges, and how each is asked."""
+class JudgeConfig(ApiSection, BackendSection):
+    """Who judges, and how each is asked.
+
+    `backend` is who writes the replies of models whose weights are at hand; the log-probs of a
+    verdict (reading `scored`) are read here whoever writes.
+    """
 
     model: Annotated[list[JudgeName], *OneOrMany]
     """One or several of: a model here as in `model.name`, or `api:PROVIDER/MODEL`."""
@@ -46,7 +51,8 @@ class JudgeConfig(ApiSection):
     """How often an ask is put while its replies do not parse; once where a model here is greedy."""
     structured: Literal["auto", "schema", "prompt"] = "auto"
     """Whether replies are held to the form while they are written, or it is asked for in the
-    prompt; `auto` holds those of providers that can, and of models here that do not think."""
+    prompt; `auto` holds those of providers that can, and of models that do not think and that
+    transformers writes here."""
     thinking: StrictBool | None = None
     """Ask a hybrid model here to think, or not to; null leaves it to its template."""
     batch_size: StrictInt = Field(default=8, ge=1)
@@ -66,6 +72,16 @@ class JudgeConfig(ApiSection):
     def _a_temperature_where_one_is_needed(self) -> Self:
         if problem := no_temperature_problem(self.temperature, self.model):
             raise ValueError(f".{problem}")
+        return self
+
+    @model_validator(mode="after")
+    def _a_form_that_the_backend_can_hold_to(self) -> Self:
+        if self.structured == "schema" and self.backend != "here":
+            raise ValueError(
+                f"structured 'schema' is of models behind APIs and of backend 'here', and backend "
+                f"is {self.backend!r}; take structured 'auto', or a vLLM server as the judge "
+                f"{API}vllm/MODEL with base_url"
+            )
         return self
 
     def readings_of(self, name: str) -> list[Reading]:

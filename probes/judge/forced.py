@@ -97,7 +97,7 @@ class ForcedJudge:
             needed = len(prompt) + self._put_there(ask)
             room = inf if limit is None else limit - needed
             if room < texts:
-                on_reply(ask, overflow(self.model, needed + texts))
+                on_reply(ask, overflow(self.name, limit, needed + texts))
             else:
                 states.append(_State(ask, prompt, room, texts))
         if not states:

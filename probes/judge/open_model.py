@@ -1,4 +1,4 @@
-"""An open model as a judge by what it writes.
+"""An open model as a judge by what it writes, here or by another backend (vLLM).
 
 It is told what an API judge is told where the server knows no JSON schema: the form's prompt,
 then the request for the reply's form. `probes.judge.scoring` reads its log-probs instead.
@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from faithscope.interp.generation import Generation, Sampling
 from faithscope.probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
 from faithscope.probes.judge.parse import read, requested, sent
 
 if TYPE_CHECKING:
-    from faithscope.interp.execute import Generation
-    from faithscope.interp.model import Model
+    from faithscope.interp.backends import Backend, BackendError
+    from faithscope.interp.language import Speaks
     from faithscope.interp.prompts import Prompt
 
 
@@ -32,7 +32,7 @@ class GeneratingSettings:
 
     max_new_tokens: int = 512
     batch_size: int = 8
-    """Most asks that are generated in lockstep, taken in the order given."""
+    """Most asks that are generated here in lockstep, taken in the order given."""
     temperature: float = 0.0
     """0 is greedy."""
     top_p: float = 1.0
@@ -75,19 +75,31 @@ class GeneratingJudge:
     Thinking is told from the answer by the model's own marks (`interp.formats`). What the token
     limit cut off is `truncated`, or `unclosed_thinking`, whatever stands in it. A prompt that
     leaves no position free is an `overflow`; one that leaves fewer than `max_new_tokens` gets
-    what there is. `Reply.seconds` run from the beginning of the batch to the reply's end.
+    what there is. An ask that the backend does not answer is `failed`.
     """
 
-    def __init__(self, model: Model, settings: GeneratingSettings | None = None) -> None:
+    def __init__(
+        self,
+        model: Speaks,
+        settings: GeneratingSettings | None = None,
+        backend: Backend | None = None,
+    ) -> None:
+        """
+        Args:
+            model: its tokenizer and format; the weights too (`interp.Model`) without a backend.
+            backend: who writes; None has the weights of `model` do it here.
+        """
         self.model = model
         self.name = model.name
         self.settings = settings or GeneratingSettings()
+        self._backend = backend
 
     def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
         """Every ask gets one reply, as soon as its text has come to an end.
 
         Raises:
             FloatingPointError: the model's logits are not finite.
+            UserError: the backend is gone.
         """
         self._all(asks, on_reply)
 
@@ -95,61 +107,65 @@ class GeneratingJudge:
         """Every writing gets one reply, as soon as its text has come to an end.
 
         Raises:
-            FloatingPointError: the model's logits are not finite.
+            FloatingPointError, UserError: as `ask_all`.
         """
         self._all(writings, on_text)
 
     def _all(self, asks: Sequence[Ask | Writing], on_reply: Put) -> None:
-        for batch, room in self._batches(asks, on_reply):
-            began, attempt, waiting = time.perf_counter(), 0, batch
-            while waiting:
-                waiting = self._once(waiting, room, attempt, began, on_reply)
-                attempt += 1
+        backend = self._backend or self._here()
+        waiting, attempt = list(self._prompted(asks, backend.max_positions, on_reply)), 0
+        while waiting:
+            waiting = self._once(backend, waiting, attempt, on_reply)
+            attempt += 1
 
-    def _batches(
-        self, asks: Sequence[Ask | Writing], on_reply: Put
-    ) -> Iterator[tuple[list[_Put], int]]:
-        """Asks with as many tokens to write in, batch after batch."""
-        limit = self.model.max_positions
-        most = self.settings.max_new_tokens
-        by_room: dict[int, list[_Put]] = {}
+    def _here(self) -> Backend:
+        # Not at the top: they bring torch, which listing the probes need not wait for.
+        from faithscope.interp.backends.here import Here
+        from faithscope.interp.model import Model
+
+        assert isinstance(self.model, Model), f"{self.name} has no weights here, and no backend"
+        return Here(self.model, self.settings.batch_size)
+
+    def _prompted(
+        self, asks: Sequence[Ask | Writing], positions: int | None, on_reply: Put
+    ) -> Iterator[_Put]:
+        """The asks whose prompts leave room for a reply; the others are answered."""
         for ask in asks:
             content = ask.turns if isinstance(ask, Writing) else words(ask)
             prompt = self.model.prompt(content, _system(ask), self.settings.thinking)
-            room = most if limit is None else min(most, limit - len(prompt.ids))
+            room = self.settings.max_new_tokens
+            if positions is not None:
+                room = min(room, positions - len(prompt.ids))
             if room < 1:
-                none = overflow(self.model, len(prompt.ids) + 1)
+                none = overflow(self.name, positions, len(prompt.ids) + 1)
                 on_reply(ask, replace(none, requested=requested(ask)))
-                continue
-            batch = by_room.setdefault(room, [])
-            batch.append(_Put(ask, prompt))
-            if len(batch) == self.settings.batch_size:
-                yield by_room.pop(room), room
-        for room, batch in by_room.items():
-            yield batch, room
+            else:
+                yield _Put(ask, prompt, room)
 
-    def _once(
-        self, batch: list[_Put], room: int, attempt: int, began: float, on_reply: Put
-    ) -> list[_Put]:
-        """Write every ask of a batch once; back come those to be drawn anew."""
+    def _once(self, backend: Backend, batch: list[_Put], attempt: int, on_reply: Put) -> list[_Put]:
+        """Write every ask once; back come those to be drawn anew."""
         again: dict[int, _Put] = {}
 
-        def done(i: int, generation: Generation) -> None:
+        def ended(i: int, text: Generation | BackendError) -> None:
             put = batch[i]
-            reply = _reply_of(self.model, put, generation, time.perf_counter() - began)
+            if isinstance(text, Exception):
+                reply = Reply("failed", problem=str(text), usage=put.usage)
+            else:
+                reply = _reply_of(self.model, put, text)
             if reply.outcome == "unparsed" and attempt + 1 < self.settings.attempts:
-                again[i] = replace(put, usage=reply.usage)
+                again[i] = replace(put, usage=reply.usage, seconds=reply.seconds)
             else:
                 on_reply(put.ask, replace(reply, requested=requested(put.ask)))
 
-        self.model.generate(
-            [put.prompt.ids for put in batch],
-            max_new_tokens=room,
+        sampling = Sampling(
+            tuple(self.model.end_ids),
+            self.settings.max_new_tokens,
             temperature=self.settings.temperature,
             top_p=self.settings.top_p,
-            seed=[seed_of(self.settings, put.ask, attempt) for put in batch],
-            on_done=done,
+            seed=tuple(seed_of(self.settings, put.ask, attempt) for put in batch),
+            limits=tuple(put.room for put in batch),
         )
+        backend.each([put.prompt.ids for put in batch], sampling, ended)
         return [again[i] for i in sorted(again)]
 
 
@@ -170,11 +186,15 @@ class _Put:
 
     ask: Ask | Writing
     prompt: Prompt
+    room: int
+    """Most tokens of its reply."""
     usage: Usage = field(default_factory=Usage)
     """What the attempts so far have used."""
+    seconds: float = 0.0
+    """How long they took."""
 
 
-def _reply_of(model: Model, put: _Put, generation: Generation, seconds: float) -> Reply:
+def _reply_of(model: Speaks, put: _Put, generation: Generation) -> Reply:
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.responses import split_response
 
@@ -184,6 +204,7 @@ def _reply_of(model: Model, put: _Put, generation: Generation, seconds: float) -
     if fmt.marks:
         thinking = model.decode(response.reasoning_ids).strip()
         text = _after(fmt.closer, fmt.answer_opener, model.decode(response.tail_ids))
+    seconds = put.seconds + (generation.seconds or 0.0)
     usage = Usage(
         calls=put.usage.calls + 1,
         input_tokens=put.usage.input_tokens + len(put.prompt.ids),
@@ -219,9 +240,7 @@ def _after(closer: str, answer_opener: str, tail: str) -> str:
     return tail
 
 
-def overflow(model: Model, needed: int) -> Reply:
+def overflow(model: str, positions: int | None, needed: int) -> Reply:
     """The reply to an ask whose prompt the model cannot read to its end."""
-    return Reply(
-        "overflow",
-        problem=f"{needed} tokens do not fit the {model.max_positions} positions of {model.name}",
-    )
+    problem = f"{needed} tokens do not fit the {positions} positions of {model}"
+    return Reply("overflow", problem=problem)

@@ -83,7 +83,7 @@ class ScoringJudge:
             prefix, labels = self._prefix(ask), self._labels(ask)
             needed = len(prefix) + max(map(len, labels))
             if limit is not None and needed > limit:
-                on_reply(ask, overflow(self.model, needed))
+                on_reply(ask, overflow(self.name, limit, needed))
             else:
                 fitting.append((ask, prefix, labels))
         if not fitting:

@@ -10,7 +10,7 @@ import yaml
 
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine.models.judges import api_judge, open_judge
+from faithscope.experiments.engine.models.judges import api_judge, writing_judge
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Budget
@@ -47,4 +47,4 @@ def test_a_model_here_has_no_provider_to_leave_it_to() -> None:
         name = HERE
 
     with pytest.raises(UserError, match="give a number, 0 for greedy"):
-        open_judge(Loaded(), "generated", judge(temperature=None), 0)  # pyright: ignore[reportArgumentType]
+        writing_judge(Loaded(), judge(temperature=None), 0)  # pyright: ignore[reportArgumentType]

@@ -13,7 +13,8 @@ from typing import Any, Protocol, TypeVar
 from faithscope import interp
 from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.config.judge import JudgeConfig, Reading
-from faithscope.experiments.engine.models.judges import open_judge
+from faithscope.experiments.engine.models.judges import open_judge, writing_judge
+from faithscope.experiments.engine.models.loading import open_backend
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
@@ -23,7 +24,7 @@ from faithscope.probes.judge.form import Ask, Judge, Reply, Usage, Writer, Writi
 from faithscope.probes.record import head
 
 _AT_ONCE = 512
-"""Items whose asks to an API are in memory together."""
+"""Items whose asks to an API, or to vLLM, are in memory together."""
 Item = TypeVar("Item", bound=Planned)
 
 
@@ -118,12 +119,14 @@ class Asker(Worker[Item]):
         readings: dict[str, Reading] = {s: r for s, r in self.readings.items() if s in stages}
         if model.startswith(API):
             for stage, reading in readings.items():
-                items = [i for i in self.lacking(model, stage) if self.ready(i)]
-                for at in range(0, len(items), _AT_ONCE):
-                    part = items[at : at + _AT_ONCE]
-                    self.begin(model, part[0], stage)
-                    self._ask(self.apis[model], model, stage, reading, part)
+                self._ask_in_parts(self.apis[model], model, stage, reading)
             return
+        if self.judge.backend != "here":
+            written = [stage for stage, reading in readings.items() if reading == "generated"]
+            self._ask_elsewhere(model, [stage for stage in written if self.lacking(model, stage)])
+            readings = {stage: r for stage, r in readings.items() if stage not in written}
+            if not any(self.lacking(model, s) for s in stages if s not in written):
+                return
         held = self.load(model, self.load_settings(model))
         self.loaded(held)
         for stage, reading in readings.items():
@@ -136,6 +139,34 @@ class Asker(Worker[Item]):
                         self.begin(model, part[0], stage)
                         self._ask_together(held, judge, stage, reading, part)
         self.after_judging(held)
+
+    def _ask_elsewhere(self, model: str, stages: Sequence[str]) -> None:
+        """Have servers, or vLLM, write what is missing of these stages; no weights are read.
+
+        Raises:
+            UserError: the model, its server or vLLM is not to be had.
+        """
+        if not stages:
+            return
+        # what is loaded would share the device with vLLM
+        self.weights.drop_others()
+        language, backend = open_backend(self.judge, model, self.load_settings(model))
+        try:
+            about = {f"replies_{k}": v for k, v in backend.describe().items()}
+            self.store.note_model(model, about)
+            judge = writing_judge(language, self.judge, self.config.seed, backend)
+            for stage in stages:
+                self._ask_in_parts(judge, model, stage, "generated")
+        finally:
+            backend.close()
+
+    def _ask_in_parts(self, judge: Judge, model: str, stage: str, reading: Reading) -> None:
+        """Ask who batches by itself about all items that lack a stage."""
+        items = [i for i in self.lacking(model, stage) if self.ready(i)]
+        for at in range(0, len(items), _AT_ONCE):
+            part = items[at : at + _AT_ONCE]
+            self.begin(model, part[0], stage)
+            self._ask(judge, model, stage, reading, part)
 
     def _ask_together(
         self,

@@ -13,9 +13,12 @@ from faithscope.interp.errors import UserError
 from faithscope.probes.judge.parse import sent
 
 if TYPE_CHECKING:
+    from faithscope.interp.backends import Backend
+    from faithscope.interp.language import Speaks
     from faithscope.interp.model import Model
     from faithscope.probes.judge.api import ApiJudge
     from faithscope.probes.judge.form import Judge, Reply
+    from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings
     from faithscope.probes.judge.spend import Budget
 
 
@@ -26,8 +29,10 @@ _OF_MODELS_HERE += ("device_map",)
 def decides(model: str, judge: JudgeConfig) -> dict[str, Any]:
     """What decides a judge's replies besides its weights; how fast it is asked does not."""
     values = judge.model_dump(mode="json")
-    how = (*DECIDES, "structured", *(DECIDES_API if model.startswith(API) else _OF_MODELS_HERE))
-    return {"model": model, "judge": {name: values[name] for name in how}}
+    of_api = model.startswith(API)
+    how = (*DECIDES, "structured", *(DECIDES_API if of_api else _OF_MODELS_HERE))
+    backend = {} if of_api else judge.decides()
+    return {"model": model, "judge": {name: values[name] for name in how} | backend}
 
 
 def replied(reply: Reply) -> dict[str, Any]:
@@ -96,7 +101,7 @@ def checked_apis(models: Mapping[str, ApiSection], budget: Budget) -> dict[str, 
 
 
 def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Judge:
-    """A model here as judge, by what it writes or by its log-probs of the verdict.
+    """A model whose weights are here as judge, by what it writes or by its log-probs.
 
     Raises:
         UserError: it is to write, and no temperature is given.
@@ -105,13 +110,33 @@ def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Jud
         from faithscope.probes.judge.scoring import ScoringJudge, ScoringSettings
 
         return ScoringJudge(model, ScoringSettings(batch_size=c.batch_size))
-    from faithscope.probes.judge.forced import ForcedJudge
-    from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings
+    thinks = bool(model.format.marks) and c.thinking is not False
+    if c.structured == "schema" or (c.structured == "auto" and not thinks):
+        from faithscope.probes.judge.forced import ForcedJudge
+
+        return ForcedJudge(model, _generating(model.name, c, seed))
+    return writing_judge(model, c, seed)
+
+
+def writing_judge(
+    model: Speaks, c: JudgeConfig, seed: int, backend: Backend | None = None
+) -> GeneratingJudge:
+    """A model as judge by what it writes freely, here or by another backend.
+
+    Raises:
+        UserError: no temperature is given.
+    """
+    from faithscope.probes.judge.open_model import GeneratingJudge
+
+    return GeneratingJudge(model, _generating(model.name, c, seed), backend)
+
+
+def _generating(name: str, c: JudgeConfig, seed: int) -> GeneratingSettings:
+    from faithscope.probes.judge.open_model import GeneratingSettings
 
     if c.temperature is None:
-        raise UserError(f"{model.name}: judge.temperature is null; give a number, 0 for greedy")
-    forced = c.structured == "schema" or (c.structured == "auto" and not _thinks(model, c))
-    settings = GeneratingSettings(
+        raise UserError(f"{name}: judge.temperature is null; give a number, 0 for greedy")
+    return GeneratingSettings(
         max_new_tokens=c.max_tokens,
         batch_size=c.batch_size,
         temperature=c.temperature,
@@ -121,9 +146,3 @@ def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Jud
         # a greedy reply that does not parse would only be written again
         attempts=c.attempts if c.temperature > 0 else 1,
     )
-    return ForcedJudge(model, settings) if forced else GeneratingJudge(model, settings)
-
-
-def _thinks(model: Model, c: JudgeConfig) -> bool:
-    """Whether a model writes its thinking apart, and is let."""
-    return bool(model.format.marks) and c.thinking is not False

@@ -1,15 +1,18 @@
-"""Load a model for a run as its config says, and keep what it turned out to be."""
+"""Load a model for a run as its config says, or reach who writes for it elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 from transformers.utils import logging as transformers_logging
 
 from faithscope import interp
+from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
+from faithscope.interp.backends import Backend
+from faithscope.interp.language import Language
 from faithscope.interp.memory import free
 from faithscope.interp.placement import devices_of, is_offloaded
 from faithscope.interp.size import size_of
@@ -107,3 +110,46 @@ def load_for_run(
         },
     )
     return model
+
+
+def open_backend(
+    section: BackendSection,
+    model: str,
+    held: Held,
+    trust_remote_code: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Language, Backend]:
+    """Servers or vLLM, which write for a model, and its language; no weights are read here.
+
+    Args:
+        options: keyword arguments of `interp.backends.offline.load_offline` beside those of
+            `section` and `held`.
+
+    Raises:
+        UserError: the model, its server or vLLM is not to be had.
+    """
+    language = interp.load_language(
+        model, revision=held.revision, trust_remote_code=trust_remote_code
+    )
+    if section.backend == "vllm-server":
+        from faithscope.interp.backends.server import connect
+
+        server = connect(
+            model,
+            section.endpoints,
+            served_as=section.served_as,
+            location=language.location,
+            in_flight=section.in_flight,
+            timeout_s=section.timeout,
+        )
+        return language, server
+    from faithscope.interp.backends.offline import load_offline
+
+    settings = {
+        "dtype": held.dtype,
+        "revision": held.revision,
+        "tensor_parallel_size": section.tensor_parallel_size or 1,
+        "max_model_len": section.max_model_len,
+        "trust_remote_code": trust_remote_code,
+    }
+    return language, load_offline(model, language.location, **settings | dict(options or {}))

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from faithscope import interp
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.backend import BackendSection
-from faithscope.experiments.engine.models.loading import Held
+from faithscope.experiments.engine.models.loading import Held, open_backend
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Item, Records, Worker
 from faithscope.interp.backends import Backend
@@ -171,32 +171,8 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
             speaks = loaded = self.load_subject(model)
             backend: Backend = Here(loaded, len(self.texts) * section.batch_size)
             return _At(model, backend, speaks, dict(backend.describe()), how)
-        language = interp.load_language(
-            model, revision=how.held.revision, trust_remote_code=how.trust_remote_code
-        )
+        language, backend = open_backend(section, model, how.held, how.trust_remote_code, how.vllm)
         speaks = self.marked(model, language)
-        if section.backend == "vllm-server":
-            from faithscope.interp.backends.server import connect
-
-            backend = connect(
-                model,
-                section.endpoints,
-                served_as=section.served_as,
-                location=language.location,
-                in_flight=section.in_flight,
-                timeout_s=section.timeout,
-            )
-        else:
-            from faithscope.interp.backends.offline import load_offline
-
-            options = {
-                "dtype": how.held.dtype,
-                "revision": how.held.revision,
-                "tensor_parallel_size": section.tensor_parallel_size or 1,
-                "max_model_len": section.max_model_len,
-                "trust_remote_code": how.trust_remote_code,
-            }
-            backend = load_offline(model, language.location, **options | dict(how.vllm))
         return _At(model, backend, speaks, dict(backend.describe()), how)
 
     def _lacks(self, start: Start[Item, Prompt]) -> bool:

@@ -13,6 +13,7 @@ from faithscope.experiments.config.api import (
     no_temperature_problem,
     one_address_problem,
 )
+from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.judge import JudgeConfig, JudgeName
 from faithscope.experiments.config.model import ModelName
@@ -138,7 +139,7 @@ class C2FaithConfig(FolderConfig):
         "spend.",
         "prompts",  # a form's text decides by itself what was asked
         "token_budget",
-        *(f"judge.{key}" for key in HOW_FAST),
+        *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
     )
 
     benchmark: Literal["c2faith"]
@@ -164,6 +165,14 @@ class C2FaithConfig(FolderConfig):
     def _one_address_for_one_service(self) -> C2FaithConfig:
         asked = [*self.models, *filter(None, [self.perturb.writer])]
         if problem := one_address_problem("judge.base_url", self.judge.base_url, asked):
+            raise ValueError(problem)
+        return self
+
+    @model_validator(mode="after")
+    def _one_model_of_the_servers(self) -> C2FaithConfig:
+        writer = self.perturb.writer if self.perturb.acausal == "llm" else None
+        asked = [*self.judge.model, *filter(None, [self.reference, writer])]
+        if problem := self.judge.several_models_problem("judge", dict.fromkeys(asked)):
             raise ValueError(problem)
         return self
 

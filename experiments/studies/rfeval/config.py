@@ -132,7 +132,7 @@ class RFEvalConfig(FolderConfig):
         "token_budget",
         "annotations",
         *(f"generate.{key}" for key in WHERE),
-        *(f"judge.{key}" for key in HOW_FAST),
+        *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
         *(f"api.{key}" for key in HOW_FAST),
     )
     SHOWN: ClassVar[tuple[str, ...]] = (*FolderConfig.SHOWN, "annotations")
@@ -203,8 +203,13 @@ class RFEvalConfig(FolderConfig):
                 "inside.model needs r′ among the model's own tokens, and generate.framing is "
                 "multi_turn; take prefix, or leave inside.model empty"
             )
-        if problem := self.generate.several_models_problem("generate", models):
-            yield problem
+        asked = dict.fromkeys([*judges, *filter(None, builders)])
+        for key, section, names in (
+            ("generate", self.generate, models),
+            ("judge", self.judge, asked),
+        ):
+            if problem := section.several_models_problem(key, names):
+                yield problem
 
     def readings_by_step(self, judge: str) -> list[Reading]:
         """How a judge's verdicts on steps are got."""
