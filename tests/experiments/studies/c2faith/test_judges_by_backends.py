@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -25,6 +24,7 @@ from faithscope.experiments.studies.c2faith.units import STAGES
 
 VOCABULARY = 1000
 """More ids than the judge knows."""
+SERVERS = {"backend": "vllm-server", "endpoints": ["http://127.0.0.1:1/v1"]}
 Reply = tuple[str, str, str]
 """The text of a reply, what became of it, and its problem."""
 
@@ -124,17 +124,15 @@ def test_an_ask_that_a_server_refuses_is_asked_again_at_the_next_start(
 
 
 @pytest.mark.parametrize(
-    ("judge", "problem"),
+    ("reference", "judge", "problem"),
     [
-        ({"backend": "vllm", "structured": "schema"}, "structured 'schema' is of models behind"),
-        ({"backend": "vllm-server"}, "needs endpoints; give http"),
-        ({"model": ["planted:hint", "planted:faithful"]}, r"judge\.endpoints serve one model, and 2"),
+        (None, {"backend": "vllm", "structured": "schema"}, "structured 'schema' is of models"),
+        (None, {"backend": "vllm-server"}, "needs endpoints; give http"),
+        ("planted:hint", SERVERS, r"judge\.endpoints serve one model, and 2"),
     ],
 )
 def test_what_a_backend_cannot_do_is_said_before_the_run(
-    tmp_path: Path, model: str, judge: dict[str, Any], problem: str
+    tmp_path: Path, model: str, reference: str | None, judge: dict[str, Any], problem: str
 ) -> None:
-    of_servers = {"backend": "vllm-server", "endpoints": ["http://127.0.0.1:1/v1"]}
-    path = config(tmp_path, model, **(of_servers if "model" in judge else {}) | judge)
-    with pytest.raises(ConfigError, match=re.compile(problem)):
-        load_config(path)
+    with pytest.raises(ConfigError, match=problem):
+        load_config(config(tmp_path, model, **judge), [f"reference={reference or 'null'}"])
