@@ -199,6 +199,10 @@ class Page:
     """A longer table is named with its file instead."""
     warnings: Sequence[str] = ()
 
+    def columns_of(self, table: str) -> Columns:
+        """What the columns of one table are called, and what stands in them."""
+        return {**self.columns, **self.of_tables.get(table, {})}
+
 
 def write_page(page: Page) -> Path:
     """Write `report.html` of a run; gives its path."""
@@ -283,8 +287,7 @@ def _there(blocks: Sequence[Block], page: Page) -> Iterator[Block]:
 def _grid(block: Grid, name: str, page: Page) -> Iterator[Block]:
     table = page.tables[name]
     if page.most_rows is None or len(table) <= page.most_rows:
-        columns = {**page.columns, **page.of_tables.get(name, {})}
-        ready = html_table(table, columns, name, page.order)
+        ready = html_table(table, page.columns_of(name), name, page.order)
         yield replace(block, table=ready)
         return
     if block.heading:

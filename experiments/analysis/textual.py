@@ -1,7 +1,7 @@
 """Tables and model text as plain characters: CSV, Markdown, LaTeX, and a safe view of text.
 
-CSV keeps every column, with six decimals; Markdown and LaTeX are for reading: three
-decimals, and `x`, `x_low`, `x_high` in one cell.
+CSV keeps every column, with six decimals; Markdown and LaTeX are for reading: columns under their
+headings, three decimals, and `x`, `x_low`, `x_high` in one cell.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import Columns, named
 from faithscope.interp.plain import visible
 
 _LATEX = {
@@ -42,17 +43,30 @@ def to_csv(table: pd.DataFrame) -> str:
     return fixed.to_csv(index=False, float_format="%.6f", lineterminator="\n")
 
 
-def to_markdown(table: pd.DataFrame) -> str:
-    """A pipe table, numbers to the right."""
-    header, numeric, rows = readable(table)
+def to_markdown(table: pd.DataFrame, columns: Columns | None = None) -> str:
+    """A pipe table, numbers to the right, and below it what its columns mean.
+
+    Args:
+        columns: gives the headings; None takes the names as they are.
+    """
+    names, numeric, rows = readable(table)
     rule = ["---:" if right else "---" for right in numeric]
     body = [[_markdown(cell) for cell in row] for row in rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in [header, rule, *body])
+    header = [_markdown(heading) for heading in _headings(names, columns)]
+    lines = [f"| {' | '.join(line)} |\n" for line in [header, rule, *body]]
+    known = [named(columns, name) for name in names] if columns is not None else []
+    meanings = [f"- {_markdown(c.heading)}: {_markdown(c.meaning)}\n" for c in known if c.meaning]
+    return "".join([*lines, *(["\n"] if meanings else []), *meanings])
 
 
-def to_latex(table: pd.DataFrame) -> str:
-    r"""A `tabular` with booktabs rules; the document needs `\usepackage{booktabs}`."""
-    header, numeric, rows = readable(table)
+def to_latex(table: pd.DataFrame, columns: Columns | None = None) -> str:
+    r"""A `tabular` with booktabs rules; the document needs `\usepackage{booktabs}`.
+
+    Args:
+        columns: as of `to_markdown`.
+    """
+    names, numeric, rows = readable(table)
+    header = _headings(names, columns)
     lines = [
         rf"\begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
         r"\toprule",
@@ -75,6 +89,10 @@ def readable(table: pd.DataFrame) -> tuple[list[str], list[bool], list[list[str]
     numeric = [pd.api.types.is_numeric_dtype(table[name]) for name in names]
     cells = [_cells(table, name) for name in names]
     return names, numeric, [list(row) for row in zip(*cells, strict=True)]
+
+
+def _headings(names: list[str], columns: Columns | None) -> list[str]:
+    return names if columns is None else [named(columns, name).heading for name in names]
 
 
 def number(value: Any) -> str:

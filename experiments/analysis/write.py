@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -24,26 +24,22 @@ def write_outputs(
     Args:
         printed: the tables, by name, that readers see in another form.
     """
-    write_each(page.run_dir, tables, printed)
+    write_tables(page, tables, printed)
     folder = make_folder(page.run_dir / "figures")
     for picture in drawn:
         save(picture, folder)
     return write_page(page)
 
 
-def write_each(
-    run_dir: Path, tables: Mapping[str, pd.DataFrame], printed: Mapping[str, pd.DataFrame]
+def write_tables(
+    page: Page, tables: Mapping[str, pd.DataFrame], printed: Mapping[str, pd.DataFrame]
 ) -> None:
     """Write `tables/<name>.csv` for machines, `.md` and `.tex` for readers, as `write_outputs`."""
-    folder = make_folder(run_dir / "tables")
+    folder = make_folder(page.run_dir / "tables")
     for name, table in tables.items():
-        for suffix, render in _RENDERERS.items():
-            shown = table if suffix == ".csv" else printed.get(name, table)
-            write_atomically(folder / f"{name}{suffix}", render(shown))
-
-
-_RENDERERS: dict[str, Callable[[pd.DataFrame], str]] = {
-    ".csv": to_csv,
-    ".md": to_markdown,
-    ".tex": to_latex,
-}
+        write_atomically(folder / f"{name}.csv", to_csv(table))
+        # what is printed as a paper prints it has the paper's headings
+        columns = None if name in printed else page.columns_of(name)
+        shown = printed.get(name, table)
+        write_atomically(folder / f"{name}.md", to_markdown(shown, columns))
+        write_atomically(folder / f"{name}.tex", to_latex(shown, columns))
