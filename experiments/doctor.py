@@ -38,7 +38,7 @@ class Check:
 
     area: Literal["python", "packages", "devices", "extras", "cache", "models"]
     name: str
-    found: str
+    finding: str
     """A version, a size, a path, or what is missing."""
     state: Literal["ok", "optional", "broken"] = OK
     """`optional`: not here and not needed for what is; `broken`: faithscope cannot work."""
@@ -52,7 +52,7 @@ def report() -> list[Check]:
 
 
 def check_model(name: str, dtype: str = "auto", device: str = "auto") -> list[str]:
-    """Load `name`, verify it, and say in lines what was found.
+    """Load `name`, verify it, and say in lines what was finding.
 
     Raises:
         UserError: it cannot be loaded, or a check of `interp.verify` failed.
@@ -95,7 +95,7 @@ def doctor(model: str | None = None) -> int:
         if check.area != area:
             area = check.area
             print(f"{area}")
-        print(f"  {marks[check.state]}  {check.name:<{width}}  {check.found}")
+        print(f"  {marks[check.state]}  {check.name:<{width}}  {check.finding}")
         if check.remedy:
             print(f"      {'':<{width}}  -> {check.remedy}")
     broken = [check.name for check in checks if check.state == BROKEN]

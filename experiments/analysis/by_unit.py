@@ -59,15 +59,15 @@ def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def units_apart(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], list[str]]:
     """The units of each (model, task) that has more than one in the tables over steps."""
-    found: dict[tuple[str, str], set[str]] = {}
+    units_of: dict[tuple[str, str], set[str]] = {}
     for name, table in tables.items():
         # `steps` also counts the traces that are excluded from every other table
         if name != "steps" and {*_PLACE, "unit"} <= set(table.columns):
             for row in distinct(table, *_PLACE, "unit"):
-                found.setdefault((row["model"], row["task"]), set()).add(row["unit"])
+                units_of.setdefault((row["model"], row["task"]), set()).add(row["unit"])
     return {
         pair: sorted(units, key=UNITS.index)
-        for pair, units in sorted(found.items())
+        for pair, units in sorted(units_of.items())
         if len(units) > 1
     }
 
@@ -79,7 +79,7 @@ def told_apart(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     that knows no tasks, the name of the model or of the measure where the table has several.
     """
     apart = units_apart(tables)
-    made = {}
+    renamed = {}
     for name, table in tables.items():
         named = table
         if "unit" in table.columns and len(table):
@@ -95,8 +95,8 @@ def told_apart(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
                 named = table.assign(
                     **{column: [f"{of} ({UNIT_WORDS[u]})" if s else of for of, u, s in of_each]}
                 )
-        made[name] = named
-    return made
+        renamed[name] = named
+    return renamed
 
 
 def of_each_unit(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, pd.DataFrame]]:

@@ -124,7 +124,7 @@ def asset(name: str) -> str:
 def environment() -> Environment:
     """Where the template is rendered: with the style and the one script that it may run."""
     script = asset("report.js")
-    made = Environment(
+    jinja = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -132,15 +132,15 @@ def environment() -> Environment:
         finalize=shown,
         loader=FunctionLoader(asset),
     )
-    made.filters["cut"] = shortened
-    made.tests["a"] = lambda block, name: type(block).__name__ == name
-    made.globals |= {
+    jinja.filters["cut"] = shortened
+    jinja.tests["a"] = lambda block, name: type(block).__name__ == name
+    jinja.globals |= {
         "policy": policy(script),
         "script": Markup(script),
         "style": Markup(asset("report.css")),
         "svg": lambda picture: Markup(svg(picture)),
     }
-    return made
+    return jinja
 
 
 def policy(script: str) -> str:

@@ -232,10 +232,10 @@ def means(
     statistic = np.median if median else np.mean
 
     def of(same: Sequence[Record], analysis: Analysis) -> dict[str, float]:
-        made = {}
+        estimates = {}
         for name, values in _columns(same, fields).items():
-            made |= columns(name, _over(values, statistic, analysis, then))
-        return made
+            estimates |= columns(name, _over(values, statistic, analysis, then))
+        return estimates
 
     return Stat(tuple(with_interval(*fields)), of)
 
@@ -260,8 +260,10 @@ def drawn(
     """Numbers that a statistic makes of (items, …) values, with bootstrap intervals."""
 
     def of(same: Sequence[Record], analysis: Analysis) -> dict[str, float]:
-        found = analysis.estimates(values(same), statistic)
-        return {k: x for n, e in zip(names, found, strict=True) for k, x in columns(n, e).items()}
+        estimates = analysis.estimates(values(same), statistic)
+        return {
+            k: x for n, e in zip(names, estimates, strict=True) for k, x in columns(n, e).items()
+        }
 
     return Stat(tuple(with_interval(*names)), of)
 
@@ -340,14 +342,14 @@ def _over(
     analysis: Analysis,
     then: Callable[[float], float] | None,
 ) -> Estimate:
-    kept = np.array([x for x in values if x is not None], dtype=float)
-    kept = kept[~np.isnan(kept)]
-    if not len(kept):
+    present = np.array([x for x in values if x is not None], dtype=float)
+    present = present[~np.isnan(present)]
+    if not len(present):
         return NOTHING
-    (found,) = analysis.estimates(kept[:, None], lambda x: statistic(x, axis=0))
+    (estimate,) = analysis.estimates(present[:, None], lambda x: statistic(x, axis=0))
     if then is None:
-        return found
-    return Estimate(then(found.value), then(found.low), then(found.high), found.n)
+        return estimate
+    return Estimate(then(estimate.value), then(estimate.low), then(estimate.high), estimate.n)
 
 
 def _hashable(value: Any) -> Any:

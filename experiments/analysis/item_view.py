@@ -106,7 +106,9 @@ def _lines(block: Block) -> list[RenderableType]:
         case Bullets(items):
             return [Text("- ") + _text(item) for item in items]
         case Terms(meanings):
-            return [_text(f"{word}: ", "bold") + _text(said) for word, said in meanings.items()]
+            return [
+                _text(f"{word}: ", "bold") + _text(meaning) for word, meaning in meanings.items()
+            ]
         case Grid(table=HtmlTable() as table):
             return [_grid(table)]
         case Steps(steps):

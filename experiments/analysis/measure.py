@@ -50,8 +50,8 @@ def value(name: str) -> Callable[[OfItem], float | None]:
 
     def read(records: OfItem) -> float | None:
         (record,) = records
-        found = record.get(name)
-        return None if found is None else float(found)
+        number = record.get(name)
+        return None if number is None else float(number)
 
     return read
 

@@ -243,8 +243,8 @@ def spent_and_failed(calls: Sequence[Call], gave_no: str, failures: Iterable[Uni
     """
     blocks: list[Block] = []
     if words := in_words(calls):
-        said = f"{words}: all that were made, also those that gave no {gave_no}."
-        blocks += [Box([Heading("Spent"), said, Grid("spend", "Spent")])]
+        sentence = f"{words}: all that were made, also those that gave no {gave_no}."
+        blocks += [Box([Heading("Spent"), sentence, Grid("spend", "Spent")])]
     failed = [[u.model, u.task, u.item, u.stage, u.failed or ""] for u in failures]
     if failed:
         heading = ["model", "task", "item", "stage", "why"]
@@ -299,8 +299,8 @@ def _grid(block: Grid, name: str, page: Page) -> Iterator[Block]:
 def _closing(run_dir: Path) -> list[Section]:
     """What ran on what, and what it was told."""
     environment_file = run_dir / "environment.json"
-    told = json.loads(environment_file.read_text("utf-8")) if environment_file.is_file() else {}
-    settings = [[Cell(name, name), Cell(value, value)] for name, value in _flat(told)]
+    facts = json.loads(environment_file.read_text("utf-8")) if environment_file.is_file() else {}
+    settings = [[Cell(name, name), Cell(value, value)] for name, value in _flat(facts)]
     table = HtmlTable((), (), settings, css="settings")
     config = (run_dir / "config.yaml").read_text("utf-8")
     ran = Fold("What ran, on what", [Grid(table, "Environment")], "printed")

@@ -145,8 +145,8 @@ class Run:
             if frame is None:
                 known = "" if name.startswith("_") else f"; it has {', '.join(self._frames)}"
                 raise AttributeError(f"this run has no frame {name!r}{known}")
-            self.__dict__[name] = made = self._made(frame)
-            return made
+            self.__dict__[name] = table = self._made(frame)
+            return table
 
     def _made(self, frame: Frame) -> pd.DataFrame:
         if frame.make is not None:

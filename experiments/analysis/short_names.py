@@ -23,9 +23,9 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     unique = list(dict.fromkeys(names))
     last = [short(j) for j in unique]
     whole = [visible(j).replace("\n", " ") for j in unique]
-    said = [a if last.count(a) == 1 else b for a, b in zip(last, whole, strict=True)]
-    cut = [middle_cut(s) for s in said]
-    return dict(zip(unique, cut if len(set(cut)) == len(cut) else said, strict=True))
+    names_shown = [a if last.count(a) == 1 else b for a, b in zip(last, whole, strict=True)]
+    cut = [middle_cut(s) for s in names_shown]
+    return dict(zip(unique, cut if len(set(cut)) == len(cut) else names_shown, strict=True))
 
 
 def middle_cut(name: str, longest: int = LONGEST) -> str:

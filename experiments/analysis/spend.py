@@ -30,17 +30,17 @@ def spend_table(calls: Iterable[Call]) -> pd.DataFrame:
     of_model: defaultdict[str, list[Call]] = defaultdict(list)
     for call in calls:
         of_model[API + call.model].append(call)
-    rows = [_row(model, mine) for model, mine in sorted(of_model.items())]
+    rows = [_row(model, calls_of_model) for model, calls_of_model in sorted(of_model.items())]
     of_kind = {"cost": float, "priced": bool, "estimated_cost": float}
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(of_kind)
 
 
-def _row(model: str, mine: list[Call]) -> dict[str, Any]:
-    guessed = [c for c in mine if c.estimated]
-    return {name: sum(getattr(c.usage, name) for c in mine) for name in USAGE} | {
+def _row(model: str, calls: list[Call]) -> dict[str, Any]:
+    guessed = [c for c in calls if c.estimated]
+    return {name: sum(getattr(c.usage, name) for c in calls) for name in USAGE} | {
         "model": model,
-        "cost": _cost(mine),
-        "priced": all(c.cost is not None for c in mine),
+        "cost": _cost(calls),
+        "priced": all(c.cost is not None for c in calls),
         "estimated_calls": sum(c.usage.calls for c in guessed),
         "estimated_cost": _cost(guessed) if guessed else 0.0,
     }

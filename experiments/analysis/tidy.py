@@ -29,7 +29,7 @@ def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 def distinct(table: pd.DataFrame, *names: str) -> list[dict[str, Any]]:
     """Every combination of values in the named columns, in the order of the table."""
     values = table[list(names)].itertuples(index=False)
-    return [dict(zip(names, found, strict=True)) for found in dict.fromkeys(map(tuple, values))]
+    return [dict(zip(names, row, strict=True)) for row in dict.fromkeys(map(tuple, values))]
 
 
 def groups(
@@ -42,16 +42,16 @@ def groups(
 
 def keep(table: pd.DataFrame, mask: Any) -> pd.DataFrame:
     """The rows under a mask."""
-    found = table.loc[mask]
-    assert isinstance(found, pd.DataFrame)
-    return found
+    chosen = table.loc[mask]
+    assert isinstance(chosen, pd.DataFrame)
+    return chosen
 
 
 def only(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """The named columns in that order, as a table of its own."""
-    found = table[list(names)]
-    assert isinstance(found, pd.DataFrame)
-    return found.copy()
+    chosen = table[list(names)]
+    assert isinstance(chosen, pd.DataFrame)
+    return chosen.copy()
 
 
 def count(mask: Any) -> int:
@@ -92,13 +92,13 @@ def typed(
     table: pd.DataFrame, columns: Sequence[str], floats: Collection[str]
 ) -> dict[str, pd.Series]:
     """The named columns: floats where so named, else texts, "" for a missing one."""
-    made = {}
+    typed_columns = {}
     for name in columns:
         values = table[name].reset_index(drop=True)
         is_float = name in floats
         text = values.where(values.notna(), "").astype(str)
-        made[name] = pd.Series(pd.to_numeric(values), dtype=float) if is_float else text
-    return made
+        typed_columns[name] = pd.Series(pd.to_numeric(values), dtype=float) if is_float else text
+    return typed_columns
 
 
 def with_interval(*names: str) -> list[str]:
@@ -124,8 +124,8 @@ def present(values: Iterable[Any]) -> list[Any]:
 
 def mean_present(values: Iterable[Any]) -> float | None:
     """The mean of those that are not None; None of nothing."""
-    kept = [float(v) for v in values if v is not None]
-    return mean(kept) if kept else None
+    present = [float(v) for v in values if v is not None]
+    return mean(present) if present else None
 
 
 def mean(values: Sequence[float]) -> float:

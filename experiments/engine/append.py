@@ -74,9 +74,9 @@ def cut_torn_line(path: Path) -> int:
         while keep > 0:
             start = max(0, keep - (1 << 16))
             file.seek(start)
-            found = file.read(keep - start).rfind(b"\n")
-            if found >= 0:
-                keep = start + found + 1
+            newline = file.read(keep - start).rfind(b"\n")
+            if newline >= 0:
+                keep = start + newline + 1
                 break
             keep = start
         if keep < end:

@@ -90,12 +90,12 @@ def check_config(config: FolderConfig, in_use: bool = False) -> None:
     _check_schema(run_dir)
     differing = differences(stored_config(run_dir), config.model_dump(mode="json"), config.FREE)
     if differing:
-        told = "; ".join(
+        changes = "; ".join(
             f"{k}: {json.dumps(there)} there, {json.dumps(here)} now"
             for k, there, here in differing
         )
         raise StoreError(
-            f"{run_dir}: was made with another config ({told}); "
+            f"{run_dir}: was made with another config ({changes}); "
             "use another name (--set name=…), or delete the folder"
         )
 

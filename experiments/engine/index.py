@@ -79,9 +79,9 @@ class Index:
 
     def only(self, planned: Mapping[Key, str]) -> Index:
         """What of it a plan names: same thing, made from the same."""
-        kept = Index()
-        kept._entries = {k: e for k, e in self._entries.items() if planned.get(k) == e.unit}
-        return kept
+        index = Index()
+        index._entries = {k: e for k, e in self._entries.items() if planned.get(k) == e.unit}
+        return index
 
     def is_done(self, key: Key, unit: str) -> bool:
         """Stored, not failed, and made from what would make it now."""
@@ -114,8 +114,8 @@ class Index:
 
     def places(self, stages: Collection[str] | None = None) -> list[tuple[Key, Entry]]:
         """Entries, all of them or of some stages, in the order in which they lie on the disk."""
-        kept = [(k, e) for k, e in self._entries.items() if stages is None or k[0] in stages]
-        return sorted(kept, key=lambda place: (place[1].path, place[1].offset))
+        entries = [(k, e) for k, e in self._entries.items() if stages is None or k[0] in stages]
+        return sorted(entries, key=lambda place: (place[1].path, place[1].offset))
 
     @contextmanager
     def reader(self) -> Iterator[Callable[[Entry], Unit]]:

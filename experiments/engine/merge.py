@@ -165,12 +165,12 @@ def _is_other(name: str) -> bool:
 def _join_environments(folders: Sequence[Path], into: Path) -> int:
     """Sessions and models of all; gives the number of this session."""
     joined = read_environment(into)
-    told = {json.dumps(s, sort_keys=True) for s in joined["sessions"]}
+    joined_sessions = {json.dumps(s, sort_keys=True) for s in joined["sessions"]}
     for folder in folders:
         theirs = read_environment(folder)
         for session in theirs["sessions"]:
             session |= {"folder": str(folder)}
-            if json.dumps(session, sort_keys=True) not in told:
+            if json.dumps(session, sort_keys=True) not in joined_sessions:
                 joined["sessions"].append(session)
         for model, facts in theirs["models"].items():
             known = joined["models"].setdefault(model, facts)
@@ -190,18 +190,18 @@ def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
     planned = _plan(into).by_key
     for path in (into / "records").glob("*.merged.jsonl"):
         cut_torn_line(path)
-    held = Index.of(into)
+    merged = Index.of(into)
     whole = [Index.of(f) for f in folders]
     # replies of models behind APIs are in no plan, and paid for
-    found = [i.only(planned | {k: e.unit for k, e in i.places((API_REPLIES,))}) for i in whole]
+    parts = [i.only(planned | {k: e.unit for k, e in i.places((API_REPLIES,))}) for i in whole]
     # what one part failed at, another may have done
     for failed in (False, True):
-        for index in found:
+        for index in parts:
             with index.reader() as read, Appender() as files:
                 for key, entry in index.places():
-                    if (entry.failed is not None) != failed or held.is_done(key, entry.unit):
+                    if (entry.failed is not None) != failed or merged.is_done(key, entry.unit):
                         continue
-                    if failed and held.failed(key, entry.unit):
+                    if failed and merged.failed(key, entry.unit):
                         continue
                     path = into / record_file(key[0], "merged")
                     unit = replace(read(entry), session=session)
@@ -211,14 +211,14 @@ def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
                         offset = files.add(beside(path), blob)
                         unit = replace(unit, arrays=(offset, *unit.arrays[1:]))
                     line = unit.to_line()
-                    held.put(unit.head, path, files.add(path, line), len(line))
+                    merged.put(unit.head, path, files.add(path, line), len(line))
 
 
 def _same_run(one: Path, other: Path) -> None:
     here, there = (stored_config(f) for f in (one, other))
     if differing := differences(here, there, study_of(here).kind.FREE):
-        told = "; ".join(f"{k}: {json.dumps(a)} and {json.dumps(b)}" for k, a, b in differing)
-        raise StoreError(f"{one} and {other} are parts of different runs ({told})")
+        changes = "; ".join(f"{k}: {json.dumps(a)} and {json.dumps(b)}" for k, a, b in differing)
+        raise StoreError(f"{one} and {other} are parts of different runs ({changes})")
     plans = _plan(one), _plan(other)
     if plans[0].digest != plans[1].digest:
         raise StoreError(

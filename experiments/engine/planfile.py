@@ -61,8 +61,8 @@ class StoredPlan:
     @classmethod
     def of(cls, items: Iterable[Planned], batch_size: int) -> StoredPlan:
         """What of a plan is kept in the run folder."""
-        kept = (StoredItem(i.model, i.task, i.item, i.units, i.runs_on_excluded) for i in items)
-        return cls(batch_size, tuple(kept))
+        stored = (StoredItem(i.model, i.task, i.item, i.units, i.runs_on_excluded) for i in items)
+        return cls(batch_size, tuple(stored))
 
     @cached_property
     def by_key(self) -> dict[Key, str]:
@@ -206,7 +206,7 @@ def parse_shard(text: str | None) -> Shard:
     """
     if text is None:
         return Shard()
-    found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+    part = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    if part is None or not 1 <= int(part[1]) <= int(part[2]):
         raise UserError(f"--shard {text}: expected K/N with 1 <= K <= N, e.g. --shard 2/8")
-    return Shard(int(found[1]) - 1, int(found[2]))
+    return Shard(int(part[1]) - 1, int(part[2]))

@@ -117,8 +117,8 @@ class Status:
         if self.spent:
             out += ["", f"spent: {self.spent}"]
         if self.exclusions:
-            told = (f"{n} {reason}" for reason, n in sorted(self.exclusions.items()))
-            out += ["", f"excluded: {', '.join(told)}"]
+            counts = (f"{n} {reason}" for reason, n in sorted(self.exclusions.items()))
+            out += ["", f"excluded: {', '.join(counts)}"]
         if self.kinds:
             out += ["", "failed, by kind:"]
             out += [f"{k.n:>5} × {k.stage}: {k.reason}  (e.g. {k.example})" for k in self.kinds]
@@ -200,12 +200,12 @@ def _exclusions(index: Index, planned: StoredPlan) -> Counter[str]:
 
 
 def _kinds(index: Index, planned: StoredPlan) -> tuple[Kind, ...]:
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    places_by_kind: dict[tuple[str, str], list[str]] = defaultdict(list)
     for item in planned.items:
         for stage, reason in planfile.failures(index, item):
             where = f"{item.task} · {item.item} · {item.model}"
-            found[stage, kind_of(reason)].append(where)
-    kinds = [Kind(*key, len(where), where[0]) for key, where in found.items()]
+            places_by_kind[stage, kind_of(reason)].append(where)
+    kinds = [Kind(*key, len(where), where[0]) for key, where in places_by_kind.items()]
     return tuple(sorted(kinds, key=lambda k: (-k.n, k.stage, k.reason)))
 
 
@@ -230,8 +230,8 @@ def _pace(pace: dict[_Work, float], work: _Work) -> float | None:
     stage, model, _ = work
     of_stage = [(w, p) for w, p in pace.items() if w[0] == stage]
     for same in ({work}, {w for w, _ in of_stage if w[1] == model}, {w for w, _ in of_stage}):
-        if found := [p for w, p in of_stage if w in same]:
-            return sum(found) / len(found)
+        if paces := [p for w, p in of_stage if w in same]:
+            return sum(paces) / len(paces)
     return None
 
 

@@ -186,8 +186,8 @@ class Store:
 
     def _others_at_work(self) -> bool:
         folder = self.run_dir / ".locks"
-        mine = {f"{self.worker}.lock", "folder.lock", "outputs.lock"}
-        for path in (p for p in folder.glob("*.lock") if p.name not in mine):
+        own_locks = {f"{self.worker}.lock", "folder.lock", "outputs.lock"}
+        for path in (p for p in folder.glob("*.lock") if p.name not in own_locks):
             lock = FileLock(path)
             try:
                 lock.acquire(timeout=0)

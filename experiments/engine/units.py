@@ -107,8 +107,8 @@ class Unit:
             ValueError: a NaN or an infinity among the records.
         """
         named = {name: getattr(self, name) for name in _NAMED}
-        told = {**named, "excluded": self.excluded, "failed": self.failed}
-        head = json.dumps(told if self.arrays is None else told | {"arrays": self.arrays})
+        about = {**named, "excluded": self.excluded, "failed": self.failed}
+        head = json.dumps(about if self.arrays is None else about | {"arrays": self.arrays})
         records = json.dumps(self.records, allow_nan=False)
         body = head[1:-1].encode() + _RECORDS + records.encode() + b"}"
         return _CRC + b'%08x", ' % zlib.crc32(body) + body + b"\n"
@@ -128,11 +128,11 @@ def read_head(line: bytes) -> Head:
     Raises:
         ValueError, TypeError, KeyError: not a line of ours, or not as it was written.
     """
-    told = json.loads(b"{" + _checked(line).partition(_RECORDS)[0] + b"}")
-    key = (told["stage"], told["model"], told["task"], told["item"])
-    if not isinstance(told["session"], int):
+    fields = json.loads(b"{" + _checked(line).partition(_RECORDS)[0] + b"}")
+    key = (fields["stage"], fields["model"], fields["task"], fields["item"])
+    if not isinstance(fields["session"], int):
         raise TypeError("not a unit of work")
-    return Head(told["unit"], key, told["session"], told["failed"], told["excluded"])
+    return Head(fields["unit"], key, fields["session"], fields["failed"], fields["excluded"])
 
 
 def read_unit(line: bytes) -> Unit:

@@ -19,7 +19,7 @@ from faithscope import interp
 from faithscope.experiments.config.api import ApiSection, SpendConfig
 from faithscope.experiments.engine.models.account import budget_of
 from faithscope.experiments.engine.models.judges import checked_apis
-from faithscope.experiments.engine.models.loading import Held, Weights, load_for_run
+from faithscope.experiments.engine.models.loading import Weights, WeightSettings, load_for_run
 from faithscope.experiments.engine.planfile import Planned, failures, missing
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
@@ -211,7 +211,9 @@ class Worker(ABC, Generic[Item]):
             self.meter.at(handle)
             self.meter.advance(seconds=seconds)
 
-    def load(self, name: str, held: Held, trust_remote_code: bool = False) -> interp.Model:
+    def load(
+        self, name: str, settings: WeightSettings, trust_remote_code: bool = False
+    ) -> interp.Model:
         """The model, as the run holds its weights: read once for all that is done with it.
 
         Raises:
@@ -220,12 +222,12 @@ class Worker(ABC, Generic[Item]):
 
         def read() -> interp.Model:
             return load_for_run(
-                name, held, self.token_budget, self.meter, self.store, trust_remote_code
+                name, settings, self.token_budget, self.meter, self.store, trust_remote_code
             )
 
-        model = self.weights.of(name, held, trust_remote_code, read)
+        model = self.weights.of(name, settings, trust_remote_code, read)
         # says so at once where the config asks of its template what that cannot give
-        model.prompt("?", thinking=held.thinking)
+        model.prompt("?", thinking=settings.thinking)
         return model
 
     def fitting(self, model: interp.Model, work: Callable[[], T]) -> T:

@@ -19,15 +19,15 @@ def test_every_missing_thing_comes_with_its_command(cache: Path) -> None:
     checks = {(check.area, check.name): check for check in report()}
     assert not [check for check in checks.values() if check.state == BROKEN]
     torch = checks["packages", "torch"]
-    assert torch.found.startswith("2.")
-    assert "float32 1x" in checks["devices", "cpu"].found
+    assert torch.finding.startswith("2.")
+    assert "float32 1x" in checks["devices", "cpu"].finding
     assert {name for area, name in checks if area == "extras"} == set(EXTRAS)
     for check in checks.values():
         if check.area == "extras" and check.state == OPTIONAL:
             assert f"[{check.name}]" in check.remedy
     absent = checks["models", "bundled:gemma3-270m"]
     assert (absent.state, absent.remedy) == (OPTIONAL, "faithscope fetch gemma3-270m")
-    assert str(cache) in checks["cache", "folder"].found
+    assert str(cache) in checks["cache", "folder"].finding
 
 
 def test_a_cache_that_cannot_be_used_is_broken(

@@ -50,13 +50,13 @@ def curves_table(events: Iterable[Event], about: list[str], p: str, happened: st
     Args:
         about: the columns taken from `Event.about`.
     """
-    made = [
+    bins = [
         event.about | of_bin
         for event in events
         for of_bin in curve(event.happened, event.p, p, happened) or [{"n": 0}]
     ]
     own = ["bin", "p_low", "p_high", "n", f"mean_{p}", *with_interval(f"share_{happened}")]
-    return pd.DataFrame(made, columns=[*about, *own])
+    return pd.DataFrame(bins, columns=[*about, *own])
 
 
 def curve(
@@ -67,16 +67,16 @@ def curve(
 ) -> list[dict[str, Any]]:
     """The rows of one event in `curves_table`."""
     place = _places(p)
-    made = []
+    bins = []
     for i in np.unique(place):
         of_bin = place == i
         share = wilson(int(happened[of_bin].sum()), int(of_bin.sum()))
-        made.append(
+        bins.append(
             {"bin": int(i), "p_low": i / BINS, "p_high": (i + 1) / BINS, "n": share.n}
             | {f"mean_{probability}": float(p[of_bin].mean())}
             | columns(f"share_{event}", share)
         )
-    return made
+    return bins
 
 
 def calibration_error(happened: Bool[np.ndarray, " rows"], p: Float[np.ndarray, " rows"]) -> float:

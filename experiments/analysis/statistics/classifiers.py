@@ -42,7 +42,7 @@ class Classifying:
 class Split:
     """The items whose class can be told, and their folds; or the reason why there are none."""
 
-    kept: Int[np.ndarray, " kept"]
+    rows: Int[np.ndarray, " kept"]
     """Places of the items, in order."""
     classes: np.ndarray
     """(kept,) of strings."""
@@ -62,7 +62,7 @@ class Split:
     @cached_property
     def majority(self) -> float:
         """The share of the largest class: what saying it always gets right."""
-        return max(Counter(self.classes.tolist()).values()) / len(self.kept)
+        return max(Counter(self.classes.tolist()).values()) / len(self.rows)
 
 
 def split(classes: Sequence[str | None], groups: Sequence[str], how: Classifying) -> Split:
@@ -75,24 +75,26 @@ def split(classes: Sequence[str | None], groups: Sequence[str], how: Classifying
     for name, group in zip(classes, groups, strict=True):
         if name is not None:
             of_class.setdefault(name, set()).add(group)
-    enough = {name for name, found in of_class.items() if len(found) >= how.folds}
-    kept = np.array([i for i, name in enumerate(classes) if name in enough], dtype=int)
-    y = np.array([classes[i] for i in kept], dtype=str)
-    g = np.array([groups[i] for i in kept], dtype=str)
-    reason = ONE_CLASS if len(enough) < 2 else TOO_FEW if len(kept) < how.min_items else ""
+    enough = {
+        name for name, groups_of_class in of_class.items() if len(groups_of_class) >= how.folds
+    }
+    rows = np.array([i for i, name in enumerate(classes) if name in enough], dtype=int)
+    y = np.array([classes[i] for i in rows], dtype=str)
+    g = np.array([groups[i] for i in rows], dtype=str)
+    reason = ONE_CLASS if len(enough) < 2 else TOO_FEW if len(rows) < how.min_items else ""
     if reason:
         none = np.empty(0, dtype=int)
-        return Split(kept, y, g, none, np.empty((0, 0), dtype=str), reason)
+        return Split(rows, y, g, none, np.empty((0, 0), dtype=str), reason)
     folds = StratifiedGroupKFold(how.folds, shuffle=True, random_state=how.seed)
-    fold = np.empty(len(kept), dtype=int)
+    fold = np.empty(len(rows), dtype=int)
     for i, (_, test) in enumerate(folds.split(y, y, g)):
         fold[test] = i
     control = np.stack([_shuffled(y, fold, how.seed + 1 + i) for i in range(how.controls)])
-    return Split(kept, y, g, fold, control)
+    return Split(rows, y, g, fold, control)
 
 
-def told(
-    features: Float[np.ndarray, "kept D"], found: Split, how: Classifying
+def classified_right(
+    features: Float[np.ndarray, "kept D"], split: Split, how: Classifying
 ) -> tuple[Bool[np.ndarray, " kept"], Bool[np.ndarray, "controls kept"]]:
     """Whether each item's class was told by the classifier that never saw the item.
 
@@ -101,10 +103,10 @@ def told(
     items, where that of an L2 penalty lies, which changes no prediction and takes a fraction
     of the time.
     """
-    targets = np.concatenate([found.classes[None], found.control])
+    targets = np.concatenate([split.classes[None], split.control])
     right = np.zeros(targets.shape, dtype=bool)
     for i in range(how.folds):
-        test = found.fold == i
+        test = split.fold == i
         scaler = StandardScaler().fit(features[~test])
         train, tested = (np.asarray(scaler.transform(features[x])) for x in (~test, test))
         if train.shape[1] > train.shape[0]:
@@ -123,7 +125,7 @@ def classifier(how: Classifying) -> LogisticRegression:
 
 def _shuffled(classes: np.ndarray, fold: np.ndarray, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    made = classes.copy()
+    shuffled = classes.copy()
     for i in np.unique(fold):
-        made[fold == i] = rng.permutation(classes[fold == i])
-    return made
+        shuffled[fold == i] = rng.permutation(classes[fold == i])
+    return shuffled

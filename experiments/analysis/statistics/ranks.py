@@ -52,8 +52,8 @@ def kendall(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAM
 
 def rho(x: Values, y: Values) -> float:
     """Spearman's rho by itself, of two values or more; NaN where one of the two is constant."""
-    (found,) = _pearson(rankdata(x)[None], rankdata(y)[None])
-    return float(found)
+    (correlation,) = _pearson(rankdata(x)[None], rankdata(y)[None])
+    return float(correlation)
 
 
 def _can(x: Values, y: Values) -> bool:

@@ -50,13 +50,13 @@ def krippendorff_alpha(verdicts: np.ndarray, level: Level) -> tuple[float, str]:
     By the package krippendorff, of the extra `judge`; without it there is no alpha, and the
     reason is the command that adds it.
     """
-    kept = verdicts[(~np.isnan(verdicts)).sum(axis=1) >= 2]
-    if not len(kept):
+    rated = verdicts[(~np.isnan(verdicts)).sum(axis=1) >= 2]
+    if not len(rated):
         return math.nan, "no item with two verdicts"
-    if len(np.unique(kept[~np.isnan(kept)])) < 2:
+    if len(np.unique(rated[~np.isnan(rated)])) < 2:
         return math.nan, CONSTANT
     try:
         library = importlib.import_module("krippendorff")
     except ModuleNotFoundError:
         return math.nan, f"needs krippendorff: {install_command('judge')}"
-    return float(library.alpha(reliability_data=kept.T, level_of_measurement=level)), ""
+    return float(library.alpha(reliability_data=rated.T, level_of_measurement=level)), ""

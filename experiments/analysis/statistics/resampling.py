@@ -46,9 +46,9 @@ def _drawn(clusters: int, how: Drawing) -> Float[np.ndarray, "draws clusters"]:
     """Counts as floats, for products; the same for every number of the same many clusters."""
     rng = np.random.default_rng(how.seed)
     drawn = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=how.resamples)
-    made = drawn.astype(np.float32)
-    made.flags.writeable = False
-    return made
+    weights = drawn.astype(np.float32)
+    weights.flags.writeable = False
+    return weights
 
 
 def ratios(
@@ -70,29 +70,29 @@ def ratios(
     """
     minus = minus or {}
     names = list(of)
-    told, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
-    if not len(told):
+    names_of_clusters, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    if not len(names_of_clusters):
         return dict.fromkeys([*names, *minus], NOTHING)
     sums = np.stack(
         [
-            np.bincount(codes, weights=np.asarray(x, dtype=float), minlength=len(told))
+            np.bincount(codes, weights=np.asarray(x, dtype=float), minlength=len(names_of_clusters))
             for name in names
             for x in of[name]
         ],
         axis=1,
     )
-    totals = np.concatenate([w.astype(float) @ sums for w in weights(len(told), how)])
+    totals = np.concatenate([w.astype(float) @ sums for w in weights(len(names_of_clusters), how)])
     values, draws = _divided(sums.sum(axis=0)[None])[0], _divided(totals)
     below = sums.sum(axis=0)[1::2]
     place = {name: i for i, name in enumerate(names)}
-    made = {
+    estimates = {
         name: _estimate(float(values[i]), draws[:, i], int(below[i])) for name, i in place.items()
     }
     for name, (first, second) in minus.items():
         i, j = place[first], place[second]
         at = float(values[i] - values[j])
-        made[name] = _estimate(at, draws[:, i] - draws[:, j], int(min(below[i], below[j])))
-    return made
+        estimates[name] = _estimate(at, draws[:, i] - draws[:, j], int(min(below[i], below[j])))
+    return estimates
 
 
 def means(
@@ -117,11 +117,11 @@ def auroc(
     """Area under the ROC curve, ties counting half; its interval from drawing clusters."""
     if positive.all() or not positive.any():
         return Estimate(math.nan, math.nan, math.nan, len(positive))
-    told, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    names_of_clusters, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     high, low = score[positive], score[~positive]
     wins = ((high[:, None] > low) + 0.5 * (high[:, None] == low)).astype(np.float32)
     draws = []
-    for w in weights(len(told), how):
+    for w in weights(len(names_of_clusters), how):
         of_high, of_low = (w[:, codes[x]] for x in (positive, ~positive))
         won = np.einsum("dn,dn->d", of_high @ wins, of_low, dtype=np.float64)
         pairs = of_high.sum(axis=1, dtype=np.float64) * of_low.sum(axis=1, dtype=np.float64)
@@ -141,13 +141,13 @@ def spearman(
     NaN where one of the two does not vary or there are fewer than three rows. The p-value takes
     rows for independent: NaN where a cluster has several.
     """
-    told, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    names_of_clusters, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     if len(x) < ranks.FEWEST or not np.ptp(x) or not np.ptp(y):
         return Estimate(math.nan, math.nan, math.nan, len(x)), math.nan
-    found = spearmanr(x, y)
-    value, p = float(found.statistic), float(found.pvalue)  # pyright: ignore
-    draws = [_rho(x, y, w.astype(float)[:, codes]) for w in weights(len(told), how)]
-    several = len(told) < len(x)
+    correlation = spearmanr(x, y)
+    value, p = float(correlation.statistic), float(correlation.pvalue)  # pyright: ignore
+    draws = [_rho(x, y, w.astype(float)[:, codes]) for w in weights(len(names_of_clusters), how)]
+    several = len(names_of_clusters) < len(x)
     return _estimate(value, np.concatenate(draws), len(x)), math.nan if several else p
 
 
@@ -169,9 +169,9 @@ def _middle_ranks(
     order = np.argsort(values, kind="stable")
     _, first, codes = np.unique(values[order], return_index=True, return_inverse=True)
     counts = np.add.reduceat(times[:, order], first, axis=1)
-    made = np.empty_like(times)
-    made[:, order] = (np.cumsum(counts, axis=1) - (counts - 1) / 2)[:, codes]
-    return made
+    middle_ranks = np.empty_like(times)
+    middle_ranks[:, order] = (np.cumsum(counts, axis=1) - (counts - 1) / 2)[:, codes]
+    return middle_ranks
 
 
 def _divided(totals: Float[np.ndarray, "draws twice"]) -> Float[np.ndarray, "draws names"]:

@@ -131,9 +131,9 @@ def resampled_totals(
 
 def over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """The quotients, NaN where nothing is below the line."""
-    made = np.full(above.shape, np.nan)
-    np.divide(above, below, out=made, where=below > 0)
-    return made
+    ratios = np.full(above.shape, np.nan)
+    np.divide(above, below, out=ratios, where=below > 0)
+    return ratios
 
 
 def percentiles(draws: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -205,11 +205,11 @@ def mean_of_items(
     confidence: float = CONFIDENCE,
 ) -> Estimate:
     """The mean of one value per item, those left out that have none; see `bootstrapped`."""
-    kept = np.array([v for v in values if v is not None and not math.isnan(v)], dtype=float)
-    if not len(kept):
+    present = np.array([v for v in values if v is not None and not math.isnan(v)], dtype=float)
+    if not len(present):
         return NOTHING
     (mean,) = bootstrapped(
-        kept[:, None], _mean, seed=seed, resamples=resamples, confidence=confidence
+        present[:, None], _mean, seed=seed, resamples=resamples, confidence=confidence
     )
     return mean
 

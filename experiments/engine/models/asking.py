@@ -127,18 +127,18 @@ class Asker(Worker[Item]):
             readings = {stage: r for stage, r in readings.items() if stage not in written}
             if not any(self.lacking(model, s) for s in stages if s not in written):
                 return
-        held = self.load(model, self.load_settings(model))
-        self.loaded(held)
+        loaded = self.load(model, self.load_settings(model))
+        self.loaded(loaded)
         for stage, reading in readings.items():
-            judge = open_judge(held, reading, self.judge, self.config.seed)
+            judge = open_judge(loaded, reading, self.judge, self.config.seed)
             for batch in self.batches[model]:
                 # the whole batch, though some may be stored: other company could change a reply
                 here = [i for i in batch if stage in i.units and self.ready(i)]
                 for part in self.sub_batches(here):
                     if any(stage in self.missing(i) for i in part):
                         self.begin(model, part[0], stage)
-                        self._ask_together(held, judge, stage, reading, part)
-        self.after_judging(held)
+                        self._ask_together(loaded, judge, stage, reading, part)
+        self.after_judging(loaded)
 
     def _ask_elsewhere(self, model: str, stages: Sequence[str]) -> None:
         """Have servers, or vLLM, write what is missing of these stages; no weights are read.

@@ -18,7 +18,7 @@ from faithscope.interp.placement import devices_of, is_offloaded
 from faithscope.interp.size import size_of
 
 
-class Held(Protocol):
+class WeightSettings(Protocol):
     """How a config wants weights held."""
 
     @property
@@ -48,10 +48,14 @@ class Weights:
         self._model: interp.Model | None = None
 
     def of(
-        self, name: str, held: Held, trust_remote_code: bool, read: Callable[[], interp.Model]
+        self,
+        name: str,
+        settings: WeightSettings,
+        trust_remote_code: bool,
+        read: Callable[[], interp.Model],
     ) -> interp.Model:
         """The model of a name; `read` where it is not held in this way."""
-        how = (trust_remote_code, *(getattr(held, key) for key in _LOADED_AS))
+        how = (trust_remote_code, *(getattr(settings, key) for key in _LOADED_AS))
         if self._model is None or (self.name, self._how) != (name, how):
             self.drop_others()
             self._model = read()
@@ -67,7 +71,7 @@ class Weights:
 
 def load_for_run(
     name: str,
-    held: Held,
+    settings: WeightSettings,
     token_budget: int | None,
     meter: Meter,
     store: Store,
@@ -82,11 +86,11 @@ def load_for_run(
     transformers_logging.disable_progress_bar()
     model = interp.load(
         name,
-        dtype=held.dtype,
-        device=held.device,
-        revision=held.revision,
-        quantize=held.quantize,
-        device_map=held.device_map,
+        dtype=settings.dtype,
+        device=settings.device,
+        revision=settings.revision,
+        quantize=settings.quantize,
+        device_map=settings.device_map,
         trust_remote_code=trust_remote_code,
     )
     if token_budget is not None:
@@ -115,7 +119,7 @@ def load_for_run(
 def open_backend(
     section: BackendSection,
     model: str,
-    held: Held,
+    settings: WeightSettings,
     trust_remote_code: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Language, Backend]:
@@ -123,13 +127,13 @@ def open_backend(
 
     Args:
         options: keyword arguments of `interp.backends.offline.load_offline` beside those of
-            `section` and `held`.
+            `section` and `settings`.
 
     Raises:
         UserError: the model, its server or vLLM is not to be had.
     """
     language = interp.load_language(
-        model, revision=held.revision, trust_remote_code=trust_remote_code
+        model, revision=settings.revision, trust_remote_code=trust_remote_code
     )
     if section.backend == "vllm-server":
         from faithscope.interp.backends.server import connect
@@ -145,11 +149,11 @@ def open_backend(
         return language, server
     from faithscope.interp.backends.offline import load_offline
 
-    settings = {
-        "dtype": held.dtype,
-        "revision": held.revision,
+    engine_options = {
+        "dtype": settings.dtype,
+        "revision": settings.revision,
         "tensor_parallel_size": section.tensor_parallel_size or 1,
         "max_model_len": section.max_model_len,
         "trust_remote_code": trust_remote_code,
     }
-    return language, load_offline(model, language.location, **settings | dict(options or {}))
+    return language, load_offline(model, language.location, **engine_options | dict(options or {}))

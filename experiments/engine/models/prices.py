@@ -93,11 +93,11 @@ def spending_lines(
         if not model.startswith(API) or not of_model:
             continue
         name = model.removeprefix(API)
-        found = estimate(of_model, name, judge.max_tokens, prices_of(spend))
-        cost = "no price" if found.cost is None else f"{found.cost:.2f}"
-        tokens = (f"{found.input_tokens:,}", f"{found.output_tokens:,}")
-        table.append((model, f"{found.calls:,}", *tokens, cost))
-        method = found.method
+        expected = estimate(of_model, name, judge.max_tokens, prices_of(spend))
+        cost = "no price" if expected.cost is None else f"{expected.cost:.2f}"
+        tokens = (f"{expected.input_tokens:,}", f"{expected.output_tokens:,}")
+        table.append((model, f"{expected.calls:,}", *tokens, cost))
+        method = expected.method
     if not table:
         return []
     header = (who, "calls", "input tokens", "output tokens, at most", "dollars, at most")

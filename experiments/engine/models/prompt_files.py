@@ -111,15 +111,15 @@ def check_places(
         UserError: a place is missing, unknown, or no place.
     """
     allowed = tuple(dict.fromkeys((*wanted, *besides)))
-    found = list(_places(template, where))
-    for place in found:
+    places = list(_places(template, where))
+    for place in places:
         if place not in allowed:
             guess = did_you_mean(place, allowed) or f"; there are {', '.join(allowed)}"
             raise UserError(
                 f"{where}: unknown place {{{place}}} for {of}{guess}; write {{{{ and }}}} for "
                 "braces"
             )
-    if missing := [p for p in wanted if p not in found]:
+    if missing := [p for p in wanted if p not in places]:
         raise UserError(
             f"{where}: no {{{missing[0]}}}: it would not be shown; {of} needs {', '.join(wanted)}"
         )

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from faithscope import interp
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.backend import BackendSection
-from faithscope.experiments.engine.models.loading import Held, open_backend
+from faithscope.experiments.engine.models.loading import WeightSettings, open_backend
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Item, Records, Worker
 from faithscope.interp.backends import Backend
@@ -43,9 +43,9 @@ Unit = tuple[Item, str]
 
 @dataclass(frozen=True)
 class HowWritten:
-    """How one model's texts are sampled, and its weights held."""
+    """How one model's texts are sampled, and its weights loaded."""
 
-    held: Held
+    weights: WeightSettings
     max_new_tokens: int
     seed: int
     temperature: float = 0.0
@@ -53,7 +53,7 @@ class HowWritten:
     repetition_penalty: float = 1.0
     trust_remote_code: bool = False
     vllm: Mapping[str, Any] = field(default_factory=dict)
-    """Keyword arguments of `interp.backends.offline.load_offline` beside those of `held`."""
+    """Keyword arguments of `interp.backends.offline.load_offline` beside those of `weights`."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
     def load_subject(self, model: str) -> interp.Model:
         """The weights of a model that writes, or is read from inside."""
         how = self.how_written(model)
-        return self.marked(model, self.load(model, how.held, how.trust_remote_code))
+        return self.marked(model, self.load(model, how.weights, how.trust_remote_code))
 
     def lacking_texts(self, items: Sequence[Item]) -> list[Unit[Item]]:
         """The texts that are still to be written, in order."""
@@ -171,7 +171,9 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
             speaks = loaded = self.load_subject(model)
             backend: Backend = Here(loaded, len(self.texts) * section.batch_size)
             return _At(model, backend, speaks, dict(backend.describe()), how)
-        language, backend = open_backend(section, model, how.held, how.trust_remote_code, how.vllm)
+        language, backend = open_backend(
+            section, model, how.weights, how.trust_remote_code, how.vllm
+        )
         speaks = self.marked(model, language)
         return _At(model, backend, speaks, dict(backend.describe()), how)
 

@@ -23,7 +23,12 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.classifiers import Classifying, Split, split, told
+from faithscope.experiments.analysis.statistics.classifiers import (
+    Classifying,
+    Split,
+    classified_right,
+    split,
+)
 from faithscope.experiments.analysis.statistics.stats import NOTHING
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.studies.slrc.measures.curves import names_of, picture
@@ -91,7 +96,7 @@ def _of_pair(
     for target in TARGETS:
         classes = [r[target] for r in records]
         found = split(classes, groups, how)
-        counts = {"n": len(found.kept), "n_left_out": len(records) - len(found.kept)}
+        counts = {"n": len(found.rows), "n_left_out": len(records) - len(found.rows)}
         for i, position in enumerate(first["positions"]):
             for j, layer in enumerate(first["layers"]):
                 row = {"model": pair[0], "task": pair[1], "target": target, "position": position}
@@ -111,7 +116,7 @@ def _measured(
     if found.reason:
         none = columns("accuracy", NOTHING) | columns("selectivity", NOTHING)
         return none | {"control": math.nan, "majority": math.nan, "decodable": False}
-    right, control = told(features[found.kept].astype(float), found, how)
+    right, control = classified_right(features[found.rows].astype(float), found, how)
     accuracy = stats.share(right.tolist())
     selectivity = stats.mean_of_items(
         (right - control.mean(0)).tolist(), seed=how.seed, resamples=resamples

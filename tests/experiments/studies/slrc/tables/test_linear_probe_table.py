@@ -24,8 +24,8 @@ from faithscope.experiments.analysis.statistics.classifiers import (
     ONE_CLASS,
     TOO_FEW,
     Classifying,
+    classified_right,
     split,
-    told,
 )
 from faithscope.experiments.data.planted.data import DIGITS, draw_problem, parse_answer, true_answer
 from faithscope.experiments.data.planted.shipped import path
@@ -82,7 +82,7 @@ def test_accuracy_is_that_of_scikit_learn_on_the_same_folds(width: int, strength
     groups = [str(i // 2) for i in range(60)]
     how = Classifying()
     found = split(classes, groups, how)
-    right, control = told(features, found, how)
+    right, control = classified_right(features, found, how)
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=2000))
     folds = StratifiedGroupKFold(5, shuffle=True, random_state=0)
     given: dict[str, Any] = {"cv": folds, "groups": groups}
@@ -119,8 +119,8 @@ def test_items_of_one_group_stand_on_one_side() -> None:
     found = split(classes, groups, how)
     for group in set(groups):
         assert len(set(found.fold[found.groups == group])) == 1
-    honest, _ = told(features, found, how)
-    leaking, _ = told(features, split(classes, [str(i) for i in range(90)], how), how)
+    honest, _ = classified_right(features, found, how)
+    leaking, _ = classified_right(features, split(classes, [str(i) for i in range(90)], how), how)
     assert honest.mean() < 0.7
     assert leaking.mean() > 0.9
 
@@ -132,7 +132,7 @@ def test_random_features_give_no_selectivity() -> None:
         rng = np.random.default_rng(seed)
         classes = [str(x) for x in rng.integers(2, size=40)]
         kept = split(classes, [str(i) for i in range(40)], how)
-        right, control = told(rng.normal(size=(40, 60))[kept.kept], kept, how)
+        right, control = classified_right(rng.normal(size=(40, 60))[kept.rows], kept, how)
         found.append(right.mean() - control.mean())
     # One such difference has a standard deviation of about .1, so the mean of 20 one of .02.
     assert abs(np.mean(found)) < 0.06
