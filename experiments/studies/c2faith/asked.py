@@ -7,7 +7,7 @@ from pathlib import Path
 
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.studies.c2faith.benchmark.injection import Injection, injections
-from faithscope.experiments.studies.c2faith.benchmark.perturbations import Settings
+from faithscope.experiments.studies.c2faith.benchmark.items import Settings
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.interp.errors import did_you_mean

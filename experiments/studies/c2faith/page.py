@@ -20,8 +20,8 @@ from faithscope.experiments.analysis.page import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.studies.c2faith.itemview import judgement_block
 from faithscope.experiments.studies.c2faith.results import C2Results
+from faithscope.experiments.studies.c2faith.show import judgement_block
 from faithscope.experiments.studies.c2faith.units import STAGES
 
 LABELS = {

@@ -19,7 +19,7 @@ from faithscope.experiments.engine.planfile import StoredPlan, is_finished
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.c2faith.asked import settings_of
 from faithscope.experiments.studies.c2faith.benchmark.build import by_rule
-from faithscope.experiments.studies.c2faith.benchmark.chains import Selection, perfect
+from faithscope.experiments.studies.c2faith.benchmark.items import Selection, perfect
 from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source, read_prm800k
 from faithscope.experiments.studies.c2faith.benchmark.saved import (
     Benchmark,

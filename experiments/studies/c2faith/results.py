@@ -21,6 +21,7 @@ from faithscope.experiments.studies.c2faith.features import features
 from faithscope.experiments.studies.c2faith.inside import INTERNALS, inside_rows, not_inside
 from faithscope.experiments.studies.c2faith.judgements import (
     READINGS,
+    TEXTS,
     USAGE,
     Row,
     in_frame,
@@ -29,11 +30,10 @@ from faithscope.experiments.studies.c2faith.judgements import (
     judgement,
     task_frames,
 )
+from faithscope.experiments.studies.c2faith.metrics.calibration import mass_table
 from faithscope.experiments.studies.c2faith.metrics.frames import WAY, Frames
-from faithscope.experiments.studies.c2faith.metrics.mass import mass_table
 from faithscope.experiments.studies.c2faith.plan import FOLDER, FORMS
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
-from faithscope.experiments.studies.c2faith.records import TEXTS
 from faithscope.experiments.studies.c2faith.tables import tables
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
 from faithscope.interventions import middle_region

@@ -19,7 +19,7 @@ from faithscope.experiments.studies.c2faith.benchmark.writing import (
 )
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.inside import look_inside
-from faithscope.experiments.studies.c2faith.records import judged_record
+from faithscope.experiments.studies.c2faith.judgements import judged_record
 from faithscope.experiments.studies.c2faith.units import INSIDE, STAGES, Inside, Judged
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing

@@ -33,7 +33,7 @@ def write(
     ] = "r_prime",
 ) -> int:
     """Write a CSV with a row per item and reviewer, decisions to be filled in; prints its path."""
-    from faithscope.experiments.studies.rfeval.counterfactuals.sheet import drawn, names_in
+    from faithscope.experiments.studies.rfeval.counterfactuals.review import drawn, names_in
 
     if of == "stances":
         from faithscope.experiments.studies.rfeval.counterfactuals.annotation_sheet import (

@@ -15,8 +15,7 @@ from typing import cast
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.rows import Row
 from faithscope.experiments.data.tasks.sources.splits import SUFFIXES
-from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task
-from faithscope.experiments.studies.rfeval.release import item_of
+from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task, item_of
 from faithscope.interp.errors import UserError, did_you_mean
 
 REPOSITORY = "snu-aidas/RFEval"

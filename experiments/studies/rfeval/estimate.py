@@ -6,8 +6,7 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.planfile import missing
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
-from faithscope.experiments.studies.rfeval.judging.pairs_judged import asked_of
-from faithscope.experiments.studies.rfeval.judging.steps_judged import step_asks
+from faithscope.experiments.studies.rfeval.judging.judges import asked_of, step_asks
 from faithscope.experiments.studies.rfeval.records import outputs_of
 from faithscope.experiments.studies.rfeval.subjects.closed import writing_of
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output

@@ -1,4 +1,4 @@
-"""An item of RFEval: a problem, its gold answer, and r′, reasoning that leads to a wrong one."""
+"""An item of RFEval (problem, gold answer, and r′, which leads to a wrong one), made of a row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import hashlib
 import json
 import string
 from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
+
+from faithscope.experiments.data.tasks.sources.options import (
+    has_options,
+    options_of,
+    right_letter,
+)
+from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of, usable
+from faithscope.interp.errors import UserError, did_you_mean
 
 Task = Literal[
     "code_generation",
@@ -107,3 +115,93 @@ class Item:
     def sha256(self) -> str:
         """Of all that the item holds."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def item_of(row: Row, task: Task | None = None, bare: bool = False) -> Item:
+    """The item of a row.
+
+    Args:
+        task: of the file that the row stands in, where rows do not say theirs.
+        bare: whether it may lack r′, which is then to be written: "".
+
+    Raises:
+        UserError: a field is missing or cannot be used; names row, field, value and remedy.
+    """
+    name = text_of(row, ("task",)) if has(row, "task") or task is None else task
+    if name not in TASKS:
+        guess = did_you_mean(name, TASKS) or f"; there are {', '.join(TASKS)}"
+        raise UserError(f"{row.where}: unknown task {name!r}{guess}")
+    task, content = cast("Task", name), _content(row)
+    is_code = task == "code_generation"
+    options = options_of(row) if has_options(row) else None
+    answer = "" if is_code else text_of(row, ("answer",))
+    number = usable(row.values["id"], "'id'", row) if has(row, "id") else row.id
+    return Item(
+        f"{task}/{number}",
+        task,
+        usable(content.get("source"), "'content.source'", row),
+        text_of(row, ("question",)),
+        _context(row, task, content),
+        () if options is None else options.texts,
+        answer if options is None or is_code else right_letter(options, answer, row),
+        text_of(row, ("r_prime",)) if has(row, "r_prime") or not bare else "",
+        text_of(row, ("explanation",)) if has(row, "explanation") else "",
+        _tests(row, content) if is_code else None,
+    )
+
+
+def _content(row: Row) -> dict[str, Any]:
+    value = _parsed(row.values.get("content"))
+    if not isinstance(value, dict):
+        raise UserError(f"{row.where}: 'content' is no object; give one with a 'source'")
+    return value
+
+
+def _parsed(value: Any) -> Any:
+    """A cell that may hold JSON; None of a text that is none."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+
+
+def _context(row: Row, task: Task, content: dict[str, Any]) -> str:
+    """What the question is asked of, as the authors' prompts show it."""
+    if task in ("table_reasoning", "paper_review"):
+        name = "table" if task == "table_reasoning" else "paper"
+        return usable(content.get(name), f"'content.{name}'", row)
+    value = content.get("context")
+    if task == "logical_reasoning":
+        return usable(value, "'content.context'", row) if value else ""
+    if task != "context_understanding":
+        return ""
+    passages = value.get("contexts") if isinstance(value, dict) else value
+    if isinstance(passages, str):
+        return usable(passages, "'content.context'", row)
+    if not isinstance(passages, list | tuple) or not passages:
+        raise UserError(f"{row.where}: 'content.context.contexts' holds no passages; give some")
+    return "\n".join(usable(p, "'content.context.contexts'", row) for p in passages)
+
+
+def _tests(row: Row, content: dict[str, Any]) -> CodeTests | None:
+    """The public tests of a code row; None where there are none."""
+    if context := content.get("code_context"):
+        return CodeTests("ds1000", context=usable(context, "'content.code_context'", row))
+    where, given = f"{row.where}: 'content.public_test_cases'", content.get("public_test_cases")
+    if not (cases := _parsed(given)):
+        if given and cases is None:
+            raise UserError(f"{where} is not JSON; give a list")
+        return None
+    if not isinstance(cases, list) or not all(
+        isinstance(case, dict) and isinstance(case.get(name), str)
+        for case in cases
+        for name in ("input", "output")
+    ):
+        raise UserError(f"{where} holds a test without texts 'input' and 'output'; give both")
+    kinds = {case.get("testtype", "stdin") for case in cases}
+    if len(kinds) > 1 or not kinds <= {"stdin", "functional"}:
+        raise UserError(
+            f"{where}: 'testtype' is {', '.join(sorted(map(str, kinds)))}; give stdin or "
+            "functional, one for all"
+        )
+    return CodeTests(kinds.pop(), tuple(TestCase(c["input"], c["output"]) for c in cases))

@@ -41,7 +41,7 @@ from faithscope.experiments.studies.rfeval.report.verdict_text import (
     waterfall_told,
 )
 from faithscope.experiments.studies.rfeval.results import RfResults
-from faithscope.experiments.studies.rfeval.subjects.regimes import NO_MODEL
+from faithscope.experiments.studies.rfeval.subjects.model_files import NO_MODEL
 
 MOST_ROWS = 1000
 """Of a table on the page; a longer one is named with its file."""

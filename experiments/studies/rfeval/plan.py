@@ -1,4 +1,6 @@
-"""The units of work of an RFEval run: outputs, tests, readings and judgements; reads no weights."""
+"""The units of work of an RFEval run, and the phases that do them: outputs, tests, readings and
+judgements; reads no weights.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from faithscope.experiments.data.saved import SavedBenchmark
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.phases import Phases
-from faithscope.experiments.engine.planfile import StoredPlan, missing
+from faithscope.experiments.engine.planfile import Shard, StoredPlan, missing
+from faithscope.experiments.engine.progress import Meter
+from faithscope.experiments.engine.store import Store
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
@@ -22,13 +26,19 @@ from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
     read_annotations,
 )
 from faithscope.experiments.studies.rfeval.counterfactuals.building import BuildPlan, building
-from faithscope.experiments.studies.rfeval.counterfactuals.built import ITEMS, Built, item_lines
+from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
+    ITEMS,
+    Built,
+    item_lines,
+)
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.estimate import (
     run_lines,
 )
 from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.judging.judges import RfJudging, StepJudging
 from faithscope.experiments.studies.rfeval.prompts import as_files
+from faithscope.experiments.studies.rfeval.subjects.subject_stages import SubjectStages
 from faithscope.experiments.studies.rfeval.units import RfUnits, units_of
 from faithscope.interp.errors import UserError
 
@@ -96,7 +106,7 @@ class RfPlan:
 
     def work(self, store: Store, shard: Shard) -> Phases:
         # it brings torch, which a dry run need not wait for
-        from faithscope.experiments.studies.rfeval.work import phases
+        from faithscope.experiments.studies.rfeval.plan import phases
 
         return phases(self.units, store, shard)
 
@@ -144,3 +154,21 @@ def _accepted(built: Built) -> list[Item]:
         f"the first, {first.item!r}: {first.detail}); name another writer or validator, and "
         "another run (--set name=…)"
     )
+
+
+def phases(whole: RfUnits, store: Store, shard: Shard) -> Phases:
+    """One worker's part of a run: the models one after the other, then the judges."""
+    size, judges = whole.config.generate.batch_size, whole.config.judge.model
+    # a subject that judges comes last, and judges first, so that its weights are read once
+    subjects = sorted(whole.subjects, key=lambda model: model in judges)
+    batches = {model: shard.mine(whole.of(model), size) for model in subjects}
+    meter = Meter()
+    by_step = [
+        StepJudging(whole, batches, judge, store, meter) for judge in whole.config.per_step.judge
+    ]
+    first = (
+        SubjectStages(whole, batches, store, meter),
+        RfJudging(whole, batches, store, meter),
+    )
+    # a judge that cannot be used step by step leaves the others theirs
+    return Phases([*first, *by_step], needed=len(first))

@@ -23,7 +23,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
     annotations_of,
     item_name,
 )
-from faithscope.experiments.studies.rfeval.counterfactuals.built import (
+from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     ITEMS,
     read_filtering,
     read_left_out,
@@ -31,22 +31,21 @@ from faithscope.experiments.studies.rfeval.counterfactuals.built import (
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     ScoredStance,
+    row_without_judge,
     scored_readings,
 )
-from faithscope.experiments.studies.rfeval.inside.without_judge import row_without_judge
 from faithscope.experiments.studies.rfeval.judging.stepwise import step_rows, why_not
-from faithscope.experiments.studies.rfeval.metrics.evaluator import DECISION
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, READINGS, SAID, STANCES
-from faithscope.experiments.studies.rfeval.metrics.lengths import LENGTHS
+from faithscope.experiments.studies.rfeval.metrics.people import DECISION
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
+from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS
 from faithscope.experiments.studies.rfeval.pairs import answer_readings, pair_row
 from faithscope.experiments.studies.rfeval.plan import FOLDER, MODELS
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
 from faithscope.experiments.studies.rfeval.report.pairview import of_all_kinds
 from faithscope.experiments.studies.rfeval.subjects.injection import PREFIX
-from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile
+from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile, left_out, regimes
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
-from faithscope.experiments.studies.rfeval.subjects.regimes import left_out, regimes
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.experiments.studies.rfeval.units import (
     INSIDE,

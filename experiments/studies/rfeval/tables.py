@@ -14,22 +14,20 @@ from faithscope.experiments.studies.rfeval.metrics import (
     accuracy,
     against_log_probs,
     chains,
-    coverage,
-    evaluator,
     failures,
     faithfulness,
     inside,
-    lengths,
+    people,
     steps,
+    texts,
 )
-from faithscope.experiments.studies.rfeval.metrics import externality as externality_of
-from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, readings
-from faithscope.experiments.studies.rfeval.metrics.framings import (
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     apart,
     each_model,
     leading,
     with_framing,
 )
+from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, readings
 from faithscope.experiments.studies.rfeval.report.paper import paper_tables
 from faithscope.experiments.studies.rfeval.subjects.injection import Framing
 
@@ -45,7 +43,7 @@ class RfFrames:
     judged: pd.DataFrame = field(default_factory=pd.DataFrame)
     """A row per reader, model, task and item: `metrics.frames.checked`."""
     lengths: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """A row per output: `metrics.lengths.LENGTHS`."""
+    """A row per output: `metrics.texts.LENGTHS`."""
     items: pd.DataFrame = field(default_factory=pd.DataFrame)
     """A row per item: `task`, `item`, `question`, `options`, `context`, `r_prime`."""
     steps: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -53,13 +51,13 @@ class RfFrames:
     steps_left: pd.DataFrame | None = None
     """The pairs that were to be, and are not: `metrics.steps.LEFT`; None where `steps` has all."""
     annotations: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """People's labels: `metrics.evaluator.ANNOTATIONS`."""
+    """People's labels: `metrics.people.ANNOTATIONS`."""
     readings: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Stances that further readers read, of some parts only: `metrics.frames.READINGS`."""
     evaluator: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """What the reader that is held against them said: `metrics.evaluator.DECISION`, `label`."""
+    """What the reader that is held against them said: `metrics.people.DECISION`, `label`."""
     without_judge: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """As `judged`, by the model's own log-probs: `inside.without_judge`."""
+    """As `judged`, by the model's own log-probs: `inside.scored_stances`."""
     framings: Mapping[str, Framing] = field(default_factory=dict)
     """Model -> how r′ came into its conversation; `prefix` of those not named. Models of different
     framings are pooled apart, and no comparison over models has both."""
@@ -83,13 +81,13 @@ def tables(
     Args:
         regimes: model -> family and post-training regime (`metrics.faithfulness.regime_table`).
         paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
-        externality: the Δ that parts low from high (`metrics.externality.rf_by_externality`).
+        externality: the Δ that parts low from high (`metrics.texts.rf_by_externality`).
     """
     pairs = with_framing(chains.scored(frames.judged, paper_compat), frames.framings)
     rf = apart(faithfulness.rf_table, pairs)
     read = pd.concat([f for f in (readings(pairs), frames.readings) if not f.empty] or [_NONE_READ])
     cells = accuracy.accuracy_cells(pairs)
-    deltas = externality_of.externality_of_items(frames.items)
+    deltas = texts.externality_of_items(frames.items)
     judged_steps = frames.steps if len(frames.steps) else pd.DataFrame(columns=list(steps.STEPS))
     left = frames.steps_left
     by_step = steps.per_step_table(steps.per_step(pairs, judged_steps, left), pairs)
@@ -107,16 +105,16 @@ def tables(
         "rf_failure_locations": each_model(failures.failure_locations, pairs),
         "rf_causality": each_model(failures.causality_types, pairs),
         "rf_behaviours": each_model(failures.behaviours, pairs),
-        "rf_coverage_quartiles": each_model(coverage.coverage_quartiles, rf),
+        "rf_coverage_quartiles": each_model(faithfulness.coverage_quartiles, rf),
         "rf_accuracy": cells,
         "rf_accuracy_association": accuracy.accuracy_association(
             accuracy.accuracy_cells(leading(pairs)), seed, resamples
         ),
-        "rf_externality": externality_of.externality_table(deltas),
-        "rf_externality_by_model": externality_of.externality_by_model(deltas, pairs),
-        "rf_by_externality": externality_of.rf_by_externality(deltas, pairs, externality),
-        "rf_lengths": lengths.length_table(frames.lengths),
-        "rf_hours": lengths.hours_table(frames.lengths),
+        "rf_externality": texts.externality_table(deltas),
+        "rf_externality_by_model": texts.externality_by_model(deltas, pairs),
+        "rf_by_externality": texts.rf_by_externality(deltas, pairs, externality),
+        "rf_lengths": texts.length_table(frames.lengths),
+        "rf_hours": texts.hours_table(frames.lengths),
         "rf_per_step": by_step,
         "rf_per_step_exclusions": steps.step_exclusions(pairs, judged_steps, left),
         "rf_per_step_ranks": steps.step_ranks(by_step),
@@ -124,8 +122,8 @@ def tables(
         "rf_without_judge_waterfall": apart(faithfulness.waterfall, unjudged),
         "rf_judge_against_log_probs": against_log_probs.against_log_probs(against),
         "rf_judge_against_log_probs_pairs": against,
-        "rf_readers": evaluator.reader_agreement(read),
-        "rf_evaluator": evaluator.evaluator_validation(frames.annotations, frames.evaluator),
+        "rf_readers": people.reader_agreement(read),
+        "rf_evaluator": people.evaluator_validation(frames.annotations, frames.evaluator),
         **inside.inside_tables(frames.inside, pairs, seed, resamples),
     }
     return tidy | {table.name: table.data for table in paper_tables(tidy)}

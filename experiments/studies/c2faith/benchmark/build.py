@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from faithscope.experiments.studies.c2faith.benchmark.chains import Chain, Selection
-from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, LeftOut, causal_item
-from faithscope.experiments.studies.c2faith.benchmark.perturbations import (
+from faithscope.experiments.studies.c2faith.benchmark.items import (
+    CausalItem,
+    Chain,
+    LeftOut,
+    Selection,
     Settings,
     causal_by_rule,
+    causal_item,
     coverage_items,
 )
 from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source

@@ -1,10 +1,23 @@
-"""The items of the benchmark: chains with one broken step, and chains with steps left out."""
+"""Perfect chains and the items made of them: one with a broken step, four with steps left out
+(C2-Faith, sections 3 and 4.1, algorithm 1).
+
+All that is drawn for a chain is drawn from the seed and the chain's id alone, so that a limit cuts
+the same list off and other chains change nothing.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from faithscope.experiments.studies.c2faith.benchmark.chains import Chain
+from faithscope.experiments.studies.c2faith.benchmark.prm800k import Solution
+from faithscope.interventions.acausal import RULES, AcausalStep, Rule, acausal_step
+from faithscope.interventions.region import coverage_deletion, middle_region
 
 
 @dataclass(frozen=True)
@@ -75,3 +88,171 @@ def causal_item(
     return CausalItem(
         name, chain.id, chain.problem, steps, target, original, replacement, method, author
     )
+
+
+LEAST = 5
+"""Fewest steps of a perfect chain."""
+
+Flaw = Literal[
+    "unfinished",
+    "empty_step",
+    "not_all_positive",
+    "too_short",
+    "no_answer",
+    "repeated",
+    "problem_taken",
+]
+"""Why a solution is no perfect chain, the first of these that holds: its path ends where none of
+several steps was chosen; a step is empty; a step is not rated +1; it has too few steps; it reaches
+no answer; an earlier solution is the same, word for word; an earlier chain solves the same
+problem."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A problem and steps of which every one is rated +1."""
+
+    id: str
+    problem: str
+    steps: tuple[str, ...]
+
+    @property
+    def sha256(self) -> str:
+        """Of problem and steps."""
+        return hashlib.sha256(json.dumps([self.problem, self.steps]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The perfect chains, and why every other solution is none."""
+
+    chains: tuple[Chain, ...]
+    left_out: tuple[tuple[str, Flaw], ...]
+    """Id and reason, in the order of the data."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Solutions by fate, `kept` among them; sums to all that were given."""
+        reasons = Counter(reason for _, reason in self.left_out)
+        return {"kept": len(self.chains), **dict(sorted(reasons.items()))}
+
+
+def perfect(
+    solutions: Iterable[Solution],
+    least: int = LEAST,
+    answered: bool = False,
+    one_per_problem: bool = False,
+) -> Selection:
+    """The solutions with at least `least` steps, all of them rated +1 (C2-Faith, section 3).
+
+    Args:
+        answered: keep only those that reach an answer.
+        one_per_problem: keep the first chain of a problem only. The paper speaks of 450 chains
+            and of 450 unique problems, but not of how it came from one to the other.
+    """
+    chains, left_out = [], []
+    told: set[str] = set()
+    problems: set[str] = set()
+    for solution in solutions:
+        chain = Chain(solution.id, solution.problem, solution.steps)
+        reason = _flaw(solution, least, answered)
+        if reason is None and chain.sha256 in told:
+            reason = "repeated"
+        elif reason is None and one_per_problem and chain.problem in problems:
+            reason = "problem_taken"
+        if reason is not None:
+            left_out.append((solution.id, reason))
+            continue
+        told.add(chain.sha256)
+        problems.add(chain.problem)
+        chains.append(chain)
+    return Selection(tuple(chains), tuple(left_out))
+
+
+def _flaw(solution: Solution, least: int, answered: bool) -> Flaw | None:
+    if not solution.complete:
+        return "unfinished"
+    if not all(step.strip() for step in solution.steps):
+        return "empty_step"
+    if any(rating != 1 for rating in solution.ratings):
+        return "not_all_positive"
+    if len(solution.steps) < least:
+        return "too_short"
+    return "no_answer" if answered and not solution.answered else None
+
+
+LEVELS = (0.1, 0.3, 0.5, 0.7)
+"""Deletion rates of the paper."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides the items of a chain."""
+
+    seed: int = 0
+    low: float = 0.3
+    high: float = 0.9
+    """The middle region, as shares of the chain."""
+    levels: tuple[float, ...] = LEVELS
+    rules: tuple[Rule, ...] = RULES
+    """Of replacement by rule."""
+
+    def __post_init__(self) -> None:
+        middle_region(0, self.low, self.high)
+        if not self.rules or not set(self.rules) <= set(RULES):
+            raise ValueError(f"rules {self.rules}: give one or more of {', '.join(RULES)}")
+        if len(set(self.levels)) < len(self.levels) or not all(0 < d <= 1 for d in self.levels):
+            raise ValueError(f"levels {self.levels}: give different shares over 0 and at most 1")
+
+
+def targets(chain: Chain, settings: Settings) -> tuple[int, ...]:
+    """Every step that may be replaced, in the order in which it is tried, indices from 0.
+
+    The first is the paper's uniform draw from the middle region; the others are for where no
+    rule can replace that one.
+    """
+    region = middle_region(len(chain.steps), settings.low, settings.high)
+    rng = random.Random(f"c2faith-target-{settings.seed}-{chain.id}")
+    return tuple(rng.sample(region, len(region)))
+
+
+def causal_by_rule(
+    chains: Sequence[Chain], settings: Settings
+) -> tuple[tuple[CausalItem, ...], tuple[LeftOut, ...]]:
+    """An acausal item of each chain by rule, and the chains of which no step can be replaced."""
+    items, left_out = [], []
+    for chain in chains:
+        order = targets(chain, settings)
+        found = acausal_step(
+            chain.steps, order, f"{settings.seed}-{chain.id}", chain.problem, settings.rules
+        )
+        if isinstance(found, AcausalStep):
+            method = f"rule:{found.replacement.rule}"
+            items.append(causal_item(chain, found.target, found.replacement.text, method))
+            continue
+        told = ", ".join(f"step {i}: {reason}" for i, reason in sorted(found.passed_over))
+        reason = "no_rule_applies" if order else "no_middle"
+        left_out.append(LeftOut(chain.id, "causal", reason, told))
+    return tuple(items), tuple(left_out)
+
+
+def coverage_items(chains: Sequence[Chain], settings: Settings) -> tuple[CoverageItem, ...]:
+    """The chains with steps left out, every chain at every level, levels drawn independently."""
+    items = []
+    for chain in chains:
+        for level in settings.levels:
+            seed = f"{settings.seed}-{chain.id}"
+            cut = coverage_deletion(chain.steps, level, seed, settings.low, settings.high)
+            items.append(
+                CoverageItem(
+                    f"{chain.id}.coverage-{level}",
+                    chain.id,
+                    chain.problem,
+                    cut.steps,
+                    cut.removed,
+                    level,
+                    cut.n_middle,
+                    chain.steps,
+                )
+            )
+    return tuple(items)

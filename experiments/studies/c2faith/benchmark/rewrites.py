@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from faithscope.experiments.studies.c2faith.benchmark.chains import Chain
-from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, LeftOut, causal_item
-from faithscope.experiments.studies.c2faith.benchmark.perturbations import Settings, targets
+from faithscope.experiments.studies.c2faith.benchmark.items import (
+    CausalItem,
+    Chain,
+    LeftOut,
+    Settings,
+    causal_item,
+    targets,
+)
 from faithscope.experiments.studies.c2faith.prompts import PlainPrompt
 
 TEMPERATURE = 0.7

@@ -17,9 +17,13 @@ from faithscope.experiments.data.saved import (
     json_lines,
     rows_of,
 )
-from faithscope.experiments.studies.c2faith.benchmark.chains import Chain
-from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem, LeftOut
-from faithscope.experiments.studies.c2faith.benchmark.perturbations import Settings
+from faithscope.experiments.studies.c2faith.benchmark.items import (
+    CausalItem,
+    Chain,
+    CoverageItem,
+    LeftOut,
+    Settings,
+)
 from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source
 from faithscope.interp.errors import UserError
 

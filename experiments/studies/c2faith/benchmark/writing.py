@@ -22,7 +22,7 @@ from faithscope.experiments.engine.planfile import Planned, is_finished
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.c2faith.asked import settings_of
 from faithscope.experiments.studies.c2faith.benchmark.build import before_replies, by_replies
-from faithscope.experiments.studies.c2faith.benchmark.chains import Selection
+from faithscope.experiments.studies.c2faith.benchmark.items import Selection
 from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source
 from faithscope.experiments.studies.c2faith.benchmark.rewrites import (
     Refused,

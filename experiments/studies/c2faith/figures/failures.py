@@ -15,7 +15,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.c2faith.figures.voices import Voice, voice_panels, voices
-from faithscope.experiments.studies.c2faith.metrics.overlap import JUDGES, SEPARATOR
+from faithscope.experiments.studies.c2faith.metrics.agreement import JUDGES, SEPARATOR
 
 AXES = {
     "detection": "detection",

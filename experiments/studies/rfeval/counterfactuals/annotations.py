@@ -11,8 +11,8 @@ from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.rows import has, text_of
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.stances import Naming, stance_set
-from faithscope.experiments.studies.rfeval.metrics.evaluator import ANNOTATIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
+from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS
 from faithscope.interp.errors import UserError, did_you_mean
 
 DECISIONS = {"stance": STANCES, "flaw": FLAWS}

@@ -25,9 +25,11 @@ from faithscope.experiments.engine.models.preparing import given_up_on
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.counterfactuals.built import Built, LeftOut, Reason
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     CRITERIA,
+    Built,
+    LeftOut,
+    Reason,
     accepted,
     filtering,
     generation_prompts,

@@ -1,12 +1,16 @@
-"""What a writer of r′ and its validator are asked, and who they are (RFEval, 3.2, B.3)."""
+"""What a writer of r′ and its validator are asked, by which examples (RFEval, 3.2, B.3)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any, Literal
 
 from faithscope.experiments.config.api import API
+from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
@@ -18,7 +22,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     generation,
     validation_ask,
 )
-from faithscope.experiments.studies.rfeval.counterfactuals.examples import examples_of
+from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.probes.judge.form import Ask, Writing
@@ -80,3 +84,51 @@ def validation_requests(
 def build_decides(config: RFEvalConfig, model: str, how: JudgeConfig) -> dict[str, Any]:
     weights = None if model.startswith(API) else fingerprint(model, how.revision)
     return {"schema": SCHEMA, "seed": config.seed, "weights": weights, **decides(model, how)}
+
+
+def examples_of(config: RFEvalConfig) -> Callable[[Item], list[Item]]:
+    """Finds, for an item, the first others that fit: of its source, then of its task; from the
+    file of examples, or from the data, also past `data.limit`.
+
+    So all items of a source see the same few, but for those few themselves: the paper has three
+    hand-made ones for each data set. What it gives raises a ConfigError where there are too few.
+
+    Raises:
+        UserError: the file of examples, or the data, cannot be used.
+    """
+    c, d = config.counterfactual, config.data
+    if not c.shots:
+        return lambda item: []
+    if c.examples is not None:
+        path = Path(c.examples).expanduser()
+        pool, _ = read_rfeval(path, key="counterfactual.examples")
+        where = f"{path} has"
+    else:
+        pool, _ = read_rfeval(d.file, d.tasks or None, None, d.repository, bare=True)
+        where = "the data has"
+    of_source, of_task = defaultdict[tuple[str, str], list[Item]](list), defaultdict(list)
+    for other in (o for o in pool if o.r_prime and o.explanation):
+        of_source[other.task, other.source].append(other)
+        of_task[other.task].append(other)
+
+    def examples(item: Item) -> list[Item]:
+        elsewhere = (o for o in of_task[item.task] if o.source != item.source)
+        candidates = chain(of_source[item.task, item.source], elsewhere)
+        fit = (o for o in candidates if o.id != item.id and _problem(o) != _problem(item))
+        first = list(islice(fit, c.shots))
+        if len(first) < c.shots:
+            raise ConfigError(
+                [
+                    f"counterfactual.shots: {c.shots} examples wanted for {item.id!r}, and "
+                    f"{where} {len(first)} other items of task {item.task!r} with r_prime and "
+                    "explanation; give a file of some as counterfactual.examples, or fewer shots"
+                ]
+            )
+        return first
+
+    return examples
+
+
+def _problem(item: Item) -> tuple[str, str, tuple[str, ...]]:
+    """What makes two items the same one, whatever their ids in different files."""
+    return item.question, item.context, item.options

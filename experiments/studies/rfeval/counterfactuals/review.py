@@ -1,12 +1,17 @@
-"""The human review of r′ as a CSV: written, filled in, read back, and what people let in."""
+"""The human review of r′ as a CSV: written, filled in, read back, and what people let in.
+
+How a sheet that people fill in is shared out among them, and written, stands here for all sheets.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -14,12 +19,11 @@ from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.rows import has, text_of
 from faithscope.experiments.engine.listing import columns
-from faithscope.experiments.files import write_atomically
-from faithscope.experiments.studies.rfeval.counterfactuals.built import ITEMS, item_lines
-from faithscope.experiments.studies.rfeval.counterfactuals.sheet import write_sheet
+from faithscope.experiments.files import unwritable, write_atomically
+from faithscope.experiments.studies.rfeval.counterfactuals.construction import ITEMS, item_lines
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.metrics.review import (
+from faithscope.experiments.studies.rfeval.metrics.people import (
     AGREEMENT,
     REVIEWS,
     review_agreement,
@@ -195,3 +199,78 @@ def keep_accepted(sheet: Sheet, source: str, path: Path) -> None:
     if not accepted:
         raise UserError(f"{sheet.path}: no item was accepted; there is nothing to keep")
     write_atomically(path, item_lines(item for item in items.values() if item.id in accepted))
+
+
+T = TypeVar("T")
+
+
+def names_in(text: str) -> list[str]:
+    """Reviewers from `ann,bob`.
+
+    Raises:
+        UserError: one is named twice.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if twice := next((n for i, n in enumerate(names) if n in names[:i]), None):
+        raise UserError(f"--reviewers {text}: {twice!r} is named twice; name each once")
+    return names
+
+
+def drawn(
+    items: Sequence[T], limit: int | None, seed: int, group: Callable[[T], Hashable]
+) -> list[T]:
+    """So many items of each group, drawn at random, in their order; all of them for None.
+
+    Args:
+        group: what an item is one of: its task.
+
+    Raises:
+        UserError: fewer than one.
+    """
+    if limit is None:
+        return list(items)
+    if limit < 1:
+        raise UserError(f"--limit {limit}: give 1 or more, or leave it out for all items")
+    rng = random.Random(seed)
+    chosen: set[int] = set()
+    for name in dict.fromkeys(map(group, items)):
+        of_group = [i for i, item in enumerate(items) if group(item) == name]
+        chosen.update(rng.sample(of_group, min(limit, len(of_group))))
+    return [item for i, item in enumerate(items) if i in chosen]
+
+
+def write_sheet(
+    path: Path,
+    columns: Sequence[str],
+    person: str,
+    rows_of_items: Sequence[Iterable[Mapping[str, str]]],
+    people: Sequence[str],
+    each: int,
+    seed: int,
+) -> None:
+    """Write the rows of each item for `each` people, as evenly shared out as can be.
+
+    Args:
+        columns: those that a row lacks are left empty, to be filled in.
+        person: the column that names who fills a row in.
+
+    Raises:
+        UserError: fewer people than an item needs, or the file is there already or cannot be
+            written.
+    """
+    if len(set(people)) < each or each < 1:
+        raise UserError(f"review: {len(set(people))} reviewers, {each} to an item; name more")
+    if path.exists():
+        raise UserError(f"{path}: is there already, perhaps filled in; name another file")
+    rng, load = random.Random(seed), dict.fromkeys(people, 0)
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            sheet = csv.DictWriter(file, columns)
+            sheet.writeheader()
+            for rows in rows_of_items:
+                whole = list(rows)
+                for name in sorted(load, key=lambda name: (load[name], rng.random()))[:each]:
+                    load[name] += 1
+                    sheet.writerows({**row, person: name} for row in whole)
+    except OSError as error:
+        raise unwritable(path, error) from error

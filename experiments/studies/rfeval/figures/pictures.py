@@ -20,8 +20,8 @@ from faithscope.experiments.studies.rfeval.figures import (
     relations,
     texts,
 )
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import comparable
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, lead_reader
-from faithscope.experiments.studies.rfeval.metrics.framings import comparable
 from faithscope.experiments.studies.rfeval.metrics.steps import SCORED
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, PREFIX
 

@@ -1,9 +1,11 @@
-"""An open model's own stance after each part of its output, by the log-probs of the options.
+"""An open model's own stance after each part of its output, and RF of a pair by these stances.
 
 The stance reader that asks the model itself: its context is cut after r′, after its reasoning,
 after its explanation, and where its answer ends; there the reasoning is closed and a cue put, and
 every option is scored. It says what the model would answer there, not what the part says: where the
-two differ, that is what is to be seen.
+two differ, that is what is to be seen. RF by these stances needs no judge, and is a bound from
+below: log-probs name no flaw, so that every transition to another stance breaks its chain, also one
+that says in so many words what was wrong before it.
 """
 
 from __future__ import annotations
@@ -13,13 +15,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from faithscope.experiments.studies.rfeval.asks import Condition
+from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.inside.config import CUE
 from faithscope.experiments.studies.rfeval.inside.layout import layout
 from faithscope.experiments.studies.rfeval.inside.tracing import option_labels, scored_after
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.judging.stances import Naming, stance_of_letter
+from faithscope.experiments.studies.rfeval.judging.stances import (
+    Naming,
+    is_right,
+    stance_of_answer,
+    stance_of_letter,
+)
+from faithscope.experiments.studies.rfeval.metrics.frames import SAID
+from faithscope.experiments.studies.rfeval.pairs import pair_row
 from faithscope.experiments.studies.rfeval.subjects.injection import Forced
+from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.probes.graded import label_mass, log_distribution, top
 from faithscope.probes.settings import Execution
 
@@ -90,3 +100,56 @@ def scored_readings(
         for one in stances
         if one.part != "none"
     ]
+
+
+NO_ANSWER = "no_answer"
+"""Why an output has no stances here: no answer was marked whose stance could be matched."""
+NO_LOG_PROBS = "no_log_probs"
+"""The same: log-probs were not read after its reasoning (or after r′)."""
+
+
+def row_without_judge(
+    model: str,
+    item: Item,
+    outputs: Mapping[Condition, Output],
+    scored: Mapping[Condition, Sequence[ScoredStance]],
+    excluded: str = "",
+    naming: Naming = "letters",
+) -> dict[str, Any]:
+    """The row of one item, of reader `LOG_PROBS`.
+
+    Stances of r′, r and e are the likeliest option after them (`scored_stances`), that of a is
+    the written answer's by matching (`stance_of_answer`). No flaw is ever named.
+
+    Args:
+        outputs: as of `pairs.pair_row`.
+        scored: by condition; none of an output of which log-probs were not read.
+        excluded: why the pair counts for nothing at all ("" of most); items without options are
+            left out by themselves (`NO_OPTIONS`).
+
+    Returns:
+        A row for `metrics.frames.checked`. `…_judged` is "parsed" of an output with all stances,
+        else `NO_ANSWER` or `NO_LOG_PROBS`, "" of one that is not complete.
+    """
+    why = excluded or ("" if item.options else NO_OPTIONS)
+    row = pair_row(LOG_PROBS, model, item, outputs, {}, excluded=why, naming=naming)
+    if not item.options:
+        return row
+    for condition in CONDITIONS:
+        output = outputs.get(condition)
+        if output is None or not output.usable:
+            continue
+        read = {one.part: one.stance for one in scored.get(condition, ())}
+        needed = ("r_prime", "r") if condition == "intervened" else ("r",)
+        if not output.answer:
+            row[f"{condition}_judged"] = NO_ANSWER
+        elif not all(part in read for part in needed):
+            row[f"{condition}_judged"] = NO_LOG_PROBS
+        else:
+            answer = stance_of_answer(item, output.answer, naming)
+            stances = {part: read.get(part, "") for part in (*needed, "e")} | {"a": answer}
+            row |= {f"{condition}_{part}": stance for part, stance in stances.items()}
+            row[SAID[f"{condition}_a"]] = answer
+            row[f"{condition}_judged"] = "parsed"
+            row[f"{condition}_right"] = float(is_right(item, answer, naming))
+    return row

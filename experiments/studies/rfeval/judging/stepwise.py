@@ -7,6 +7,7 @@ names a flaw in the part before it another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -21,7 +22,6 @@ from faithscope.experiments.studies.rfeval.asks import (
     stance_ask,
 )
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.judging.segments import split_steps
 from faithscope.experiments.studies.rfeval.judging.stances import Naming
 from faithscope.experiments.studies.rfeval.metrics.steps import STEPS
 from faithscope.experiments.studies.rfeval.prompts import RfForm
@@ -164,3 +164,18 @@ def step_rows(
         last["stance"] = stance
     assert all(set(row) == set(STEPS) for row in rows.values())
     return list(rows.values())
+
+
+_BREAK = re.compile(
+    r"\n[ \t]*\n"  # a blank line
+    r"|\n(?=[ \t]*(?:\d{1,3}[.)]|\(\d{1,3}\)|step\s+\d{1,3}\b|[-*•])[ \t:.])",
+    re.I,
+)
+
+
+def split_steps(reasoning: str) -> tuple[str, ...]:
+    """The steps in order: paragraphs, and the points of lists within them; none of nothing.
+
+    The paper says "newline sequences (e.g., \\n\\n) and enumerated list patterns".
+    """
+    return tuple(part.strip() for part in _BREAK.split(reasoning) if part.strip())

@@ -9,13 +9,13 @@ import pandas as pd
 
 from faithscope.experiments.analysis.statistics.stats import kappa, wilson
 from faithscope.experiments.analysis.tidy import columns, count, groups, only, with_interval
-from faithscope.experiments.studies.rfeval.metrics.evaluator import CONSTANT
 from faithscope.experiments.studies.rfeval.metrics.frames import (
     CELL,
     CONDITIONS,
     KEY,
     with_overall,
 )
+from faithscope.experiments.studies.rfeval.metrics.people import CONSTANT
 
 MEASURES = {"rf": "rf", "contrast": "contrast"}
 MEASURES |= {f"chi_{c}": f"{c}_chi" for c in CONDITIONS} | {"kappa": "kappa"}

@@ -1,18 +1,27 @@
-"""Contrast-conditional reasoning faithfulness and coverage (RFEval, Tables 2, 3, 25), and what
-was left out on the way to it (Table 13)."""
+"""Contrast-conditional reasoning faithfulness, its coverage, and what was left out on the way to it
+(RFEval, Tables 2, 3, 13, 16, 25).
+
+Models into whose mouth r′ was put are kept apart from those to which it was only quoted. The paper
+leaves the latter out of its comparison of models (appendix G.2), because what they score also says
+whether they took r′ for their own words. Here they stand in every table that has a row per model,
+with their framing, and whatever pools or compares models has those of one framing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tidy import (
     columns,
     count,
     groups,
     keep,
+    numbers,
     rows,
     where,
     with_interval,
@@ -27,6 +36,7 @@ from faithscope.experiments.studies.rfeval.metrics.frames import (
     share_of,
     with_overall,
 )
+from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, PREFIX, Framing
 
 SHARES = {"rf": "rf", **{f"chi_{c}": f"{c}_chi" for c in CONDITIONS}, "kappa": "kappa"}
 """Column of the table -> column of `chains.scored`."""
@@ -119,3 +129,100 @@ def regime_table(rf: pd.DataFrame, regimes: Mapping[str, tuple[str, str]]) -> pd
         for row in rows(where(overall, model=model))
     ]
     return pd.DataFrame(lines, columns=REGIMES)
+
+
+QUARTILES = ["reader", "by", "group", "quartile", "n_cells", "n_included"]
+QUARTILES += [*with_interval("rf"), "coverage_min", "coverage_max"]
+
+
+def coverage_quartiles(rf: pd.DataFrame) -> pd.DataFrame:
+    """RF of the cells (model, task) binned by their coverage, weighted by included pairs.
+
+    `by` is `model`: the tasks of each model are binned; or `task`: the models of each task. The
+    group `overall` pools the bins of all groups. Bin edges are the quartiles of the group's own
+    coverages (linear interpolation), an edge belonging to the lower bin.
+
+    Args:
+        rf: what `faithfulness.rf_table` gave; cells without an included pair are passed over.
+    """
+    cells = keep(rf, (rf["model"] != OVERALL) & (rf["task"] != OVERALL) & (rf["n_included"] > 0))
+    binned = [
+        of.assign(by=by, group=key[by], quartile=_quartiles(numbers(of["contrast_coverage"])))
+        for by in ("model", "task")
+        for key, of in groups(cells, ("reader", by))
+    ]
+    every = pd.concat(binned or [cells])
+    lines = []
+    keys = ("reader", "by", "group", "quartile")
+    for key, of in groups(pd.concat([every, every.assign(group=OVERALL)]), keys) if binned else ():
+        weights, coverage = numbers(of["n_included"]), of["contrast_coverage"]
+        n = int(weights.sum())
+        share = wilson_of_items(float(numbers(of["rf"]) @ weights / n), n)
+        line = {**key, "n_cells": len(of), "n_included": n} | columns("rf", share)
+        lines.append(line | {"coverage_min": coverage.min(), "coverage_max": coverage.max()})
+    table = pd.DataFrame(lines, columns=QUARTILES)
+    return table.sort_values(["reader", "by"], kind="stable", ignore_index=True)
+
+
+def _quartiles(values: np.ndarray) -> np.ndarray:
+    """1 to 4 of each value, 1 for the lowest."""
+    return 1 + np.searchsorted(np.quantile(values, [0.25, 0.5, 0.75]), values, side="left")
+
+
+ORDER: tuple[Framing, ...] = (PREFIX, MULTI_TURN)
+Make = Callable[[pd.DataFrame], pd.DataFrame]
+
+
+def with_framing(scored: pd.DataFrame, framings: Mapping[str, Framing]) -> pd.DataFrame:
+    """The frame with a column `framing` behind `model`."""
+    return _named(scored, [framings.get(model, PREFIX) for model in scored["model"]])
+
+
+def framings_in(table: pd.DataFrame) -> list[Framing]:
+    """The framings of a table, the one that models are compared in first."""
+    there = set(table["framing"])
+    return [framing for framing in ORDER if framing in there]
+
+
+def leading(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the framing that models are compared in: `prefix`, where any model has it."""
+    return _of(table, framings_in(table)[0]) if len(table) else table
+
+
+def apart(make: Make, scored: pd.DataFrame) -> pd.DataFrame:
+    """A table made of each framing by itself, one under the other, with the column `framing`.
+
+    Rows that pool models pool those of one framing; they add up within it.
+    """
+    framings = framings_in(scored) or [PREFIX]
+    tables = [_named(make(_of(scored, framing)), framing) for framing in framings]
+    return pd.concat(tables, ignore_index=True)
+
+
+def each_model(make: Make, frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with columns `by` and `group`: of the leading framing whole, of the other framing
+    the rows of single models."""
+    framings = framings_in(frame)
+    if len(framings) < 2:
+        return make(frame)
+    whole, other = (make(_of(frame, framing)) for framing in framings)
+    own = other.loc[(other["by"] == "model") & (other["group"] != OVERALL)]
+    return pd.concat([whole, own], ignore_index=True)
+
+
+def comparable(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of `apart` without the rows that pool models of a framing that does not lead."""
+    lead = framings_in(table)[:1]
+    kept = keep(table, (table["model"] != OVERALL) | table["framing"].isin(lead))
+    return kept.reset_index(drop=True)
+
+
+def _named(table: pd.DataFrame, framing: str | list[Framing]) -> pd.DataFrame:
+    named = table.copy()
+    behind = list(table.columns).index("model") + 1
+    named.insert(behind, "framing", pd.Series(framing, named.index, str))
+    return named
+
+
+def _of(table: pd.DataFrame, framing: Framing) -> pd.DataFrame:
+    return keep(table, table["framing"] == framing)

@@ -15,10 +15,10 @@ from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
 from faithscope.experiments.studies.rfeval.figures.inside import sign_name
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import comparable
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
-from faithscope.experiments.studies.rfeval.metrics.framings import comparable
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN
-from faithscope.experiments.studies.rfeval.subjects.regimes import REASONS
+from faithscope.experiments.studies.rfeval.subjects.model_files import REASONS
 
 FEW = 30
 """Pairs that count, below which a share is told with a caution."""
@@ -201,7 +201,7 @@ def regimes_told(left_out: pd.DataFrame) -> list[str]:
     """Which models Table 3 does not have, and why: a sentence, or none where it has all.
 
     Args:
-        left_out: of `regimes.left_out`.
+        left_out: of `model_files.left_out`.
     """
     said = [
         f"{', '.join(visible(r['model']) for r in of)} ({words})"

@@ -18,12 +18,14 @@ from faithscope.experiments.studies.c2faith.asks import (
     localisation_ask,
 )
 from faithscope.experiments.studies.c2faith.benchmark.build import by_replies, by_rule
-from faithscope.experiments.studies.c2faith.benchmark.chains import Chain, Selection, perfect
-from faithscope.experiments.studies.c2faith.benchmark.perturbations import (
+from faithscope.experiments.studies.c2faith.benchmark.items import (
     LEVELS,
+    Chain,
+    Selection,
     Settings,
     causal_by_rule,
     coverage_items,
+    perfect,
     targets,
 )
 from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source, read_prm800k

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faithscope.experiments.studies.c2faith.benchmark.chains import Chain
-from faithscope.experiments.studies.c2faith.benchmark.items import causal_item
+from faithscope.experiments.studies.c2faith.benchmark.items import Chain, causal_item
 from faithscope.experiments.studies.c2faith.features import (
     COLUMNS,
     EDIT_TYPES,

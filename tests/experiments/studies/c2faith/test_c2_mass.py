@@ -9,7 +9,7 @@ import pytest
 
 import faithscope
 from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.studies.c2faith.metrics.mass import MASS, mass_table
+from faithscope.experiments.studies.c2faith.metrics.calibration import MASS, mass_table
 
 NAMES = ["judge", "reading", "prompt", "item", "chain", "outcome", "mass"]
 

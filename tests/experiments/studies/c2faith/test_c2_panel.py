@@ -11,9 +11,9 @@ from test_c2_detection import ABSENT, HOW, frames, judged
 from test_c2_localisation import placed
 
 from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.studies.c2faith.metrics.agreement import failure_overlap_table
 from faithscope.experiments.studies.c2faith.metrics.detection import ALONE, detection_table
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.overlap import failure_overlap_table
 from faithscope.experiments.studies.c2faith.metrics.panels import (
     missed_by_all_table,
     panel,

@@ -15,8 +15,7 @@ from faithscope.experiments.studies.c2faith.asks import (
     detection_ask,
     localisation_ask,
 )
-from faithscope.experiments.studies.c2faith.benchmark.chains import Chain
-from faithscope.experiments.studies.c2faith.benchmark.items import CoverageItem, causal_item
+from faithscope.experiments.studies.c2faith.benchmark.items import Chain, CoverageItem, causal_item
 from faithscope.experiments.studies.c2faith.prompts import acausal_prompt, as_files, judge_forms
 from faithscope.interp.errors import UserError
 

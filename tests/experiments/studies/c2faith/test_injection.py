@@ -34,7 +34,7 @@ from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, C
 from faithscope.experiments.studies.c2faith.figures.comparisons import injection_picture
 from faithscope.experiments.studies.c2faith.judgements import COLUMNS, INJECTION
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.injection import injection_table
+from faithscope.experiments.studies.c2faith.metrics.sensitivity import injection_table
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.interp.errors import UserError

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from prm800k_rows import completion, human, row, solved, step, write
 
-from faithscope.experiments.studies.c2faith.benchmark.chains import Chain, perfect
+from faithscope.experiments.studies.c2faith.benchmark.items import Chain, perfect
 from faithscope.experiments.studies.c2faith.benchmark.prm800k import (
     REPOSITORY,
     REVISION,

@@ -23,7 +23,7 @@ from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.rfeval.asks import CONDITIONS
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import row_of
-from faithscope.experiments.studies.rfeval.judging.steps_judged import StepJudging
+from faithscope.experiments.studies.rfeval.judging.judges import StepJudging
 from faithscope.experiments.studies.rfeval.judging.stepwise import (
     KINDS,
     NOT_ASKED,

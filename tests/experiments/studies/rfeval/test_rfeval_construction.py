@@ -23,7 +23,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
 from faithscope.experiments.studies.rfeval.counterfactuals.review import read_sheet, write_review
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, CodeTests, Item, TestCase
-from faithscope.experiments.studies.rfeval.metrics.review import review_agreement, review_rates
+from faithscope.experiments.studies.rfeval.metrics.people import review_agreement, review_rates
 from faithscope.experiments.studies.rfeval.prompts import judge_forms, questions
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Reply

@@ -9,13 +9,15 @@ import pytest
 from rf_frames import drawn, frame, judged
 from sklearn.metrics import cohen_kappa_score
 
-from faithscope.experiments.studies.rfeval.judging.segments import split_steps
+from faithscope.experiments.studies.rfeval.judging.stepwise import split_steps
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.evaluator import (
+from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL, checked, readings
+from faithscope.experiments.studies.rfeval.metrics.people import (
     evaluator_validation,
     reader_agreement,
 )
-from faithscope.experiments.studies.rfeval.metrics.externality import (
+from faithscope.experiments.studies.rfeval.metrics.steps import per_step, per_step_table, step_ranks
+from faithscope.experiments.studies.rfeval.metrics.texts import (
     OVERLAPS,
     content_words,
     externality,
@@ -23,8 +25,6 @@ from faithscope.experiments.studies.rfeval.metrics.externality import (
     externality_table,
     rf_by_externality,
 )
-from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL, checked, readings
-from faithscope.experiments.studies.rfeval.metrics.steps import per_step, per_step_table, step_ranks
 
 
 def test_content_words_as_the_paper_prepares_them() -> None:

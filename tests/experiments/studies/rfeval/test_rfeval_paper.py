@@ -8,7 +8,11 @@ from rf_frames import drawn, frame, judged
 
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL
-from faithscope.experiments.studies.rfeval.metrics.lengths import LENGTHS, hours_table, length_table
+from faithscope.experiments.studies.rfeval.metrics.texts import (
+    LENGTHS,
+    hours_table,
+    length_table,
+)
 from faithscope.experiments.studies.rfeval.report.paper import paper_tables, table_12
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 

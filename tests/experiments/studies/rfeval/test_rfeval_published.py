@@ -7,7 +7,7 @@ import pytest
 from rf_paper import COUNTS, TABLE_2, TABLE_13, TABLE_17, TABLE_21, TABLE_25
 
 from faithscope.experiments.studies.rfeval.items import TASKS
-from faithscope.experiments.studies.rfeval.metrics.coverage import coverage_quartiles
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import coverage_quartiles
 
 
 def published() -> pd.DataFrame:

@@ -21,9 +21,10 @@ from faithscope.experiments.studies.rfeval.subjects.injection import forced, out
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     REGIMES,
     ModelFile,
+    left_out,
     penalty_of,
+    regimes,
 )
-from faithscope.experiments.studies.rfeval.subjects.regimes import left_out, regimes
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.interp.backends.offline import load_offline
 from faithscope.interp.formats import detect_format

@@ -12,7 +12,7 @@ import pytest
 from test_rfeval_construction import item
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.studies.rfeval.counterfactuals.built import item_lines
+from faithscope.experiments.studies.rfeval.counterfactuals.construction import item_lines
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 
 

@@ -14,7 +14,7 @@ from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     scored_readings,
     scored_stances,
 )
-from faithscope.experiments.studies.rfeval.metrics.evaluator import reader_agreement
+from faithscope.experiments.studies.rfeval.metrics.people import reader_agreement
 from faithscope.experiments.studies.rfeval.subjects.injection import forced
 
 

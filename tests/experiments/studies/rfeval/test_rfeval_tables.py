@@ -12,7 +12,6 @@ from statsmodels.stats.proportion import proportion_confint
 
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.coverage import coverage_quartiles
 from faithscope.experiments.studies.rfeval.metrics.failures import (
     behaviours,
     causality_types,
@@ -20,6 +19,7 @@ from faithscope.experiments.studies.rfeval.metrics.failures import (
     failure_shares,
 )
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
+    coverage_quartiles,
     exclusion_reasons,
     regime_table,
     rf_table,

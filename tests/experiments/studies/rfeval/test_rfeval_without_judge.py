@@ -13,10 +13,11 @@ from sklearn.metrics import cohen_kappa_score
 from test_rfeval_prompts import CODE, NUMBER, TABLE
 
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.rfeval.inside.scored_stances import NO_OPTIONS, ScoredStance
-from faithscope.experiments.studies.rfeval.inside.without_judge import (
+from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     NO_ANSWER,
     NO_LOG_PROBS,
+    NO_OPTIONS,
+    ScoredStance,
     row_without_judge,
 )
 from faithscope.experiments.studies.rfeval.items import Item
