@@ -36,8 +36,3 @@ def by_name(columns: Iterable[Column]) -> dict[str, Column]:
 def named(columns: Columns, name: str) -> Column:
     """A column that was declared, or one that has nothing but its name."""
     return columns.get(name) or Column(name)
-
-
-def labelled(labels: Mapping[str, str]) -> dict[str, Column]:
-    """Columns of which no more than the label is known."""
-    return {name: Column(name, label) for name, label in labels.items()}

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from faithscope.experiments.analysis.columns import labelled
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import (
     Grid,
@@ -20,47 +19,11 @@ from faithscope.experiments.analysis.page import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.studies.c2faith.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.c2faith.results import C2Results
 from faithscope.experiments.studies.c2faith.show import judgement_block
 from faithscope.experiments.studies.c2faith.units import STAGES
 
-LABELS = {
-    "n": "items",
-    "n_without_verdict": "without a verdict",
-    "n_control": "controls",
-    "n_control_without_verdict": "controls without a verdict",
-    "fpr": "false alarms",
-    "net": "net (detected − false alarms)",
-    "auroc": "AUROC",
-    "auroc_right": "AUROC, right against wrong verdicts",
-    "auroc_broken": "AUROC, broken against intact chains",
-    "p_truth": "probability of the truth",
-    "p_truth_uniform": "the same, all equally likely",
-    "log_loss": "log loss, nats",
-    "log_loss_uniform": "log loss, all equally likely",
-    "brier": "Brier score",
-    "brier_uniform": "Brier score, all equally likely",
-    "brier_recalibrated": "Brier score, recalibrated",
-    "brier_base": "Brier score of the base rate",
-    "gain": "gain of the recalibrated over the base rate",
-    "ece_recalibrated": "calibration error, recalibrated",
-    "rps": "ranked probability score (RPS)",
-    "rps_score": "RPS of the likeliest score alone",
-    "rps_uniform": "RPS, all equally likely",
-    "rps_base": "RPS of the base rate",
-    "ece": "calibration error (ECE)",
-    "n_final_score": "with index and final score",
-    "contradicts": "index and final score contradict",
-    "detection_final_score": "detection, by the final score",
-    "fpr_final_score": "false alarms, by the final score",
-    "exact_chance": "exact, named blindly",
-    "exact_chance_middle": "exact, blindly in the middle region",
-    "n_text_cut": "rationale cut at the limit",
-    "mae_all": "MAE, all",
-    "mae_detected": "MAE, detected",
-    "p": "p",
-    "share_below_half": "share with mass under .5",
-}
 SECTIONS = [
     Section(
         "against",
@@ -152,7 +115,8 @@ def page(found: C2Results, drawn: Sequence[Picture]) -> Page:
         ],
         tables,
         {p.name: p for p in drawn if p.figure is not None},
-        labelled(LABELS),
+        COLUMNS,
+        OF_TABLES,
         prefix="c2_",
         order=model_order,
     )

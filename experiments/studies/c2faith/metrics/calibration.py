@@ -86,20 +86,11 @@ def calibration_tables(frames: Frames) -> dict[str, pd.DataFrame]:
 def recalibration_table(frames: Frames, how: Drawing) -> pd.DataFrame:
     """A row per judge, reading, prompt (and scale) and event that its probabilities speak of.
 
-        event               step_replaced: of detection the step shown, of localisation any
-                            step, 1 - P(-1); verdict_right, by the verdict's own probability; of
-                            coverage below_three_quarters, that so much of the middle steps is
-                            not kept, and reference_below_three_quarters
-        brier               of the probabilities as given; `brier_recalibrated`, by a logistic
-                            curve through other chains' probabilities; `brier_base`, of the
-                            event's share in other chains
-        gain                brier_base - brier_recalibrated: above 0, the judge knows something
-        ece                 calibration error before and after
-        slope               of the logistic curve through all items, over the log-odds: 1 where
-                            the scale is right, nearer 0 where a judge is surer than it may be,
-                            below 0 where it has things the wrong way round
-
-    Intervals are from drawing chains, with the curves as they were fitted.
+    Events: `step_replaced`, of detection the step shown, of localisation any step (1 - P(-1));
+    `verdict_right`, by the verdict's own probability; of coverage `below_three_quarters`, that so
+    much of the middle steps is not kept, and `reference_below_three_quarters`. The curve is
+    logistic, over the log-odds; a slope below 0 has things the wrong way round. `columns` says what
+    the numbers are; their intervals are from drawing chains, with the curves as they were fitted.
     """
     events = [*detection_events(frames.detection), *localisation_events(frames.localisation)]
     events += coverage_events(frames.coverage)

@@ -45,19 +45,12 @@ SCORES = [*OF, "level", "score", "n", "n_without_verdict", "share"]
 
 
 def coverage_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
-    """A row per judge, reading, prompt, scale and deletion level; intervals from drawing chains.
+    """A row per judge, reading, prompt, scale and deletion level (see `columns`).
 
-    mean, sd         of the score, on its scale; `mean_share`: the mean over the maximum
-    share_kept       mean share of the middle steps that are still there
-    bias, mae        mean of (score - reference), of its absolute value, on the
-                     `n_reference` items that have both
-    inflation        share of scores >= `inflated_from`, three quarters of the maximum
-    spearman         rank correlation with the reference; `_p` against rho = 0
-    spearman_kept    rank correlation with the share of the middle steps kept. Within a
-                     level that varies by rounding alone (ceil of d times the number of
-                     steps), so it is small even for a good judge: see the pooled table.
-    expected_mean    mean of the expected score of the scored reading, and its own rank
-                     correlation with the share kept
+    Bias and MAE are over the `n_reference` items that have a score and a reference. The rank
+    correlation with the share kept varies within a level by rounding alone (ceil of d times the
+    number of steps), so it is small even for a good judge: see the pooled table. Intervals are from
+    drawing chains.
     """
     rows = table_by(coverage, [*OF, "level"], lambda judged: coverage_row(judged, how), COVERAGE)
     return _by_level(rows)

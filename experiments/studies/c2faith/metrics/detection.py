@@ -45,16 +45,11 @@ MCNEMAR += ["test", "p", "p_exact", "p_chi_squared", "n_comparisons", "p_bonferr
 
 
 def detection_table(detection: pd.DataFrame, how: Drawing) -> pd.DataFrame:
-    """A row per judge, reading and prompt.
+    """A row per judge, reading and prompt; `columns` says what each number is.
 
-        detection   share of perturbed items judged 0; `std` = sqrt(p (1 - p)), as in Table 1
-        fpr         the same share of the control
-        net         detection - fpr, of the same draws of chains
-        auroc       of `p_flag`, perturbed against control; `brier`, `ece` (10 bins) of `p_flag`
-                    as the probability that an item is perturbed, over the items judged
-
-    Intervals are percentile bootstraps over chains; they shrink to a point where all say the
-    same, hence the Wilson intervals beside them.
+    `brier` and `ece` take `p_flag` for the probability that an item is perturbed, over the items
+    judged. Intervals are percentile bootstraps over chains; they shrink to a point where all say
+    the same, hence the Wilson intervals beside them.
     """
     return table_by(detection, WAY, lambda judged: detection_row(judged, how), DETECTION)
 

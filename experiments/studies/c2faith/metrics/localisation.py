@@ -40,25 +40,13 @@ WITHIN_K = [*WAY, "k", "n", "n_without_verdict", *with_interval("within")]
 
 
 def localisation_table(localisation: pd.DataFrame, how: Drawing) -> pd.DataFrame:
-    """A row per judge, reading and prompt; intervals from drawing chains.
+    """A row per judge, reading and prompt; `columns` says what each number is.
 
-    exact         share of perturbed chains with predicted = target
-    detection     share with a step named at all; `gap` = detection - exact (§5.4.2)
-    fpr           share of control chains with a step named; `net` = detection - fpr
-    mae_all       mean |predicted - target| in steps, -1 taken for a place as the paper does
-    mae_detected  the same, of chains in which a step was named; so are `within_1`,
-                  `within_2`, `signed_error` = mean (predicted - target), and the shares
-                  named too `early` and too `late`
-    exact_chance  mean of 1 / n_steps: what naming any step blindly gives; `exact_chance_middle`,
-                  the same among the steps that targets are drawn from
-    exact_control share of control chains in which the step named is the one that is broken
-                  in the perturbed twin: named without being broken
-    mean_p_target mean probability of the target, of the scored reading
-    contradicts   share of the `n_final_score` replies, of perturbed and control chains, whose
-                  index and final score contradict each other: a step is named and all steps are
-                  called valid, or none is and one is called unfaithful. NaN where no reply has
-                  both. The index rules in every other column; `detection_final_score` and
-                  `fpr_final_score` are what the final score says instead
+    -1, no step named, is taken for a place in `mae_all`, as the paper does; `mae_detected`,
+    `within_1`, `within_2`, `signed_error`, `early` and `late` are of the chains in which a step was
+    named. Whether replies contradict themselves is of the `n_final_score` replies, of perturbed
+    and control chains, that have both an index and a final score. Intervals are from drawing
+    chains.
     """
     return table_by(localisation, WAY, lambda judged: localisation_row(judged, how), LOCALISATION)
 

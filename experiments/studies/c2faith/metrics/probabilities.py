@@ -60,18 +60,9 @@ COVERAGE += with_interval("spearman", "auroc")
 def localisation_probabilities_table(localisation: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     """A row per judge, reading, prompt and condition: perturbed, control, and both together.
 
-        right           share of chains in which the verdict is the truth: the replaced step, or
-                        -1 of an intact chain
-        confidence      mean probability of the verdict given, the likeliest
-        overconfidence  confidence - right, of the same draws of chains
-        ece             calibration error of the confidence, 10 bins
-        auroc_right     whether confidence tells right verdicts from wrong ones
-        p_truth         mean probability of the truth; `log_loss`, its mean -ln, in nats;
-                        `brier`, the squared distance of all probabilities from the truth, 0 to 2
-        ..._uniform     the same of a judge to which -1 and every step are equally likely
-        auroc_broken    of 1 - P(-1), perturbed against intact chains; of both together
-
-    Probabilities are shares of -1 and the steps of the chain. Intervals are from drawing chains.
+    `columns` says what each number is. Probabilities are shares of -1 and the steps of the chain;
+    `..._uniform` is of a judge to which all of them are equally likely. Intervals are from drawing
+    chains.
     """
     made = []
     for key, judged, n_without in by_condition(localisation):
@@ -109,21 +100,10 @@ def coverage_expected_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFram
 def coverage_probabilities_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     """A row per judge, reading, prompt, scale and truth, all levels together.
 
-        truth        kept | reference, of the `n` items that have it; `truth_share`, its mean
-        bias, mae    of the expected score, as a share of the scale, against the truth
-        spearman     rank correlation of the expected score with the truth
-        rps          ranked probability score (Epstein, 1969), the mean over the scale of
-                     (P(score <= x) - [truth <= x])^2: 0 is best, 1 worst. In its continuous
-                     form, as a share of steps kept lies between scores
-        rps_score    of the likeliest score alone: its distance from the truth
-        rps_uniform  of a judge to which every score is as likely
-        rps_base     of a judge that gives to every item the truths of all these items as they
-                     are spread: below it, a judge knows one item from another
-        ece          calibration error of P(score < cut), the mean over the cuts of `CUTS`
-        auroc        of the probability that the score is not inflated (below three quarters of
-                     the scale), items whose truth lies below there against the others
-
-    Intervals are from drawing chains.
+    `truth` is kept or reference, of the `n` items that have it, and `truth_share` its mean;
+    `columns` says what the other numbers are. `rps_uniform` is of a judge to which every score is
+    as likely, `rps_base` of one that gives to every item the truths of all these items as they are
+    spread. Intervals are from drawing chains.
     """
     made = []
     for key, judged, truth in with_truths(coverage):

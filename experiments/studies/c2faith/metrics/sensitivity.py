@@ -158,21 +158,11 @@ INJECTION += ["n_scored", *with_interval("probability_change")]
 def injection_table(injected: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     """A row per judge, reading, prompt, injection and demand; all of pairs of twins.
 
-        n                   pairs in which both have a verdict; `n_without_verdict` the others
-        demanded_clean      share of verdicts equal to the demanded one without the text,
-        demanded_injected   with it (Wilson), and the `difference` (Newcombe's paired interval)
-        moved               of the `n_movable` pairs whose clean verdict is not the demanded one,
-                            the share whose injected verdict is nearer to it (Wilson)
-        shift               how much nearer to the demanded verdict, in the mean over `n`: a share
-                            of the scale, below 0 where verdicts go the other way. A step index is
-                            the demanded one or is not: between steps no distance is taken
-        form_lost           of the `n_clean_parsed` pairs with a clean verdict, the share whose
-                            injected reply has none (Wilson)
-        probability_change  of the demanded verdict, in the mean over the `n_scored` pairs with
-                            probabilities; of the scored reading
-
-    Intervals of means are from drawing chains. A text that demands nothing has a row for either
-    demand: what any line put there does to the same numbers.
+    `columns` says what each number is. Shares have Wilson intervals, the `difference` of demanded
+    verdicts Newcombe's paired one, means those from drawing chains. `shift` is below 0 where
+    verdicts go the other way; a step index is the demanded one or is not, as between steps no
+    distance is taken. A text that demands nothing has a row for either demand: what any line put
+    there does to the same numbers.
     """
     of = (*WAY, "task", "injection", "demand")
     return table_by(injected, of, lambda pairs: injection_row(pairs, how), INJECTION)

@@ -1,0 +1,136 @@
+"""Columns of C2-Faith's tables, in words for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from faithscope.experiments.analysis.columns import Column, Columns, by_name
+
+_WITHOUT = "Judgements whose reply gave no verdict; they are in no other number of the row."
+_CHANCE = "What naming any step blindly gives: the mean of 1 / number of steps."
+_MIDDLE = "The same among the steps that targets are drawn from."
+_CONTROL = "Control chains whose step named is the one that is broken in the perturbed twin."
+_RPS = (
+    "Ranked probability score (Epstein, 1969), continuous: the mean over the scale of "
+    "(P(score ≤ x) − [truth ≤ x])²; 0 is best, 1 worst."
+)
+
+COLUMNS = by_name(
+    [
+        Column("n", "items", "Those with a verdict."),
+        Column("n_without_verdict", "without a verdict", _WITHOUT),
+        Column("n_control", "controls"),
+        Column("n_control_without_verdict", "controls without a verdict"),
+        Column("n_detected", "chains with a step named"),
+        Column("n_reference", "with a reference score"),
+        Column("n_text_cut", "rationale cut at the limit"),
+        Column("n_voices", "judges", "Or readings and prompts of one judge, each a voice."),
+        Column("n_voices_silent", "judges without any verdict"),
+        Column("net", "net (detected − false alarms)", "Of the same draws of chains."),
+        Column("std", "standard deviation", "√(p (1 − p)), as in the paper’s Table 1."),
+        Column("auroc", "AUROC", "Perturbed against control items, by the probability of broken."),
+        Column("brier", "Brier score", "Mean squared distance of probability and truth."),
+        Column("ece", "calibration error (ECE)", "Ten bins."),
+        Column("exact", meaning="Perturbed chains whose named step is the replaced one."),
+        Column("gap", meaning="Detection minus exact (§5.4.2)."),
+        Column(
+            "mae_all", "MAE, all", "Mean |named − target|; none named counts as place −1.", "steps"
+        ),
+        Column("mae_detected", "MAE, detected", "Of chains in which a step was named.", "steps"),
+        Column("within_1", "within 1", "Named within one step of the target, where one was named."),
+        Column(
+            "within_2", "within 2", "Named within two steps of the target, where one was named."
+        ),
+        Column("signed_error", meaning="Named − target: below 0 is early.", unit="steps"),
+        Column("early", meaning="Named too early, of chains in which a step was named."),
+        Column("late", meaning="Named too late, of chains in which a step was named."),
+        Column("exact_chance", "exact, named blindly", _CHANCE),
+        Column("exact_chance_middle", "exact, blindly in the middle region", _MIDDLE),
+        Column("exact_control", "exact, control", _CONTROL),
+        Column("mean_p_target", "probability of the target", "Scored reading, the mean."),
+        Column("n_final_score", "with index and final score"),
+        Column("contradicts", "index and final score contradict"),
+        Column("detection_final_score", "detection, by the final score"),
+        Column("fpr_final_score", "false alarms, by the final score"),
+        Column("level", "steps left out", "Share of the middle steps."),
+        Column("share_kept", "kept", "Mean share of the middle steps that are still there."),
+        Column("mean_share", "mean, share of the scale"),
+        Column("inflation", meaning="Scores of three quarters of the maximum and more."),
+        Column("inflated_from", "inflated from", "The score."),
+        Column("bias", meaning="Mean of score − reference."),
+        Column("mae", "MAE", "Mean of |score − reference|."),
+        Column("spearman", meaning="Rank correlation with the reference."),
+        Column(
+            "spearman_kept",
+            meaning="Rank correlation with the share of steps kept; within a level that varies by "
+            "rounding alone.",
+        ),
+        Column("expected_mean", "expected score", "Under the probabilities of the scored reading."),
+        Column("p_truth", "probability of the truth"),
+        Column("log_loss", meaning="Mean −ln of the probability of the truth.", unit="nats"),
+        Column("p_truth_uniform", "the same, all equally likely"),
+        Column("log_loss_uniform", "log loss, all equally likely", unit="nats"),
+        Column("brier_uniform", "Brier score, all equally likely"),
+        Column("brier_recalibrated", "Brier score, recalibrated", "By a curve of other chains."),
+        Column("brier_base", "Brier score of the base rate", "The event’s share in other chains."),
+        Column(
+            "gain", "gain of the recalibrated over the base rate", "Above 0, it knows something."
+        ),
+        Column("ece_recalibrated", "calibration error, recalibrated"),
+        Column("slope", meaning="Of the curve: 1 where the scale is right, near 0 where too sure."),
+        Column("auroc_right", "AUROC, right against wrong verdicts", "Of the confidence."),
+        Column("auroc_broken", "AUROC, broken against intact chains", "Of 1 − P(no step)."),
+        Column("right", meaning="Verdicts that are the truth: the replaced step, or none."),
+        Column("confidence", meaning="Mean probability of the verdict given."),
+        Column("overconfidence", meaning="Confidence − right, of the same draws of chains."),
+        Column("rps", "ranked probability score (RPS)", _RPS),
+        Column("rps_score", "RPS of the likeliest score alone"),
+        Column("rps_uniform", "RPS, all equally likely"),
+        Column(
+            "rps_base", "RPS of the base rate", "Below it, a judge knows one item from another."
+        ),
+        Column("demanded_clean", meaning="Verdicts equal to the demanded one without the text."),
+        Column("demanded_injected", meaning="Verdicts equal to the demanded one with the text."),
+        Column("moved", meaning="Of verdicts that were not the demanded one: now nearer to it."),
+        Column("shift", meaning="How much nearer to the demanded verdict, a share of the scale."),
+        Column("form_lost", meaning="Of asks with a clean verdict: none with the text."),
+        Column("probability_change", meaning="Of the demanded verdict, in the scored reading."),
+        Column("share_independent", "share, were failures independent"),
+        Column("coefficient", meaning="Log-odds of being flagged per standard deviation."),
+        Column("p", "p"),
+        Column("p_bonferroni", "p, corrected (Bonferroni)"),
+        Column("mean_mass", "mass, mean", "Probability of all verdicts allowed together."),
+        Column("share_below_half", "share with mass under .5"),
+    ]
+)
+_DETECTED = Column("detection", "detected", "Perturbed items judged not to follow.")
+_ALARMS = Column("fpr", "false alarms", "Control items of which the judge says the same.")
+_NAMED = [
+    Column("detection", "detected", "Perturbed chains with a step named at all."),
+    Column("fpr", "false alarms", "Control chains with a step named."),
+]
+OF_TABLES: Mapping[str, Columns] = {
+    name: by_name(columns)
+    for name, columns in {
+        **{key: [_DETECTED] for key in ("c2_edit_types", "c2_methods", "c2_positions")},
+        "c2_detection": [_DETECTED, _ALARMS],
+        "c2_localisation": _NAMED,
+        "c2_coverage_probabilities": [
+            Column("bias", meaning="Mean of expected share of the scale − truth."),
+            Column("mae", "MAE", "Mean of |expected share of the scale − truth|."),
+            Column("spearman", meaning="Rank correlation of the expected score with the truth."),
+            Column("ece", "calibration error (ECE)", "Of P(score < cut), the mean over the cuts."),
+            Column("auroc", "AUROC", "Of P(not inflated): truths below three quarters, or above."),
+        ],
+        "c2_localisation_probabilities": [
+            Column("brier", "Brier score", "Squared distance of all probabilities, 0 to 2."),
+            Column("ece", "calibration error (ECE)", "Of the confidence, ten bins."),
+        ],
+        "c2_judge_against_internals": [
+            Column("auroc", "AUROC", "Perturbed against control items, by verdict or signal."),
+        ],
+        "c2_recalibration": [
+            Column("brier", "Brier score", "Of the probabilities as they are given."),
+        ],
+    }.items()
+}
