@@ -18,8 +18,7 @@ from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, storable
 from faithscope.experiments.engine.worker import Worker
 from faithscope.experiments.studies.slrc.config import RunConfig
-from faithscope.experiments.studies.slrc.probing import measure
-from faithscope.experiments.studies.slrc.units import TRACE, Item, api_decides
+from faithscope.experiments.studies.slrc.units import TRACE, Item, api_decides, measure
 from faithscope.interp.errors import UserError
 from faithscope.interventions import Trace
 from faithscope.probes.judge.form import Reply, Writing, no_reply

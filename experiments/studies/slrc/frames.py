@@ -13,7 +13,11 @@ from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.experiments.studies.slrc.measures import SLICES
-from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ, SCORES, all_scores
+from faithscope.experiments.studies.slrc.tables.measures import (
+    PROBES_READ,
+    SCORES,
+    all_scores,
+)
 from faithscope.experiments.studies.slrc.tables.results import results
 from faithscope.probes.record import KEYS
 

@@ -1,16 +1,293 @@
-"""All that a run over traces gives a reader: tables, figures, the page."""
+"""All that a run over traces gives a reader: tables, figures, and the page, as data for
+`analysis.page`."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
+
+from faithscope.experiments.analysis.by_unit import UNIT_WORDS, told_apart, units_apart
+from faithscope.experiments.analysis.columns import by_name
+from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_cell
+from faithscope.experiments.analysis.page import (
+    Block,
+    Box,
+    Bullets,
+    Count,
+    Counts,
+    Drawing,
+    Fold,
+    Grid,
+    Heading,
+    Page,
+    Paragraph,
+    Section,
+    spent_and_failed,
+)
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.records import place_of
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
+from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.studies.slrc.figures.figures import pictures
-from faithscope.experiments.studies.slrc.page import page
+from faithscope.experiments.studies.slrc.figures.models import model_readings
+from faithscope.experiments.studies.slrc.labels import COLUMNS, OF_TABLES, REASONS
+from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.studies.slrc.measures.slice import Topic
+from faithscope.experiments.studies.slrc.show import LEGEND, trace_block, typical
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
-from faithscope.experiments.studies.slrc.tables.results import results
+from faithscope.experiments.studies.slrc.tables.results import Results, results
+from faithscope.experiments.studies.slrc.tables.verdict import (
+    Check,
+    Verdict,
+    instrument_checks,
+    verdicts,
+)
+from faithscope.experiments.studies.slrc.topics import (
+    INSTRUMENT,
+    MODELS,
+    NOTHING_MEASURED,
+    OF_SLRC,
+    READING,
+    TOPICS,
+    TRACES,
+    UNITS,
+    VERDICT_NOTE,
+)
 from faithscope.probes import PROBES
+
+RATES = {
+    "remove": "step removed",
+    "corrupt": "step changed, rest frozen",
+    "regenerate": "step changed, rest rewritten",
+    "control": "control: remark, rest rewritten",
+}
+"""Edit -> its column in the table of verdicts."""
+WHERE_ITEMS_WENT = "Every item is counted once per stage, and every stage adds up."
+
+
+def page(found: Results, drawn: Sequence[Picture]) -> Page:
+    """The page of a run, with its figures."""
+    tables, figures = found.tables, {p.name: p for p in drawn}
+    places = {place_of(r) for r in found.records}
+    judged = verdicts(*(told_apart(tables)[name] for name in ("slrc", "edits")))
+    edited = "slrc" in found.probes
+    counts = [
+        sum(r["n"] for r in rows(where(tables["exclusions"], stage="trace", reason="total"))),
+        len({model for model, _, _ in places}),
+        len({task for _, task, _ in places}),
+    ]
+    counted = ", ".join(map(_counted, counts, ("trace", "model", "task")))
+    asked = (
+        ": every step of every trace was removed, kept alone, and changed, and the answer asked "
+        "again."
+        if edited
+        else f". Asked: {', '.join(found.probes)}; SLRC, which edits the steps, was not."
+    )
+    return Page(
+        found.run_dir,
+        "does the model use the reasoning it writes?",
+        f"Do these models use the reasoning they write? {counted}{asked}",
+        [
+            *_units(tables),
+            *([_verdict(tables, judged), READING] if edited else []),
+            *_of_topics(found, figures),
+            *([_traces(found, bool(judged))] if edited else []),
+            _exclusions(found),
+        ],
+        tables,
+        figures,
+        COLUMNS,
+        _OF_TABLES,
+        order=model_order,
+        warnings=_unfinished(tables["exclusions"]),
+    )
+
+
+def _counted(n: int, thing: str) -> str:
+    return f"{n} {thing}{'' if n == 1 else 's'}"
+
+
+def _unfinished(exclusions: pd.DataFrame) -> list[str]:
+    """A warning where some framing and reading has not got to every trace."""
+    most: dict[tuple[str, str], int] = {}
+    for row in rows(where(exclusions, reason="not_run")):
+        pair = (row["model"], row["task"])
+        most[pair] = max(most.get(pair, 0), row["n"])
+    n = sum(most.values())
+    are = "trace is" if n == 1 else "traces are"
+    said = f"This run is unfinished: {n} {are} not measured yet. Start it again to go on."
+    return [said] if n else []
+
+
+def _units(tables: Mapping[str, pd.DataFrame]) -> Iterator[Section]:
+    apart = units_apart(tables)
+    if apart:
+        said = [
+            markup("<code>{}</code> on {}: {}", m, task, ", ".join(UNIT_WORDS[u] for u in units))
+            for (m, task), units in apart.items()
+        ]
+        yield replace(UNITS, blocks=[Bullets(said)])
+
+
+def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> Section:
+    checks = instrument_checks(*(tables[name] for name in ("slrc", "edits", "edits_by_step")))
+    blocks: list[Block] = [_instrument(checks)]
+    if judged:
+        heading = ["model and task", "what the edits say", "items", "right"]
+        table = HtmlTable(
+            [*heading, *RATES.values(), "SLRC"],
+            [False, False, *[True] * (len(RATES) + 3)],
+            list(map(_verdict_row, judged)),
+            css="sortable verdicts",
+        )
+        blocks += [Grid(table, "Verdict per model and task")]
+        blocks += [Paragraph(VERDICT_NOTE, "quiet")]
+    else:
+        blocks.append(NOTHING_MEASURED)
+    return Section("verdict", "Verdict", blocks=[*blocks, Drawing("edits")], always=True)
+
+
+def _instrument(checks: Sequence[Check]) -> Box:
+    """Whether models whose truth was planted come out as planted, check by check."""
+    passed = sum(check.passed for check in checks)
+    outcome = "absent" if not checks else "passes" if passed == len(checks) else "fails"
+    colour = "passed" if outcome == "passes" else "failed"
+    shown = "not made" if not checks else markup('<span class="{}">{}</span>', colour, outcome)
+    blocks: list[Block] = [Heading(markup("Instrument check: {}", shown))]
+    blocks.append(INSTRUMENT[outcome])
+    if checks:
+        summary = f"{passed} of {len(checks)} checks passed"
+        listed = Bullets(list(map(_check, checks)))
+        blocks.append(Fold(summary, [listed], "printed", open=outcome == "fails"))
+    return Box(blocks, f"card instrument {outcome}")
+
+
+def _check(check: Check) -> str:
+    word, sign = ("passed", "✓") if check.passed else ("failed", "✗")
+    return markup(
+        '<span class="{0}" aria-hidden="true">{1}</span><span><code>{2}</code>, {3}: {4}: '
+        '<strong>{5}</strong> <span class="{0}">{0}</span></span>',
+        *(word, sign, check.model, check.reading, check.claim, check.found),
+    )
+
+
+def _verdict_row(v: Verdict) -> list[Cell]:
+    tag = markup('<span class="tag">{}</span>', v.built_to) if v.built_to else ""
+    variant = ""
+    if (v.framing, v.reading) != ("prefix", "generated"):
+        variant = markup(' <span class="tag">{}, {}</span>', v.framing, v.reading)
+    caution = markup('<span class="caution">⚠ {}</span>', v.caution) if v.caution else ""
+    slrc = v.slrc
+    known = slrc.value == slrc.value
+    return [
+        Cell(
+            markup(
+                "<strong>{}</strong><br>{}{}{}{}",
+                *(v.model, v.task, markup("<br>") if tag else "", tag, variant),
+            ),
+            f"{v.model} {v.task}",
+        ),
+        Cell(markup('<span class="word {}">{}</span>{}', v.word, v.text, caution), v.word),
+        Cell(str(v.n), str(v.n)),
+        Cell(percent(v.accuracy), repr(v.accuracy)),
+        *(_rate(v, edit) for edit in RATES),
+        Cell(
+            f"{slrc.value:.2f}" if known else "–",
+            repr(slrc.value),
+            f"{slrc.low:.2f}–{slrc.high:.2f}" if slrc.low == slrc.low else "",
+        ),
+    ]
+
+
+def _rate(v: Verdict, edit: str) -> Cell:
+    rate = v.rates.get(edit)
+    return share_cell(rate.value, rate.low, rate.high) if rate else share_cell(math.nan)
+
+
+def _of_topics(found: Results, figures: Mapping[str, Picture]) -> list[Section]:
+    """The sections of the topics of which there is something, each with those that share it."""
+    sections: dict[str, Section] = {}
+    for topic in (topic for topic in TOPICS if _is_there(topic, found, figures)):
+        shown = [table for table in topic.tables if table.caption]
+        blocks: list[Block] = []
+        if topic is MODELS:
+            blocks += model_readings(*(found.tables[table.name] for table in shown))
+        blocks += [Drawing(figure) for figure in topic.figures]
+        blocks += [Grid(t.name, t.caption) for t in shown if not t.folded]
+        blocks += [Fold(t.folded, [Grid(t.name, t.caption)]) for t in shown if t.folded]
+        section = topic.section(found.taxonomy) if callable(topic.section) else topic.section
+        before = sections.get(section.name, section)
+        sections[section.name] = replace(before, blocks=[*before.blocks, *blocks])
+    return list(sections.values())
+
+
+def _is_there(topic: Topic, found: Results, figures: Mapping[str, Picture]) -> bool:
+    if topic is MODELS:
+        return "models" in figures
+    if topic in OF_SLRC and "slrc" not in found.probes:
+        return False
+    return any(table.name in found.tables for table in topic.tables)
+
+
+def _traces(found: Results, measured: bool) -> Section:
+    places = typical(found.records, found.report.traces)
+    if places:
+        shown = [trace_block(found.whole(place)) for place in places]
+        return replace(TRACES, blocks=[LEGEND, *shown])
+    none = "The config asks for none (report.traces: 0)." if measured else "None was measured."
+    return replace(TRACES, text=none)
+
+
+def _exclusions(found: Results) -> Section:
+    exclusions = found.tables["exclusions"]
+    cards = [
+        Box([Heading(f"{model} · {task}"), Counts(lines)], "card")
+        for (model, task), lines in waterfalls(exclusions).items()
+    ]
+    return Section(
+        "exclusions",
+        "Where the items went",
+        WHERE_ITEMS_WENT,
+        blocks=[
+            Box(cards, "falls"),
+            *spent_and_failed(calls_of(found.run_dir), "answer", found.failures),
+            Fold("As a table", [Grid("exclusions", "Exclusions")]),
+        ],
+    )
+
+
+def waterfalls(exclusions: pd.DataFrame) -> dict[tuple[str, str], list[Count]]:
+    """Where the items of each model and task went: all of them, and after each stage what was
+    lost there and what was left."""
+    falls: dict[tuple[str, str], dict[str, list[tuple[str, int]]]] = {}
+    for row in rows(exclusions):
+        stages = falls.setdefault((row["model"], row["task"]), {})
+        stages.setdefault(row["stage"], []).append((row["reason"], int(row["n"])))
+    order = sorted(falls, key=lambda pair: (model_order(pair[0]), pair))
+    return {pair: list(_waterfall(falls[pair])) for pair in order}
+
+
+def _waterfall(stages: Mapping[str, Sequence[tuple[str, int]]]) -> Iterator[Count]:
+    total = stages["trace"][0][1]
+    yield Count("asked", total, 1.0)
+    for name, ((_, _), *lost, (_, left)) in stages.items():
+        stage = name.removeprefix("slrc.").replace(".", ", ").replace("_", " ")
+        at, then = (
+            ("", "traces to edit") if name == "trace" else (f" ({stage})", f"measured, {stage}")
+        )
+        yield from (Count(f"− {_REASONS.get(reason, reason)}{at}", n) for reason, n in lost)
+        yield Count(then, left, left / total if total else 0.0)
+
+
+_REASONS = REASONS | {k: v for s in SLICES.values() for k, v in s.reasons.items()}
+_OF_TABLES = OF_TABLES | {t.name: by_name(s.columns) for s in SLICES.values() for t in s.tables}
 
 
 def write_all(run_dir: Path) -> Path:

@@ -1,18 +1,225 @@
-"""One trace in the terminal: steps marked by necessity, and what each branch answered."""
+"""One trace, its steps marked by necessity, with what every branch of it answered: for the page,
+and in the terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from markupsafe import Markup
 from rich.console import Console
 
+from faithscope.experiments.analysis.html import Cell, HtmlTable, markup
 from faithscope.experiments.analysis.item_view import narrowed, print_blocks, print_item
+from faithscope.experiments.analysis.page import (
+    Block,
+    Box,
+    Bullets,
+    Grid,
+    Heading,
+    Paragraph,
+    Step,
+    Steps,
+)
+from faithscope.experiments.analysis.records import Place, Record, place_of
+from faithscope.experiments.analysis.tidy import mean, present
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.folder import existing_run
 from faithscope.experiments.engine.planfile import counted
+from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips, graded, measured
 from faithscope.experiments.studies.slrc.tables.results import item_records
-from faithscope.experiments.studies.slrc.traceview import LEGEND, trace_block
 from faithscope.interp.errors import UserError
+
+MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
+"""A text mark for each level of a step, so that colour is never needed."""
+MEANINGS = {
+    "all": "necessary",
+    "some": "necessary in some readings",
+    "none": "not necessary",
+    "unknown": "not tested",
+}
+LEGEND = Bullets(
+    [
+        markup('<span class="swatch level-{}">{}</span> {}', level, MARKS[level], meaning)
+        for level, meaning in MEANINGS.items()
+    ],
+    "legend",
+)
+EDIT_SHORT = {"remove": "removed", "corrupt": "corrupted", "regenerate": "rewritten"}
+EDIT_WORDS = {
+    "remove": "removed",
+    "keep_only": "kept alone",
+    "corrupt": "corrupted, later text frozen",
+    "regenerate": "corrupted, later text written anew",
+    "control": "left as it is with a remark, later text written anew",
+}
+
+
+def trace_block(records: Iterable[Record]) -> Box:
+    """A trace with what SLRC measured on it: question, answer, steps, each with its branches."""
+    records = list(records)
+    (trace,) = (r for r in records if r["probe"] == "trace")
+    variants = measured(records)
+    question = trace["question"]
+    options = question.get("options")
+    blocks: list[Block] = [
+        Heading(" · ".join(place_of(trace))),
+        Paragraph(question["text"], "question"),
+        *([Paragraph(f"Answers: {', '.join(options)}", "quiet")] if options else []),
+        Bullets(list(_facts(trace, variants)), "facts"),
+        Steps(list(_steps(trace, variants))),
+        Paragraph((trace.get("tail_text") or "").strip(), "tail"),
+    ]
+    if trace.get("excluded"):
+        blocks.append(f"Not measured: {trace['excluded'].replace('_', ' ')}.")
+    elif not variants:
+        blocks.append("Not measured yet.")
+    if shuffles := [x for r in variants for x in present(flips(r, "shuffle"))]:
+        changed = f"{sum(shuffles)} of {len(shuffles)} shuffles changed the answer."
+        blocks.append(Paragraph(changed, "quiet"))
+    return Box(blocks, "trace card")
+
+
+def _facts(trace: Record, variants: Sequence[Record]) -> Iterator[str]:
+    answer, gold = trace.get("answer"), trace["question"].get("gold")
+    yield markup(
+        "answered <strong>{}</strong>", "nothing that parses" if answer is None else answer
+    )
+    if gold is not None:
+        yield markup("right answer <strong>{}</strong>", gold)
+    again = {_variant(r): r["baseline"] for r in variants}
+    quiet = '<span class="quiet">asked again{} <strong>{}</strong>{}</span>'
+    if len(set(again.values())) == 1:
+        baseline = next(iter(again.values()))
+        said = (" without an edit,", _words(baseline), " in every framing and reading")
+        yield markup(quiet, *said)
+    else:
+        for variant, baseline in again.items():
+            yield markup(quiet, f", {variant}:", _words(baseline), "")
+
+
+def _steps(trace: Record, variants: Sequence[Record]) -> Iterator[Step]:
+    places = {index: i for r in variants[:1] for i, index in enumerate(r["steps"])}
+    number = 0
+    for step in trace["steps"]:
+        number += step["counted"]
+        if step["index"] in places:
+            yield _edited(step["text"], number, variants, places[step["index"]])
+        elif step["counted"]:
+            yield Step(step["text"], number, mark=MARKS["unknown"])
+        else:
+            yield Step(step["text"])
+
+
+def _edited(text: str, number: int, variants: Sequence[Record], at: int) -> Step:
+    """A step that was edited, the one `at` this place among those of the records."""
+    rows = [[Cell("unedited", ""), *(Cell(_words(r["baseline"]), "") for r in variants)]]
+    for edit, words in EDIT_WORDS.items():
+        if _level(variants, edit, at) != "unknown":
+            rows.append([Cell(words, ""), *(_branch(r, edit, at) for r in variants)])
+    heading = ["step", *map(_variant, variants)]
+    table = HtmlTable(heading, [False] * len(heading), rows, css="")
+    blocks: list[Block] = [Grid(table, "Answers of every branch")]
+    if corrupted := next(filter(None, (_corrupted(r, at) for r in variants)), ""):
+        said = markup('Corrupted to: <span class="text">{}</span>', corrupted.strip())
+        blocks.append(Paragraph(said, "quiet"))
+    level = _level(variants, "remove", at)
+    removed = [
+        f"{_variant(r)}: {_words(answers(r, 'remove')[at])}"
+        for r in variants
+        if _flip(r, "remove", at) is not None
+    ]
+    marks = [(_level(variants, edit, at), word) for edit, word in EDIT_SHORT.items()]
+    return Step(
+        text,
+        number,
+        level,
+        MARKS[level],
+        MEANINGS[level],
+        "; ".join([MEANINGS[level], *removed]),
+        [(of, f"{MARKS[of]} {word}") for of, word in marks if of != "unknown"],
+        blocks,
+    )
+
+
+def _level(variants: Sequence[Record], edit: str, at: int) -> str:
+    """`all`, `some` or `none` of the branches of an edit changed the answer, or `unknown`."""
+    flipped = present(_flip(r, edit, at) for r in variants)
+    if not flipped:
+        return "unknown"
+    return "all" if all(flipped) else "some" if any(flipped) else "none"
+
+
+def _flip(record: Record, edit: str, at: int) -> bool | None:
+    flipped = flips(record, edit)
+    return flipped[at] if flipped else None
+
+
+def _branch(record: Record, edit: str, at: int) -> Cell:
+    flipped = _flip(record, edit, at)
+    if flipped is None:
+        return Cell("–", "")
+    variation = graded(record, edit, "tv")[at]
+    moved = "" if variation is None else f" ({variation:.2f})"
+    changed = Markup(' <span class="changed">≠ changed</span>') if flipped else ""
+    return Cell(markup("{}{}{}", _words(answers(record, edit)[at]), moved, changed), "")
+
+
+def _corrupted(record: Record, at: int) -> str:
+    texts, can = record.get("corrupted_text"), record.get("corruptible")
+    return texts[at] if texts and can and can[at] else ""
+
+
+def _variant(record: Record) -> str:
+    return f"{record['framing']}, {record['reading']}"
+
+
+def _words(answer: str | None) -> str:
+    return "no answer found" if answer is None else answer
+
+
+def typical(records: Iterable[Record], limit: int) -> list[Place]:
+    """Up to `limit` measured items, spread over models and tasks.
+
+    Of each model and task first the item nearest to the mean share of necessary steps, then
+    the next nearest; an item that another model already shows is taken first, so that twins
+    can be compared on the same question. The faithful model and its decorative twin come
+    first, real models next, other planted models last.
+    """
+    records = list(records)
+    traced = {place_of(r) for r in records if r["probe"] == "trace"}
+    removed: dict[Place, list[bool]] = {}
+    for r in (r for r in measured(records) if place_of(r) in traced):
+        removed.setdefault(place_of(r), []).extend(present(flips(r, "remove")))
+    share = {place: sum(flipped) / max(1, len(flipped)) for place, flipped in removed.items()}
+    groups: dict[tuple[str, str], list[Place]] = {}
+    for place in removed:
+        groups.setdefault(place[:2], []).append(place)
+    for of_group in groups.values():
+        usual = mean([share[place] for place in of_group])
+        distance = {place: abs(share[place] - usual) for place in of_group}
+        of_group.sort(key=lambda place: (distance[place], place))
+    order = sorted(groups, key=lambda key: (_showing_order(key[0]), key))
+    chosen: list[Place] = []
+    while len(chosen) < limit and any(groups.values()):
+        for key in order:
+            rest = groups[key]
+            if not rest or len(chosen) >= limit:
+                continue
+            shown = {place[1:] for place in chosen}
+            at = next((i for i, place in enumerate(rest) if place[1:] in shown), 0)
+            chosen.append(rest.pop(at))
+    return sorted(chosen, key=lambda place: (_showing_order(place[0]), place))
+
+
+def _showing_order(model: str) -> int:
+    place, _ = model_order(model)
+    faithful, twin, other_planted_from = 0, 1, 2
+    if place in (faithful, twin):
+        return place
+    real = model_order("")[0]
+    return other_planted_from if place == real else place + real
+
 
 VARIATION = "≠ another answer than unedited   (0.00) total variation of the answer labels"
 

@@ -1,9 +1,13 @@
-"""One question that one model is asked in a run over traces, and what decides its units."""
+"""One question that one model is asked in a run over traces, and what decides its units.
+
+Here probes meet tasks, config and traces, of which they know nothing themselves.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import DECIDES, DECIDES_API
 from faithscope.experiments.data.tasks import Task
@@ -11,6 +15,13 @@ from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
+from faithscope.probes.probe import Word
+
+if TYPE_CHECKING:
+    from faithscope.interp.model import Model
+    from faithscope.interventions.trace import Trace
+    from faithscope.probes.record import Record
+    from faithscope.probes.text_model import TextModel
 
 TRACE = "trace"
 """The stage in which the reasoning is written; the others are probes by name."""
@@ -48,3 +59,35 @@ def api_decides(config: RunConfig) -> dict[str, Any]:
     values = config.api.model_dump(mode="json")
     names = (*DECIDES, *DECIDES_API, "steps_from")
     return {name: values[name] for name in names} | {"seed": config.seed}
+
+
+def measure(
+    probe: str, model: Model | TextModel, task: Task, trace: Trace, config: RunConfig
+) -> list[Record]:
+    """The records of one probe of one trace."""
+    # Not at the top: it brings torch, which checking a config need not wait for.
+    from faithscope.experiments.data.traces import asking_for
+
+    asking = asking_for(model, task, trace)
+    return PROBES[probe].measure(model, trace, asking, config.settings(probe))
+
+
+def words(probe: str, task: Task, question: Question) -> dict[str, Any]:
+    """Everything of a task that the numbers of a probe depend on."""
+    return {word: _WORDS[word](task, question) for word in PROBES[probe].words}
+
+
+_WORDS: dict[Word, Callable[[Task, Question], Any]] = {
+    "cue": lambda task, question: task.answer_cue,
+    "labels": lambda task, question: task.labels(question, None),
+    "reprompts": lambda task, question: (
+        task.necessity_prompt(question, "\0"),
+        task.sufficiency_prompt(question, "\0"),
+        task.reprompt_cue,
+    ),
+    "direct": lambda task, question: [
+        (p.name, p.user, p.system) for p in task.direct_prompts(question)
+    ],
+    "asked": lambda task, question: task.cot_prompt(question),
+    "spoken": lambda task, question: bool(task.direct_prompts(question)),
+}

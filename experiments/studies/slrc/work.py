@@ -17,8 +17,7 @@ from faithscope.experiments.engine.units import Key, storable
 from faithscope.experiments.engine.worker import Records
 from faithscope.experiments.studies.slrc.api_work import ApiProbes
 from faithscope.experiments.studies.slrc.config import RunConfig
-from faithscope.experiments.studies.slrc.probing import measure
-from faithscope.experiments.studies.slrc.units import TRACE, Item
+from faithscope.experiments.studies.slrc.units import TRACE, Item, measure
 from faithscope.interp.errors import NoRoom
 from faithscope.interp.generation import Generation
 from faithscope.interp.prompts import Prompt

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.studies.slrc.tables import capacity
+from faithscope.experiments.studies.slrc.tables import outcomes
 
 # SLRC paper, Table 1: model, necessity %, sufficiency %, SLRC as printed.
 SENTIMENT = [
@@ -62,13 +62,13 @@ def test_slrc_reproduces_table_1_to_rounding(row, step):
     # Necessity and sufficiency were rounded before they were printed; so was SLRC.
     half = step / 200
     rounding = half * (1 - sufficiency) + half * necessity + half**2 + 0.0005
-    assert abs(capacity.slrc(necessity, sufficiency) - printed) <= rounding + 1e-12
+    assert abs(outcomes.slrc_of(necessity, sufficiency) - printed) <= rounding + 1e-12
 
 
 def test_slrc_reproduces_every_row_printed_with_one_decimal_almost_exactly():
     """Rounding of the inputs apart, the printed number is the rounded product."""
     rows = SENTIMENT + MATHEMATICS
-    exact = [round(capacity.slrc(n / 100, s / 100), 3) == printed for _, n, s, printed in rows]
+    exact = [round(outcomes.slrc_of(n / 100, s / 100), 3) == printed for _, n, s, printed in rows]
     assert sum(exact) >= len(rows) - 1
 
 
@@ -76,12 +76,12 @@ def test_slrc_reproduces_every_row_printed_with_one_decimal_almost_exactly():
     ("necessity", "routes"), [(0.001, 1000), (0.37, 2.7), (0.91, 1.1)], ids=["GPT", "MiniMax", "R1"]
 )
 def test_redundancy_bound_of_section_3_3(necessity, routes):
-    assert capacity.redundancy(necessity) == pytest.approx(routes, rel=0.01)
+    assert outcomes.redundancy(necessity) == pytest.approx(routes, rel=0.01)
 
 
 def test_redundancy_without_necessity_is_infinite():
-    assert capacity.redundancy(0.0) == math.inf
-    assert math.isnan(capacity.redundancy(math.nan))
+    assert outcomes.redundancy(0.0) == math.inf
+    assert math.isnan(outcomes.redundancy(math.nan))
 
 
 def test_wilson_near_zero_is_the_papers_interval():
@@ -146,7 +146,7 @@ def items(necessary: np.ndarray, removals: int, sufficient: np.ndarray, alone: i
 
 
 def interval(records: list[dict], seed: int = 0) -> tuple[float, float, float]:
-    (estimate,) = kit.item_table(kit.grouped("slrc"), capacity.CAPACITY)(
+    (estimate,) = kit.item_table(kit.grouped("slrc"), outcomes.CAPACITY)(
         records, kit.Analysis(seed)
     )[["slrc", "slrc_low", "slrc_high"]].to_numpy()
     return tuple(estimate)
@@ -157,7 +157,7 @@ def test_the_interval_of_slrc_is_seeded_and_holds_the_estimate():
     necessary, sufficient = rng.binomial(5, 0.4, size=40), rng.binomial(5, 0.3, size=40)
     records = items(necessary, 5, sufficient, 5)
     value, low, high = interval(records, 1)
-    assert value == pytest.approx(capacity.slrc(necessary.mean() / 5, sufficient.mean() / 5))
+    assert value == pytest.approx(outcomes.slrc_of(necessary.mean() / 5, sufficient.mean() / 5))
     assert low < value < high
     assert interval(records, 1) == (value, low, high) != interval(records, 2)
 

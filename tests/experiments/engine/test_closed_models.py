@@ -33,9 +33,9 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.files import StoreError
-from faithscope.experiments.studies.slrc.api_estimate import ANSWER_TOKENS
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.frames import Run
+from faithscope.experiments.studies.slrc.plan import ANSWER_TOKENS
 from faithscope.interp.sources import resolve
 from faithscope.interventions import segment
 from faithscope.probes.judge.form import Reply

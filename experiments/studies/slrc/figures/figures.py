@@ -33,14 +33,15 @@ from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, summed, where
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.studies.slrc.figures.contrasts import BETWEEN_STYLES, contrast_picture
 from faithscope.experiments.studies.slrc.figures.maps import (
+    BETWEEN_STYLES,
     by_task_picture,
+    contrast_picture,
     correlations_picture,
     head_to_head_picture,
     of_one_framing,
 )
-from faithscope.experiments.studies.slrc.figures.models_figure import models_picture
+from faithscope.experiments.studies.slrc.figures.models import models_picture
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS
 from faithscope.experiments.studies.slrc.tables.verdict import MATTERS, primary

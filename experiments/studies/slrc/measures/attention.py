@@ -15,8 +15,13 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.studies.slrc.measures.curves import per_pair, picture
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
+from faithscope.experiments.studies.slrc.measures.slice import (
+    Frame,
+    Slice,
+    Table,
+    per_pair,
+    picture,
+)
 from faithscope.probes.attention import REGIONS
 
 SEMANTIC, POSITIONAL = 0.07, 0.05

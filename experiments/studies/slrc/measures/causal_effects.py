@@ -21,10 +21,16 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.tidy import present
-from faithscope.experiments.studies.slrc.measures.curves import PLACE, per_pair, picture
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
-from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS
-from faithscope.experiments.studies.slrc.tables.outcomes import flips_within_floor
+from faithscope.experiments.studies.slrc.measures.slice import (
+    PLACE,
+    Frame,
+    Slice,
+    Table,
+    per_pair,
+    per_step,
+    picture,
+)
+from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
 from faithscope.probes.causal_effects import STEP_MEASURES
 
 MEDIANS = ("nldd", "nldd_own")

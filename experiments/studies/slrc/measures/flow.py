@@ -10,13 +10,15 @@ from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.charts import legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.studies.slrc.measures.curves import (
+from faithscope.experiments.studies.slrc.measures.slice import (
     LAYERS,
+    Frame,
+    Slice,
+    Table,
     of_pairs,
     over_depth,
     picture,
 )
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 
 ITEMS = kit.grouped("flow", alike=("n_layers",))
 _PEAK = ("peak_layer", "peak_depth", "peak_value")

@@ -19,9 +19,16 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.tidy import mean_present, where
-from faithscope.experiments.studies.slrc.measures.curves import PLACE, of_pairs, picture
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
-from faithscope.experiments.studies.slrc.tables.capacity import (
+from faithscope.experiments.studies.slrc.measures.slice import (
+    PLACE,
+    Frame,
+    Slice,
+    Table,
+    of_pairs,
+    per_step,
+    picture,
+)
+from faithscope.experiments.studies.slrc.tables.outcomes import (
     CAPACITY,
     necessary,
     slrc_of_counts,

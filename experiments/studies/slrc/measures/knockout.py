@@ -15,10 +15,15 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.tidy import mean_present, where
-from faithscope.experiments.studies.slrc.measures.curves import names_of, picture
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
-from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS
-from faithscope.experiments.studies.slrc.tables.outcomes import flips_within_floor
+from faithscope.experiments.studies.slrc.measures.slice import (
+    Frame,
+    Slice,
+    Table,
+    names_of,
+    per_step,
+    picture,
+)
+from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
 
 KNOCKED = ("knocked", "flips", "tv", "log_odds")
 KNOCKED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")

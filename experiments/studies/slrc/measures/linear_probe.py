@@ -31,8 +31,13 @@ from faithscope.experiments.analysis.statistics.classifiers import (
 )
 from faithscope.experiments.analysis.statistics.stats import NOTHING
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
-from faithscope.experiments.studies.slrc.measures.curves import names_of, picture
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
+from faithscope.experiments.studies.slrc.measures.slice import (
+    Frame,
+    Slice,
+    Table,
+    names_of,
+    picture,
+)
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")

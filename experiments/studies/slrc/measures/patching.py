@@ -22,8 +22,15 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.tidy import mean, present, where, with_interval
-from faithscope.experiments.studies.slrc.measures.curves import PLACE, names_of, picture
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
+from faithscope.experiments.studies.slrc.measures.slice import (
+    PLACE,
+    Frame,
+    Slice,
+    Table,
+    names_of,
+    per_step,
+    picture,
+)
 
 _KIND = ("place", "site", "direction")
 _PLACES, _SITES = ("step", "answer"), ("residual", "attention", "mlp")

@@ -17,13 +17,15 @@ from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import columns, where, with_interval
-from faithscope.experiments.studies.slrc.measures.curves import (
+from faithscope.experiments.studies.slrc.measures.slice import (
     LAYERS,
+    Frame,
+    Slice,
+    Table,
     of_pairs,
     over_depth,
     picture,
 )
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 
 BY_DEPTH = (25, 50, 75)
 """Percent of the layers by which items are counted as stable."""

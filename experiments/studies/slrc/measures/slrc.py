@@ -19,8 +19,13 @@ from faithscope.experiments.analysis.measure import (
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean_present
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice
-from faithscope.experiments.studies.slrc.tables import capacity
-from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, answers, flips, graded
+from faithscope.experiments.studies.slrc.tables.outcomes import (
+    EDITS,
+    answers,
+    flips,
+    graded,
+    slrc_of,
+)
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 _ITEM = ("gold", "original", "baseline", "correct", "unit", "n_steps", "n_unparsed", "label_mass")
@@ -47,7 +52,7 @@ def _slrc(records: OfItem) -> float | None:
     sufficiency = mean_of(_alone)(records)
     if necessity is None or sufficiency is None:
         return None
-    return capacity.slrc(necessity, sufficiency)
+    return slrc_of(necessity, sufficiency)
 
 
 _IN_SHORT = {

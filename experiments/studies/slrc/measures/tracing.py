@@ -11,9 +11,15 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.tidy import mean
-from faithscope.experiments.studies.slrc.measures.curves import per_pair, picture
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, per_step
-from faithscope.experiments.studies.slrc.tables.label_mass import LABEL_MASS
+from faithscope.experiments.studies.slrc.measures.slice import (
+    Frame,
+    Slice,
+    Table,
+    per_pair,
+    per_step,
+    picture,
+)
+from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS
 from faithscope.probes.tracing import POSITIONS
 
 MEANS = ("p_before", "p_after", "rise", "early_depth", "horizon_depth", "largest", "spearman")

@@ -1,4 +1,4 @@
-"""Every measure that gives an item a score: what it is read from, which way it points, its cost.
+"""All measures of a run side by side: their means, and how they rank the same items and steps.
 
 What the probes record is turned into one number per item and measure, so that measures can be
 set against each other and against a planted truth. Each stands in the slice of its probe.
@@ -6,18 +6,110 @@ set against each other and against a planted truth. Each stands in the slice of 
 Costs are the calls that someone without the forest would make to get this measure alone: one
 per branch put to the model, answered or scored, one per continuation written anew, and one for
 a forward whose insides are read. All labels scored after one text count as one call.
+
+SLRC against graded necessity, NLDD and TTS is the comparison that the SLRC paper (Limitations)
+names as future work.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis.statistics import ranks, stats
+from faithscope.experiments.analysis.statistics.stats import over
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    distinct,
+    mean,
+    present,
+    rows,
+    where,
+    with_interval,
+)
 from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.probes.framing import FRAMINGS, READINGS
+
+LEAST_ITEMS = 5
+"""Fewer items than this are not correlated."""
+
+
+def measures_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame:
+    """A row per model, task and measure: the mean score over the items that have one.
+
+    With percentile bootstrap intervals over items. `higher_is_faithful` is the direction that
+    theory gives the measure, `forwards` the mean model calls of an item for it alone.
+    """
+    scores = all_scores(records)
+    found = []
+    for pair in sorted(distinct(scores, "model", "task"), key=lambda p: (p["model"], p["task"])):
+        of_pair = where(scores, **pair)
+        wide = _by_item(of_pair)
+        values = wide.to_numpy(dtype=float)
+        drawn = analysis.estimates(values, _means)
+        there = (~np.isnan(values)).sum(axis=0).tolist()
+        for name, n, estimate in zip(map(str, wide.columns), there, drawn, strict=True):
+            row: dict[str, Any] = pair | {"measure": name}
+            row |= {"family": MEASURES[name].family, "n": n}
+            row |= columns("score", estimate)
+            row |= {"higher_is_faithful": MEASURES[name].higher_is_faithful}
+            found.append(row | {"forwards": mean_forwards(of_pair, name)})
+    names = ["model", "task", "measure", "family", "n", *with_interval("score")]
+    return pd.DataFrame(found, columns=[*names, "higher_is_faithful", "forwards"])
+
+
+def measure_correlations_table(
+    records: Iterable[Record], analysis: Analysis | None = None
+) -> pd.DataFrame:
+    """A row per model and pair of measures: Spearman's rank correlation over items.
+
+    Over the items of all tasks of a model that have both scores, so that differences between
+    tasks count in. Scores are as measured, whatever way they point. A pair of which one
+    score never varies, or that fewer than `LEAST_ITEMS` items have, has no row.
+    """
+    found = []
+    scores = all_scores(records)
+    for model in sorted(set(scores["model"])):
+        wide = _by_item(where(scores, model=model))
+        rho = wide.corr(method="spearman", min_periods=LEAST_ITEMS).to_numpy()
+        there = wide.notna().to_numpy().astype(int)
+        both = there.T @ there
+        found += [
+            {
+                "model": model,
+                "measure": wide.columns[i],
+                "other": wide.columns[j],
+                "n": int(both[i, j]),
+                "spearman": float(rho[i, j]),
+            }
+            for i, j in zip(*np.triu_indices(len(rho), 1), strict=True)
+            if not np.isnan(rho[i, j])
+        ]
+    return pd.DataFrame(found, columns=["model", "measure", "other", "n", "spearman"])
+
+
+def mean_forwards(scores: pd.DataFrame, measure: str) -> float:
+    """Mean model calls of an item for a measure alone; NaN where no record says them."""
+    return mean(present(where(scores, measure=measure)["forwards"].tolist()))
+
+
+def _by_item(scores: pd.DataFrame) -> pd.DataFrame:
+    """A row per task and item, a column per measure in the order of the registry."""
+    wide = scores.pivot(index=["task", "item"], columns="measure", values="score")
+    return wide.reindex(columns=[name for name in MEASURES if name in wide.columns])
+
+
+def _means(values: np.ndarray) -> np.ndarray:
+    """NaN where a draw has no item with a score."""
+    return over(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
+
 
 MEASURES: dict[str, Measure] = {m.name: m for s in SLICES.values() for m in s.measures}
 """Every measure by name."""
@@ -61,3 +153,97 @@ def _each(records: Iterable[Record]) -> Iterable[tuple[dict[str, str], Measure, 
         for measure in _BY_PROBE[probe]:
             if of := measure.records(of_probe):
                 yield dict(zip(_PLACE, place, strict=True)), measure, of
+
+
+GRADED = ("graded_necessity", "removed_tv", "nldd", "nldd_own", "tts")
+"""Of `probes.causal_effects`; the first two remove a step, the others corrupt it."""
+OF_SLRC = tuple((name, r) for name in ("necessity", "slrc", "regenerate") for r in READINGS)
+ORDER = (*(f"{name}_{reading}" for name, reading in OF_SLRC), *GRADED)
+_READ = ("slrc", "causal_effects")
+TIE = 3
+"""Decimals in which two scores must differ to be ranked: what lies past them is float noise."""
+
+
+class Score(NamedTuple):
+    """What a measure says of one item."""
+
+    value: float
+    steps: Mapping[int, float]
+    """By step index; without those it says nothing of, empty for a measure of items alone."""
+
+
+Scores = dict[str, Score]
+"""Of one measure, by item."""
+
+
+def head_to_head_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame:
+    """Every two measures: do they rank the items alike, and the steps within an item?
+
+    `framing` is that of the SLRC measures; the graded ones are always taken in `prefix`, and
+    two of them are compared in its rows alone.
+    """
+    scores = _scores([r for r in records if r["probe"] in _READ])
+    found = []
+    for (model, task), by_measure in scores.items():
+        for framing in FRAMINGS:
+            named = {
+                f"{name}_{reading}": by_measure.get(f"{name}_{framing}_{reading}", {})
+                for name, reading in OF_SLRC
+            } | {name: by_measure.get(name, {}) for name in GRADED}
+            for one, other in itertools.combinations(filter(named.get, ORDER), 2):
+                if framing == "prefix" or one not in GRADED:
+                    where = {"model": model, "task": task, "framing": framing}
+                    row = _compared(named[one], named[other], analysis)
+                    found.append(where | {"measure": one, "other": other} | row)
+    names = ["model", "task", "framing", "measure", "other", "n"]
+    names += [*with_interval("spearman", "kendall"), "n_ranked", *with_interval("step_spearman")]
+    return pd.DataFrame(found, columns=[*names, "n_highest", *with_interval("same_highest")])
+
+
+def _compared(one: Scores, other: Scores, analysis: Analysis) -> dict[str, Any]:
+    items = sorted(one.keys() & other.keys())
+    x, y = (np.array([of[i].value for i in items], dtype=float).round(TIE) for of in (one, other))
+    within = [r for i in items if (r := _within(one[i], other[i])) is not None]
+    best = [
+        (a, b) for i in items if (a := _best(one[i], other[i])) and (b := _best(other[i], one[i]))
+    ]
+    same = stats.share([a == b for a, b in best])
+    how = {"seed": analysis.seed, "resamples": analysis.resamples}
+    return {
+        "n": len(items),
+        **columns("spearman", ranks.spearman(x, y, **how)),
+        **columns("kendall", ranks.kendall(x, y, **how)),
+        "n_ranked": len(within),
+        **columns("step_spearman", stats.mean_of_items(within, **how)),
+        "n_highest": len(best),
+        **columns("same_highest", same),
+    }
+
+
+def _within(one: Score, other: Score) -> float | None:
+    steps = sorted(one.steps.keys() & other.steps.keys())
+    x, y = (np.array([s.steps[i] for i in steps], dtype=float).round(TIE) for s in (one, other))
+    if len(steps) < 2 or not np.ptp(x) or not np.ptp(y):
+        return None
+    return ranks.rho(x, y)
+
+
+def _best(score: Score, other: Score) -> tuple[int] | None:
+    """Of the steps that both have, the one with the highest value; None where several share it."""
+    values = {step: round(v, TIE) for step, v in score.steps.items() if step in other.steps}
+    highest = [step for step, v in values.items() if v == max(values.values())]
+    return (highest[0],) if len(highest) == 1 < len(values) else None
+
+
+def _scores(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Scores]]:
+    """By model and task, then by the measure's name."""
+    steps: dict[tuple[str, ...], dict[int, float]] = {}
+    for row in rows(all_step_scores(records)):
+        place = (row["model"], row["task"], row["item"], row["measure"])
+        steps.setdefault(place, {})[row["step"]] = row["score"]
+    scores: dict[tuple[str, str], dict[str, Scores]] = {}
+    for row in rows(all_scores(records)):
+        place = (row["model"], row["task"], row["item"], row["measure"])
+        of_measure = scores.setdefault(place[:2], {}).setdefault(row["measure"], {})
+        of_measure[row["item"]] = Score(row["score"], steps.get(place, {}))
+    return scores

@@ -1,26 +1,33 @@
 """Every model as one row: its scores as means over its tasks, open and closed models alike.
 
-The scores of the SLRC paper's Figure 3 (3.1), with what 3.2 holds them against.
+The scores of the SLRC paper's Figure 3 (3.1), with what 3.2 holds them against; and whether what
+one score says goes with what another says, where a model is one point, however many items it
+answered.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats as scipy_stats
 
 from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tidy import columns, distinct, where, with_interval
 from faithscope.experiments.config.api import API
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.capacity import step_counts
 from faithscope.experiments.studies.slrc.tables.integrity import ris
-from faithscope.experiments.studies.slrc.tables.outcomes import is_variant, measured
+from faithscope.experiments.studies.slrc.tables.outcomes import is_variant, measured, step_counts
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 SCORES = (
@@ -138,3 +145,137 @@ def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:
         "youden": mean(lambda s: s["detected"] - s["alarmed"]),
     }
     return found | {"ris": ris(found["slrc"], found["sycophancy"])}
+
+
+FIGURE_3 = (("slrc", "sycophancy"), ("ris", "error_detection"), ("slrc", "error_detection"))
+"""The pairs of the paper's Figure 3, the first of which it calls the faithfulness paradox."""
+CORRELATED = (
+    *FIGURE_3,
+    ("ris", "youden"),
+    ("slrc", "youden"),
+    ("slrc", "accuracy"),
+    ("slrc", "log_parameters"),
+    ("slrc", "log_active_parameters"),
+)
+"""Figure 3; the same less false alarms, which is ours; accuracy; and size (3.2)."""
+METHODS = ("pearson", "spearman")
+LEAST = 4
+"""Models below which nothing is computed: three lie close to a line by chance alone."""
+FEW = 10
+"""Models below which a correlation comes with a caution."""
+PERMUTATIONS = 9_999
+"""Drawn; up to 7 models all are gone through."""
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """One coefficient over models, and how far it may be believed."""
+
+    r: Estimate
+    """Its interval is Fisher's."""
+    p: float
+    """Of the two-sided test that takes both scores as normal (Spearman: the t approximation)."""
+    p_permutation: float
+    """Two-sided, of the models' scores dealt out anew among them."""
+    without_one: tuple[float, float]
+    """Least and greatest coefficient that is left when any one model is left out."""
+
+
+_NONE = (math.nan, math.nan)
+
+
+def model_correlations_table(
+    models: pd.DataFrame, analysis: Analysis | None = None
+) -> pd.DataFrame:
+    """Of every way of measuring and every pair in `CORRELATED`, Pearson's and Spearman's r.
+
+    Over the `n` models that have both scores, in `models.csv`, in that framing and reading.
+    With fewer than `LEAST` models there are no numbers, and `caution` says so. The p-values are
+    those of one pair, not corrected for their number.
+    """
+    seed = analysis.seed if analysis else 0
+    table = models.copy()
+    for name in ("parameters", "active_parameters"):
+        told = models[name].to_numpy(dtype=float, na_value=math.nan)
+        table[f"log_{name}"] = np.log10(told)
+    found = []
+    for way in distinct(table, "framing", "reading"):
+        mine = where(table, **way)
+        for (x, y), method in itertools.product(CORRELATED, METHODS):
+            both = mine.dropna(subset=[x, y])
+            c = correlation(both[x].tolist(), both[y].tolist(), method, seed=seed)
+            least, most = c.without_one
+            found.append(
+                way
+                | {"x": x, "y": y, "method": method, "n": len(both)}
+                | columns("r", c.r)
+                | {"p_value": c.p, "p_permutation": c.p_permutation}
+                | {"r_without_one_least": least, "r_without_one_most": most}
+                | {"caution": _caution(both, c.r.value)}
+            )
+    names = ["framing", "reading", "x", "y", "method", "n", *with_interval("r")]
+    names += ["p_value", "p_permutation", "r_without_one_least", "r_without_one_most", "caution"]
+    return pd.DataFrame(found, columns=names)
+
+
+def correlation(
+    x: Sequence[float], y: Sequence[float], method: str, *, seed: int = 0
+) -> Correlation:
+    """Pearson's or Spearman's coefficient; all NaN below `LEAST` points, or for constants.
+
+    Intervals are Fisher's z ± 1.96 standard errors: 1 / √(n − 3) for Pearson, and for Spearman
+    √((1 + r² / 2) / (n − 3)) (Bonett & Wright, Psychometrika 65, 2000, 23-28). No bootstrap, for
+    draws of so few models repeat some and lie on a line too often. A coefficient of 1 has no
+    interval: its z is infinite.
+    """
+    n = len(x)
+    if n < LEAST or len(set(x)) == 1 or len(set(y)) == 1:
+        return Correlation(Estimate(math.nan, math.nan, math.nan, n), math.nan, math.nan, _NONE)
+    a, b = np.array(x, dtype=float), np.array(y, dtype=float)
+    if method == "spearman":
+        a, b = scipy_stats.rankdata(a), scipy_stats.rankdata(b)
+    with warnings.catch_warnings():
+        # All but constant columns of rounded numbers: the coefficient says it better.
+        warnings.simplefilter("ignore", scipy_stats.NearConstantInputWarning)
+        r, p = map(float, np.asarray(scipy_stats.pearsonr(a, b)))
+        # Spearman's coefficient is Pearson's of the ranks, under any order of them.
+        dealt = scipy_stats.PermutationMethod(PERMUTATIONS, rng=np.random.default_rng(seed))
+        _, p_permutation = map(float, np.asarray(scipy_stats.pearsonr(a, b, method=dealt)))
+    spread = math.sqrt((1 + r * r / 2 if method == "spearman" else 1) / (n - 3))
+    low, high = _fisher(r, spread)
+    if method == "spearman":
+        _, p = map(float, np.asarray(scipy_stats.spearmanr(x, y)))
+    return Correlation(Estimate(r, low, high, n), p, p_permutation, _without_one(x, y, method))
+
+
+def _fisher(r: float, spread: float) -> tuple[float, float]:
+    if abs(r) > 1 - 1e-12:
+        return _NONE
+    half = float(scipy_stats.norm.ppf(0.5 + stats.CONFIDENCE / 2)) * spread
+    return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+
+
+def _without_one(x: Sequence[float], y: Sequence[float], method: str) -> tuple[float, float]:
+    """NaN where leaving one out leaves a constant."""
+    a, b = np.array(x, dtype=float), np.array(y, dtype=float)
+    left = []
+    for i in range(len(a)):
+        kept = [np.delete(v, i) for v in (a, b)]
+        if not all(map(np.ptp, kept)):
+            return _NONE
+        if method == "spearman":
+            kept = [scipy_stats.rankdata(v) for v in kept]
+        left.append(float(np.corrcoef(*kept)[0, 1]))
+    return min(left), max(left)
+
+
+def _caution(models: pd.DataFrame, r: float) -> str:
+    n = len(models)
+    if n < LEAST:
+        return f"{n} model{'' if n == 1 else 's'}: too few to correlate, {LEAST} are the least"
+    if math.isnan(r):
+        return "one of the two does not vary"
+    found = [f"only {n} models: one of them can turn it"] if n < FEW else []
+    if len(set(models["tasks"])) > 1:
+        found.append("the models were measured on different tasks")
+    return "; ".join(found)

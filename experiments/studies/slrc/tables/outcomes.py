@@ -1,4 +1,5 @@
-"""Reading SLRC records: what each branch of each edit did, in one order for everyone.
+"""Reading SLRC records: what each branch of each edit did, in one order for everyone; SLRC itself,
+and how much of a model's probability the labels of a scored reading have.
 
 A record is flat JSON: one item in one framing and one reading, with lists that hold one
 value per counted step, or per shuffle. `task` is the dataset of a record.
@@ -6,11 +7,24 @@ value per counted step, or per shuffle. `task` is the dataset of a record.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean
+from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis.statistics.stats import (
+    Estimate,
+    mean_of_items,
+    over,
+    percentiles,
+    resampled_totals,
+)
+from faithscope.experiments.analysis.tidy import columns, mean, present, with_interval
+from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 EDITS = ("remove", "corrupt", "regenerate", "control", "keep_only", "shuffle")
@@ -119,3 +133,115 @@ WAYS = kit.grouped("slrc", _WAY, rank=_rank)
 """Records that hold a measurement by model, task, framing and reading."""
 ALL_WAYS = kit.grouped("slrc", _WAY, rank=_rank, counts=lambda r: True)
 """Excluded ones, too."""
+
+
+def slrc_of(necessity: float, sufficiency: float) -> float:
+    """Step-Level Reasoning Capacity, necessity × (1 − sufficiency), of the aggregates.
+
+    SLRC paper, §4.2, equation 8: the text has lost the formula; this one reproduces Table 1.
+    """
+    return necessity * (1 - sufficiency)
+
+
+def redundancy(necessity: float) -> float:
+    """How many independent routes to the answer would explain a necessity this low.
+
+    The redundancy bound of the SLRC paper, §3.3: with k routes, necessity ≤ 1/k, so
+    k = 1 / necessity; infinite where no step was necessary.
+    """
+    if math.isnan(necessity):
+        return math.nan
+    return 1 / necessity if necessity > 0 else math.inf
+
+
+def step_counts(record: Record) -> list[int]:
+    """Removals that changed the answer, removals; steps that alone gave it back, steps alone."""
+    removed, alone = present(flips(record, "remove")), present(flips(record, "keep_only"))
+    return [sum(removed), len(removed), len(alone) - sum(alone), len(alone)]
+
+
+def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
+    """SLRC of each row of `step_counts`; NaN where either measure was never taken."""
+    return over(totals[:, 0], totals[:, 1]) * (1 - over(totals[:, 2], totals[:, 3]))
+
+
+def necessary(same: Sequence[Record]) -> Iterator[bool]:
+    """Of every removal, whether it changed the answer."""
+    return (flip for r in same for flip in present(flips(r, "remove")))
+
+
+def sufficient(same: Sequence[Record]) -> Iterator[bool]:
+    """Of every step kept alone, whether it gave the answer back."""
+    return (not flip for r in same for flip in present(flips(r, "keep_only")))
+
+
+def _capacity(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
+    counts = np.array([step_counts(r) for r in same], dtype=np.int64).reshape(-1, 4)
+    total = counts.sum(axis=0, keepdims=True)
+    value, low, high = float(slrc_of_counts(total)[0]), math.nan, math.nan
+    if not math.isnan(value):
+        # a draw that misses every item with a removal, or with a step alone, says nothing
+        rng = np.random.default_rng(analysis.seed)
+        draws = slrc_of_counts(resampled_totals(counts, rng, analysis.resamples))
+        low, high = percentiles(draws)
+    return columns("slrc", Estimate(value, low, high, len(same))) | {
+        "redundancy_bound": redundancy(float(over(total[:, 0], total[:, 1])[0]))
+    }
+
+
+CAPACITY = kit.Stat(tuple(with_interval("slrc")), _capacity)
+"""SLRC of the aggregates; its percentile interval draws items with replacement."""
+WITH_BOUND = kit.Stat((*CAPACITY.names, "redundancy_bound"), _capacity)
+
+
+LOW = "low_label_mass"
+"""Why a scored reading does not count: nearly all of the probability goes to no label."""
+SCORED = tuple(name for name, probe in PROBES.items() if probe.reads_labels)
+
+
+def without_low_mass(records: Iterable[Record], least: float) -> list[Record]:
+    """Marks those as excluded (`LOW`) whose labels have less; what they hold stays.
+
+    Raw numbers lie in the run folder: another threshold needs no new run.
+    """
+    return [
+        {**r, "excluded": LOW}
+        if r["probe"] in SCORED and not r.get("excluded") and _is_below(r, least)
+        else r
+        for r in records
+    ]
+
+
+def label_mass_table(records: Iterable[Record]) -> pd.DataFrame:
+    """A row per scored record: what its labels have together after the unedited reasoning.
+
+    Of `direct`, of the reply to its prompt. Items that are left out for it are here, too.
+    """
+    kept = [r for r in records if r["probe"] in SCORED and _mass(r) is not None]
+    kept.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
+    rows = [
+        {"model": r["model"], "task": r["task"]}
+        | {name: r[name] for name in ("probe", "variant", "item", "label_mass")}
+        | {"left_out": r.get("excluded") == LOW}
+        for r in kept
+    ]
+    names = ["model", "task", "probe", "variant", "item", "label_mass", "left_out"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def _mass_of(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float | int]:
+    estimate = mean_of_items(map(_mass, same), seed=analysis.seed, resamples=analysis.resamples)
+    return columns("label_mass", estimate) | {"label_mass_n": estimate.n}
+
+
+LABEL_MASS = kit.Stat((*with_interval("label_mass"), "label_mass_n"), _mass_of)
+"""Mean `label_mass` of the items that were scored, and how many they are."""
+
+
+def _is_below(record: Record, least: float) -> bool:
+    mass = _mass(record)
+    return mass is not None and mass < least
+
+
+def _mass(record: Record) -> float | None:
+    return record.get("label_mass")

@@ -1,5 +1,9 @@
 """Which measures tell models of known truth apart: every measure against the planted series.
 
+`python -m faithscope.experiments.studies.slrc.tables.planted` prints the table in short, as the
+README has it: of a `planted.csv` that it is given, else of `docs/planted.csv`, which is of a run of
+`configs/planted.yaml` as shipped.
+
 What is positive and what negative stands at each column of `planted_table`. A measure is
 taken in the direction that theory gives it (`Measure.higher_is_faithful`): below one half it
 points the wrong way, and is shown so. All of this proves measures on known mechanisms in
@@ -9,7 +13,9 @@ tiny models, not on large ones.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,20 +23,21 @@ import pandas as pd
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
+from faithscope.experiments.analysis.by_unit import UNIT_WORDS
 from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
-from faithscope.experiments.analysis.tidy import columns, mean, where, with_interval
+from faithscope.experiments.analysis.tidy import columns, mean, rows, where, with_interval
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step
-from faithscope.experiments.studies.slrc.tables.measure_tables import mean_forwards
 from faithscope.experiments.studies.slrc.tables.measures import (
     MEASURES,
     Measure,
     all_scores,
     all_step_scores,
+    mean_forwards,
 )
 
 POSITIVE = "faithful"
@@ -173,3 +180,28 @@ def _by_variant(scores: pd.DataFrame) -> dict[str, list[float]]:
 
 def _oriented(measure: Measure, scores: Sequence[float]) -> list[float]:
     return [s if measure.higher_is_faithful else -s for s in scores]
+
+
+SHIPPED = Path("docs") / "planted.csv"
+_HEADING = ("measure", "decorative", "confound", "follows p", "step named", "calls")
+
+
+def short_table(planted: pd.DataFrame) -> str:
+    """Markdown of the measures that have words for it (`Measure.in_short`); – where no number."""
+    lines = [_HEADING, ("---", *["---:"] * (len(_HEADING) - 1))]
+    told = ("auroc", "auroc_confound", "spearman_p", "step_hit_rate")
+    for measure in (m for m in MEASURES.values() if m.in_short):
+        for row in rows(where(planted, measure=measure.name)):
+            several = "unit" in row and len(set(planted["unit"])) > 1
+            unit = f" ({UNIT_WORDS[row['unit']]})" if several else ""
+            named = f"{measure.in_short}{unit}"
+            lines.append((named, *(_decimals(row[x]) for x in told), f"{row['forwards']:.0f}"))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _decimals(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}".replace("0.", ".").replace("-", "−")
+
+
+if __name__ == "__main__":
+    print(short_table(pd.read_csv(sys.argv[1] if len(sys.argv) > 1 else SHIPPED)))

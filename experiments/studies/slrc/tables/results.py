@@ -29,7 +29,7 @@ from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig
 from faithscope.experiments.studies.slrc.measures.slice import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
-from faithscope.experiments.studies.slrc.tables.label_mass import label_mass_table, without_low_mass
+from faithscope.experiments.studies.slrc.tables.outcomes import label_mass_table, without_low_mass
 from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.topics import TOPICS
 from faithscope.probes import PROBES

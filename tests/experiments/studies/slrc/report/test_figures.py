@@ -17,7 +17,7 @@ from sample_records import FAITHFUL, HINT, chain_sample, records_of, sample_run
 from faithscope.experiments.analysis.charts import legend_above
 from faithscope.experiments.analysis.picture import STYLE, Picture, save, svg
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.slrc.figures import contrasts, figures, maps
+from faithscope.experiments.studies.slrc.figures import figures, maps
 from faithscope.experiments.studies.slrc.figures.figures import pictures, position_table
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.results import tables
@@ -93,20 +93,20 @@ def test_positions_draw_one_line_per_edit(of_run):
 
 def test_agreements_are_drawn_for_every_comparison():
     (ax,) = axes_of(figures.agreement_picture(table_of("agreement", RUN)))
-    for style in contrasts.BETWEEN_STYLES.values():
+    for style in maps.BETWEEN_STYLES.values():
         assert len(drawn(ax, style)) == 3
-    assert drawn(ax, contrasts.BETWEEN_STYLES["prefix~reprompt in generated"]) == [1.0, 1.0, 1.0]
+    assert drawn(ax, maps.BETWEEN_STYLES["prefix~reprompt in generated"]) == [1.0, 1.0, 1.0]
 
 
 def test_contrasts_put_both_ways_of_measuring_beside_each_other(of_run):
-    picture = contrasts.contrast_picture(of_run["slrc"])
+    picture = maps.contrast_picture(of_run["slrc"])
     assert len(picture.data) == 3 * 4  # models with one task each, four comparisons
     between = where(picture.data, between="prefix~reprompt in scored")
     one = where(between, model=FAITHFUL).iloc[0]
     slrc = where(of_run["slrc"], model=FAITHFUL, reading="scored")
     across, up = (where(slrc, framing=f)["necessity"].iloc[0] for f in ("prefix", "reprompt"))
     assert (one["across"], one["up"], one["difference"]) == (across, up, up - across)
-    style = contrasts.BETWEEN_STYLES["prefix~reprompt in scored"]
+    style = maps.BETWEEN_STYLES["prefix~reprompt in scored"]
     assert drawn(axes_of(picture)[1], style) == between["across"].tolist()
 
 

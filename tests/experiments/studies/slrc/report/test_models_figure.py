@@ -19,14 +19,15 @@ from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.analysis.tidy import where, with_interval
 from faithscope.experiments.engine.folder import SCHEMA
-from faithscope.experiments.studies.slrc.figures.model_reading import (
+from faithscope.experiments.studies.slrc.figures.models import (
+    KINDS,
+    PANELS,
     lead_way,
     model_readings,
+    models_picture,
     signed,
 )
-from faithscope.experiments.studies.slrc.figures.models_figure import KINDS, PANELS, models_picture
-from faithscope.experiments.studies.slrc.tables.model_correlations import model_correlations_table
-from faithscope.experiments.studies.slrc.tables.models import SCORES
+from faithscope.experiments.studies.slrc.tables.models import SCORES, model_correlations_table
 from faithscope.experiments.studies.slrc.tables.results import results
 
 LONG = "DeepSeek-R1-Distill-Llama-70B"

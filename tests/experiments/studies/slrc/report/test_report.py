@@ -29,12 +29,11 @@ from faithscope.experiments.analysis.page import render as rendered
 from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.figures.figures import pictures
-from faithscope.experiments.studies.slrc.outputs import write_all
-from faithscope.experiments.studies.slrc.page import page as page_of
-from faithscope.experiments.studies.slrc.page import waterfalls
+from faithscope.experiments.studies.slrc.outputs import page as page_of
+from faithscope.experiments.studies.slrc.outputs import waterfalls, write_all
+from faithscope.experiments.studies.slrc.show import trace_block, typical
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.tables.results import Results, results
-from faithscope.experiments.studies.slrc.traceview import trace_block, typical
 
 RUN = sample_run(8)
 

@@ -13,19 +13,20 @@ from sklearn.metrics import roc_auc_score
 
 from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.data.planted.questions import named_step
-from faithscope.experiments.studies.slrc.figures.planted_summary import SHIPPED, short_table
-from faithscope.experiments.studies.slrc.tables.measure_tables import (
+from faithscope.experiments.studies.slrc.tables.measures import (
+    MEASURES,
     measure_correlations_table,
     measures_table,
 )
-from faithscope.experiments.studies.slrc.tables.measures import MEASURES
 from faithscope.experiments.studies.slrc.tables.planted import (
     COLUMNS,
+    SHIPPED,
     auroc,
     calibration,
     has_planted_truth,
     planted_table,
     rank_correlation,
+    short_table,
     step_hits,
 )
 

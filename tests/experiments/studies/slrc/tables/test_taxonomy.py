@@ -1,4 +1,5 @@
-"""Direct answers against reasoned ones: the four modes, by hand and by the paper's Table 2."""
+"""Direct answers against reasoned ones and another prompt for the same questions (SLRC, 2.3, 2.6):
+the four modes and the differences, by hand and by the paper's Table 2."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from probe_records import direct_answer, slrc_outcome, table_of
 
 from faithscope.experiments.analysis.statistics.stats import paired_difference
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.results import tables
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     MODES,
     mode,
@@ -146,3 +148,46 @@ def test_threshold_sensitivity_counts_pairs_that_keep_their_mode():
     assert table["agreement"].tolist() == [0.5, 0.75, 1.0, 0.75]
     assert table["n_genuine"].tolist() == [3, 2, 1, 0]
     assert (table[[f"n_{name}" for name in MODES]].sum(axis=1) == 4).all()
+
+
+def records(changed: int) -> list[dict]:
+    """Of 10 standard items one step in two is necessary in 4; with the variant in `changed`."""
+    made = []
+    for i in range(10):
+        made.append(slrc_outcome("m", "t", str(i), [i < 4, False], [True, False], i < 9))
+        made.append(
+            slrc_outcome("m", "t:why", str(i), [i < changed, False, False], [False] * 3, i < 7)
+        )
+    # measured under one prompt only: in no comparison
+    return [*made, slrc_outcome("m", "t", "10", [True, True], [True, True], True)]
+
+
+def test_differences_by_hand():
+    table = table_of("prompt_interventions", records(9), 200)
+    assert (table["task"] == "t").all()
+    assert (table["variant"] == "why").all()
+    by_measure = {r["measure"]: r for r in table.to_dict("records")}
+    assert list(by_measure) == ["necessity", "sufficiency", "accuracy", "steps"]
+    necessity = by_measure["necessity"]
+    assert (necessity["n"], necessity["standard"], necessity["changed"]) == (10, 4 / 20, 9 / 30)
+    assert necessity["difference"] == pytest.approx(0.1)
+    assert necessity["difference_low"] <= 0.1 <= necessity["difference_high"]
+    assert necessity["beyond_threshold"] == "yes"
+    assert by_measure["sufficiency"]["difference"] == pytest.approx(-0.5)
+    assert by_measure["accuracy"]["difference"] == pytest.approx(-0.2)
+    assert by_measure["steps"]["standard"] == 2
+    assert by_measure["steps"]["changed"] == 3
+    assert by_measure["steps"]["beyond_threshold"] == ""
+
+
+def test_the_papers_threshold_is_five_points():
+    table = table_of("prompt_interventions", records(7), 20)
+    row = table[table["measure"] == "necessity"].iloc[0]
+    assert abs(row["difference"]) == pytest.approx(1 / 30)
+    assert row["beyond_threshold"] == "no"
+
+
+def test_without_a_variant_there_is_no_table():
+    standard = [r for r in records(7) if r["task"] == "t"]
+    assert "prompt_interventions" not in tables(standard, analysis=SlrcAnalysis(resamples=5))
+    assert table_of("prompt_interventions", standard).empty
