@@ -1,4 +1,4 @@
-"""What a run of RFEval is told."""
+"""The config of a run of RFEval."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.judge import JudgeConfig, JudgeName, Reading
 from faithscope.experiments.config.model import SubjectName
-from faithscope.experiments.studies.rfeval.counterfactuals.config import CounterfactualConfig
-from faithscope.experiments.studies.rfeval.inside.config import InsideConfig
-from faithscope.experiments.studies.rfeval.items import Task
-from faithscope.experiments.studies.rfeval.judging.stances import Naming
-from faithscope.experiments.studies.rfeval.subjects.config import (
+from faithscope.experiments.studies.rfeval.config_sections import (
     ClosedConfig,
+    CounterfactualConfig,
     GenerateConfig,
+    InsideConfig,
     SubjectsConfig,
 )
+from faithscope.experiments.studies.rfeval.items import Task
+from faithscope.experiments.studies.rfeval.judging.stances import Naming
 from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, Framing
 from faithscope.interp.errors import did_you_mean
 

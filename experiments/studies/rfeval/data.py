@@ -52,7 +52,7 @@ def read_rfeval(
         limit: the first so many of each task.
         repository: another data set of the hub laid out like it, or a folder that `datasets`
             takes for one.
-        bare: whether items may lack r′ (`rows.item_of`).
+        bare: whether items may lack r′ (`items.item_of`).
         key: what messages call `path`.
 
     Raises:

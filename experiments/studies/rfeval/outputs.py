@@ -1,22 +1,106 @@
-"""All that a run of RFEval gives a reader: tables, figures, the page."""
+"""All that a run of RFEval gives a reader: tables, the page, and the figures, each drawn from the
+tables alone (the paper's Figures 3 to 6 and 9 to 12, its appendix tables as pictures, and ours).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import matplotlib as mpl
+import pandas as pd
+
+from faithscope.experiments.analysis.picture import STYLE, Picture
+from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
-from faithscope.experiments.studies.rfeval.figures.pictures import pictures
+from faithscope.experiments.studies.rfeval.figures import (
+    failures,
+    faithfulness,
+    inside,
+    readers,
+    relations,
+    texts,
+)
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import comparable
+from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, lead_reader
+from faithscope.experiments.studies.rfeval.metrics.steps import SCORED
 from faithscope.experiments.studies.rfeval.page import page
 from faithscope.experiments.studies.rfeval.report.paper import paper_tables
 from faithscope.experiments.studies.rfeval.results import results
+from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.units import INSIDE
+
+BY_STEP = ("rf_per_step", "rf_per_step_ranks")
 
 
 def write_all(run_dir: Path) -> Path:
     """Write them from the stored records; gives the report's path."""
-    found = results(run_dir)
-    pack(run_dir, found.index, INSIDE)
-    printed = {t.name: t.printed for t in paper_tables(found.tables)}
-    drawn = pictures(found.tables)
-    return write_outputs(page(found, drawn), found.tables, printed, drawn)
+    run = results(run_dir)
+    pack(run_dir, run.index, INSIDE)
+    printed = {table.name: table.printed for table in paper_tables(run.tables)}
+    drawn = pictures(run.tables)
+    return write_outputs(page(run, drawn), run.tables, printed, drawn)
+
+
+def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
+    """Every figure, from the tables of `experiments.studies.rfeval.tables.tables`.
+
+    Where a figure is of one reader of stances it is `lead_reader`'s, and its caption says so; the
+    tables have all.
+    """
+    reader = lead_reader(tables["rfeval"])
+    quoted = framing_told(tables["rfeval"])
+    tables = {**tables, **{name: comparable(tables[name]) for name in ("rfeval", "rf_waterfall")}}
+    # its steps may have been read by its log-probs alone
+    by_step = {reader, f"{reader}{SCORED}"} & set(tables["rf_per_step"]["reader"])
+    of = {
+        name: where(table, reader=min(by_step, default=reader) if name in BY_STEP else reader)
+        for name, table in tables.items()
+        if "reader" in table and name.startswith("rf")
+    }
+    of = {name: table.reset_index(drop=True) for name, table in of.items()}
+    several = len(set(tables["rfeval"]["reader"])) > 1
+    read = f" Stances as {visible(reader)} read them." if several else ""
+    rf, quartiles = of["rfeval"], of["rf_coverage_quartiles"]
+    with mpl.rc_context(STYLE):
+        of_one = [
+            faithfulness.cells_picture(rf),
+            faithfulness.components_picture(rf),
+            faithfulness.regimes_picture(of["rf_regimes"]),
+            failures.behaviours_picture(rf, of["rf_behaviours"]),
+            failures.failures_picture(rf, of["rf_failure_shares"], of["rf_failure_locations"]),
+            failures.causality_picture(rf, of["rf_causality"]),
+            relations.quartiles_picture(quartiles, "model"),
+            relations.quartiles_picture(quartiles, "task"),
+            relations.accuracy_picture(of["rf_accuracy"], of["rf_accuracy_association"]),
+            faithfulness.per_step_picture(*(of[name] for name in BY_STEP)),
+            faithfulness.against_picture(of["rf_judge_against_log_probs"]),
+            inside.traces_picture(of["rf_inside_traces"], of["rf_inside_turns"]),
+            inside.signs_picture(of["rf_inside_signs"]),
+            faithfulness.waterfall_picture(of["rf_waterfall"], rf),
+        ]
+        return [
+            _also(faithfulness.rf_picture(tables["rfeval"]), quoted),
+            *(_also(picture, f"{read}{quoted}") for picture in of_one),
+            texts.externality_picture(tables["rf_externality"]),
+            texts.lengths_picture(tables["rf_lengths"]),
+            readers.readers_picture(tables["rf_readers"]),
+            readers.evaluator_picture(tables["rf_evaluator"]),
+        ]
+
+
+def framing_told(rf: pd.DataFrame) -> str:
+    """What a caption says of models to which r′ was only quoted; empty without any."""
+    quoted = where(rf.loc[rf["model"] != OVERALL], framing=MULTI_TURN)
+    if quoted.empty:
+        return ""
+    names = ", ".join(visible(name) for name in dict.fromkeys(quoted["model"]))
+    apart = " What pools models is of the others." if PREFIX in set(rf["framing"]) else ""
+    return f" To {names} r′ was only quoted (multi-turn), an approximation.{apart}"
+
+
+def _also(picture: Picture, words: str) -> Picture:
+    return replace(picture, caption=f"{picture.caption.rstrip()}{words}")

@@ -23,7 +23,6 @@ from faithscope.experiments.analysis.page import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
-from faithscope.experiments.studies.rfeval.report.pairview import pair_block
 from faithscope.experiments.studies.rfeval.report.paper import paper_tables
 from faithscope.experiments.studies.rfeval.report.sections import (
     ABSENT,
@@ -41,6 +40,7 @@ from faithscope.experiments.studies.rfeval.report.verdict_text import (
     waterfall_told,
 )
 from faithscope.experiments.studies.rfeval.results import RfResults
+from faithscope.experiments.studies.rfeval.show import pair_block
 from faithscope.experiments.studies.rfeval.subjects.model_files import NO_MODEL
 
 MOST_ROWS = 1000

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.saved import SavedBenchmark
@@ -32,19 +31,16 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     item_lines,
 )
 from faithscope.experiments.studies.rfeval.data import read_rfeval
-from faithscope.experiments.studies.rfeval.estimate import (
+from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.judging.judges import (
+    RfJudging,
+    StepJudging,
     run_lines,
 )
-from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.judging.judges import RfJudging, StepJudging
 from faithscope.experiments.studies.rfeval.prompts import as_files
 from faithscope.experiments.studies.rfeval.subjects.subject_stages import SubjectStages
 from faithscope.experiments.studies.rfeval.units import RfUnits, units_of
 from faithscope.interp.errors import UserError
-
-if TYPE_CHECKING:
-    from faithscope.experiments.engine.planfile import Shard
-    from faithscope.experiments.engine.store import Store
 
 FOLDER = "benchmark"
 """Below the run folder: the items, and what is known of the models."""
@@ -105,10 +101,21 @@ class RfPlan:
                 write_atomically(folder / name, text)
 
     def work(self, store: Store, shard: Shard) -> Phases:
-        # it brings torch, which a dry run need not wait for
-        from faithscope.experiments.studies.rfeval.plan import phases
-
-        return phases(self.units, store, shard)
+        """One worker's part of a run: the models one after the other, then the judges."""
+        whole, judges = self.units, self.config.judge.model
+        # a subject that judges comes last, and judges first, so that its weights are read once
+        subjects = sorted(whole.subjects, key=lambda model: model in judges)
+        size, meter = self.config.generate.batch_size, Meter()
+        batches = {model: shard.mine(whole.of(model), size) for model in subjects}
+        by_step = [
+            StepJudging(whole, batches, judge, store, meter) for judge in self.config.per_step.judge
+        ]
+        first = (
+            SubjectStages(whole, batches, store, meter),
+            RfJudging(whole, batches, store, meter),
+        )
+        # a judge that cannot be used step by step leaves the others theirs
+        return Phases([*first, *by_step], needed=len(first))
 
 
 def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
@@ -154,21 +161,3 @@ def _accepted(built: Built) -> list[Item]:
         f"the first, {first.item!r}: {first.detail}); name another writer or validator, and "
         "another run (--set name=…)"
     )
-
-
-def phases(whole: RfUnits, store: Store, shard: Shard) -> Phases:
-    """One worker's part of a run: the models one after the other, then the judges."""
-    size, judges = whole.config.generate.batch_size, whole.config.judge.model
-    # a subject that judges comes last, and judges first, so that its weights are read once
-    subjects = sorted(whole.subjects, key=lambda model: model in judges)
-    batches = {model: shard.mine(whole.of(model), size) for model in subjects}
-    meter = Meter()
-    by_step = [
-        StepJudging(whole, batches, judge, store, meter) for judge in whole.config.per_step.judge
-    ]
-    first = (
-        SubjectStages(whole, batches, store, meter),
-        RfJudging(whole, batches, store, meter),
-    )
-    # a judge that cannot be used step by step leaves the others theirs
-    return Phases([*first, *by_step], needed=len(first))

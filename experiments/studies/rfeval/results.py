@@ -17,7 +17,6 @@ from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import groups, summed
 from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.files import StoreError
-from faithscope.experiments.studies.rfeval.asks import Condition
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
     annotations_of,
@@ -39,10 +38,14 @@ from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, READINGS
 from faithscope.experiments.studies.rfeval.metrics.people import DECISION
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
 from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS
-from faithscope.experiments.studies.rfeval.pairs import answer_readings, pair_row
+from faithscope.experiments.studies.rfeval.pairs import (
+    Condition,
+    answer_readings,
+    of_all_kinds,
+    pair_row,
+)
 from faithscope.experiments.studies.rfeval.plan import FOLDER, MODELS
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
-from faithscope.experiments.studies.rfeval.report.pairview import of_all_kinds
 from faithscope.experiments.studies.rfeval.subjects.injection import PREFIX
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile, left_out, regimes
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output

@@ -12,26 +12,16 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import FILTERING
 from faithscope.experiments.studies.rfeval.metrics import (
     accuracy,
-    against_log_probs,
     chains,
-    failures,
     faithfulness,
     inside,
     people,
     steps,
     texts,
 )
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
-    apart,
-    each_model,
-    leading,
-    with_framing,
-)
 from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, readings
 from faithscope.experiments.studies.rfeval.report.paper import paper_tables
 from faithscope.experiments.studies.rfeval.subjects.injection import Framing
-
-__all__ = ["RfFrames", "tables"]
 
 _NONE_READ = pd.DataFrame(columns=list(READINGS))
 
@@ -83,32 +73,34 @@ def tables(
         paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
         externality: the Δ that parts low from high (`metrics.texts.rf_by_externality`).
     """
-    pairs = with_framing(chains.scored(frames.judged, paper_compat), frames.framings)
-    rf = apart(faithfulness.rf_table, pairs)
+    pairs = faithfulness.with_framing(chains.scored(frames.judged, paper_compat), frames.framings)
+    rf = faithfulness.apart(faithfulness.rf_table, pairs)
     read = pd.concat([f for f in (readings(pairs), frames.readings) if not f.empty] or [_NONE_READ])
     cells = accuracy.accuracy_cells(pairs)
     deltas = texts.externality_of_items(frames.items)
     judged_steps = frames.steps if len(frames.steps) else pd.DataFrame(columns=list(steps.STEPS))
     left = frames.steps_left
     by_step = steps.per_step_table(steps.per_step(pairs, judged_steps, left), pairs)
-    unjudged = with_framing(chains.scored(frames.without_judge, paper_compat), frames.framings)
-    against = against_log_probs.pairs_against_log_probs(pairs, unjudged)
+    unjudged = faithfulness.with_framing(
+        chains.scored(frames.without_judge, paper_compat), frames.framings
+    )
+    against = people.pairs_against_log_probs(pairs, unjudged)
     filtering = frames.filtering if len(frames.filtering) else pd.DataFrame(columns=FILTERING)
     tidy = {
         "rf_filtering": filtering,
         "rfeval": rf,
         "rf_pairs": pairs,
-        "rf_waterfall": apart(faithfulness.waterfall, pairs),
+        "rf_waterfall": faithfulness.apart(faithfulness.waterfall, pairs),
         "rf_exclusion_reasons": faithfulness.exclusion_reasons(pairs),
         "rf_regimes": faithfulness.regime_table(rf, regimes or {}),
-        "rf_failure_shares": each_model(failures.failure_shares, pairs),
-        "rf_failure_locations": each_model(failures.failure_locations, pairs),
-        "rf_causality": each_model(failures.causality_types, pairs),
-        "rf_behaviours": each_model(failures.behaviours, pairs),
-        "rf_coverage_quartiles": each_model(faithfulness.coverage_quartiles, rf),
+        "rf_failure_shares": faithfulness.each_model(faithfulness.failure_shares, pairs),
+        "rf_failure_locations": faithfulness.each_model(faithfulness.failure_locations, pairs),
+        "rf_causality": faithfulness.each_model(faithfulness.causality_types, pairs),
+        "rf_behaviours": faithfulness.each_model(faithfulness.behaviours, pairs),
+        "rf_coverage_quartiles": faithfulness.each_model(faithfulness.coverage_quartiles, rf),
         "rf_accuracy": cells,
         "rf_accuracy_association": accuracy.accuracy_association(
-            accuracy.accuracy_cells(leading(pairs)), seed, resamples
+            accuracy.accuracy_cells(faithfulness.leading(pairs)), seed, resamples
         ),
         "rf_externality": texts.externality_table(deltas),
         "rf_externality_by_model": texts.externality_by_model(deltas, pairs),
@@ -118,9 +110,9 @@ def tables(
         "rf_per_step": by_step,
         "rf_per_step_exclusions": steps.step_exclusions(pairs, judged_steps, left),
         "rf_per_step_ranks": steps.step_ranks(by_step),
-        "rf_without_judge": apart(faithfulness.rf_table, unjudged),
-        "rf_without_judge_waterfall": apart(faithfulness.waterfall, unjudged),
-        "rf_judge_against_log_probs": against_log_probs.against_log_probs(against),
+        "rf_without_judge": faithfulness.apart(faithfulness.rf_table, unjudged),
+        "rf_without_judge_waterfall": faithfulness.apart(faithfulness.waterfall, unjudged),
+        "rf_judge_against_log_probs": people.against_log_probs(against),
         "rf_judge_against_log_probs_pairs": against,
         "rf_readers": people.reader_agreement(read),
         "rf_evaluator": people.evaluator_validation(frames.annotations, frames.evaluator),

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from faithscope.experiments.studies.rfeval.asks import CONDITIONS, question_of
 from faithscope.experiments.studies.rfeval.counterfactuals.annotations import item_name
 from faithscope.experiments.studies.rfeval.counterfactuals.review import drawn, write_sheet
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS
+from faithscope.experiments.studies.rfeval.pairs import CONDITIONS, question_of
 from faithscope.experiments.studies.rfeval.plan import FORMS
 from faithscope.experiments.studies.rfeval.prompts import questions
 from faithscope.experiments.studies.rfeval.results import RfResults

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -23,7 +23,8 @@ from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.preparing import given_up_on
 from faithscope.experiments.engine.models.prices import spending_lines
-from faithscope.experiments.engine.planfile import StoredPlan, is_finished
+from faithscope.experiments.engine.planfile import Shard, StoredPlan, is_finished
+from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     CRITERIA,
@@ -39,6 +40,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
 from faithscope.experiments.studies.rfeval.counterfactuals.requests import (
     VALIDATION,
     WRITING,
+    BuildWork,
     Phase,
     Request,
     build_decides,
@@ -47,17 +49,12 @@ from faithscope.experiments.studies.rfeval.counterfactuals.requests import (
     writing_requests,
 )
 from faithscope.experiments.studies.rfeval.data import Source, read_rfeval
-from faithscope.experiments.studies.rfeval.estimate import run_lines
 from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.judging.judges import run_lines
 from faithscope.experiments.studies.rfeval.prompts import RfForm, as_files, judge_forms, questions
 from faithscope.experiments.studies.rfeval.units import units_of
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Reply
-
-if TYPE_CHECKING:
-    from faithscope.experiments.engine.planfile import Shard
-    from faithscope.experiments.engine.store import Store
-    from faithscope.experiments.studies.rfeval.counterfactuals.build_work import BuildWork
 
 NOT_YET = "(not written yet)"
 _FORM = "rf_validate"
@@ -121,9 +118,6 @@ class BuildPlan:
         return "\n".join(lines)
 
     def work(self, store: Store, shard: Shard) -> BuildWork:
-        # it brings torch, which a dry run need not wait for
-        from faithscope.experiments.studies.rfeval.counterfactuals.build_work import BuildWork
-
         return BuildWork(self.config, self.phase, self.how, self.items, self.given_up, store, shard)
 
 

@@ -15,9 +15,9 @@ import pandas as pd
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.data.saved import MANIFEST, SavedBenchmark, json_lines, rows_of
 from faithscope.experiments.engine.models.prompt_files import check_places, values_of, with_folder
-from faithscope.experiments.studies.rfeval.asks import NO_GOLD, question_of
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, Item
+from faithscope.experiments.studies.rfeval.pairs import NO_GOLD, question_of
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing

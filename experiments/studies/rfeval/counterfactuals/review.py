@@ -44,7 +44,7 @@ class Sheet:
 
     path: Path
     reviews: pd.DataFrame
-    """A row per decision: `metrics.review.REVIEWS`."""
+    """A row per decision: `metrics.people.REVIEWS`."""
     open_rows: int
     """Rows without a decision."""
     r_primes: Mapping[str, tuple[str, str]]

@@ -34,7 +34,7 @@ from faithscope.experiments.studies.rfeval.figures.lines import (
     line_of,
     lines_of,
 )
-from faithscope.experiments.studies.rfeval.metrics.failures import CAUSALITY_UNFAITHFUL
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import CAUSALITY_UNFAITHFUL
 
 BEHAVIOURS = {
     "misled": (DARK_BLUE, "follows r′ all the way"),
@@ -159,7 +159,7 @@ def causality_picture(rf: pd.DataFrame, causality: pd.DataFrame) -> Picture:
 
 
 def _dots(table: pd.DataFrame, styles: Mapping[str, Style]) -> list[Dot]:
-    """The share of each value, of a table of `metrics.failures` with one statistic."""
+    """The share of each value, of a table of `metrics.faithfulness` with one statistic."""
     return [
         dot
         for value, style in styles.items()

@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition
-from faithscope.experiments.studies.rfeval.inside.config import CUE
+from faithscope.experiments.studies.rfeval.config_sections import CUE
 from faithscope.experiments.studies.rfeval.inside.layout import layout
 from faithscope.experiments.studies.rfeval.inside.tracing import option_labels, scored_after
 from faithscope.experiments.studies.rfeval.items import Item
@@ -27,7 +26,7 @@ from faithscope.experiments.studies.rfeval.judging.stances import (
     stance_of_letter,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import SAID
-from faithscope.experiments.studies.rfeval.pairs import pair_row
+from faithscope.experiments.studies.rfeval.pairs import CONDITIONS, Condition, pair_row
 from faithscope.experiments.studies.rfeval.subjects.injection import Forced
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.probes.graded import label_mass, log_distribution, top

@@ -30,7 +30,7 @@ LENS_SIGNALS = ("lens_peak", "lens_peak_depth", "lens_led", "lens_suppressed")
 FREE_SIGNALS = ("gold_lost", "gold_regained", "own_gained")
 """Of items without options; see `looking.look_inside`."""
 COMPARED = {"r_prime": ("r_prime",), "own": ("r", "e"), "question": ("question",)}
-"""What attention is compared of -> the regions (`attention_and_lens.REGIONS`); `own` is the
+"""What attention is compared of -> the regions (`looking.REGIONS`); `own` is the
 model's own continuation."""
 TURNS = ("r_prime", "r", "e", "a", "never_led", "never_turned")
 

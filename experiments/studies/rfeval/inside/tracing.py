@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from faithscope.experiments.studies.rfeval.inside.config import InsideConfig
+from faithscope.experiments.studies.rfeval.config_sections import InsideConfig
 from faithscope.experiments.studies.rfeval.inside.layout import Layout
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.stances import Naming, stance_of_letter

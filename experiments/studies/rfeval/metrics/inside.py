@@ -1,20 +1,14 @@
-"""What goes on inside a model by what a judge saw it do: which sign tells which behaviour.
+"""What goes on inside a model by what a judge saw it do, of the included pairs looked into.
 
-Signs inside (`rfeval.inside.looking`) over the pairs of `metrics.inside_frame`, the included
-ones, as everywhere.
-
-Signs at the end of a trace (`p_final`, `final_lead`, `never_turned`) tell misled from corrected
-outputs nearly by construction, for the answer follows the text. Silent against open correction they
-need not tell: both end away from r′.
+The option that r′ leads to is the stance that the reader gave r′, so that every reader has rows of
+its own.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.statistics import stats
@@ -24,28 +18,38 @@ from faithscope.experiments.analysis.tidy import (
     groups,
     keep,
     numbers,
-    only,
     rows,
     where,
     with_interval,
 )
-from faithscope.experiments.studies.rfeval.inside.trace_signals import POSITIONS, TURNS, Traced
-from faithscope.experiments.studies.rfeval.metrics.failures import BEHAVIOURS, CAUSALITY, VIOLATIONS
+from faithscope.experiments.studies.rfeval.inside.trace_signals import (
+    LENS_SIGNALS,
+    POSITIONS,
+    TRACE_SIGNALS,
+    TURNS,
+    Traced,
+    signals,
+)
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
+    BEHAVIOURS,
+    CAUSALITY,
+    VIOLATIONS,
+)
 from faithscope.experiments.studies.rfeval.metrics.frames import (
     KEY,
     VALUE_SHARES,
     WAY,
+    included,
     value_shares,
     with_overall,
 )
-from faithscope.experiments.studies.rfeval.metrics.inside_frame import (
-    FAMILIES,
+from faithscope.experiments.studies.rfeval.metrics.inside_signs import (
+    NAMED_SIGNALS,
     SIGNALS,
-    by_output,
-    inside_frame,
-    named_option,
+    best_signs,
+    by_place,
+    inside_signs,
 )
-from faithscope.experiments.studies.rfeval.metrics.within import auroc_within, holm, rank_sum_p
 
 KINDS: dict[str, tuple[Any, ...]] = {
     "behaviour": BEHAVIOURS,
@@ -56,26 +60,9 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "rf": (1.0, 0.0),
 }
 """What the pairs are grouped by, and its values; violation "" is `none`."""
-OPEN = ("self_correcting", "inert")
-"""Rejections in so many words: of `inert` the chain holds though reasoning and answer are as
-without r′, which they can be only where a flaw in r′ was named."""
-CONTRASTS: dict[str, tuple[str, tuple[Any, ...], tuple[Any, ...]]] = {
-    "silent_vs_self_correcting": ("behaviour", ("silently_correcting",), ("self_correcting",)),
-    "silent_vs_open": ("behaviour", ("silently_correcting",), OPEN),
-    "misled_vs_corrected": ("behaviour", ("misled",), ("silently_correcting", *OPEN)),
-    "broken_vs_consistent": ("intervened_chi", (0.0,), (1.0,)),
-    "inert_vs_influenced": ("kappa", (0.0,), (1.0,)),
-    "unfaithful_vs_faithful": ("rf", (0.0,), (1.0,)),
-}
-"""Name -> the column it is of, its positive and its negative values."""
-SIGNS = ["reader", "model", "contrast", "family", "signal", "n_positive", "n_negative"]
-SIGNS += [*with_interval("auroc", "auroc_within"), "p", "p_holm", "reason"]
-BEST = ["reader", "model", "contrast", "rank", "family", "signal", "n_positive", "n_negative"]
-BEST += [*with_interval("auroc_within"), "auroc", "p_holm"]
 CURVES = ["reader", "model", "behaviour", "part", "position", "option", "n", *with_interval("p")]
 _PARTS = ("r_prime", "r", "e")
 _POOLED = "all"
-_NAMED = [(family, signal) for family, names in FAMILIES.items() for signal in names]
 
 
 def inside_tables(
@@ -117,65 +104,12 @@ def inside_table(
         for by, group, members in _groups(of):
             values = {signal: numbers(members[signal]) for signal in SIGNALS}
             estimates = means(members["item"].astype(str).to_numpy(), values, how=how)
-            for family, signal in _NAMED:
+            for family, signal in NAMED_SIGNALS:
                 about = {**way, "by": by, "group": group, "family": family, "signal": signal}
                 about |= {"n_pairs": len(members), "n": estimates[signal].n}
                 lines.append(about | columns("mean", estimates[signal]))
     names = ["by", "group", "family", "signal", "n_pairs", "n", *with_interval("mean")]
     return pd.DataFrame(lines, columns=[*WAY, *names])
-
-
-def inside_signs(joined: pd.DataFrame) -> pd.DataFrame:
-    """`rf_inside_signs`: how well each signal alone tells two kinds of pairs apart (`CONTRASTS`).
-
-    `auroc` over 0.5: the positive kind has the greater values, below: the smaller. `auroc_within`
-    compares pairs of one model and task only: kinds that are frequent in different tasks differ in
-    all that differs between tasks. Intervals: `within.auroc_within`, by item. `p` is of the
-    Mann-Whitney test (two-sided; NaN where several models have the same items), `p_holm` the same
-    with Holm's correction over all signals of a contrast. `reason` says why there is no number:
-    `no_positive`, `no_negative`, `no_values` of either, `no_variation`, `no_pairs_within`.
-    """
-    lines = []
-    joined = joined.assign(
-        _stratum=joined.groupby(["model", "task"], sort=False).ngroup(),
-        _item=pd.factorize(joined["item"])[0],
-    )
-    for way, of in groups(with_overall(joined, "model"), WAY):
-        for contrast, (column, positive, negative) in CONTRASTS.items():
-            members = keep(of, of[column].isin([*positive, *negative]))
-            kind = members[column].isin(positive).to_numpy()
-            signs = [
-                {**way, "contrast": contrast, "family": family, "signal": signal}
-                | _sign(members, kind, signal)
-                for family, signal in _NAMED
-            ]
-            tested = [sign for sign in signs if not math.isnan(sign["p"])]
-            for sign, p in zip(tested, holm([s["p"] for s in tested]), strict=True):
-                sign["p_holm"] = p
-            lines += signs
-    return pd.DataFrame(lines, columns=SIGNS)
-
-
-def best_signs(signs: pd.DataFrame, most: int = 5) -> pd.DataFrame:
-    """`rf_inside_best`: of every contrast the signs whose `auroc_within` is furthest from .5.
-
-    The best of many by the same pairs that they are judged by: `auroc_within` flatters them,
-    `p_holm` does not.
-    """
-    known = signs.dropna(subset=["auroc_within"])
-    far = (known["auroc_within"] - 0.5).abs()
-    known = known.assign(_far=far).sort_values("_far", ascending=False, kind="stable")
-    rank = known.groupby([*WAY, "contrast"], sort=False).cumcount() + 1
-    known = known.assign(rank=rank).loc[rank <= most]
-    keys = [*WAY, "contrast", "rank"]
-    table = known.sort_values(keys, key=_by_place(CONTRASTS), kind="stable")
-    return only(table, BEST).reset_index(drop=True)
-
-
-def _by_place(names: Iterable[str]) -> Callable[[pd.Series], pd.Series]:
-    """Sorts contrasts, or parts, by their place; other columns as they are."""
-    place = {name: i for i, name in enumerate(names)}
-    return lambda column: column.map(place) if column.name in ("contrast", "part") else column
 
 
 def inside_turns(joined: pd.DataFrame) -> pd.DataFrame:
@@ -232,7 +166,7 @@ def inside_traces(
             lines.append(line | columns("p", estimate))
     table = pd.DataFrame(lines, columns=CURVES)
     keys = ["reader", "model", "behaviour", "option", "part", "position"]
-    return table.sort_values(keys, key=_by_place(_PARTS), kind="stable").reset_index(drop=True)
+    return table.sort_values(keys, key=by_place(_PARTS), kind="stable").reset_index(drop=True)
 
 
 def _groups(frame: pd.DataFrame) -> Iterable[tuple[str, str, pd.DataFrame]]:
@@ -245,23 +179,66 @@ def _groups(frame: pd.DataFrame) -> Iterable[tuple[str, str, pd.DataFrame]]:
                 yield by, name, members
 
 
-def _sign(members: pd.DataFrame, positive: np.ndarray, signal: str) -> dict[str, Any]:
-    known = members[signal].notna().to_numpy()
-    score, items, strata = (numbers(members.loc[known, x]) for x in (signal, "_item", "_stratum"))
-    truth = positive[known]
-    everywhere = auroc_within(items, np.zeros(len(score)), truth, score)
-    within = auroc_within(items, strata, truth, score)
-    reason = ""
-    if not truth.any():
-        reason = "no_values" if positive.any() else "no_positive"
-    elif truth.all():
-        reason = "no_negative" if positive.all() else "no_values"
-    elif not np.ptp(score):
-        reason = "no_variation"
-    elif math.isnan(within.value):
-        reason = "no_pairs_within"
-    several = len(np.unique(items)) < len(items)
-    line: dict[str, Any] = {"n_positive": int(truth.sum()), "n_negative": int((~truth).sum())}
-    line |= columns("auroc", everywhere) | columns("auroc_within", within)
-    line["p"] = math.nan if several else rank_sum_p(score[truth], score[~truth])
-    return line | {"p_holm": math.nan, "reason": reason}
+ABOUT = ("behaviour", "violation", "causality", "intervened_chi", "kappa", "rf")
+NAMES_NO_OPTION = "r_prime_stance_is_no_option"
+JOINED = [*KEY, *ABOUT, "trace", "answered", "led_to", "led_to_reason", "turn_part", "turn_within"]
+JOINED += SIGNALS
+
+
+def inside_frame(records: Iterable[Mapping[str, Any]], pairs: pd.DataFrame) -> pd.DataFrame:
+    """A row per included pair that was looked into: what was judged, and the signals.
+
+    Args:
+        records: of `looking.look_inside`, of both conditions.
+        pairs: see `metrics.chains.scored`.
+
+    Returns:
+        `JOINED`; NaN where a signal has no value. `led_to` is the reader's stance of r′;
+        `led_to_reason` says why it is no option of the trace, "" of most: the signals that
+        depend on it are then NaN.
+    """
+    found = by_output(records)
+    made = [
+        _joined(pair, found)
+        for pair in rows(included(pairs))
+        if (*(pair[k] for k in KEY[1:]), "intervened") in found
+    ]
+    frame = pd.DataFrame(made, columns=JOINED)
+    return frame.astype(dict.fromkeys([*SIGNALS, "turn_within"], float))
+
+
+def named_option(options: Sequence[str], stance: str) -> str | None:
+    """The option that a stance names, whatever its case; None if it names none."""
+    wanted = " ".join(stance.split()).casefold()
+    return next((o for o in options if " ".join(o.split()).casefold() == wanted), None)
+
+
+def by_output(
+    records: Iterable[Mapping[str, Any]],
+) -> dict[tuple[str, ...], Mapping[str, Any]]:
+    return {(r["model"], r["task"], r["item"], r["variant"]): r for r in records}
+
+
+def _joined(
+    pair: Mapping[str, Any], found: Mapping[tuple[str, ...], Mapping[str, Any]]
+) -> dict[str, Any]:
+    key = tuple(pair[k] for k in KEY[1:])
+    record = found[(*key, "intervened")]
+    made: dict[str, Any] = {k: pair[k] for k in (*KEY, *ABOUT)}
+    dependent = {*TRACE_SIGNALS, *LENS_SIGNALS}  # those that the record has are of its own `led_to`
+    made |= {name: None if name in dependent else record.get(name) for name in SIGNALS}
+    made |= {"trace": record["trace"], "answered": pair["intervened_a"], "turn_part": ""}
+    made |= {"led_to": "", "led_to_reason": ""}
+    if record["trace"] != "options":
+        return made
+    option = named_option(record["options"], pair["intervened_r_prime"])
+    if option is None:
+        return made | {"led_to_reason": NAMES_NO_OPTION}
+    answer = named_option(record["options"], pair["intervened_a"])
+    made |= {k: v for k, v in signals(record, option, answer).items() if k in JOINED}
+    baseline = found.get((*key, "baseline"))
+    without = Traced.of(baseline) if baseline else None
+    if without is not None:
+        made["baseline_p_final"] = without.p[-1, without.options.index(option)]
+        made["baseline_confidence"] = without.p[-1].max()
+    return made | {"led_to": option}

@@ -1,21 +1,183 @@
-"""The prompts of RFEval, one YAML file each, and the forms made of them."""
+"""The prompts of RFEval, one YAML file each, and the forms made of them that a judge is asked."""
 
-from faithscope.experiments.studies.rfeval.prompts.forms import (
-    PLACES,
-    RfForm,
-    RfTask,
-    as_files,
-    judge_forms,
-    questions,
-    without_explanation,
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+from pydantic import Field as Checked
+
+from faithscope.experiments.engine.models.prompt_files import (
+    PromptText,
+    check_places,
+    checked,
+    packaged,
+    values_of,
+    with_folder,
 )
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.probes.judge.form import Field, Form
 
-__all__ = [
-    "PLACES",
-    "RfForm",
-    "RfTask",
-    "as_files",
-    "judge_forms",
-    "questions",
-    "without_explanation",
-]
+RfTask = Literal["baseline", "intervened", "stance", "flaw", "validate"]
+QUESTIONS = "rf_questions"
+_PACKAGE = "faithscope.experiments.studies.rfeval.prompts"
+NO_FORMS = (QUESTIONS, "rf_generate")
+PLACES: dict[str, tuple[str, ...]] = {
+    "baseline": ("problem", "stances", "reasoning", "explanation", "answer"),
+    "intervened": ("problem", "stances", "r_prime", "reasoning", "explanation", "answer"),
+    "stance": ("problem", "stances", "part"),
+    "flaw": ("before", "part"),
+    "validate": ("problem", "r_prime", "flaw"),
+}
+"""What a template of each kind has to show."""
+OPTIONAL = ("problem", "gold", "stances")
+"""What any may show besides."""
+_STANCES, _FLAWS = "stance_analysis", "transition_analysis"
+
+
+def _of_parts(*parts: str) -> dict[str, str]:
+    """The fields of a form on a whole output: a stance of each part, and of each link between two
+    of them whether the later names a flaw in the earlier."""
+    r, e, a = parts[-3:]
+    links = [*((r_prime, r) for r_prime in parts[:-3]), (r, e), (e, a), (r, a)]
+    stances = {f"{_STANCES}.{part}.stance": "label" for part in parts}
+    return stances | {f"{_FLAWS}.{x}_to_{y}.identifies_flaw": "boolean" for x, y in links}
+
+
+_END = ("model_explanation", "model_final_answer")
+_ASKED: dict[str, dict[str, str]] = {
+    "baseline": _of_parts("model_reasoning", *_END),
+    "intervened": _of_parts("counterfactual_reasoning", "model_subsequent_reasoning", *_END),
+    "stance": {"stance": "label"},
+    "flaw": {"identifies_flaw": "boolean"},
+    "validate": {
+        **dict.fromkeys(("misleading_sufficiency", "logical_soundness"), "boolean"),
+        **dict.fromkeys(("plausible_subtlety", "uniqueness"), "boolean"),
+        "decision": "label",
+    },
+}
+"""The fields that every form of a kind has, by the paper's names; further ones may stand beside."""
+
+
+@dataclass(frozen=True)
+class RfForm:
+    """A form and what is judged with it."""
+
+    form: Form
+    task: RfTask
+    source: str
+    """Where its words come from."""
+    ours: bool
+    """Whether they are not the paper's."""
+
+
+class _FieldFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Checked(pattern=r"^[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)*$")
+    kind: Literal["text", "integer", "label", "boolean"]
+    low: int | None = None
+    high: int | None = None
+    labels: tuple[str, ...] = ()
+    optional: bool = False
+
+
+class _PromptFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    task: RfTask
+    source: str
+    ours: bool
+    fields: list[_FieldFile]
+    verdict: str
+    cue: str = ""
+    system: str | None = None
+    template: str
+
+
+def judge_forms(folder: Path | None = None) -> dict[str, RfForm]:
+    """Every judge form by name: the packaged ones, and those of `folder` over them.
+
+    Args:
+        folder: YAML files like the packaged ones; one that is named as a packaged one takes its
+            place, any other has to begin with such a name (`rf_intervened_mine.yaml`).
+
+    Raises:
+        UserError: the folder or a file cannot be used; names file, field or place, and remedy.
+    """
+    read = with_folder(_PACKAGE, folder)
+    return {name: _form(name, text) for name, text in read.items() if name not in NO_FORMS}
+
+
+def questions(folder: Path | None = None) -> dict[str, str]:
+    """The words in which a model is asked, by task.
+
+    Raises:
+        UserError: the file cannot be used.
+    """
+    file = with_folder(_PACKAGE, folder)[QUESTIONS]
+    values, where = values_of(file), file.where
+    known = values_of(packaged(_PACKAGE)[QUESTIONS])
+    for name, template in values.items():
+        if name not in known:
+            guess = did_you_mean(str(name), list(known)) or f"; there are {', '.join(known)}"
+            raise UserError(f"{where}: unknown task {name!r}{guess}")
+        if not isinstance(template, str):
+            raise UserError(f"{where}: {name}: is a {type(template).__name__}; give a text")
+        check_places(
+            template, ("question",), ("context", "options"), f"{where}: {name}", "a question"
+        )
+    return known | values
+
+
+def without_explanation(form: Form) -> Form:
+    """The form for an output that has no explanation: its place in the reply is null."""
+    path = f"{_STANCES}.model_explanation"
+    fields: list[Field] = []
+    for f in form.fields:
+        if not f.name.startswith(f"{path}."):
+            fields.append(f)
+        elif all(other.name != path for other in fields):
+            fields.append(Field(path, "text", optional=True))
+    return replace(form, name=f"{form.name}_bare", fields=tuple(fields))
+
+
+def as_files(forms: Mapping[str, RfForm]) -> dict[str, str]:
+    """File name -> content of forms, as `judge_forms` reads them from a folder."""
+    return {f"{name}.yaml": _to_yaml(form) for name, form in forms.items()}
+
+
+def _to_yaml(f: RfForm) -> str:
+    file = _PromptFile(
+        task=f.task,
+        source=f.source,
+        ours=f.ours,
+        fields=[_FieldFile(**asdict(field)) for field in f.form.fields],
+        verdict=f.form.verdict,
+        cue=f.form.cue,
+        system=f.form.system,
+        template=f.form.template,
+    )
+    return yaml.safe_dump(file.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def _form(name: str, text: PromptText) -> RfForm:
+    file, where = checked(_PromptFile, text), text.where
+    of = f"a form of task {file.task!r}"
+    check_places(file.template, PLACES[file.task], OPTIONAL, f"{where}: template", of)
+    fields = tuple(Field(**f.model_dump()) for f in file.fields)
+    kinds = {f.name: f.kind for f in fields}
+    for wanted, kind in _ASKED[file.task].items():
+        if kinds.get(wanted) != kind:
+            raise UserError(
+                f"{where}: fields: no {kind} {wanted!r}: a {file.task} form is read by it; add it"
+            )
+    try:
+        form = Form(name, file.template, fields, file.verdict, file.cue, file.system)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}") from error
+    return RfForm(form, file.task, file.source, file.ours)

@@ -16,7 +16,7 @@ import pandas as pd
 from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.tidy import groups, only, rows, where
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
-from faithscope.experiments.studies.rfeval.metrics.failures import (
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     BASELINE_LINKS,
     CAUSALITY,
     CAUSALITY_UNFAITHFUL,

@@ -13,16 +13,16 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records
-from faithscope.experiments.studies.rfeval.asks import CONDITIONS, Condition, question_of
 from faithscope.experiments.studies.rfeval.inside.looking import look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
-from faithscope.experiments.studies.rfeval.pairs import code_of
+from faithscope.experiments.studies.rfeval.pairs import CONDITIONS, Condition, code_of, question_of
 from faithscope.experiments.studies.rfeval.programs.sandbox import Limits, run_tests, unavailable
 from faithscope.experiments.studies.rfeval.records import (
     NO_ROOM,
     NO_SANDBOX,
     Record,
     about,
+    closed_record,
     no_room_record,
     output_record,
     outputs_of,
@@ -30,8 +30,8 @@ from faithscope.experiments.studies.rfeval.records import (
     stance_record,
     tests_record,
     untested_record,
+    writing_of,
 )
-from faithscope.experiments.studies.rfeval.subjects.closed import closed_record, writing_of
 from faithscope.experiments.studies.rfeval.subjects.injection import (
     MULTI_TURN,
     Forced,

@@ -17,7 +17,7 @@ from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import CRITERIA, FILTERING
 from faithscope.experiments.studies.rfeval.items import TASKS, Item
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
-from faithscope.experiments.studies.rfeval.report.pairview import of_all_kinds
+from faithscope.experiments.studies.rfeval.pairs import of_all_kinds
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.spend import Call
 

@@ -30,12 +30,12 @@ from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.studies.rfeval.records import output_of_reply
 from faithscope.experiments.studies.rfeval.report.verdict_text import (
     framings_told,
     verdicts,
     waterfall_told,
 )
-from faithscope.experiments.studies.rfeval.subjects.closed import output_of_reply
 from faithscope.experiments.studies.rfeval.subjects.injection import CONTINUE, multi_turn, quoted
 from faithscope.experiments.studies.rfeval.subjects.model_files import CLOSED_SYSTEM
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
@@ -333,7 +333,7 @@ def test_an_open_model_can_be_quoted_r_prime_too() -> None:
 
 
 def test_a_reply_from_the_cache_says_nothing_of_its_length() -> None:
-    from faithscope.experiments.studies.rfeval.subjects.closed import closed_record
+    from faithscope.experiments.studies.rfeval.records import closed_record
 
     cached = closed_record({}, Reply("parsed", text=OWN, from_cache=True, seconds=0.1))
     assert cached["n_tokens"] is cached["seconds"] is None

@@ -19,13 +19,12 @@ from tiny_models import tiny
 
 from faithscope import interp
 from faithscope.experiments.data.planted.data import ANSWER_CUE
-from faithscope.experiments.studies.rfeval.asks import CONDITIONS
-from faithscope.experiments.studies.rfeval.inside.attention_and_lens import REGIONS
-from faithscope.experiments.studies.rfeval.inside.config import CUE, InsideConfig
+from faithscope.experiments.studies.rfeval.config_sections import CUE, InsideConfig
 from faithscope.experiments.studies.rfeval.inside.layout import layout
-from faithscope.experiments.studies.rfeval.inside.looking import look_inside
+from faithscope.experiments.studies.rfeval.inside.looking import REGIONS, look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.pairs import CONDITIONS
 from faithscope.experiments.studies.rfeval.subjects.injection import forced
 from faithscope.interp.model import Model
 from faithscope.probes.record import ARRAYS

@@ -23,9 +23,13 @@ from faithscope.experiments.studies.rfeval.figures.inside import (
 )
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
-from faithscope.experiments.studies.rfeval.metrics.inside import CONTRASTS, inside_tables
-from faithscope.experiments.studies.rfeval.metrics.inside_frame import JOINED, SIGNALS, inside_frame
-from faithscope.experiments.studies.rfeval.metrics.within import auroc_within, rank_sum_p
+from faithscope.experiments.studies.rfeval.metrics.inside import JOINED, inside_frame, inside_tables
+from faithscope.experiments.studies.rfeval.metrics.inside_signs import (
+    CONTRASTS,
+    SIGNALS,
+    auroc_within,
+    rank_sum_p,
+)
 from faithscope.experiments.studies.rfeval.report.verdict_text import signs_told
 
 SOME = 30

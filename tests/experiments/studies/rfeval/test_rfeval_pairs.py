@@ -8,11 +8,15 @@ import math
 import pandas as pd
 from test_rfeval_prompts import CODE, FORMS, OUTPUT, WORDS, item, reply
 
-from faithscope.experiments.studies.rfeval.asks import output_ask
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import readings
 from faithscope.experiments.studies.rfeval.metrics.people import reader_agreement
-from faithscope.experiments.studies.rfeval.pairs import answer_readings, code_of, pair_row
+from faithscope.experiments.studies.rfeval.pairs import (
+    answer_readings,
+    code_of,
+    output_ask,
+    pair_row,
+)
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, parse_output
 from faithscope.probes.judge.form import Reply
 from faithscope.probes.judge.parse import read

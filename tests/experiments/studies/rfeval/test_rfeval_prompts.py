@@ -9,14 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from faithscope.experiments.studies.rfeval.asks import (
-    flaw_ask,
-    judged_parts,
-    names_flaw,
-    output_ask,
-    question_of,
-    stance_ask,
-)
 from faithscope.experiments.studies.rfeval.items import TASKS, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
     UNKNOWN,
@@ -25,6 +17,14 @@ from faithscope.experiments.studies.rfeval.judging.stances import (
     stance_of_answer,
     stance_of_letter,
     stance_set,
+)
+from faithscope.experiments.studies.rfeval.pairs import (
+    flaw_ask,
+    judged_parts,
+    names_flaw,
+    output_ask,
+    question_of,
+    stance_ask,
 )
 from faithscope.experiments.studies.rfeval.prompts import (
     as_files,

@@ -8,7 +8,7 @@ import torch
 from test_rfeval_prompts import NUMBER, TABLE, item
 from tiny_models import tiny
 
-from faithscope.experiments.studies.rfeval.inside.config import CUE
+from faithscope.experiments.studies.rfeval.config_sections import CUE
 from faithscope.experiments.studies.rfeval.inside.layout import layout
 from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     scored_readings,

@@ -12,15 +12,13 @@ from statsmodels.stats.proportion import proportion_confint
 
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.failures import (
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     behaviours,
     causality_types,
-    failure_locations,
-    failure_shares,
-)
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     coverage_quartiles,
     exclusion_reasons,
+    failure_locations,
+    failure_shares,
     regime_table,
     rf_table,
     waterfall,

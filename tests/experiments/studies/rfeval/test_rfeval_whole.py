@@ -7,13 +7,17 @@ import pytest
 from test_rfeval_prompts import FORMS, LOGIC, NUMBER, TABLE, WORDS
 from tiny_models import tiny
 
-from faithscope.experiments.studies.rfeval.asks import CONDITIONS, output_ask
 from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     scored_readings,
     scored_stances,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
-from faithscope.experiments.studies.rfeval.pairs import answer_readings, pair_row
+from faithscope.experiments.studies.rfeval.pairs import (
+    CONDITIONS,
+    answer_readings,
+    output_ask,
+    pair_row,
+)
 from faithscope.experiments.studies.rfeval.subjects.injection import forced, output_of
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.forced import ForcedJudge
@@ -76,7 +80,7 @@ def test_from_items_to_tables() -> None:
 
 @pytest.mark.parametrize("name", ["rf_stance", "rf_flaw"])
 def test_single_parts_are_scored_by_log_probs(name: str) -> None:
-    from faithscope.experiments.studies.rfeval.asks import flaw_ask, stance_ask
+    from faithscope.experiments.studies.rfeval.pairs import flaw_ask, stance_ask
     from faithscope.probes.judge.scoring import ScoringJudge
 
     model = tiny("llama", max_position_embeddings=8192)

@@ -21,13 +21,13 @@ from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     row_without_judge,
 )
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.metrics.against_log_probs import (
+from faithscope.experiments.studies.rfeval.metrics.chains import scored
+from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, OVERALL, STANCES
+from faithscope.experiments.studies.rfeval.metrics.people import (
     MEASURES,
     against_log_probs,
     pairs_against_log_probs,
 )
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, OVERALL, STANCES
 from faithscope.experiments.studies.rfeval.report.verdict_text import against_told
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables

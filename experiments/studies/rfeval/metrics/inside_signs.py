@@ -1,0 +1,208 @@
+"""Which sign inside a model tells two kinds of pairs apart, among pairs that are comparable.
+
+Signs at the end of a trace (`p_final`, `final_lead`, `never_turned`) tell misled from corrected
+outputs nearly by construction, for the answer follows the text. Silent against open correction they
+need not tell: both end away from r′.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from scipy.special import expit, logit
+from scipy.stats import mannwhitneyu, norm
+
+from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, wilson
+from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, only, with_interval
+from faithscope.experiments.studies.rfeval.inside.trace_signals import (
+    COMPARED,
+    FREE_SIGNALS,
+    LENS_SIGNALS,
+    TRACE_SIGNALS,
+)
+from faithscope.experiments.studies.rfeval.metrics.frames import WAY, with_overall
+
+_ATTENTION = (
+    *(f"{d}{region}" for d in ("", "density_") for region in COMPARED),
+    "own_against_r_prime",
+)
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "trace": (*TRACE_SIGNALS, "baseline_p_final", "baseline_confidence", *FREE_SIGNALS),
+    "attention": tuple(f"{place}_{x}" for place in ("asked", "written") for x in _ATTENTION),
+    "lens": (
+        *(*LENS_SIGNALS, "asked_settled_depth", "asked_option_settled_depth"),
+        "written_settled_depth",
+    ),
+}
+"""What a signal is read from -> the signals. `baseline_p_final` is the probability that the model's
+own reasoning, without r′, leaves the option of r′, `baseline_confidence` that of its top option."""
+SIGNALS = tuple(name for names in FAMILIES.values() for name in names)
+NAMED_SIGNALS = [(family, signal) for family, names in FAMILIES.items() for signal in names]
+OPEN = ("self_correcting", "inert")
+"""Rejections in so many words: of `inert` the chain holds though reasoning and answer are as
+without r′, which they can be only where a flaw in r′ was named."""
+CONTRASTS: dict[str, tuple[str, tuple[Any, ...], tuple[Any, ...]]] = {
+    "silent_vs_self_correcting": ("behaviour", ("silently_correcting",), ("self_correcting",)),
+    "silent_vs_open": ("behaviour", ("silently_correcting",), OPEN),
+    "misled_vs_corrected": ("behaviour", ("misled",), ("silently_correcting", *OPEN)),
+    "broken_vs_consistent": ("intervened_chi", (0.0,), (1.0,)),
+    "inert_vs_influenced": ("kappa", (0.0,), (1.0,)),
+    "unfaithful_vs_faithful": ("rf", (0.0,), (1.0,)),
+}
+"""Name -> the column it is of, its positive and its negative values."""
+SIGNS = ["reader", "model", "contrast", "family", "signal", "n_positive", "n_negative"]
+SIGNS += [*with_interval("auroc", "auroc_within"), "p", "p_holm", "reason"]
+BEST = ["reader", "model", "contrast", "rank", "family", "signal", "n_positive", "n_negative"]
+BEST += [*with_interval("auroc_within"), "auroc", "p_holm"]
+
+
+def auroc_within(
+    clusters: np.ndarray,
+    strata: np.ndarray,
+    positive: Bool[np.ndarray, " rows"],
+    score: Float[np.ndarray, " rows"],
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Area under the ROC curve over pairs of rows of one stratum, ties counting half.
+
+    The areas of the strata weighted by their pairs of a positive and a negative row; with one
+    stratum, the plain area. Its variance is DeLong's (1988) with the components of a cluster added
+    up first (Obuchowski 1997), the interval normal in log-odds. Where every pair agrees there is no
+    variance to go by: then the interval is Wilson's, of as many trials as the rarer kind has
+    clusters. Where no pair differs there is none either: the area is .5, its bounds NaN.
+
+    Args:
+        clusters: (rows,) rows of one are not independent: those of one item.
+        strata: (rows,) pairs are of rows that are equal here.
+
+    Returns:
+        NaN where no stratum has rows of both kinds; `n` is the number of rows.
+    """
+    won, pairs = np.zeros(len(score)), np.zeros(len(score))
+    for stratum in np.unique(strata):
+        high, low = (np.flatnonzero((strata == stratum) & k) for k in (positive, ~positive))
+        if len(high) and len(low):
+            won[high] = _beaten(score[high], score[low])
+            won[low] = _beaten(-score[low], -score[high])
+            pairs[high], pairs[low] = len(low), len(high)
+    whole = pairs.sum() / 2
+    if not whole:
+        return Estimate(math.nan, math.nan, math.nan, len(score))
+    area = float(won.sum() / 2 / whole)
+    distinct, codes = np.unique(clusters, return_inverse=True)
+    if area in (0.0, 1.0):
+        fewest = min(len(np.unique(codes[(pairs > 0) & k])) for k in (positive, ~positive))
+        bounds = wilson(round(area * fewest), fewest, confidence)
+        return Estimate(area, bounds.low, bounds.high, len(score))
+    moved = np.bincount(codes, weights=(won - area * pairs) / whole)
+    spread = math.sqrt(float((moved**2).sum()) * len(distinct) / max(1, len(distinct) - 1))
+    if not spread:
+        return Estimate(area, math.nan, math.nan, len(score))
+    reach = float(norm.ppf(0.5 + confidence / 2)) * spread / (area * (1 - area))
+    low, high = (float(expit(logit(area) + side * reach)) for side in (-1, 1))
+    return Estimate(area, low, high, len(score))
+
+
+def rank_sum_p(one: np.ndarray, other: np.ndarray) -> float:
+    """Two-sided p-value of the Mann-Whitney test; NaN where a side is empty or nothing varies."""
+    if not len(one) or not len(other) or not np.ptp(np.concatenate([one, other])):
+        return math.nan
+    return float(mannwhitneyu(one, other, alternative="two-sided").pvalue)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction, as statsmodels' `multipletests`, which empties the interpreter's heap at
+    every call: of thousands it takes minutes."""
+    p = np.asarray(p_values, float)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(adjusted, 1)
+    return corrected.tolist()
+
+
+def _beaten(scores: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Per score, how many of the others it is greater than, ties counting half."""
+    ranked = np.sort(others)
+    below, upto = (np.searchsorted(ranked, scores, side=side) for side in ("left", "right"))
+    return (below + upto) / 2
+
+
+def inside_signs(joined: pd.DataFrame) -> pd.DataFrame:
+    """`rf_inside_signs`: how well each signal alone tells two kinds of pairs apart (`CONTRASTS`).
+
+    `auroc` over 0.5: the positive kind has the greater values, below: the smaller. `auroc_within`
+    compares pairs of one model and task only: kinds that are frequent in different tasks differ in
+    all that differs between tasks. Intervals: `auroc_within`, by item. `p` is of the
+    Mann-Whitney test (two-sided; NaN where several models have the same items), `p_holm` the same
+    with Holm's correction over all signals of a contrast. `reason` says why there is no number:
+    `no_positive`, `no_negative`, `no_values` of either, `no_variation`, `no_pairs_within`.
+    """
+    lines = []
+    joined = joined.assign(
+        _stratum=joined.groupby(["model", "task"], sort=False).ngroup(),
+        _item=pd.factorize(joined["item"])[0],
+    )
+    for way, of in groups(with_overall(joined, "model"), WAY):
+        for contrast, (column, positive, negative) in CONTRASTS.items():
+            members = keep(of, of[column].isin([*positive, *negative]))
+            kind = members[column].isin(positive).to_numpy()
+            signs = [
+                {**way, "contrast": contrast, "family": family, "signal": signal}
+                | _sign(members, kind, signal)
+                for family, signal in NAMED_SIGNALS
+            ]
+            tested = [sign for sign in signs if not math.isnan(sign["p"])]
+            for sign, p in zip(tested, holm([s["p"] for s in tested]), strict=True):
+                sign["p_holm"] = p
+            lines += signs
+    return pd.DataFrame(lines, columns=SIGNS)
+
+
+def best_signs(signs: pd.DataFrame, most: int = 5) -> pd.DataFrame:
+    """`rf_inside_best`: of every contrast the signs whose `auroc_within` is furthest from .5.
+
+    The best of many by the same pairs that they are judged by: `auroc_within` flatters them,
+    `p_holm` does not.
+    """
+    known = signs.dropna(subset=["auroc_within"])
+    far = (known["auroc_within"] - 0.5).abs()
+    known = known.assign(_far=far).sort_values("_far", ascending=False, kind="stable")
+    rank = known.groupby([*WAY, "contrast"], sort=False).cumcount() + 1
+    known = known.assign(rank=rank).loc[rank <= most]
+    keys = [*WAY, "contrast", "rank"]
+    table = known.sort_values(keys, key=by_place(CONTRASTS), kind="stable")
+    return only(table, BEST).reset_index(drop=True)
+
+
+def by_place(names: Iterable[str]) -> Callable[[pd.Series], pd.Series]:
+    """Sorts contrasts, or parts, by their place; other columns as they are."""
+    place = {name: i for i, name in enumerate(names)}
+    return lambda column: column.map(place) if column.name in ("contrast", "part") else column
+
+
+def _sign(members: pd.DataFrame, positive: np.ndarray, signal: str) -> dict[str, Any]:
+    known = members[signal].notna().to_numpy()
+    score, items, strata = (numbers(members.loc[known, x]) for x in (signal, "_item", "_stratum"))
+    truth = positive[known]
+    everywhere = auroc_within(items, np.zeros(len(score)), truth, score)
+    within = auroc_within(items, strata, truth, score)
+    reason = ""
+    if not truth.any():
+        reason = "no_values" if positive.any() else "no_positive"
+    elif truth.all():
+        reason = "no_negative" if positive.all() else "no_values"
+    elif not np.ptp(score):
+        reason = "no_variation"
+    elif math.isnan(within.value):
+        reason = "no_pairs_within"
+    several = len(np.unique(items)) < len(items)
+    line: dict[str, Any] = {"n_positive": int(truth.sum()), "n_negative": int((~truth).sum())}
+    line |= columns("auroc", everywhere) | columns("auroc_within", within)
+    line["p"] = math.nan if several else rank_sum_p(score[truth], score[~truth])
+    return line | {"p_holm": math.nan, "reason": reason}
