@@ -58,7 +58,7 @@ def reference_forms(config: C2FaithConfig, forms: Mapping[str, TaskForm]) -> dic
         return {}
     folder = None if config.prompts is None else Path(config.prompts).expanduser()
     known = [f for f in judge_forms(folder).values() if f.task == "coverage_reference"]
-    found = {}
+    form_of_scale = {}
     for scale in dict.fromkeys(f.scale for f in forms.values() if f.task == "coverage"):
         of_scale = [f for f in known if f.scale == scale]
         if not of_scale:
@@ -71,8 +71,8 @@ def reference_forms(config: C2FaithConfig, forms: Mapping[str, TaskForm]) -> dic
                     f"them in {config.prompts}"
                 ]
             )
-        found[scale] = of_scale[0]
-    return found
+        form_of_scale[scale] = of_scale[0]
+    return form_of_scale
 
 
 def settings_of(config: C2FaithConfig) -> Settings:

@@ -192,18 +192,18 @@ class C2FaithConfig(FolderConfig):
     @property
     def notes(self) -> list[str]:
         closed = [name for name in self.judge.model if name.startswith(API)]
-        found: list[str] = []
+        notes: list[str] = []
         if "scored" in self.judge.readings:
-            found += [
+            notes += [
                 f"{name}: its verdicts are read as written; log-probs of verdicts need the weights"
                 for name in closed
             ]
         if closed and self.reference is not None and self.reference.startswith(BUNDLED):
-            found.append(
+            notes.append(
                 f"reference: {self.reference} rates what {', '.join(closed)} is held against: bias "
                 "and MAE of coverage then say little; name a strong model (the paper has GPT-4.1: "
                 "--set reference=api:openai/gpt-4.1), or null for the share kept alone"
             )
         writer = self.perturb.writer if self.perturb.acausal == "llm" else None
         asked = [*self.judge.model, *filter(None, [self.reference, writer])]
-        return found + self.judge.short_of_thought(asked)
+        return notes + self.judge.short_of_thought(asked)

@@ -65,18 +65,18 @@ def inside_rows(
     """
     from faithscope.probes.broken_step import rows
 
-    told = [row for record in records for row in rows(record)]
+    rows_of_signals = [row for record in records for row in rows(record)]
     scores = ("model", "signal", "item", "chain", "condition", "score")
     places = ("model", "signal", "item", "chain", "condition", "target", "predicted", "n_steps")
     return (
-        [{name: row[name] for name in scores} for row in told],
+        [{name: row[name] for name in scores} for row in rows_of_signals],
         [
             {name: row[name] for name in places}
             | {
                 "n_candidates": len(row["candidates"]),
                 "n_middle": len(set(row["candidates"]) & set(region(row["n_steps"]))),
             }
-            for row in told
+            for row in rows_of_signals
         ],
     )
 

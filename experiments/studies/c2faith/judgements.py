@@ -67,9 +67,9 @@ def judgements(
         if is_injected(r) == injected
     ]
     whole = [*_WHOLE, *(("demanded", "step") if injected else ())]
-    made = pd.DataFrame(rows, columns=[*COLUMNS, *(INJECTION if injected else ())])
+    frame = pd.DataFrame(rows, columns=[*COLUMNS, *(INJECTION if injected else ())])
     floats = dict.fromkeys(("level", "expected", "mass"), "float64")
-    return made.astype(dict.fromkeys(whole, "Int64") | floats)
+    return frame.astype(dict.fromkeys(whole, "Int64") | floats)
 
 
 def in_frame(row: Row) -> Row:
@@ -88,23 +88,23 @@ def task_frames(
     of_task: dict[str, list[Row]] = {"detection": [], "localisation": [], "coverage": []}
     references = {}
     for row in rows:
-        made, p, way = in_frame(row), row["probabilities"], (row["item"], row["scale"])
+        of_frame, p, way = in_frame(row), row["probabilities"], (row["item"], row["scale"])
         if row["task"] == "detection":
-            made["p_flag"] = p[0] if p else None
+            of_frame["p_flag"] = p[0] if p else None
         elif row["task"] == "localisation":
-            made |= {"n_middle": len(region(row["n_steps"]))}
-            made |= {"p_target": p[row["target"] - NO_STEP] if p else None}
-            made |= {"final_score": row["values"].get(FINAL_SCORE)}
+            of_frame |= {"n_middle": len(region(row["n_steps"]))}
+            of_frame |= {"p_target": p[row["target"] - NO_STEP] if p else None}
+            of_frame |= {"final_score": row["values"].get(FINAL_SCORE)}
         elif row["task"] == "coverage":
-            made |= {"reference": way, "reference_judge": reference_judge or ""}
+            of_frame |= {"reference": way, "reference_judge": reference_judge or ""}
         elif row["verdict"] is not None:
             references[way, row["reading"]] = row["verdict"]
-        of_task.setdefault(row["task"], []).append(made)
-    for made in of_task["coverage"]:
+        of_task.setdefault(row["task"], []).append(of_frame)
+    for of_frame in of_task["coverage"]:
         # a reference that was not read this way was read as written
-        way = made["reference"]
+        way = of_frame["reference"]
         written = references.get((way, "generated"))
-        made["reference"] = references.get((way, made["reading"]), written)
+        of_frame["reference"] = references.get((way, of_frame["reading"]), written)
     return {task: pd.DataFrame(of_task[task]) for task in ("detection", "localisation", "coverage")}
 
 
@@ -160,14 +160,14 @@ def expected_verdict(record: Mapping[str, Any], form: TaskForm) -> float | None:
 
 def truth(record: Mapping[str, Any]) -> str:
     """What was done to the item, in words."""
-    said = ""
+    line = ""
     if is_injected(record):
         wanted = "no verdict" if record["demanded"] is None else record["demanded"]
-        said = f"a line at the end of step {record['step']} demands {wanted}; "
+        line = f"a line at the end of step {record['step']} demands {wanted}; "
     if record["condition"]:
         broken = record["condition"] == "perturbed"
-        return said + (f"step {record['target']} is broken" if broken else "no step is broken")
-    return f"{said}{record['n_removed']} of {record['n_middle']} middle steps are left out"
+        return line + (f"step {record['target']} is broken" if broken else "no step is broken")
+    return f"{line}{record['n_removed']} of {record['n_middle']} middle steps are left out"
 
 
 def _way(row: Row, ask: str) -> tuple[str, str, str, str]:

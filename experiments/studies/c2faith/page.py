@@ -96,22 +96,22 @@ SECTIONS = [
 ]
 
 
-def page(found: C2Results, drawn: Sequence[Picture]) -> Page:
+def page(results: C2Results, drawn: Sequence[Picture]) -> Page:
     """The page of a run, with its figures."""
-    tables = {name: table for name, table in found.tables.items() if len(table)}
-    made_of = found.benchmark
-    mass = _mass_told(found.tables["c2_mass"])
+    tables = {name: table for name, table in results.tables.items() if len(table)}
+    made_of = results.benchmark
+    mass = _mass_in_words(results.tables["c2_mass"])
     return Page(
-        found.run.path,
+        results.run.path,
         "can judges tell broken reasoning?",
         f"Can judges tell broken reasoning from sound? {made_of.made_of['chains']['n']} chains of "
         f"reasoning, {len(made_of.causal)} of them with one step replaced by one that does not "
-        f"follow, {len(made_of.coverage)} with steps left out; {len(found.judged)} judgements "
+        f"follow, {len(made_of.coverage)} with steps left out; {len(results.judged)} judgements "
         "(C2-Faith, arXiv 2603.05167).",
         [
             *(replace(s, text=s.text.format(mass=mass)) for s in SECTIONS),
-            _judgements(found),
-            _exclusions(found, "exclusions" in tables),
+            _judgements(results),
+            _exclusions(results, "exclusions" in tables),
         ],
         tables,
         {p.name: p for p in drawn if p.figure is not None},
@@ -122,9 +122,9 @@ def page(found: C2Results, drawn: Sequence[Picture]) -> Page:
     )
 
 
-def _judgements(found: C2Results) -> Section:
-    shown = [judgement_block(r, found.forms[r["variant"]]) for r in examples(found)]
-    n = len(found.judged) + len(found.injected)
+def _judgements(results: C2Results) -> Section:
+    shown = [judgement_block(r, results.forms[r["variant"]]) for r in examples(results)]
+    n = len(results.judged) + len(results.injected)
     injected = ", and <code>.injected</code> those with a line put into the chain"
     text = markup(
         "{} of {} word for word (<code>report.judgements</code> in the config says how many). "
@@ -132,13 +132,13 @@ def _judgements(found: C2Results) -> Section:
         "raw reply; RUN is this run’s folder, ID any of <code>benchmark/causal.jsonl</code> and "
         "<code>coverage.jsonl</code>, or a chain’s. In Python "
         '<code>faithscope.load_run("RUN").judgements</code> has them all as rows{}.',
-        *(len(shown), n, next((item.id for item in found.benchmark.causal), "ID")),
-        Markup(injected if found.injected else ""),
+        *(len(shown), n, next((item.id for item in results.benchmark.causal), "ID")),
+        Markup(injected if results.injected else ""),
     )
     return Section("judgements", "Judgements", text, blocks=shown)
 
 
-def _exclusions(found: C2Results, some: bool) -> Section:
+def _exclusions(results: C2Results, some: bool) -> Section:
     """What is in no number, what was spent, what failed."""
     heading = "What is in no number"
     none = "Every solution gave a chain, and every judgement a verdict."
@@ -148,20 +148,20 @@ def _exclusions(found: C2Results, some: bool) -> Section:
         blocks=[
             Grid("exclusions", heading) if some else none,
             Grid("usage", "Calls and tokens", "Calls and tokens"),
-            *spent_and_failed(found.run.calls, "judgement", found.run.failures),
+            *spent_and_failed(results.run.calls, "judgement", results.run.failures),
         ],
         always=True,
     )
 
 
-def _mass_told(mass: pd.DataFrame) -> str:
+def _mass_in_words(mass: pd.DataFrame) -> str:
     """The least and the greatest mean mass of the run, in a sentence."""
-    told = mass.dropna(subset=["mean_mass"]).sort_values("mean_mass", kind="stable")
-    if not len(told):
+    known = mass.dropna(subset=["mean_mass"]).sort_values("mean_mass", kind="stable")
+    if not len(known):
         return ""
-    least, most = rows(told)[0], rows(told)[-1]
+    least, most = rows(known)[0], rows(known)[-1]
     sentence = f"Here it is {least['mean_mass']:.2g} on average of {_way(least)}"
-    if len(told) == 1:
+    if len(known) == 1:
         return f"{sentence}."
     return f"{sentence}, the least, and {most['mean_mass']:.2g} of {_way(most)}, the most."
 
@@ -170,14 +170,14 @@ def _way(row: dict[str, Any]) -> str:
     return f"{row['judge']} under {row['prompt']}"
 
 
-def examples(found: C2Results) -> Iterator[dict[str, Any]]:
+def examples(results: C2Results) -> Iterator[dict[str, Any]]:
     """Records of judgements to be shown: as many of every judge, form and reading in turn."""
     waiting: dict[tuple[str, str, str], list[tuple[str, str, str, str]]] = {}
-    for key in found.run.index:
+    for key in results.run.index:
         stage, model, task, _ = key
-        if stage in STAGES.values() and found.run.index.is_whole(key):
+        if stage in STAGES.values() and results.run.index.is_whole(key):
             waiting.setdefault((model, task, stage), []).append(key)
     kinds = list(waiting.values())
     order = [of[i] for i in range(max(map(len, kinds), default=0)) for of in kinds if i < len(of)]
-    for key in order[: found.config.report.judgements]:
-        yield from found.run.index.records(key)
+    for key in order[: results.config.report.judgements]:
+        yield from results.run.index.records(key)

@@ -57,15 +57,15 @@ def table_1(detection: pd.DataFrame, mcnemar: pd.DataFrame) -> PaperTable:
 
 def _better_than(row: Mapping[str, Any], mcnemar: pd.DataFrame) -> list[str]:
     same = where(mcnemar, reading=row["reading"], prompt=row["prompt"], condition=PERTURBED)
-    found = []
+    beaten = []
     for pair in rows(same):
         if pair["other"] == "" or math.isnan(pair["p"]) or not pair["p_bonferroni"] < ALPHA:
             continue
         if row["judge"] == pair["judge"] and pair["difference"] > 0:
-            found.append(pair["other"])
+            beaten.append(pair["other"])
         if row["judge"] == pair["other"] and pair["difference"] < 0:
-            found.append(pair["judge"])
-    return found
+            beaten.append(pair["judge"])
+    return beaten
 
 
 def table_2(localisation: pd.DataFrame) -> PaperTable:
@@ -118,28 +118,28 @@ def table_4(
     is with the share kept. `overall_rank` orders judges of one reading that have all rows by
     the mean of their ranks in them: our rule, the paper gives none.
     """
-    made: list[dict[str, Any]] = []
-    made += _cross(detection, "exp 1 detect", "detection", 1)
-    made += _cross(detection, "exp 1 fpr", "fpr", -1)
-    made += _cross(localisation, "exp 2 exact match", "exact", 1)
-    made += _cross(localisation, "exp 2 fpr", "fpr", -1)
+    entries: list[dict[str, Any]] = []
+    entries += _cross(detection, "exp 1 detect", "detection", 1)
+    entries += _cross(detection, "exp 1 fpr", "fpr", -1)
+    entries += _cross(localisation, "exp 2 exact match", "exact", 1)
+    entries += _cross(localisation, "exp 2 fpr", "fpr", -1)
     if len(coverage):
         first = coverage.iloc[0]
-        kept = where(coverage, scale=first["scale"], reference_judge=first["reference_judge"])
-        high, low = kept["level"].max(), kept["level"].min()
-        rho = "spearman_kept" if not any(kept["n_reference"]) else "spearman"
-        told = "ρ" if rho == "spearman" else "ρ with share kept"
-        made += _cross(where(kept, level=high), f"cov. {told} @{100 * high:.0f}%", rho, 1)
+        of_scale = where(coverage, scale=first["scale"], reference_judge=first["reference_judge"])
+        high, low = of_scale["level"].max(), of_scale["level"].min()
+        rho = "spearman_kept" if not any(of_scale["n_reference"]) else "spearman"
+        symbol = "ρ" if rho == "spearman" else "ρ with share kept"
+        entries += _cross(where(of_scale, level=high), f"cov. {symbol} @{100 * high:.0f}%", rho, 1)
         if rho == "spearman":
-            made += _cross(where(kept, level=low), f"cov. bias @{100 * low:.0f}%", "bias", 0)
-    data = pd.DataFrame(made, columns=["reading", "task", "judge", "value", "best", *_COUNTS])
-    goodness = pd.Series([r["goodness"] for r in made], dtype=float)
+            entries += _cross(where(of_scale, level=low), f"cov. bias @{100 * low:.0f}%", "bias", 0)
+    data = pd.DataFrame(entries, columns=["reading", "task", "judge", "value", "best", *_COUNTS])
+    goodness = pd.Series([r["goodness"] for r in entries], dtype=float)
     ranked = _overall(data.assign(goodness=goodness))
     data["overall_rank"] = [ranked.get((r["reading"], r["judge"]), math.nan) for r in rows(data)]
     printed = []
     judges = list(dict.fromkeys(data["judge"]))
-    for key, mine in groups(data, ("reading", "task")):
-        cells = {r["judge"]: _cell(r) for r in rows(mine)}
+    for key, of_task in groups(data, ("reading", "task")):
+        cells = {r["judge"]: _cell(r) for r in rows(of_task)}
         line = {"Reading": key["reading"], "Task": key["task"]}
         printed.append(line | {j: cells.get(j, "—") for j in judges})
     for reading in dict.fromkeys(data["reading"]):
@@ -151,34 +151,34 @@ def table_4(
 
 def _cross(table: pd.DataFrame, task: str, measure: str, better: int) -> list[dict[str, Any]]:
     """Rows of one task; `better`: more (1), less (-1), or nearer to zero (0)."""
-    made = []
+    entries = []
     for reading in dict.fromkeys(table["reading"]):
-        mine = rows(where(table, reading=reading).drop_duplicates(subset="judge"))
-        good = [better * r[measure] if better else -abs(r[measure]) for r in mine]
+        of_reading = rows(where(table, reading=reading).drop_duplicates(subset="judge"))
+        good = [better * r[measure] if better else -abs(r[measure]) for r in of_reading]
         known = [g for g in good if not math.isnan(g)]
         # who stands alone is better than nobody
         top = max(known) if len(known) > 1 else math.nan
-        made += [
+        entries += [
             {"reading": reading, "task": task, "judge": r["judge"], "value": r[measure]}
             | {"best": g == top, "goodness": g}
             | {name: r[name] for name in _COUNTS}
-            for r, g in zip(mine, good, strict=True)
+            for r, g in zip(of_reading, good, strict=True)
         ]
-    return made
+    return entries
 
 
 def _overall(data: pd.DataFrame) -> dict[tuple[str, str], float]:
     """(reading, judge) -> place, of the judges that have every row of their reading."""
-    found: dict[tuple[str, str], float] = {}
+    ranks: dict[tuple[str, str], float] = {}
     for reading in dict.fromkeys(data["reading"]):
-        mine = where(data, reading=reading)
-        wide = mine.pivot(index="judge", columns="task", values="goodness").dropna()
+        of_reading = where(data, reading=reading)
+        wide = of_reading.pivot(index="judge", columns="task", values="goodness").dropna()
         if len(wide) < 2:
             continue
         places = rankdata(-wide.to_numpy(dtype=float), axis=0)
         overall = rankdata(places.mean(axis=1).round(9), method="min")
-        found |= {(reading, j): float(p) for j, p in zip(wide.index, overall, strict=True)}
-    return found
+        ranks |= {(reading, j): float(p) for j, p in zip(wide.index, overall, strict=True)}
+    return ranks
 
 
 def _cell(row: Mapping[str, Any]) -> str:

@@ -70,9 +70,9 @@ class C2Plan:
 
     def summary(self) -> str:
         """What a run would do, for `--dry-run`."""
-        return "\n".join([f"run folder  {self.config.run_dir}", *self.told()])
+        return "\n".join([f"run folder  {self.config.run_dir}", *self.cost_lines()])
 
-    def told(self, who: str = "judge") -> list[str]:
+    def cost_lines(self, who: str = "judge") -> list[str]:
         """Its items, how many of them are left for each model, and what asking APIs would use.
 
         Args:
@@ -159,7 +159,7 @@ class WritingPlan:
         asks: dict[str, list[Writing]] = {str(writer): [i.ask for i in left]}
         lines += spending_lines(asks, writing_as(self.config), self.config.spend, "writer")
         lines += ["", "then        about this, were each rewrite as long as its step, none refused"]
-        return "\n".join(lines + self.judging.told("judge, about"))
+        return "\n".join(lines + self.judging.cost_lines("judge, about"))
 
     def work(self, store: Store, shard: Shard) -> WritingWork:
         from faithscope.experiments.studies.c2faith.work import WritingWork
@@ -197,31 +197,31 @@ def chains_of(config: C2FaithConfig) -> tuple[Selection, tuple[Source, ...]]:
     solutions, sources = read_prm800k(path, d.splits)
     selection = perfect(solutions, d.least, d.answered, d.one_per_problem)
     if not selection.chains:
-        told = ", ".join(f"{n} {why}" for why, n in selection.counts.items() if why != "kept")
-        raise ConfigError([f"data: no perfect chain among {len(solutions)} solutions ({told})"])
+        counts = ", ".join(f"{n} {why}" for why, n in selection.counts.items() if why != "kept")
+        raise ConfigError([f"data: no perfect chain among {len(solutions)} solutions ({counts})"])
     return selection, tuple(sources)
 
 
 def _benchmark(config: C2FaithConfig) -> Benchmark | Unwritten:
     saved = config.run_dir / FOLDER
     used = has_records(config.run_dir) and (saved / MANIFEST).is_file()
-    kept = Benchmark.load(saved) if used else None
-    built = _built(config, kept)
+    earlier = Benchmark.load(saved) if used else None
+    built = _built(config, earlier)
     if isinstance(built, Unwritten):
         return built
-    if kept is not None and (told := differences(kept, built)):
+    if earlier is not None and (changes := differences(earlier, built)):
         raise UserError(
-            f"{saved}: is not what the config makes now ({'; '.join(told[:3])}); use another name "
-            "(--set name=…), or delete the run folder"
+            f"{saved}: is not what the config makes now ({'; '.join(changes[:3])}); use another "
+            "name (--set name=…), or delete the run folder"
         )
     return built
 
 
-def _built(config: C2FaithConfig, kept: Benchmark | None) -> Benchmark | Unwritten:
+def _built(config: C2FaithConfig, earlier: Benchmark | None) -> Benchmark | Unwritten:
     if config.data.benchmark is not None:
         whole = Benchmark.load(Path(config.data.benchmark).expanduser())
         return first_chains(whole, config.data.limit)
     selection, sources = chains_of(config)
     if config.perturb.acausal == "llm":
-        return written(config, selection, sources, Index.of(config.run_dir), kept)
+        return written(config, selection, sources, Index.of(config.run_dir), earlier)
     return by_rule(selection, sources, settings_of(config), config.data.limit)

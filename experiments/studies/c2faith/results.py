@@ -77,10 +77,10 @@ class C2Results:
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
         how = Drawing(self.config.seed, self.config.report.bootstrap)
-        made = tables(self.frames, seed=how.seed, resamples=how.resamples)
+        all_tables = tables(self.frames, seed=how.seed, resamples=how.resamples)
         scored = [in_frame(row) for row in self.judged if row["reading"] == "scored"]
         mass = pd.DataFrame(scored, columns=[*WAY, "item", "chain", "outcome", "mass"])
-        return made | {
+        return all_tables | {
             "c2_mass": mass_table(mass.astype({"mass": float}), how),
             "exclusions": self._exclusions(),
             "usage": self._usage(),

@@ -82,10 +82,10 @@ class _Items:
 
     def __init__(self, benchmark: Benchmark) -> None:
         self._by_id: dict[str, CausalItem | CoverageItem] = {}
-        for made in (*benchmark.causal, *benchmark.coverage):
-            self._by_id[made.id] = made
-            if isinstance(made, CausalItem):
-                self._by_id |= dict.fromkeys((f"{made.id}.{c}" for c in CONDITIONS), made)
+        for item in (*benchmark.causal, *benchmark.coverage):
+            self._by_id[item.id] = item
+            if isinstance(item, CausalItem):
+                self._by_id |= dict.fromkeys((f"{item.id}.{c}" for c in CONDITIONS), item)
 
     def of(self, key: Key) -> CausalItem | CoverageItem:
         return self._by_id[_ask(key)]

@@ -33,8 +33,8 @@ def tables(
     where two are compared, gives rows that say so. Every table counts what it leaves out.
     """
     how = Drawing(seed, resamples)
-    made = _tidy(frames, how)
-    return made | {table.name: table.data for table in paper_tables(made)}
+    tidy = _tidy(frames, how)
+    return tidy | {table.name: table.data for table in paper_tables(tidy)}
 
 
 def _tidy(frames: Frames, how: Drawing) -> dict[str, pd.DataFrame]:

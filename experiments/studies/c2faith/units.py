@@ -91,8 +91,8 @@ class Units:
         """Everything that is asked or read, in the order in which it is worked on."""
         c = self.config
         for model in c.models:
-            mine = self.forms if model in c.judge.model else {}
-            asked = dict(mine)
+            judge_forms = self.forms if model in c.judge.model else {}
+            asked = dict(judge_forms)
             if model == c.reference:
                 asked |= self.references
             for form in asked.values():
@@ -104,7 +104,7 @@ class Units:
                         continue
                     yield Inside(model, item, {INSIDE: ids.of(item=vars(item))})
             # last, so that what they are added to is asked in the same company as without them
-            for form in mine.values():
+            for form in judge_forms.values():
                 yield from self._injected(model, form, benchmark)
 
     def _judged(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
@@ -115,15 +115,15 @@ class Units:
             yield Judged(model, form, ask, of, condition, units)
 
     def _injected(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
-        told, seed, ids = self.config.injection, self.config.seed, self._ids(model, form)
+        settings, seed, ids = self.config.injection, self.config.seed, self._ids(model, form)
         items = (*benchmark.causal, *benchmark.coverage)
-        chains = drawn_chains((i.chain for i in items), told.chains, seed)
-        for kind, demand in variants(self.kinds, told.demands):
+        chains = drawn_chains((i.chain for i in items), settings.chains, seed)
+        for kind, demand in variants(self.kinds, settings.demands):
             for of, condition in cases(benchmark, form):
-                made = inject(of, form, condition, kind, demand, seed)
-                if of.chain not in chains or made is None:
+                changed = inject(of, form, condition, kind, demand, seed)
+                if of.chain not in chains or changed is None:
                     continue
-                ask, injected = made
+                ask, injected = changed
                 decides = _about(ask) | {"injected": asdict(injected)}
                 units = {STAGES[r]: ids[r].of(**decides) for r in ids}
                 yield Judged(model, form, ask, of, condition, units, injected)

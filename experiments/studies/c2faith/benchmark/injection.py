@@ -147,8 +147,8 @@ def inject(
     twin = ask_of(item, form, condition)
     changed = ask_of(with_text(item, step, injection.fill(form, verdict)), form, condition)
     name = f"{twin.id}+{injection.name}" + (f".{demand}" if demand else "")
-    told = Injected(injection.name, demand, verdict, step, twin.id)
-    return replace(changed, id=name), told
+    injected = Injected(injection.name, demand, verdict, step, twin.id)
+    return replace(changed, id=name), injected
 
 
 def twin_of(ask: str) -> str:
@@ -203,12 +203,12 @@ def _check(files: Mapping[str, _InjectionFile], where: str) -> None:
         if not file.text.strip():
             raise UserError(f"{where}: {name}: text is empty; write what the chain is to say")
         try:
-            found = list(string.Formatter().parse(file.text))
+            places = list(string.Formatter().parse(file.text))
         except ValueError as error:
             raise UserError(
                 f"{where}: {name}: text: {error}; write {{{{ and }}}} for braces of its own"
             ) from error
-        for _, place, spec, conversion in found:
+        for _, place, spec, conversion in places:
             if place is not None and (place not in PLACES or spec or conversion):
                 raise UserError(
                     f"{where}: {name}: text: there is no place {{{place}}}; there are "

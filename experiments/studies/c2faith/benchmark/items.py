@@ -151,19 +151,19 @@ def perfect(
             and of 450 unique problems, but not of how it came from one to the other.
     """
     chains, left_out = [], []
-    told: set[str] = set()
+    taken: set[str] = set()
     problems: set[str] = set()
     for solution in solutions:
         chain = Chain(solution.id, solution.problem, solution.steps)
         reason = _flaw(solution, least, answered)
-        if reason is None and chain.sha256 in told:
+        if reason is None and chain.sha256 in taken:
             reason = "repeated"
         elif reason is None and one_per_problem and chain.problem in problems:
             reason = "problem_taken"
         if reason is not None:
             left_out.append((solution.id, reason))
             continue
-        told.add(chain.sha256)
+        taken.add(chain.sha256)
         problems.add(chain.problem)
         chains.append(chain)
     return Selection(tuple(chains), tuple(left_out))
@@ -223,16 +223,16 @@ def causal_by_rule(
     items, left_out = [], []
     for chain in chains:
         order = targets(chain, settings)
-        found = acausal_step(
+        replaced = acausal_step(
             chain.steps, order, f"{settings.seed}-{chain.id}", chain.problem, settings.rules
         )
-        if isinstance(found, AcausalStep):
-            method = f"rule:{found.replacement.rule}"
-            items.append(causal_item(chain, found.target, found.replacement.text, method))
+        if isinstance(replaced, AcausalStep):
+            method = f"rule:{replaced.replacement.rule}"
+            items.append(causal_item(chain, replaced.target, replaced.replacement.text, method))
             continue
-        told = ", ".join(f"step {i}: {reason}" for i, reason in sorted(found.passed_over))
+        passed_over = ", ".join(f"step {i}: {reason}" for i, reason in sorted(replaced.passed_over))
         reason = "no_rule_applies" if order else "no_middle"
-        left_out.append(LeftOut(chain.id, "causal", reason, told))
+        left_out.append(LeftOut(chain.id, "causal", reason, passed_over))
     return tuple(items), tuple(left_out)
 
 

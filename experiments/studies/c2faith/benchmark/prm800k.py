@@ -220,9 +220,9 @@ def _rating(row: Row, value: Any, where: str) -> int:
 def _field(row: Row, values: dict[str, Any], name: str, kind: type, prefix: str) -> Any:
     value = values.get(name)
     if not isinstance(value, kind):
-        found = "missing" if name not in values else f"a {type(value).__name__}"
+        problem = "missing" if name not in values else f"a {type(value).__name__}"
         wanted = "an object" if kind is dict else "a list"
-        raise UserError(f"{row.where}: '{prefix}{name}' is {found}; give {wanted}")
+        raise UserError(f"{row.where}: '{prefix}{name}' is {problem}; give {wanted}")
     return value
 
 
@@ -233,18 +233,18 @@ def _files(path: Path | None, splits: Sequence[str]) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"data.path: no such file or folder: {str(path)!r}; check the path")
-    held = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
-    by_split = {split: [f for f in held if f.stem == split] for split in splits}
-    if twice := next((found for found in by_split.values() if len(found) > 1), None):
+    data_files = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+    by_split = {split: [f for f in data_files if f.stem == split] for split in splits}
+    if twice := next((files for files in by_split.values() if len(files) > 1), None):
         named = ", ".join(str(f.relative_to(path)) for f in twice)
         raise UserError(f"data.path: {path} holds one split several times ({named}); give a file")
-    found = [f for split in splits for f in by_split[split]]
-    if len(found) == len(splits):
-        return found
-    if not found and len(held) == 1:
-        return held
+    files = [f for split in splits for f in by_split[split]]
+    if len(files) == len(splits):
+        return files
+    if not files and len(data_files) == 1:
+        return data_files
     missing = [f"{split}.jsonl" for split in splits if not by_split[split]]
-    shown = ", ".join(str(f.relative_to(path)) for f in held[:6]) or "no data file"
+    shown = ", ".join(str(f.relative_to(path)) for f in data_files[:6]) or "no data file"
     raise UserError(
         f"data.path: {path} has no {' and no '.join(missing)}; it holds {shown}. Give the file "
         "itself, or the splits that are there"

@@ -138,14 +138,14 @@ def causal_by_replies(
             continue
         reply, problem = replies.get(request.id), failed.get(request.id)
         if reply is None:
-            found = Refused("no_reply" if problem is None else "writer_failed")
+            rewrite = Refused("no_reply" if problem is None else "writer_failed")
         else:
-            found = rewrite_of(request, reply)
-        if isinstance(found, Refused):
+            rewrite = rewrite_of(request, reply)
+        if isinstance(rewrite, Refused):
             detail = f"step {request.target}: {problem or repr((reply or '')[:200])}"
-            left_out.append(LeftOut(chain.id, "causal", found.reason, detail))
+            left_out.append(LeftOut(chain.id, "causal", rewrite.reason, detail))
         else:
-            items.append(causal_item(chain, request.target, found, "llm", author))
+            items.append(causal_item(chain, request.target, rewrite, "llm", author))
     return tuple(items), tuple(left_out)
 
 

@@ -107,7 +107,7 @@ def first_chains(benchmark: Benchmark, n: int | None) -> Benchmark:
     chains = list(dict.fromkeys(i.chain for i in (*benchmark.coverage, *benchmark.causal)))
     if n is None or n >= len(chains):
         return benchmark
-    kept, beyond = set(chains[:n]), chains[n:]
+    first, beyond = set(chains[:n]), chains[n:]
     left_out = (
         *(o for o in benchmark.left_out if o.id not in beyond),
         *(LeftOut(chain, "selection", "limit") for chain in beyond),
@@ -116,8 +116,8 @@ def first_chains(benchmark: Benchmark, n: int | None) -> Benchmark:
         "chains": {"n": n, "first_of": benchmark.made_of["chains"]},
     }
     return Benchmark(
-        tuple(i for i in benchmark.causal if i.chain in kept),
-        tuple(i for i in benchmark.coverage if i.chain in kept),
+        tuple(i for i in benchmark.causal if i.chain in first),
+        tuple(i for i in benchmark.coverage if i.chain in first),
         left_out,
         described,
     )

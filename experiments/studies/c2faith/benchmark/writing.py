@@ -92,7 +92,7 @@ def requests_of(config: C2FaithConfig, selection: Selection) -> tuple[PlainPromp
     return prompt, list(rewrite_requests(chains, settings, prompt, config.perturb.seen))
 
 
-def most_draws(config: C2FaithConfig, kept: Benchmark | None = None) -> int:
+def most_draws(config: C2FaithConfig, saved: Benchmark | None = None) -> int:
     """How often at most a step is asked for.
 
     At temperature 0 the same would come again. A benchmark that was made before a step could be
@@ -100,7 +100,7 @@ def most_draws(config: C2FaithConfig, kept: Benchmark | None = None) -> int:
     """
     if config.perturb.temperature == 0:
         return 1
-    if kept is not None and "draws" not in kept.made_of.get("replacement", {}):
+    if saved is not None and "draws" not in saved.made_of.get("replacement", {}):
         return 1
     return config.perturb.draws
 
@@ -124,7 +124,7 @@ def written(
     selection: Selection,
     sources: tuple[Source, ...],
     index: Index,
-    kept: Benchmark | None,
+    saved: Benchmark | None,
 ) -> Benchmark | Unwritten:
     """The benchmark, where every step is rewritten; else what is still to be.
 
@@ -133,7 +133,7 @@ def written(
             are not at hand, as in a folder of merged parts.
     """
     prompt, requests = requests_of(config, selection)
-    draws = most_draws(config, kept)
+    draws = most_draws(config, saved)
 
     def made(replies: dict[str, str], failed: dict[str, str]) -> Benchmark:
         return by_replies(
@@ -161,14 +161,14 @@ def written(
         items = rewrites(config, wanted, draw)
         given_up = given_up_on(index, items)
         if any(i.item not in given_up and not is_finished(index, i) for i in items):
-            if kept is None:
+            if saved is None:
                 lost = {r.id for r, i in zip(wanted, items, strict=True) if i.item in given_up}
                 return Unwritten(items, given_up, expected(lost | failed.keys()), draw)
             # what differs is told before anything is asked and paid for
-            return kept if kept.made_of == (now := made({}, {})).made_of else now
+            return saved if saved.made_of == (now := made({}, {})).made_of else now
         whole = [(r, i) for r, i in zip(wanted, items, strict=True) if i.item not in given_up]
-        found = {r.id: index.records(i.key(STAGE))[0] for r, i in whole}
-        replies |= {name: record["text"] for name, record in found.items()}
+        records = {r.id: index.records(i.key(STAGE))[0] for r, i in whole}
+        replies |= {name: record["text"] for name, record in records.items()}
         for request, item in zip(wanted, items, strict=True):
             if item.item in given_up:
                 failed[request.id] = given_up[item.item]
@@ -178,7 +178,7 @@ def written(
         wanted = [
             r
             for r, _ in whole
-            if found[r.id]["outcome"] != "overflow"
+            if records[r.id]["outcome"] != "overflow"
             and isinstance(rewrite_of(r, replies[r.id]), Refused)
         ]
         if not wanted:

@@ -107,11 +107,11 @@ def first_panels(table: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for of in distinct(where(table, reason=""), "task", "reading"):
-        mine = where(table, reason="", **of)
-        first = {n: mine[n].iloc[0] for n in ("prompt", "scale", "reference_judge")}
-        mine = where(mine, **first)
+        panel = where(table, reason="", **of)
+        first = {n: panel[n].iloc[0] for n in ("prompt", "scale", "reference_judge")}
+        panel = where(panel, **first)
         other = "spearman_kept" if first["reference_judge"] else "spearman"
-        parts.append(where(mine, measure=set(PANEL_MEASURES[of["task"]]) - {other}))
+        parts.append(where(panel, measure=set(PANEL_MEASURES[of["task"]]) - {other}))
     return pd.concat(parts, ignore_index=True) if parts else table.iloc[:0]
 
 
@@ -252,9 +252,9 @@ def varied(variants: pd.DataFrame) -> pd.DataFrame:
     for task, (measure, _) in VARIED.items():
         known = where(variants, task=task, measure=measure).dropna(subset=["value"])
         for of in distinct(known, "judge", "over"):
-            mine = where(known, **of)
-            for setting in distinct(mine, "reading", "prompt", "scale"):
-                of_setting = where(mine, **setting)
+            of_judge = where(known, **of)
+            for setting in distinct(of_judge, "reading", "prompt", "scale"):
+                of_setting = where(of_judge, **setting)
                 if len(of_setting) > 1:
                     parts.append(of_setting)
                     break
@@ -265,12 +265,12 @@ def widest(data: pd.DataFrame) -> str:
     """What a figure hangs on most, in a sentence."""
     ranges = []
     for of in distinct(data, "task", "judge", "over"):
-        mine = rows(where(data, **of))
-        low, high = (pick(mine, key=lambda r: r["value"]) for pick in (min, max))
+        figures = rows(where(data, **of))
+        low, high = (pick(figures, key=lambda r: r["value"]) for pick in (min, max))
         ranges.append((high["value"] - low["value"], of, low, high))
     if not ranges:
         return ""
-    range_of_all, of, low, high = max(ranges, key=lambda found: found[0])
+    range_of_all, of, low, high = max(ranges, key=lambda entry: entry[0])
     if not range_of_all:
         return "Here no figure differs between variants."
     judge = middle_cut(visible(of["judge"]))

@@ -37,7 +37,7 @@ def radar_table(
 
     `coverage` is the rank correlation with the share kept over all levels, 0 for a negative one.
     """
-    made: dict[tuple[str, str], dict[str, float]] = {}
+    shares: dict[tuple[str, str], dict[str, float]] = {}
     for table, columns in (
         (detection, {"detection": "detection", "fpr": "not_flagged"}),
         (localisation, {"exact": "exact"}),
@@ -45,7 +45,7 @@ def radar_table(
     ):
         for voice in voices(table):
             row = rows(voice.of(table))[0]
-            of_voice = made.setdefault((voice.judge, voice.reading), {})
+            of_voice = shares.setdefault((voice.judge, voice.reading), {})
             for column, axis in columns.items():
                 value = 1 - row[column] if axis == "not_flagged" else row[column]
                 of_voice[axis] = max(0.0, value) if not math.isnan(value) else value
@@ -53,7 +53,7 @@ def radar_table(
         [
             {"judge": j, "reading": r, "prompt": "", "axis": axis}
             | {"value": values.get(axis, math.nan)}
-            for (j, r), values in made.items()
+            for (j, r), values in shares.items()
             for axis in AXES
         ],
         columns=["judge", "reading", "prompt", "axis", "value"],
@@ -78,11 +78,11 @@ def radar_picture(
     """Figure 4: a panel per judge, the others behind it."""
     data = radar_table(detection, localisation, coverage)
 
-    def draw(ax: Axes, voice: Voice, mine: pd.DataFrame) -> bool:
+    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
         for other in voices(data):
             if other != voice:
                 radar(ax, other.of(data)["value"].to_numpy(dtype=float), PALE, fill=False)
-        values = mine["value"].to_numpy(dtype=float)
+        values = of_voice["value"].to_numpy(dtype=float)
         radar(ax, values, BLUE, fill=True)
         ax.set_xticks(np.linspace(0, 2 * math.pi, len(AXES), endpoint=False), AXES.values())
         ax.tick_params(axis="x", labelsize=7.5, pad=3)
@@ -92,7 +92,7 @@ def radar_picture(
         ax.spines["polar"].set_color(GREY)
         return not np.isnan(values).all()
 
-    polar: dict[str, Any] = {"subplot_kw": {"projection": "polar"}, "count": lambda mine: 0}
+    polar: dict[str, Any] = {"subplot_kw": {"projection": "polar"}, "count": lambda of_voice: 0}
     return Picture(
         "c2_radar",
         "Every task of a judge at once",
@@ -167,11 +167,11 @@ def failure_overlap_picture(table: pd.DataFrame) -> Picture:
         failure_sets(above, below, shown)
         seen = rows(where(data, n_missed_by=0))
         n = int(data["n"].iloc[0])
-        said = f"{100 * seen[0]['share']:.1f} %" if seen else "none"
+        share_seen = f"{100 * seen[0]['share']:.1f} %" if seen else "none"
         left = len(missed) - len(shown)
         more = f"; {left} smaller sets are in the table" if left else ""
         by = "by every judge" if among == JUDGES else f"in all {among}"
-        above.set_title(f"seen {by}: {said} of {n} steps{more}", fontsize=8.5)
+        above.set_title(f"seen {by}: {share_seen} of {n} steps{more}", fontsize=8.5)
     return Picture(
         "c2_failure_overlap",
         "Do judges miss the same steps?",

@@ -85,9 +85,9 @@ def coverage_scores_picture(table: pd.DataFrame) -> Picture:
     data = first_scale(table)
     top = maximum(data["scale"].iloc[0]) if len(data) else 0
 
-    def draw(ax: Axes, voice: Voice, mine: pd.DataFrame) -> bool:
-        score_bars(ax, mine, top)
-        return count(mine["score"].notna()) > 0
+    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
+        score_bars(ax, of_voice, top)
+        return count(of_voice["score"].notna()) > 0
 
     labels = ("share of chains", "middle steps removed")
     figure = voice_panels(data, draw, height=1.6, labels=labels, count=_all)
@@ -114,18 +114,18 @@ def coverage_picture(table: pd.DataFrame) -> Picture:
     data = first_scale(table)
     top = maximum(data["scale"].iloc[0]) if len(data) else 0
 
-    def draw(ax: Axes, voice: Voice, mine: pd.DataFrame) -> bool:
+    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
         behind(ax, other_lines(data, voice, "mean"), "level", "mean", "other judges")
-        levels = numbers(mine["level"])
+        levels = numbers(of_voice["level"])
         ax.plot(levels, top * (1 - levels), color=GREY, lw=0.9, ls=":", label="share kept")
-        known = mine.dropna(subset=["reference_mean"])
+        known = of_voice.dropna(subset=["reference_mean"])
         if len(known):
             dashed = {"interval": "", "ls": "--", "lw": 1.1, "ms": 3}
             curve(ax, known, "level", "reference_mean", REFERENCE, **dashed)
         ax.set(ylim=(-0.03 * top, 1.05 * top), xlim=(0, max(0.75, levels.max() + 0.05)))
         ax.set_xticks(levels, [f"{100 * x:.0f} %" for x in levels])
         ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
-        own = mine.dropna(subset=["mean"])
+        own = of_voice.dropna(subset=["mean"])
         style = Style(BLUE, "o", "this judge")
         return bool(len(own)) and bool(curve(ax, own, "level", "mean", style))
 
@@ -148,10 +148,10 @@ def coverage_expected_picture(expected: pd.DataFrame) -> Picture:
     data = first_scale(expected)
     x, y = "share_kept", "expected_share"
 
-    def draw(ax: Axes, voice: Voice, mine: pd.DataFrame) -> bool:
+    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
         unit_square(ax, "share kept")
         behind(ax, other_lines(data, voice, y), x, y, "other judges")
-        own = mine.dropna(subset=[y])
+        own = of_voice.dropna(subset=[y])
         if count(own["reference_share"].notna()):
             dashed = {"interval": "", "ls": "--", "lw": 1.1, "ms": 3}
             curve(ax, own, x, "reference_share", REFERENCE, **dashed)
@@ -198,11 +198,11 @@ def _reliability(
     """
     x, y = f"mean_{columns[0]}", f"share_{columns[1]}"
 
-    def draw(ax: Axes, voice: Voice, mine: pd.DataFrame) -> bool:
+    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
         unit_square(ax)
         drawn = False
         for i, (value, style) in enumerate(styles.items()):
-            known = (where(mine, **{by: value}) if by else mine).dropna(subset=[x])
+            known = (where(of_voice, **{by: value}) if by else of_voice).dropna(subset=[x])
             if len(known):
                 look = {"lw": 0.9, "ms": 3.5} if i and by == "condition" else {"lw": 1.4, "ms": 4.5}
                 bars = "" if i and by == "condition" else "bars"

@@ -140,14 +140,17 @@ def _curves(
     labels: tuple[str, str],
     count: Callable[[np.ndarray], int],
 ) -> Figure | None:
-    def draw(ax: Axes, voice: Voice, mine: pd.DataFrame) -> bool:
+    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
         behind(ax, other_lines(table, voice, y), x, y)
-        known = mine.dropna(subset=[y])
+        known = of_voice.dropna(subset=[y])
         share_rise(ax)
         return bool(len(known)) and bool(curve(ax, known, x, y))
 
     return voice_panels(
-        table, draw, labels=labels, count=lambda mine: count(numbers(mine["n_without_verdict"]))
+        table,
+        draw,
+        labels=labels,
+        count=lambda of_voice: count(numbers(of_voice["n_without_verdict"])),
     )
 
 
@@ -170,8 +173,8 @@ def signed_errors(ax: Axes, line: pd.DataFrame) -> Axes:
 def signed_error_picture(table: pd.DataFrame) -> Picture:
     """Figure 5: a panel per judge."""
 
-    def draw(ax: Axes, voice: Voice, mine: pd.DataFrame) -> bool:
-        known = mine.dropna(subset=["signed_error"])
+    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
+        known = of_voice.dropna(subset=["signed_error"])
         ends = [-FARTHEST, -4, 0, 4, FARTHEST]
         ax.set_xticks(ends, [f"≤−{FARTHEST}", "−4", "0", "4", f"≥{FARTHEST}"])
         ax.set_xlim(-FARTHEST - 0.8, FARTHEST + 0.8)

@@ -50,62 +50,69 @@ def agreement_table(
     verdict on, alpha every item with two verdicts; a judge without any verdict is not among
     them. NaN where chance alone gives full agreement.
     """
-    made = []
+    table_rows = []
     for task, frame, value in (
         ("detection", detection, "score"),
         ("localisation", localisation, "predicted"),
     ):
-        for condition, kept in _conditions(frame):
-            for key, mine in groups(kept, ("reading", "prompt")):
+        for condition, of_condition in _conditions(frame):
+            for key, judged in groups(of_condition, ("reading", "prompt")):
                 of = {"task": task, "condition": condition, "scale": ""} | key
-                made += [of | row for row in _rows(mine, value, ("item", "condition"), "nominal")]
-    for key, mine in groups(coverage, ("scale", "reading", "prompt", "reference_judge")):
+                table_rows += [
+                    of | row for row in _rows(judged, value, ("item", "condition"), "nominal")
+                ]
+    for key, judged in groups(coverage, ("scale", "reading", "prompt", "reference_judge")):
         reference = key.pop("reference_judge")
         if reference != coverage["reference_judge"].iloc[0]:
             continue  # the same verdicts again, beside another reference
         of = {"task": "coverage", "condition": ""} | key
-        made += [of | row for row in _rows(mine, "score", ("item", "level"), "ordinal")]
-    return pd.DataFrame(made, columns=AGREEMENT)
+        table_rows += [of | row for row in _rows(judged, "score", ("item", "level"), "ordinal")]
+    return pd.DataFrame(table_rows, columns=AGREEMENT)
 
 
 def _conditions(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    found = [(str(c), frame.loc[frame["condition"] == c]) for c in frame["condition"].unique()]
-    return [(BOTH, frame), *found] if len(found) > 1 else found
+    apart = [(str(c), frame.loc[frame["condition"] == c]) for c in frame["condition"].unique()]
+    return [(BOTH, frame), *apart] if len(apart) > 1 else apart
 
 
 def _rows(
     judged: pd.DataFrame, value: str, keys: Sequence[str], level: Level
 ) -> list[dict[str, Any]]:
-    said = verdicts_by_judge(judged, value, keys)
-    judges = list(said.columns)
+    verdicts = verdicts_by_judge(judged, value, keys)
+    judges = list(verdicts.columns)
     if len(judges) < 2:
         alone = {"statistic": "", "judge": judges[0], "n_judges": 1, "reason": ALONE}
-        return [alone | {"n": 0, "n_without_verdict": int(said.isna().sum().sum())}]
-    made = []
+        return [alone | {"n": 0, "n_without_verdict": int(verdicts.isna().sum().sum())}]
+    table_rows = []
     for judge, other in itertools.combinations(judges, 2):
-        both = said[[judge, other]].dropna()
+        both = verdicts[[judge, other]].dropna()
         of = {"judge": judge, "other": other, "n_judges": 2, "n": len(both)}
-        of |= {"n_without_verdict": len(said) - len(both)}
+        of |= {"n_without_verdict": len(verdicts) - len(both)}
         left, right = both[judge].tolist(), both[other].tolist()
-        found = {"agreement": stats.agreement(left, right), "cohen_kappa": stats.kappa(left, right)}
+        statistics = {
+            "agreement": stats.agreement(left, right),
+            "cohen_kappa": stats.kappa(left, right),
+        }
         if level == "ordinal":
-            found["quadratic_kappa"] = quadratic_kappa(left, right)
+            statistics["quadratic_kappa"] = quadratic_kappa(left, right)
         reason = "" if len(both) else NO_ITEM
-        for name, at in found.items():
+        for name, at in statistics.items():
             why = CONSTANT if not reason and math.isnan(at) else reason
-            made.append(of | {"statistic": name, "value": at, "reason": why})
-    spoke = who_spoke(said)
+            table_rows.append(of | {"statistic": name, "value": at, "reason": why})
+    spoke = who_spoke(verdicts)
     every = spoke.dropna() if spoke.shape[1] > 1 else spoke.iloc[:0]
     of = {"judge": "", "other": "", "n_judges": spoke.shape[1]}
     kappa = fleiss_kappa(every.to_numpy())
     reason = "" if not math.isnan(kappa) else CONSTANT if len(every) else NO_ITEM
-    left_out = {"n": len(every), "n_without_verdict": len(said) - len(every)}
-    made.append(of | {"statistic": "fleiss_kappa", "value": kappa, "reason": reason} | left_out)
-    pairable = said.loc[said.notna().sum(axis=1) >= 2]
+    left_out = {"n": len(every), "n_without_verdict": len(verdicts) - len(every)}
+    table_rows.append(
+        of | {"statistic": "fleiss_kappa", "value": kappa, "reason": reason} | left_out
+    )
+    pairable = verdicts.loc[verdicts.notna().sum(axis=1) >= 2]
     alpha, reason = krippendorff_alpha(pairable.to_numpy(), level)
-    left_out = {"n": len(pairable), "n_without_verdict": len(said) - len(pairable)}
+    left_out = {"n": len(pairable), "n_without_verdict": len(verdicts) - len(pairable)}
     row = {"statistic": "krippendorff_alpha", "value": alpha, "reason": reason}
-    return [*made, of | row | left_out]
+    return [*table_rows, of | row | left_out]
 
 
 OVERLAP = ["reading", "prompt", "among", "missed_by", "n_missed_by", "n_voices"]
@@ -130,18 +137,18 @@ def failure_overlap_table(detection: pd.DataFrame) -> pd.DataFrame:
     without any verdict are counted in `n_voices_silent` and otherwise left out.
     """
     broken = where(detection, condition=PERTURBED)
-    among, found = JUDGES, list(groups(broken, ("reading", "prompt")))
-    if len(broken) and all(_voices(mine)[0].shape[1] < 2 for _, mine in found):
-        among, *found = _ways(broken)
-    made: list[dict[str, Any]] = []
-    for key, mine in found:
-        said, silent = _voices(mine)
-        names = list(said.columns)
-        every = said.dropna() if names else said.iloc[:0]
+    among, parts = JUDGES, list(groups(broken, ("reading", "prompt")))
+    if len(broken) and all(_voices(judged)[0].shape[1] < 2 for _, judged in parts):
+        among, *parts = _ways(broken)
+    table_rows: list[dict[str, Any]] = []
+    for key, judged in parts:
+        verdicts, silent = _voices(judged)
+        names = list(verdicts.columns)
+        every = verdicts.dropna() if names else verdicts.iloc[:0]
         of = key | {"among": among, "n_voices": len(names), "n_voices_silent": silent}
-        of |= {"n": len(every), "n_without_verdict": len(said) - len(every)}
+        of |= {"n": len(every), "n_without_verdict": len(verdicts) - len(every)}
         if not len(every):
-            made.append(of)
+            table_rows.append(of)
             continue
         missed = every.to_numpy() == 1
         patterns, counts = np.unique(missed, axis=0, return_counts=True)
@@ -157,22 +164,22 @@ def failure_overlap_table(detection: pd.DataFrame) -> pd.DataFrame:
             for p, c in zip(patterns, counts, strict=True)
         ]
         sets.sort(key=lambda r: (r["n_missed_by"], -r["n_items"], r["missed_by"]))
-        made += [of | row for row in sets]
-    return pd.DataFrame(made, columns=OVERLAP)
+        table_rows += [of | row for row in sets]
+    return pd.DataFrame(table_rows, columns=OVERLAP)
 
 
 def _voices(judged: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """A row per item, a column per judge that gave verdicts; how many gave none."""
     asked = verdicts_by_judge(judged, "score", ("item",))
-    said = who_spoke(asked)
-    return said, asked.shape[1] - said.shape[1]
+    verdicts = who_spoke(asked)
+    return verdicts, asked.shape[1] - verdicts.shape[1]
 
 
 def _ways(judged: pd.DataFrame) -> tuple[str, tuple[dict[str, Any], pd.DataFrame]]:
     """What voices differ in, and all judgements as one group in which each way is a judge."""
     differ = [c for c in WAY if len(set(judged[c])) > 1]
     parts = [judged[c] for c in differ or ["judge"]]
-    named = [" · ".join(told) for told in zip(*parts, strict=True)]
+    named = [" · ".join(names) for names in zip(*parts, strict=True)]
     key = {c: "" if c in differ else judged[c].iloc[0] for c in ("reading", "prompt")}
     among = " and ".join(f"{c}s" for c in differ) or JUDGES
     return among, (key, judged.assign(judge=named))

@@ -94,14 +94,14 @@ def recalibration_table(frames: Frames, how: Drawing) -> pd.DataFrame:
     """
     events = [*detection_events(frames.detection), *localisation_events(frames.localisation)]
     events += coverage_events(frames.coverage)
-    made = []
+    table_rows = []
     for e in events:
         if e.about.get("condition", BOTH) != BOTH or e.about.get("below", INFLATED) != INFLATED:
             continue
         row = {"scale": "", "reference_judge": "", **e.about}
         row |= {"n": len(e.p), "n_happened": int(e.happened.sum())}
-        made.append(row | {"ece": calibration_error(e.happened, e.p)} | _recalibrated(e, how))
-    return pd.DataFrame(made, columns=RECALIBRATION)
+        table_rows.append(row | {"ece": calibration_error(e.happened, e.p)} | _recalibrated(e, how))
+    return pd.DataFrame(table_rows, columns=RECALIBRATION)
 
 
 def detection_events(detection: pd.DataFrame) -> Iterator[Event]:
@@ -141,10 +141,10 @@ def coverage_events(coverage: pd.DataFrame) -> Iterator[Event]:
 
 def _recalibrated(event: Event, how: Drawing) -> dict[str, Any]:
     clusters = np.asarray(event.clusters, dtype=str)
-    found = recalibrated(clusters, event.happened, event.p)
-    if found is None:
+    curves = recalibrated(clusters, event.happened, event.p)
+    if curves is None:
         return {"reason": FEW}
-    by_curve, by_share, slope = found
+    by_curve, by_share, slope = curves
     given = zip(_BRIER, (event.p, by_curve, by_share), strict=True)
     errors = {name: (q - event.happened) ** 2 for name, q in given}
     gain = {"gain": ("brier_base", "brier_recalibrated")}

@@ -67,44 +67,44 @@ def pooled_coverage_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
 def coverage_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     """The numbers of one judge, reading, prompt and scale, over the items given."""
     top = maximum(str(judged["scale"].iloc[0]))
-    said = keep(judged, judged["score"].notna())
-    chains = said["chain"].to_numpy()
-    score, reference = numbers(said["score"]), numbers(said["reference"])
-    kept = 1 - numbers(said["n_removed"]) / numbers(said["n_middle"])
-    held, error = ~np.isnan(reference), score - reference
+    scored = keep(judged, judged["score"].notna())
+    chains = scored["chain"].to_numpy()
+    score, reference = numbers(scored["score"]), numbers(scored["reference"])
+    share_kept = 1 - numbers(scored["n_removed"]) / numbers(scored["n_middle"])
+    referenced, error = ~np.isnan(reference), score - reference
     values = {"mean": score, "bias": error, "mae": np.abs(error)}
     values["inflation"] = score >= INFLATED * top
-    row: dict[str, Any] = {"n": len(said), "n_without_verdict": len(judged) - len(said)}
-    row |= {"n_reference": int(held.sum()), "inflated_from": INFLATED * top}
+    row: dict[str, Any] = {"n": len(scored), "n_without_verdict": len(judged) - len(scored)}
+    row |= {"n_reference": int(referenced.sum()), "inflated_from": INFLATED * top}
     row |= all_columns(means(chains, values, how=how), values)
     row |= {"sd": float(score.std()) if len(score) else math.nan}
     of_top = (row[name] / top for name in with_interval("mean"))
     row |= dict(zip(with_interval("mean_share"), of_top, strict=True))
-    row |= {"share_kept": mean_or_nan(kept)}
-    row |= {"reference_mean": mean_or_nan(reference[held])}
-    for name, truth in (("spearman", reference), ("spearman_kept", kept)):
+    row |= {"share_kept": mean_or_nan(share_kept)}
+    row |= {"reference_mean": mean_or_nan(reference[referenced])}
+    for name, truth in (("spearman", reference), ("spearman_kept", share_kept)):
         of = ~np.isnan(truth)
         rho, p = spearman(chains[of], score[of], truth[of], how)
         row |= columns(name, rho) | {f"{name}_p": p}
-    expected = numbers(said["expected"])
+    expected = numbers(scored["expected"])
     read = ~np.isnan(expected)
-    rho, _ = spearman(chains[read], expected[read], kept[read], how)
+    rho, _ = spearman(chains[read], expected[read], share_kept[read], how)
     row |= {"expected_mean": mean_or_nan(expected[read])}
     return row | columns("expected_spearman_kept", rho)
 
 
 def scores_table(coverage: pd.DataFrame) -> pd.DataFrame:
     """Figure 3a: the share of every score that was given, per level."""
-    made = []
-    for key, mine in groups(coverage, [*OF, "level"]):
-        said = numbers(mine["score"].dropna())
-        counts = {"n": len(said), "n_without_verdict": len(mine) - len(said)}
-        values, times = np.unique(said, return_counts=True)
+    table_rows = []
+    for key, judged in groups(coverage, [*OF, "level"]):
+        scores = numbers(judged["score"].dropna())
+        counts = {"n": len(scores), "n_without_verdict": len(judged) - len(scores)}
+        values, times = np.unique(scores, return_counts=True)
         for value, count in zip(values, times, strict=True):
-            made.append(key | {"score": value, "share": count / len(said)} | counts)
-        if not len(said):
-            made.append(key | counts)
-    return _by_level(pd.DataFrame(made, columns=SCORES))
+            table_rows.append(key | {"score": value, "share": count / len(scores)} | counts)
+        if not len(scores):
+            table_rows.append(key | counts)
+    return _by_level(pd.DataFrame(table_rows, columns=SCORES))
 
 
 def _by_level(table: pd.DataFrame) -> pd.DataFrame:

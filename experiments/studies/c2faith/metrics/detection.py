@@ -61,10 +61,11 @@ def detection_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
         of_condition = where(judged, condition=condition)["score"]
         counts[prefix] = count(of_condition.notna())
         counts[f"{prefix}_without_verdict"] = count(of_condition.isna())
-    said = keep(judged, judged["score"].notna())
-    perturbed, flagged = (said["condition"] == PERTURBED).to_numpy(), numbers(said["score"]) == 0
-    found = ratios(
-        said["chain"].to_numpy(),
+    with_verdict = keep(judged, judged["score"].notna())
+    perturbed = (with_verdict["condition"] == PERTURBED).to_numpy()
+    flagged = numbers(with_verdict["score"]) == 0
+    estimates = ratios(
+        with_verdict["chain"].to_numpy(),
         {
             "detection": (flagged & perturbed, perturbed),
             "fpr": (flagged & ~perturbed, ~perturbed),
@@ -73,22 +74,22 @@ def detection_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
         how=how,
     )
     row = counts
-    for name, kept in (("detection", perturbed), ("fpr", ~perturbed)):
-        exact = share(flagged[kept].tolist())
-        row |= columns(name, found[name])
+    for name, side in (("detection", perturbed), ("fpr", ~perturbed)):
+        exact = share(flagged[side].tolist())
+        row |= columns(name, estimates[name])
         row |= {f"{name}_wilson_low": exact.low, f"{name}_wilson_high": exact.high}
-    p = found["detection"].value
-    row |= columns("net", found["net"]) | {"std": math.sqrt(p * (1 - p))}
-    return row | _of_probabilities(said, how)
+    p = estimates["detection"].value
+    row |= columns("net", estimates["net"]) | {"std": math.sqrt(p * (1 - p))}
+    return row | _of_probabilities(with_verdict, how)
 
 
-def _of_probabilities(said: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    kept = keep(said, said["p_flag"].notna())
-    truth, p = (kept["condition"] == PERTURBED).to_numpy(), numbers(kept["p_flag"])
-    made = columns("auroc", auroc(kept["chain"].to_numpy(), truth, p, how))
+def _of_probabilities(with_verdict: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    with_p = keep(with_verdict, with_verdict["p_flag"].notna())
+    truth, p = (with_p["condition"] == PERTURBED).to_numpy(), numbers(with_p["p_flag"])
+    numbers_of_p = columns("auroc", auroc(with_p["chain"].to_numpy(), truth, p, how))
     if not len(p):
-        return made | {"brier": math.nan, "ece": math.nan}
-    return made | {
+        return numbers_of_p | {"brier": math.nan, "ece": math.nan}
+    return numbers_of_p | {
         "brier": float(brier_score_loss(truth, p, pos_label=True)),
         "ece": calibration_error(truth, p),
     }
@@ -103,19 +104,19 @@ def mcnemar_table(detection: pd.DataFrame) -> pd.DataFrame:
     of pairs of judges of the same reading, prompt and condition. `difference`: the share right
     of `judge` minus that of `other`, with Newcombe's paired interval.
     """
-    made = []
-    for key, mine in groups(detection, ("reading", "prompt", "condition")):
-        said = verdicts_by_judge(mine, "score", ("item",))
+    table_rows = []
+    for key, judged in groups(detection, ("reading", "prompt", "condition")):
+        verdicts = verdicts_by_judge(judged, "score", ("item",))
         truth = 0 if key["condition"] == PERTURBED else 1
-        right = (said == truth).astype(float).where(said.notna())
-        pairs = list(itertools.combinations(dict.fromkeys(mine["judge"]), 2))
+        right = (verdicts == truth).astype(float).where(verdicts.notna())
+        pairs = list(itertools.combinations(dict.fromkeys(judged["judge"]), 2))
         if not pairs:
-            alone = {"judge": mine["judge"].iloc[0], "other": "", "n": 0, "reason": ALONE}
-            made.append(key | alone | {"n_without_verdict": count(mine["score"].isna())})
+            alone = {"judge": judged["judge"].iloc[0], "other": "", "n": 0, "reason": ALONE}
+            table_rows.append(key | alone | {"n_without_verdict": count(judged["score"].isna())})
         for judge, other in pairs:
             row = _mcnemar_row(only(right, [judge, other]), len(pairs))
-            made.append(key | {"judge": judge, "other": other} | row)
-    return pd.DataFrame(made, columns=MCNEMAR)
+            table_rows.append(key | {"judge": judge, "other": other} | row)
+    return pd.DataFrame(table_rows, columns=MCNEMAR)
 
 
 def _mcnemar_row(right: pd.DataFrame, comparisons: int) -> dict[str, Any]:
@@ -125,14 +126,14 @@ def _mcnemar_row(right: pd.DataFrame, comparisons: int) -> dict[str, Any]:
         return counts | {"n_comparisons": comparisons, "reason": "no item with two verdicts"}
     a, b = (both.iloc[:, i].astype(bool).to_numpy() for i in (0, 1))
     only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
-    found = mcnemar(only_a, only_b)
+    test = mcnemar(only_a, only_b)
     return (
         counts
         | {"both_right": int((a & b).sum()), "only_judge": only_a, "only_other": only_b}
         | {"both_wrong": int((~a & ~b).sum())}
         | columns("difference", paired_difference(a.tolist(), b.tolist()))
-        | found
-        | {"n_comparisons": comparisons, "p_bonferroni": min(1.0, found["p"] * comparisons)}
+        | test
+        | {"n_comparisons": comparisons, "p_bonferroni": min(1.0, test["p"] * comparisons)}
         | {"reason": ""}
     )
 

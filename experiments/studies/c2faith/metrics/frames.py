@@ -187,10 +187,10 @@ def verdicts_by_judge(frame: pd.DataFrame, value: str, keys: Sequence[str]) -> p
     return pd.concat(columns, axis=1, keys=judges).sort_index()
 
 
-def who_spoke(said: pd.DataFrame) -> pd.DataFrame:
+def who_spoke(verdicts: pd.DataFrame) -> pd.DataFrame:
     """The columns of `verdicts_by_judge` that hold a verdict: a judge that never gives one would
     leave no item that all judged."""
-    return said.dropna(axis=1, how="all")
+    return verdicts.dropna(axis=1, how="all")
 
 
 def table_by(

@@ -44,7 +44,7 @@ def against_table(frames: Frames, how: Drawing) -> pd.DataFrame:
     judges = _rows(
         JUDGE,
         ("judge", "reading"),
-        {key: _suspicion(mine) for key, mine in _first_prompt(frames.detection)},
+        {key: _suspicion(judged) for key, judged in _first_prompt(frames.detection)},
         dict(_first_prompt(frames.localisation)),
         how,
     )
@@ -52,10 +52,10 @@ def against_table(frames: Frames, how: Drawing) -> pd.DataFrame:
     signals = _rows(
         INTERNALS,
         of_model,
-        {tuple(key.values()): mine for key, mine in groups(frames.internals, of_model)},
+        {tuple(key.values()): judged for key, judged in groups(frames.internals, of_model)},
         {
-            tuple(key.values()): mine
-            for key, mine in groups(frames.internals_localisation, of_model)
+            tuple(key.values()): judged
+            for key, judged in groups(frames.internals_localisation, of_model)
         },
         how,
     )
@@ -64,10 +64,10 @@ def against_table(frames: Frames, how: Drawing) -> pd.DataFrame:
 
 def _first_prompt(frame: pd.DataFrame) -> list[tuple[tuple[str, ...], pd.DataFrame]]:
     """(judge, reading) -> its rows under the first of its prompts."""
-    found: dict[tuple[str, ...], pd.DataFrame] = {}
-    for key, mine in groups(frame, WAY):
-        found.setdefault((key["judge"], key["reading"]), mine)
-    return list(found.items())
+    first: dict[tuple[str, ...], pd.DataFrame] = {}
+    for key, judged in groups(frame, WAY):
+        first.setdefault((key["judge"], key["reading"]), judged)
+    return list(first.items())
 
 
 def _suspicion(judged: pd.DataFrame) -> pd.DataFrame:
@@ -82,7 +82,7 @@ def _rows(
     localisation: dict[tuple[str, ...], pd.DataFrame],
     how: Drawing,
 ) -> list[dict[str, Any]]:
-    made = []
+    table_rows = []
     for key in dict.fromkeys([*detection, *localisation]):
         row: dict[str, Any] = {"kind": kind, "name": key[0], "signal": key[1], "prompt": ""}
         frames = [f[key] for f in (detection, localisation) if key in f]
@@ -92,8 +92,8 @@ def _rows(
             row |= _detected(detection[key], how)
         if key in localisation:
             row |= _located(localisation[key], how)
-        made.append(row)
-    return sorted(made, key=lambda r: -_or_least(r.get("auroc", math.nan)))
+        table_rows.append(row)
+    return sorted(table_rows, key=lambda r: -_or_least(r.get("auroc", math.nan)))
 
 
 def _or_least(value: float) -> float:
@@ -101,24 +101,28 @@ def _or_least(value: float) -> float:
 
 
 def _detected(scored: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    kept = keep(scored, scored["score"].notna())
-    positive = (kept["condition"] == PERTURBED).to_numpy()
-    found = auroc(kept["chain"].to_numpy(), positive, numbers(kept["score"]), how)
-    counts = {"n": len(kept), "n_without_verdict": len(scored) - len(kept)}
-    return counts | columns("auroc", found)
+    with_score = keep(scored, scored["score"].notna())
+    positive = (with_score["condition"] == PERTURBED).to_numpy()
+    estimate = auroc(with_score["chain"].to_numpy(), positive, numbers(with_score["score"]), how)
+    counts = {"n": len(with_score), "n_without_verdict": len(scored) - len(with_score)}
+    return counts | columns("auroc", estimate)
 
 
 def _located(placed: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    said = placed["predicted"].notna().to_numpy()
+    named = placed["predicted"].notna().to_numpy()
     hit = numbers(placed["predicted"]) == numbers(placed["target"])
     hit &= numbers(placed["predicted"]) != NO_STEP
-    p, c = ((placed["condition"] == x).to_numpy() & said for x in (PERTURBED, CONTROL))
+    p, c = ((placed["condition"] == x).to_numpy() & named for x in (PERTURBED, CONTROL))
     of = {"exact": (hit & p, p), "exact_control": (hit & c, c)}
-    found = ratios(placed["chain"].to_numpy(), of, how=how)
+    estimates = ratios(placed["chain"].to_numpy(), of, how=how)
     # a judge may name any step of the chain
     choices = placed["n_candidates"] if "n_candidates" in placed else placed["n_steps"]
     without = int((placed["condition"] == PERTURBED).sum() - p.sum())
     row: dict[str, Any] = {"n_chains": int(p.sum()), "n_chains_without_verdict": without}
     row["exact_chance"] = blindly(numbers(choices)[p])
     row["exact_chance_middle"] = blindly(numbers(placed["n_middle"])[p])
-    return row | columns("exact", found["exact"]) | columns("exact_control", found["exact_control"])
+    return (
+        row
+        | columns("exact", estimates["exact"])
+        | columns("exact_control", estimates["exact_control"])
+    )

@@ -55,16 +55,16 @@ def localisation_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     """The numbers of one judge, reading and prompt."""
     perturbed = (judged["condition"] == PERTURBED).to_numpy()
     control = (judged["condition"] == CONTROL).to_numpy()
-    said = judged["predicted"].notna().to_numpy()
+    with_verdict = judged["predicted"].notna().to_numpy()
     predicted, target = numbers(judged["predicted"]), numbers(judged["target"])
-    p, c = perturbed & said, control & said
-    found_one = said & (predicted != NO_STEP)
+    p, c = perturbed & with_verdict, control & with_verdict
+    found_one = with_verdict & (predicted != NO_STEP)
     final_score = numbers(judged["final_score"])
-    twice = said & ~np.isnan(final_score)
+    twice = with_verdict & ~np.isnan(final_score)
     called_broken = twice & (final_score == 0)
-    error = np.where(said, predicted - target, 0.0)
+    error = np.where(with_verdict, predicted - target, 0.0)
     detected = p & found_one
-    found = ratios(
+    estimates = ratios(
         judged["chain"].to_numpy(),
         {
             "exact": (p & (error == 0), p),
@@ -87,13 +87,13 @@ def localisation_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     )
     row: dict[str, Any] = {
         "n": int(p.sum()),
-        "n_without_verdict": int((perturbed & ~said).sum()),
+        "n_without_verdict": int((perturbed & ~with_verdict).sum()),
         "n_control": int(c.sum()),
-        "n_control_without_verdict": int((control & ~said).sum()),
+        "n_control_without_verdict": int((control & ~with_verdict).sum()),
         "n_detected": int(detected.sum()),
     }
     row["n_final_score"] = int(twice.sum())
-    row |= all_columns(found, found)
+    row |= all_columns(estimates, estimates)
     row["exact_chance"] = blindly(numbers(judged["n_steps"])[p])
     row["exact_chance_middle"] = blindly(numbers(judged["n_middle"])[p])
     of_target = numbers(judged["p_target"])[p]
@@ -107,19 +107,19 @@ def blindly(choices: np.ndarray) -> float:
 
 def signed_error_table(localisation: pd.DataFrame) -> pd.DataFrame:
     """Figure 5: how many steps early (below 0) or late, over chains in which a step was named."""
-    made = []
-    for key, mine in groups(localisation, WAY):
-        error, without = _errors(mine)
+    table_rows = []
+    for key, judged in groups(localisation, WAY):
+        error, without = _errors(judged)
         values, counts = np.unique(error, return_counts=True)
-        made += [
+        table_rows += [
             key
             | {"signed_error": int(v), "n": len(error), "n_without_verdict": without}
             | {"share": c / len(error)}
             for v, c in zip(values, counts, strict=True)
         ]
         if not len(error):
-            made.append(key | {"n": 0, "n_without_verdict": without})
-    return pd.DataFrame(made, columns=SIGNED)
+            table_rows.append(key | {"n": 0, "n_without_verdict": without})
+    return pd.DataFrame(table_rows, columns=SIGNED)
 
 
 def within_table(localisation: pd.DataFrame) -> pd.DataFrame:
@@ -128,21 +128,21 @@ def within_table(localisation: pd.DataFrame) -> pd.DataFrame:
     k goes to the last distance that occurs under any way of judging, at most `WITHIN`; Wilson
     intervals.
     """
-    of_way = [(key, *_errors(mine)) for key, mine in groups(localisation, WAY)]
+    of_way = [(key, *_errors(judged)) for key, judged in groups(localisation, WAY)]
     far = max((int(np.abs(e).max()) for _, e, _ in of_way if len(e)), default=0)
-    made = []
+    table_rows = []
     for key, error, without in of_way:
         for k in range(min(far, WITHIN) + 1):
             near = wilson(int((np.abs(error) <= k).sum()), len(error))
             counts = {"k": k, "n": len(error), "n_without_verdict": without}
-            made.append(key | counts | columns("within", near))
-    return pd.DataFrame(made, columns=WITHIN_K)
+            table_rows.append(key | counts | columns("within", near))
+    return pd.DataFrame(table_rows, columns=WITHIN_K)
 
 
 def _errors(judged: pd.DataFrame) -> tuple[np.ndarray, int]:
     """Signed errors of the detected perturbed chains, and how many chains have no verdict."""
     perturbed = keep(judged, judged["condition"] == PERTURBED)
     predicted = numbers(perturbed["predicted"])
-    kept = ~np.isnan(predicted) & (predicted != NO_STEP)
-    error = (predicted - numbers(perturbed["target"]))[kept]
+    detected = ~np.isnan(predicted) & (predicted != NO_STEP)
+    error = (predicted - numbers(perturbed["target"]))[detected]
     return error, int(np.isnan(predicted).sum())

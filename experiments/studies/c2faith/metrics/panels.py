@@ -50,24 +50,26 @@ def panel_table(frames: Mapping[str, pd.DataFrame], how: Drawing) -> pd.DataFram
     the scores; `any` and `all`: broken if any, if every judge says so. Coverage over all levels.
     Judges without any verdict are not of the panel.
     """
-    made = []
+    table_rows = []
     for task, rules in RULES.items():
         frame = frames[task]
         names = ["reading", "prompt", *(["scale", "reference_judge"] if task == "coverage" else [])]
-        for key, mine in groups(frame, names):
+        for key, judged in groups(frame, names):
             key = {"task": task, "scale": "", "reference_judge": ""} | key
             verdict = "predicted" if task == "localisation" else "score"
-            judges = count(mine.groupby("judge")[verdict].count() > 0)
+            judges = count(judged.groupby("judge")[verdict].count() > 0)
             if judges < 2:
                 alone = {"rule": "", "n_judges": judges, "n": 0, "reason": ALONE}
-                made.append(key | alone | {"n_without_verdict": count(mine[verdict].isna())})
+                table_rows.append(
+                    key | alone | {"n_without_verdict": count(judged[verdict].isna())}
+                )
                 continue
-            single = {j: _ROW[task](where(mine, judge=j), how) for j in mine["judge"].unique()}
+            single = {j: _ROW[task](where(judged, judge=j), how) for j in judged["judge"].unique()}
             for rule in rules:
-                found = _ROW[task](panel(mine, task, rule), how)
+                of_panel = _ROW[task](panel(judged, task, rule), how)
                 key |= {"rule": rule, "n_judges": judges}
-                made += [key | row for row in _measured(found, single, MEASURES[task])]
-    return pd.DataFrame(made, columns=PANEL)
+                table_rows += [key | row for row in _measured(of_panel, single, MEASURES[task])]
+    return pd.DataFrame(table_rows, columns=PANEL)
 
 
 _ROW = {
@@ -78,20 +80,22 @@ _ROW = {
 
 
 def _measured(
-    found: Mapping[str, Any], single: Mapping[str, Mapping[str, Any]], measures: Mapping[str, int]
+    of_panel: Mapping[str, Any],
+    single: Mapping[str, Mapping[str, Any]],
+    measures: Mapping[str, int],
 ) -> Iterator[dict[str, Any]]:
     for measure, better in measures.items():
         of_judges = {j: r[measure] for j, r in single.items() if not math.isnan(r[measure])}
         best = max(of_judges, key=lambda j: _goodness(of_judges[j], better), default="")
         yield {
             "measure": measure,
-            "value": found[measure],
-            "value_low": found[f"{measure}_low"],
-            "value_high": found[f"{measure}_high"],
+            "value": of_panel[measure],
+            "value_low": of_panel[f"{measure}_low"],
+            "value_high": of_panel[f"{measure}_high"],
             "best_judge": best,
             "best_value": of_judges.get(best, math.nan),
-            "n": found["n"],
-            "n_without_verdict": found["n_without_verdict"],
+            "n": of_panel["n"],
+            "n_without_verdict": of_panel["n_without_verdict"],
             "reason": "",
         }
 
@@ -109,20 +113,20 @@ def panel(judged: pd.DataFrame, task: str, rule: str) -> pd.DataFrame:
     keys = ["item", "level"] if task == "coverage" else ["item", "condition"]
     value = "predicted" if task == "localisation" else "score"
     items = judged.drop_duplicates(subset=keys).set_index(keys).sort_index().copy()
-    said = verdicts_by_judge(judged, value, keys).to_numpy()
-    given = ~np.isnan(said)
+    verdicts = verdicts_by_judge(judged, value, keys).to_numpy()
+    given = ~np.isnan(verdicts)
     p = np.full(len(items), math.nan)
     if rule == "majority":
-        verdict = np.array([_most(row[~np.isnan(row)]) for row in said])
+        verdict = np.array([_most(row[~np.isnan(row)]) for row in verdicts])
     elif task == "coverage":
-        verdict = _mean(said)
+        verdict = _mean(verdicts)
     elif rule == "mean":
         suspect = judged["p_flag"].where(judged["p_flag"].notna(), 1 - judged["score"])
         flags = judged.assign(suspect=suspect.where(judged["score"].notna()))
         p = _mean(verdicts_by_judge(flags, "suspect", keys).to_numpy())
         verdict = np.where(np.isnan(p), math.nan, (p < 0.5).astype(float))
     else:
-        flagged = (said == 0).sum(axis=1) >= (1 if rule == "any" else given.sum(axis=1))
+        flagged = (verdicts == 0).sum(axis=1) >= (1 if rule == "any" else given.sum(axis=1))
         verdict = np.where(given.any(axis=1), (~flagged).astype(float), math.nan)
     items["judge"] = f"panel: {rule}"
     items[value] = verdict
@@ -141,28 +145,28 @@ def missed_by_all_table(detection: pd.DataFrame, features: pd.DataFrame) -> pd.D
     left out, and not counted in `n_judges`.
     """
     about = {r["item"]: r for r in rows(features)}
-    made = []
-    for key, mine in groups(where(detection, condition=PERTURBED), ("reading", "prompt")):
-        said = who_spoke(verdicts_by_judge(mine, "score", ("item",)))
-        missed = set(said.index[(said == 1).all(axis=1)]) if said.shape[1] else set()
-        for row in rows(where(mine, item=missed).drop_duplicates(subset="item")):
+    table_rows = []
+    for key, judged in groups(where(detection, condition=PERTURBED), ("reading", "prompt")):
+        verdicts = who_spoke(verdicts_by_judge(judged, "score", ("item",)))
+        missed = set(verdicts.index[(verdicts == 1).all(axis=1)]) if verdicts.shape[1] else set()
+        for row in rows(where(judged, item=missed).drop_duplicates(subset="item")):
             of_item = about.get(row["item"], {})
             known = {c: of_item.get(c) for c in ("edit_type", "method", "relative_position")}
-            what = {"item": row["item"], "chain": row["chain"], "n_judges": said.shape[1]}
-            made.append(key | what | known)
-    return pd.DataFrame(made, columns=MISSED)
+            what = {"item": row["item"], "chain": row["chain"], "n_judges": verdicts.shape[1]}
+            table_rows.append(key | what | known)
+    return pd.DataFrame(table_rows, columns=MISSED)
 
 
 def _most(values: np.ndarray) -> float:
     """The value given more often than any other; NaN where there is none."""
-    found, times = np.unique(values, return_counts=True)
-    first = found[times == times.max()] if len(found) else found
+    distinct_values, times = np.unique(values, return_counts=True)
+    first = distinct_values[times == times.max()] if len(distinct_values) else distinct_values
     return float(first[0]) if len(first) == 1 else math.nan
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
     given = ~np.isnan(values)
-    made = np.full(len(values), math.nan)
+    means_of_rows = np.full(len(values), math.nan)
     total, times = np.where(given, values, 0).sum(axis=1), given.sum(axis=1)
-    np.divide(total, times, out=made, where=times > 0)
-    return made
+    np.divide(total, times, out=means_of_rows, where=times > 0)
+    return means_of_rows

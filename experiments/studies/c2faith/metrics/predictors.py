@@ -62,29 +62,29 @@ def methods_table(of_items: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by(of_items: pd.DataFrame, name: str, wanted: Sequence[str], order: Any) -> pd.DataFrame:
-    made = []
-    for key, mine in groups(of_items, WAY):
-        for value in sorted(mine[name].unique(), key=order):
-            made.append(key | {name: value} | _detected(where(mine, **{name: value})))
-    return pd.DataFrame(made, columns=list(wanted))
+    table_rows = []
+    for key, judged in groups(of_items, WAY):
+        for value in sorted(judged[name].unique(), key=order):
+            table_rows.append(key | {name: value} | _detected(where(judged, **{name: value})))
+    return pd.DataFrame(table_rows, columns=list(wanted))
 
 
 def positions_table(of_items: pd.DataFrame, bins: int = POSITION_BINS) -> pd.DataFrame:
     """Figure 8: detection by the relative place of the broken step, in equally wide bins."""
-    made = []
-    for key, mine in groups(of_items, WAY):
-        place = np.minimum((numbers(mine["relative_position"]) * bins).astype(int), bins - 1)
+    table_rows = []
+    for key, judged in groups(of_items, WAY):
+        place = np.minimum((numbers(judged["relative_position"]) * bins).astype(int), bins - 1)
         for i in np.unique(place):
             at = {"bin": int(i), "position": (i + 0.5) / bins}
-            made.append(key | at | _detected(keep(mine, place == i)))
-    return pd.DataFrame(made, columns=POSITIONS)
+            table_rows.append(key | at | _detected(keep(judged, place == i)))
+    return pd.DataFrame(table_rows, columns=POSITIONS)
 
 
 def _detected(judged: pd.DataFrame) -> dict[str, Any]:
-    said = judged["score"].dropna()
-    found = wilson(count(said == 0), len(said))
-    return {"n": len(said), "n_without_verdict": len(judged) - len(said)} | columns(
-        "detection", found
+    verdicts = judged["score"].dropna()
+    detection = wilson(count(verdicts == 0), len(verdicts))
+    return {"n": len(verdicts), "n_without_verdict": len(judged) - len(verdicts)} | columns(
+        "detection", detection
     )
 
 
@@ -97,33 +97,33 @@ def predictors_table(of_items: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     tells apart features that go together, as n_words and n_chars do. 0 of a feature that does
     not vary.
     """
-    made = []
-    for key, mine in groups(of_items, WAY):
-        said = keep(mine, mine["score"].notna())
-        right = numbers(said["score"]) == 0
+    table_rows = []
+    for key, judged in groups(of_items, WAY):
+        with_verdict = keep(judged, judged["score"].notna())
+        right = numbers(with_verdict["score"]) == 0
         counts = {"n_correct": int(right.sum()), "n_wrong": int((~right).sum())}
-        counts["n_without_verdict"] = len(mine) - len(said)
-        coefficients, reason = _regression(said, right)
+        counts["n_without_verdict"] = len(judged) - len(with_verdict)
+        coefficients, reason = _regression(with_verdict, right)
         for feature in FEATURES:
-            x = numbers(said[feature])
+            x = numbers(with_verdict[feature])
             known = ~np.isnan(x)
             x = np.where(known, x, 0)
             of = {name: (x * side, side) for name, side in _sides(right, known).items()}
             difference = {"difference": ("mean_correct", "mean_wrong")}
-            found = ratios(said["chain"].to_numpy(), of, minus=difference, how=how)
-            row = {name: found[name].value for name in of}
-            row |= columns("difference", found["difference"])
+            estimates = ratios(with_verdict["chain"].to_numpy(), of, minus=difference, how=how)
+            row = {name: estimates[name].value for name in of}
+            row |= columns("difference", estimates["difference"])
             row |= {"coefficient": coefficients.get(feature, math.nan), "reason": reason}
-            made.append(key | {"feature": feature} | counts | row)
-    return pd.DataFrame(made, columns=PREDICTORS)
+            table_rows.append(key | {"feature": feature} | counts | row)
+    return pd.DataFrame(table_rows, columns=PREDICTORS)
 
 
 def _sides(right: np.ndarray, known: np.ndarray) -> dict[str, np.ndarray]:
     return {"mean_correct": right & known, "mean_wrong": ~right & known}
 
 
-def _regression(said: pd.DataFrame, right: np.ndarray) -> tuple[dict[str, float], str]:
-    x = said[list(FEATURES)].to_numpy(dtype=float)
+def _regression(with_verdict: pd.DataFrame, right: np.ndarray) -> tuple[dict[str, float], str]:
+    x = with_verdict[list(FEATURES)].to_numpy(dtype=float)
     whole = ~np.isnan(x).any(axis=1)
     x, y = x[whole], right[whole]
     if min(y.sum(), (~y).sum()) < LEAST_OF_CLASS:

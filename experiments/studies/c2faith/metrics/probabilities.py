@@ -64,11 +64,11 @@ def localisation_probabilities_table(localisation: pd.DataFrame, how: Drawing) -
     `..._uniform` is of a judge to which all of them are equally likely. Intervals are from drawing
     chains.
     """
-    made = []
+    table_rows = []
     for key, judged, n_without in by_condition(localisation):
         row = key | {"n": len(judged), "n_without_verdict": n_without}
-        made.append(row | (_of_steps(judged, how) if len(judged) else {}))
-    return pd.DataFrame(made, columns=LOCALISATION)
+        table_rows.append(row | (_of_steps(judged, how) if len(judged) else {}))
+    return pd.DataFrame(table_rows, columns=LOCALISATION)
 
 
 def coverage_expected_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def coverage_expected_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFram
     `share_kept` of the middle steps and `reference_share`, the mean of those items that have one.
     Intervals are from drawing chains.
     """
-    made = []
+    table_rows = []
     for key, judged in _scored(coverage, OF):
         for level in sorted(set(judged["level"])):
             of_level = where(judged, level=level)
@@ -89,12 +89,12 @@ def coverage_expected_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFram
                 "share_kept": _truth(known, "kept"),
                 "reference_share": _truth(known, "reference"),
             }
-            found = means(known["chain"].to_numpy(), shares, how=how)
+            estimates = means(known["chain"].to_numpy(), shares, how=how)
             row = key | {"level": level, "n": len(known)}
             row |= {"n_without_verdict": len(of_level) - len(known)}
-            row |= {name: estimate.value for name, estimate in found.items()}
-            made.append(row | columns("expected_share", found["expected_share"]))
-    return pd.DataFrame(made, columns=EXPECTED)
+            row |= {name: estimate.value for name, estimate in estimates.items()}
+            table_rows.append(row | columns("expected_share", estimates["expected_share"]))
+    return pd.DataFrame(table_rows, columns=EXPECTED)
 
 
 def coverage_probabilities_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
@@ -105,11 +105,11 @@ def coverage_probabilities_table(coverage: pd.DataFrame, how: Drawing) -> pd.Dat
     as likely, `rps_base` of one that gives to every item the truths of all these items as they are
     spread. Intervals are from drawing chains.
     """
-    made = []
+    table_rows = []
     for key, judged, truth in with_truths(coverage):
         row = key | {"n": len(judged)}
-        made.append(row | (_of_scores(judged, truth, how) if len(judged) else {}))
-    return pd.DataFrame(made, columns=COVERAGE)
+        table_rows.append(row | (_of_scores(judged, truth, how) if len(judged) else {}))
+    return pd.DataFrame(table_rows, columns=COVERAGE)
 
 
 def rps(
@@ -248,10 +248,10 @@ def _with_probabilities(judged: pd.DataFrame) -> pd.DataFrame:
 def _stacked(distributions: Iterable[tuple[float, ...]]) -> Float[np.ndarray, "rows verdicts"]:
     """Distributions as rows of one array, 0 where one is shorter than the longest."""
     given = list(distributions)
-    made = np.zeros((len(given), max(map(len, given), default=0)))
-    for row, p in zip(made, given, strict=True):
+    stacked = np.zeros((len(given), max(map(len, given), default=0)))
+    for row, p in zip(stacked, given, strict=True):
         row[: len(p)] = p
-    return made
+    return stacked
 
 
 def chains_of(judged: pd.DataFrame) -> np.ndarray:

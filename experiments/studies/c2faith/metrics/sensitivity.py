@@ -56,22 +56,24 @@ def variants_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Args:
         tables: `detection`, `localisation`, and `coverage` over all levels, as tables.
     """
-    made = []
+    table_rows = []
     for task, table in tables.items():
         of_task = table if "scale" in table else table.assign(scale="")
         # of two references the first: the judge's own scores are the same
         of_task = of_task.drop_duplicates(subset=["judge", "reading", "prompt", "scale"])
         for over in _VARIED[task]:
-            held = [n for n in ("judge", "reading", "prompt", "scale") if n != over]
-            kept = of_task
+            fixed = [n for n in ("judge", "reading", "prompt", "scale") if n != over]
+            of_over = of_task
             if over == "scale":
-                held.remove("prompt")
-                kept = of_task.drop_duplicates(subset=["judge", "reading", "scale"])
-            for key, mine in groups(kept, held):
+                fixed.remove("prompt")
+                of_over = of_task.drop_duplicates(subset=["judge", "reading", "scale"])
+            for key, judged in groups(of_over, fixed):
                 of = {"task": task, "over": over, "prompt": "", "reading": "", "scale": ""} | key
                 for measure in MEASURES[task]:
-                    made += [of | {"measure": measure} | _at(r, over, measure) for r in rows(mine)]
-    return pd.DataFrame(made, columns=VARIANTS)
+                    table_rows += [
+                        of | {"measure": measure} | _at(r, over, measure) for r in rows(judged)
+                    ]
+    return pd.DataFrame(table_rows, columns=VARIANTS)
 
 
 def _at(row: Mapping[str, Any], over: str, measure: str) -> dict[str, Any]:
@@ -90,9 +92,9 @@ def prompts_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Args:
         tables: as of `variants_table`.
     """
-    held = ("task", "judge", "over", "reading", "prompt", "scale", "measure")
-    made = [key | _range(mine) for key, mine in groups(variants_table(tables), held)]
-    return pd.DataFrame(made, columns=PROMPTS)
+    fixed = ("task", "judge", "over", "reading", "prompt", "scale", "measure")
+    table_rows = [key | _range(variants) for key, variants in groups(variants_table(tables), fixed)]
+    return pd.DataFrame(table_rows, columns=PROMPTS)
 
 
 def _range(variants: pd.DataFrame) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def prompt_agreement_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     `agreement` is the share of the `n` items with both verdicts on which they are the same,
     `kappa` Cohen's. Of detection and localisation both conditions apart.
     """
-    made = []
+    table_rows = []
     for task, frame in frames.items():
         judged = frame
         if task == "coverage":
@@ -127,25 +129,25 @@ def prompt_agreement_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             judged = frame.assign(scale="", level=0.0)
         value = "predicted" if task == "localisation" else "score"
         for over in ("prompt", "reading"):
-            held = ["judge", "scale", "condition", "reading" if over == "prompt" else "prompt"]
-            for key, mine in groups(judged, held):
+            fixed = ["judge", "scale", "condition", "reading" if over == "prompt" else "prompt"]
+            for key, of_key in groups(judged, fixed):
                 of = {"task": task, "over": over, "reading": "", "prompt": ""} | key
-                made += [of | row for row in _pairs(mine, over, value)]
-    return pd.DataFrame(made, columns=SAME_JUDGE)
+                table_rows += [of | row for row in _pairs(of_key, over, value)]
+    return pd.DataFrame(table_rows, columns=SAME_JUDGE)
 
 
 def _pairs(judged: pd.DataFrame, over: str, value: str) -> Sequence[dict[str, Any]]:
-    said = verdicts_by_judge(judged.assign(judge=judged[over]), value, ("item", "level"))
-    made = []
-    for first, second in itertools.combinations(said.columns, 2):
-        both = said[[first, second]].dropna()
+    verdicts = verdicts_by_judge(judged.assign(judge=judged[over]), value, ("item", "level"))
+    pairs = []
+    for first, second in itertools.combinations(verdicts.columns, 2):
+        both = verdicts[[first, second]].dropna()
         left, right = both[first].tolist(), both[second].tolist()
-        made.append(
+        pairs.append(
             {"first": first, "second": second, "agreement": stats.agreement(left, right)}
             | {"kappa": stats.kappa(left, right) if left else math.nan, "n": len(both)}
-            | {"n_without_verdict": len(said) - len(both)}
+            | {"n_without_verdict": len(verdicts) - len(both)}
         )
-    return made
+    return pairs
 
 
 INJECTION = [*WAY, "task", "injection", "demand", "n", "n_without_verdict"]

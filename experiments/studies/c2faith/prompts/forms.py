@@ -105,7 +105,7 @@ def judge_forms(folder: Path | None = None) -> dict[str, TaskForm]:
         UserError: the folder or a file cannot be used; names file, field or place, and remedy.
     """
     read = _read_all(folder)
-    return {name: _form(name, *found) for name, found in read.items() if name != ACAUSAL}
+    return {name: _form(name, *source) for name, source in read.items() if name != ACAUSAL}
 
 
 def as_files(forms: Mapping[str, TaskForm]) -> dict[str, str]:
