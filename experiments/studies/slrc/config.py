@@ -1,17 +1,14 @@
-"""What a run over traces is told: models, tasks, probes."""
+"""What a run over traces is told: models, tasks, probes, and which of them fit each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import (
     AfterValidator,
     Field,
-    PlainValidator,
-    StrictBool,
-    StrictFloat,
     StrictInt,
     StrictStr,
     create_model,
@@ -25,17 +22,44 @@ from faithscope.experiments.config.api import (
     SubjectConfig,
     one_address_problem,
 )
-from faithscope.experiments.config.backend import WHERE, BackendSection
-from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
-from faithscope.experiments.config.errors import shown
-from faithscope.experiments.config.model import SubjectName
-from faithscope.experiments.data.tasks import base_name, task_problem
-from faithscope.experiments.studies.slrc import registry
-from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
-from faithscope.interventions.segment import MIN_CHARS, Mode
+from faithscope.experiments.config.backend import WHERE
+from faithscope.experiments.config.base import FolderConfig, OneOrMany
+from faithscope.experiments.config.model import model_names
+from faithscope.experiments.data.tasks import TASKS, get_task, task_problem
+from faithscope.experiments.studies.slrc.sections import (
+    DataConfig,
+    GenerationConfig,
+    ModelConfig,
+    ReportConfig,
+    StepsConfig,
+    TaxonomyConfig,
+)
+from faithscope.interp.errors import did_you_mean
 from faithscope.probes import PROBES, Settings
 
-T = TypeVar("T")
+
+def probe_problem(name: str) -> str | None:
+    """Why `name` is no probe, or None if it is one."""
+    if name in PROBES:
+        return None
+    guess = did_you_mean(name, list(PROBES)) or f"; known: {', '.join(PROBES)}"
+    return f"unknown probe {name!r}{guess}"
+
+
+def probes_of(model: str, probes: Sequence[str]) -> list[str]:
+    """The probes that can be taken of a model: of one behind an API those that only ask it."""
+    return [p for p in probes if PROBES[p].from_outside is not None or not model.startswith(API)]
+
+
+def possible_from_outside(probe: str) -> Mapping[str, tuple[str, ...]]:
+    """Setting -> what of it a model behind an API can be asked by; nothing where it has no part
+    in the probe."""
+    return PROBES[probe].from_outside or {}
+
+
+def fits(model: str, task: str) -> bool:
+    """Whether a model can be asked a task: planted models know only their own language."""
+    return any(fnmatchcase(model, pattern) for pattern in get_task(task).models)
 
 
 def _known(check: Callable[[str], str | None]) -> AfterValidator:
@@ -48,140 +72,7 @@ def _known(check: Callable[[str], str | None]) -> AfterValidator:
 
 
 TaskName = Annotated[StrictStr, _known(task_problem)]
-ProbeName = Annotated[StrictStr, _known(registry.probe_problem)]
-
-
-class ModelConfig(Section):
-    """The models to measure, and how their weights are held."""
-
-    name: Annotated[list[SubjectName], *OneOrMany]
-    """One or several of: `bundled:NAME`, `planted:NAME`, a hub id, a folder, a .gguf file; or
-    `api:PROVIDER/MODEL`, which is asked what can be asked from outside (section `api`)."""
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """`auto` is float32 on a CPU and bfloat16 on an accelerator."""
-    device: StrictStr = "auto"
-    """`auto` takes cuda, then mps, then cpu."""
-    revision: StrictStr | None = None
-    """Pin of a hub repository: a commit hash reproduces, a branch may move."""
-    quantize: Literal["8bit", "4bit"] | None = None
-    """8- or 4-bit weights through bitsandbytes."""
-    device_map: StrictStr | None = None
-    """`auto` spreads the layers over the devices of a node."""
-    thinking: StrictBool | None = None
-    """Ask a hybrid model to think, or not to; null leaves it to the model's template."""
-
-
-def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:
-    """One value for every task, or a mapping from task (or `default`) to value."""
-
-    def validate(value: Any) -> Any:
-        if value is None:
-            return None
-        entries = value if isinstance(value, dict) else {"": value}
-        problems = [
-            f".{task}: {problem}" if task else problem
-            for task, v in entries.items()
-            if (problem := (None if task in ("", "default") else task_problem(str(task))))
-            or (problem := check(v))
-        ]
-        if problems:
-            raise ValueError("\n".join(problems))
-        return value
-
-    return PlainValidator(validate)
-
-
-def _limit_problem(value: Any) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        return None
-    return f"must be a whole number, at least 1, got {shown(value)}"
-
-
-def _path_problem(value: Any) -> str | None:
-    return None if isinstance(value, str) and value else f"must be a path, got {shown(value)}"
-
-
-def _of_task(value: T | dict[str, T] | None, task: str) -> T | None:
-    """A task's own entry, else that of the task it is a variant of, else the default."""
-    if not isinstance(value, dict):
-        return value
-    for name in (task, base_name(task), "default"):
-        if name in value:
-            return value[name]
-    return None
-
-
-class DataConfig(Section):
-    """Which questions."""
-
-    path: Annotated[str | dict[str, str] | None, _per_task(_path_problem)] = None
-    """A local file or folder for tasks that read one; or a mapping from task to path. A variant
-    of a task (`sst2:alternative`) goes by its task's entry where it has none of its own."""
-    limit: Annotated[int | dict[str, int] | None, _per_task(_limit_problem)] = None
-    """The first N items of each task; or a mapping from task to N, with `default`."""
-    split: StrictStr | None = None
-    """Which split, for tasks that have several; null is the task's own default."""
-
-    def limit_of(self, task: str) -> int | None:
-        return _of_task(self.limit, task)
-
-    def path_of(self, task: str) -> Path | None:
-        path = _of_task(self.path, task)
-        return None if path is None else Path(path).expanduser()
-
-
-class GenerationConfig(BackendSection):
-    """Who writes the traces, and how; with vLLM, `model.quantize` and `device_map` do not hold."""
-
-    max_new_tokens: StrictInt = Field(default=320, ge=256)
-    """Most tokens of reasoning and answer; below 256 most answers would be cut off."""
-    temperature: StrictFloat = Field(default=0.0, ge=0)
-    """0 is greedy."""
-    top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
-    """Nucleus of sampling, where temperature > 0."""
-
-    def decides(self) -> dict[str, Any]:
-        own = {"max_new_tokens", "temperature", "top_p"}
-        return self.model_dump(include=own) | super().decides()
-
-
-class StepsConfig(Section):
-    """How reasoning is cut into steps (SLRC, 4.1)."""
-
-    segmentation: Mode = "auto"
-    """By sentences, numbered items or paragraphs; `auto` sees which of them it is."""
-    min_chars: StrictInt = Field(default=MIN_CHARS, ge=0)
-    """Shorter stretches are not steps of their own."""
-    conclusion: Literal["strip", "keep"] = "strip"
-    """Whether the statement of the answer that ends the text is a step (`keep`)."""
-
-
-class SizeConfig(Section):
-    """How large a model is whose weights are not at hand."""
-
-    total: StrictInt = Field(ge=1)
-    """Parameters."""
-    active: StrictInt | None = Field(default=None, ge=1)
-    """Parameters that one token goes through; null is not known, of a dense model all."""
-
-    @property
-    def sizes(self) -> dict[str, int | None]:
-        """As a run counts them of weights that it has loaded."""
-        return {"parameters": self.total, "active_parameters": self.active}
-
-
-class ReportConfig(Section):
-    """What the report shows."""
-
-    traces: StrictInt = Field(default=6, ge=0)
-    """Example traces, with steps coloured by necessity."""
-    bootstrap: StrictInt = Field(default=1000, ge=1)
-    """Resamples behind the interval of SLRC."""
-    least_label_mass: StrictFloat = Field(default=0.1, ge=0, le=1)
-    """Scored readings are left out of items whose labels all together have less of the model's
-    probability after the unedited reasoning."""
-    parameters: dict[StrictStr, SizeConfig] = Field(default_factory=dict)
-    """By model, its size, where the run cannot count it: a model behind an API."""
+ProbeName = Annotated[StrictStr, _known(probe_problem)]
 
 
 class _RunConfig(FolderConfig):
@@ -212,7 +103,8 @@ class _RunConfig(FolderConfig):
     def _every_model_has_a_task(self) -> Self:
         problems = [
             f"model.name: {model!r} can do none of the tasks {', '.join(self.tasks)}; "
-            f"{registry.partner_hint_for_model(model)}"
+            f"add one of the tasks {', '.join(t for t in TASKS if fits(model, t))}, "
+            "or take the model out"
             for model in self.model.name
             if not any(m == model for m, _ in self.pairs)
         ]
@@ -231,21 +123,22 @@ class _RunConfig(FolderConfig):
         closed = [m for m in self.model.name if m.startswith(API)]
         if not closed:
             return self
-        asked = registry.probes_of(closed[0], self.probes)
+        asked = probes_of(closed[0], self.probes)
         problems = [
             f"{probe}.{key}: {closed[0]!r} is behind an API and can be asked by "
             f"{' or '.join(map(repr, possible))} alone; add that, or take out the probe or the "
             "model"
             for probe in asked
-            for key, possible in registry.possible_from_outside(probe).items()
+            for key, possible in possible_from_outside(probe).items()
             if not set(possible) & set(getattr(self.settings(probe), key))
         ]
         if problem := one_address_problem("api.base_url", self.api.base_url, closed):
             problems.append(problem)
         if not asked:
+            outside = [name for name, probe in PROBES.items() if probe.from_outside is not None]
             problems = [
                 f"probes: {closed[0]!r} is behind an API and can do none of "
-                f"{', '.join(self.probes)}; add one of {', '.join(registry.outside_probes())}"
+                f"{', '.join(self.probes)}; add one of {', '.join(outside)}"
             ]
         if problems:
             raise ValueError("\n".join(problems))
@@ -279,13 +172,13 @@ class _RunConfig(FolderConfig):
         """What of it holds for one model: those behind APIs can be asked in one way only."""
         if not model.startswith(API):
             return self
-        probes = registry.probes_of(model, self.probes)
+        probes = probes_of(model, self.probes)
         changes: dict[str, Any] = {"probes": probes}
         for probe in probes:
             section = getattr(self, probe)
             only = {
                 key: tuple(x for x in getattr(section, key) if x in possible)
-                for key, possible in registry.possible_from_outside(probe).items()
+                for key, possible in possible_from_outside(probe).items()
             }
             changes[probe] = section.model_copy(update=only)
         return self.model_copy(update=changes)
@@ -293,7 +186,7 @@ class _RunConfig(FolderConfig):
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """(model, task), models outermost, without those that do not fit each other."""
-        return registry.pairs(self.model.name, self.tasks)
+        return [(m, t) for m in self.model.name for t in self.tasks if fits(m, t)]
 
     @property
     def idle_tasks(self) -> list[str]:
@@ -304,8 +197,8 @@ class _RunConfig(FolderConfig):
     @property
     def notes(self) -> list[str]:
         found = [
-            f"task {task!r} is left out: no model here can do it; "
-            f"{registry.partner_hint_for_task(task)}"
+            f"task {task!r} is left out: no model here can do it; add one of the models "
+            f"{', '.join(m for m in model_names() if fits(m, task))}, or take the task out"
             for task in self.idle_tasks
         ]
         closed = [m for m in self.model.name if m.startswith(API)]
@@ -316,7 +209,7 @@ class _RunConfig(FolderConfig):
         left = [
             f"{probe}.{key} without {', '.join(out)}"
             for probe in (self.of(closed[0]).probes if closed else ())
-            for key, possible in registry.possible_from_outside(probe).items()
+            for key, possible in possible_from_outside(probe).items()
             if (out := [x for x in getattr(getattr(self, probe), key) if x not in possible])
         ]
         if left:

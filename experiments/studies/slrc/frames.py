@@ -13,12 +13,12 @@ from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.studies.slrc.results import Results
 from faithscope.experiments.studies.slrc.tables.measures import (
     PROBES_READ,
     SCORES,
     all_scores,
 )
-from faithscope.experiments.studies.slrc.tables.results import results
 from faithscope.probes.record import KEYS
 
 _TRACE = {
@@ -100,4 +100,4 @@ FRAMES = (
 
 def tables(run: Run) -> dict[str, pd.DataFrame]:
     """Every table by its file name."""
-    return results(run.path).tables
+    return run.once(Results).tables

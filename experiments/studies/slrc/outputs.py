@@ -30,19 +30,19 @@ from faithscope.experiments.analysis.page import (
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import place_of
+from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
-from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.labels import COLUMNS, OF_TABLES, REASONS
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.measures.slice import Topic
-from faithscope.experiments.studies.slrc.show import LEGEND, trace_block, typical
+from faithscope.experiments.studies.slrc.results import Results
+from faithscope.experiments.studies.slrc.show import LEGEND, item_records, trace_block, typical
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
-from faithscope.experiments.studies.slrc.tables.results import Results, results
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
     Verdict,
@@ -72,12 +72,12 @@ RATES = {
 WHERE_ITEMS_WENT = "Every item is counted once per stage, and every stage adds up."
 
 
-def page(found: Results, drawn: Sequence[Picture]) -> Page:
+def page(results: Results, drawn: Sequence[Picture]) -> Page:
     """The page of a run, with its figures."""
-    tables, figures = found.tables, {p.name: p for p in drawn}
-    places = {place_of(r) for r in found.records}
+    tables, figures = results.tables, {p.name: p for p in drawn}
+    places = {place_of(r) for r in results.records}
     judged = verdicts(*(told_apart(tables)[name] for name in ("slrc", "edits")))
-    edited = "slrc" in found.probes
+    edited = "slrc" in results.probes
     counts = [
         sum(r["n"] for r in rows(where(tables["exclusions"], stage="trace", reason="total"))),
         len({model for model, _, _ in places}),
@@ -88,18 +88,18 @@ def page(found: Results, drawn: Sequence[Picture]) -> Page:
         ": every step of every trace was removed, kept alone, and changed, and the answer asked "
         "again."
         if edited
-        else f". Asked: {', '.join(found.probes)}; SLRC, which edits the steps, was not."
+        else f". Asked: {', '.join(results.probes)}; SLRC, which edits the steps, was not."
     )
     return Page(
-        found.run_dir,
+        results.run.path,
         "does the model use the reasoning it writes?",
         f"Do these models use the reasoning they write? {counted}{asked}",
         [
             *_units(tables),
             *([_verdict(tables, judged), READING] if edited else []),
-            *_of_topics(found, figures),
-            *([_traces(found, bool(judged))] if edited else []),
-            _exclusions(found),
+            *_of_topics(results, figures),
+            *([_traces(results, bool(judged))] if edited else []),
+            _exclusions(results),
         ],
         tables,
         figures,
@@ -211,42 +211,42 @@ def _rate(v: Verdict, edit: str) -> Cell:
     return share_cell(rate.value, rate.low, rate.high) if rate else share_cell(math.nan)
 
 
-def _of_topics(found: Results, figures: Mapping[str, Picture]) -> list[Section]:
+def _of_topics(results: Results, figures: Mapping[str, Picture]) -> list[Section]:
     """The sections of the topics of which there is something, each with those that share it."""
     sections: dict[str, Section] = {}
-    for topic in (topic for topic in TOPICS if _is_there(topic, found, figures)):
+    for topic in (topic for topic in TOPICS if _is_there(topic, results, figures)):
         shown = [table for table in topic.tables if table.caption]
         blocks: list[Block] = []
         if topic is MODELS:
-            blocks += model_readings(*(found.tables[table.name] for table in shown))
+            blocks += model_readings(*(results.tables[table.name] for table in shown))
         blocks += [Drawing(figure) for figure in topic.figures]
         blocks += [Grid(t.name, t.caption) for t in shown if not t.folded]
         blocks += [Fold(t.folded, [Grid(t.name, t.caption)]) for t in shown if t.folded]
-        section = topic.section(found.taxonomy) if callable(topic.section) else topic.section
+        section = topic.section(results.taxonomy) if callable(topic.section) else topic.section
         before = sections.get(section.name, section)
         sections[section.name] = replace(before, blocks=[*before.blocks, *blocks])
     return list(sections.values())
 
 
-def _is_there(topic: Topic, found: Results, figures: Mapping[str, Picture]) -> bool:
+def _is_there(topic: Topic, results: Results, figures: Mapping[str, Picture]) -> bool:
     if topic is MODELS:
         return "models" in figures
-    if topic in OF_SLRC and "slrc" not in found.probes:
+    if topic in OF_SLRC and "slrc" not in results.probes:
         return False
-    return any(table.name in found.tables for table in topic.tables)
+    return any(table.name in results.tables for table in topic.tables)
 
 
-def _traces(found: Results, measured: bool) -> Section:
-    places = typical(found.records, found.report.traces)
+def _traces(results: Results, measured: bool) -> Section:
+    places = typical(results.records, results.report.traces)
     if places:
-        shown = [trace_block(found.whole(place)) for place in places]
+        shown = [trace_block(item_records(results.run.index, place)) for place in places]
         return replace(TRACES, blocks=[LEGEND, *shown])
     none = "The config asks for none (report.traces: 0)." if measured else "None was measured."
     return replace(TRACES, text=none)
 
 
-def _exclusions(found: Results) -> Section:
-    exclusions = found.tables["exclusions"]
+def _exclusions(results: Results) -> Section:
+    exclusions = results.tables["exclusions"]
     cards = [
         Box([Heading(f"{model} · {task}"), Counts(lines)], "card")
         for (model, task), lines in waterfalls(exclusions).items()
@@ -257,7 +257,7 @@ def _exclusions(found: Results) -> Section:
         WHERE_ITEMS_WENT,
         blocks=[
             Box(cards, "falls"),
-            *spent_and_failed(calls_of(found.run_dir), "answer", found.failures),
+            *spent_and_failed(results.run.calls, "answer", results.run.failures),
             Fold("As a table", [Grid("exclusions", "Exclusions")]),
         ],
     )
@@ -292,11 +292,12 @@ _OF_TABLES = OF_TABLES | {t.name: by_name(s.columns) for s in SLICES.values() fo
 
 def write_all(run_dir: Path) -> Path:
     """Write them from the stored records; gives the report's path."""
-    found = results(run_dir)
+    run = load_run(run_dir)
     for probe in PROBES:
-        pack(run_dir, found.index, probe)
-    papers = paper_tables(found.tables, found.sizes)
-    tables = found.tables | {paper.name: paper.data for paper in papers}
+        pack(run_dir, run.index, probe)
+    results = run.once(Results)
+    papers = paper_tables(results.tables, results.sizes)
+    tables = results.tables | {paper.name: paper.data for paper in papers}
     printed = {paper.name: paper.printed for paper in papers}
-    drawn = pictures(found.tables)
-    return write_outputs(page(found, drawn), tables, printed, drawn)
+    drawn = pictures(results.tables)
+    return write_outputs(page(results, drawn), tables, printed, drawn)

@@ -25,9 +25,9 @@ from faithscope.experiments.analysis.records import Place, Record, place_of
 from faithscope.experiments.analysis.tidy import mean, present
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.folder import existing_run
+from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips, graded, measured
-from faithscope.experiments.studies.slrc.tables.results import item_records
 from faithscope.interp.errors import UserError
 
 MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
@@ -219,6 +219,12 @@ def _showing_order(model: str) -> int:
         return place
     real = model_order("")[0]
     return other_planted_from if place == real else place + real
+
+
+def item_records(index: Index, place: Place) -> list[Record]:
+    """The trace of an item and its SLRC records, as stored."""
+    keys = [(stage, *place) for stage in ("trace", "slrc")]
+    return [r for key in keys if index.get(key) is not None for r in index.records(key)]
 
 
 VARIATION = "≠ another answer than unedited   (0.00) total variation of the answer labels"

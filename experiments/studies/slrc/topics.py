@@ -8,6 +8,7 @@ from faithscope.experiments.analysis.page import Section, Terms
 from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.measures.slice import Table, Topic, asked
+from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.measures import (
     PROBES_READ,
     head_to_head_table,
@@ -31,7 +32,6 @@ from faithscope.experiments.studies.slrc.tables.taxonomy import (
     threshold_sensitivity_table,
 )
 from faithscope.experiments.studies.slrc.tables.verdict import IGNORED, MATTERS, WORDS
-from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
 
 
 def _modes(settings: TaxonomyConfig) -> Section:

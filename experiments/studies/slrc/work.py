@@ -1,33 +1,47 @@
-"""Models write traces, and probes measure them, item by item."""
+"""Models write traces, and probes measure them, item by item.
+
+Replies of models behind APIs are stored one by one as they come, also those that probes want:
+whatever ends a run, what was answered is not asked again. A probe of such a model is taken once all
+its replies are there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from faithscope import interp
 from faithscope.experiments.config.api import API, ApiSection
 from faithscope.experiments.config.backend import BackendSection
-from faithscope.experiments.data.api_traces import trace_of_reply, trace_record
+from faithscope.experiments.data.api_traces import (
+    reply_record,
+    to_reply,
+    trace_of_reply,
+    trace_record,
+)
 from faithscope.experiments.data.traces import TraceSettings, to_record, to_trace, trace_of
+from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.writing import HowWritten, Start, TextWorker, Unit
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.units import Key, storable
-from faithscope.experiments.engine.worker import Records
-from faithscope.experiments.studies.slrc.api_work import ApiProbes
+from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, storable
+from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.experiments.studies.slrc.config import RunConfig
-from faithscope.experiments.studies.slrc.units import TRACE, Item, measure
-from faithscope.interp.errors import NoRoom
+from faithscope.experiments.studies.slrc.units import TRACE, Item, api_decides, measure
+from faithscope.interp.errors import NoRoom, UserError
 from faithscope.interp.generation import Generation
 from faithscope.interp.prompts import Prompt
 from faithscope.interventions import Trace
-from faithscope.probes.judge.form import Reply, Writing
+from faithscope.probes.judge.form import Reply, Writing, no_reply
+from faithscope.probes.judge.spend import BudgetSpent
 from faithscope.probes.record import record
-from faithscope.probes.text_model import NO_ROOM, TextModel
+from faithscope.probes.text_model import NO_ROOM, Message, TextModel, Unanswered
 
 if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
+    from faithscope.probes.judge.api import ApiJudge
 
 AT_ONCE = 8
 """Items for each connection to an API that are worked on together, so that none waits for the
@@ -149,3 +163,143 @@ def trace_settings(config: RunConfig) -> TraceSettings:
         min_step_chars=steps.min_chars,
         conclusion=steps.conclusion,
     )
+
+
+MIXED = 4
+"""Items whose messages are put in turn."""
+
+
+class ApiProbes:
+    """Everything that one model behind an API is asked about its traces."""
+
+    def __init__(self, work: Worker[Item], writer: ApiJudge, config: RunConfig) -> None:
+        """
+        Args:
+            work: stores what is measured.
+        """
+        self.work = work
+        self.writer = writer
+        self.name = name = API + writer.name
+        self.config = config.of(name)
+        self.ids = UnitIds(schema=SCHEMA, model=name, api=api_decides(config))
+        self.failed: dict[str, str] = {}
+        """Unit of a reply -> why there is none."""
+        self.done: set[Key] = set()
+        """Probes that were taken, or failed, since this start."""
+
+    def take(self, items: Sequence[Item]) -> None:
+        """Take what can be taken, ask for what the rest wants, and so until nothing is wanted.
+
+        Raises:
+            BudgetSpent, UserError: as `ApiJudge.write_all`; what was answered is stored.
+        """
+        share = 0.0
+        while True:
+            wanted, waiting = self._take_ready(items, share)
+            if not wanted:
+                return
+            self.work.begin(self.name, *waiting[0])
+            began = time.perf_counter()
+            try:
+                self._fetch(wanted)
+            except (BudgetSpent, UserError, KeyboardInterrupt):
+                # what is whole by now need not wait for the next start
+                self._take_ready(items, (time.perf_counter() - began) / len(waiting))
+                raise
+            share = (time.perf_counter() - began) / len(waiting)
+
+    def _fetch(self, wanted: dict[str, tuple[Item, Message]]) -> None:
+        """Ask and store, by unit."""
+
+        def keep(writing: Writing, reply: Reply) -> None:
+            unit = writing.id
+            item, message = wanted[unit]
+            if problem := no_reply(reply):
+                self.failed[unit] = problem
+                return
+            record = reply_record(self.name, item.question, message, reply, self.config.seed)
+            self.work.store.add(unit, _key(item, unit), storable([record]))
+            self.work.meter.tick()
+
+        asked = [(unit, wanted[unit][1]) for unit in _mixed({u: i for u, (i, _) in wanted.items()})]
+        self.writer.write_all([Writing(unit, m.user, m.system) for unit, m in asked], keep)
+
+    def _take_ready(
+        self, items: Sequence[Item], share: float
+    ) -> tuple[dict[str, tuple[Item, Message]], list[tuple[Item, str]]]:
+        """Take every probe whose replies are there.
+
+        Args:
+            share: seconds that the replies of each have taken.
+
+        Returns:
+            What the others still want, by unit, and which these are.
+        """
+        wanted: dict[str, tuple[Item, Message]] = {}
+        waiting = []
+        for item in items:
+            if not self.work.index.is_done(item.key(TRACE), item.units[TRACE]):
+                continue
+            lacking = [n for n in self.work.missing(item) if item.key(n) not in self.done]
+            if not lacking:
+                continue
+            trace = to_trace(self.work.index.records(item.key(TRACE))[0])
+            for name in lacking:
+                made = self._measured(item, name, trace)
+                if isinstance(made, dict):
+                    wanted |= made
+                    waiting.append((item, name))
+                    continue
+                self.done.add(item.key(name))
+                self.work.begin(self.name, item, name)
+                self.work.keep(item, name, made, share)
+        return wanted, waiting
+
+    def _measured(
+        self, item: Item, name: str, trace: Trace
+    ) -> dict[str, tuple[Item, Message]] | list[dict[str, Any]] | Exception:
+        """The records of a probe; or by unit what is to be asked first; or what went wrong."""
+        model = self._model(item)
+        try:
+            return storable(measure(name, model, item.of, trace, self.config))
+        except Unanswered as unanswered:
+            units = {self._unit(item, m): (item, m) for m in unanswered.messages}
+        except Exception as error:
+            return error
+        lost = [self.failed[unit] for unit in units if unit in self.failed]
+        return RuntimeError(f"{len(lost)} of its replies failed: {lost[0]}") if lost else units
+
+    def _model(self, item: Item) -> TextModel:
+        return TextModel(self.name, self._finder(item))
+
+    def _finder(self, item: Item) -> Callable[[Message], Reply | None]:
+        index = self.work.index
+
+        def find(message: Message) -> Reply | None:
+            unit = self._unit(item, message)
+            key = _key(item, unit)
+            return to_reply(index.records(key)[0]) if index.is_done(key, unit) else None
+
+        return find
+
+    def _unit(self, item: Item, message: Message) -> str:
+        return self.ids.of(task=item.task, item=item.item, asked=vars(message))
+
+
+def _key(item: Item, unit: str) -> Key:
+    return (API_REPLIES, item.model, item.task, f"{item.item} {unit[:12]}")
+
+
+def _mixed(of: Mapping[str, Item]) -> list[str]:
+    """Units in the order of their items, those of a few items evenly among each other: one whose
+    messages all fail is then not taken for a server that is down."""
+    n = Counter(item.units[TRACE] for item in of.values())
+    groups = max(1, len(n) // MIXED)
+    group = {trace: i * groups // len(n) for i, trace in enumerate(n)}
+    turns: Counter[str] = Counter()
+    place = {}
+    for unit, item in of.items():
+        trace = item.units[TRACE]
+        place[unit] = (group[trace], (turns[trace] + 0.5) / n[trace])
+        turns[trace] += 1
+    return sorted(place, key=lambda unit: place[unit])

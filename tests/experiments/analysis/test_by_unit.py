@@ -13,13 +13,14 @@ import faithscope
 from faithscope import interp
 from faithscope.experiments.analysis.page import render
 from faithscope.experiments.analysis.records import Place, Record, place_of
+from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.data.traces import to_record
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.outputs import page
+from faithscope.experiments.studies.slrc.results import Results, tables
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
-from faithscope.experiments.studies.slrc.tables.results import results, tables
 from faithscope.experiments.studies.slrc.tables.verdict import instrument_checks, verdicts
 from faithscope.probes import PROBES
 
@@ -129,12 +130,12 @@ def test_figures_and_the_papers_tables_name_the_unit_of_each_row(made):
 
 
 def test_the_page_says_which_chains_are_of_several_units(tmp_path):
-    html = render(page(results(write_run(tmp_path / "both", RECORDS)), []))
+    html = render(page(Results(load_run(write_run(tmp_path / "both", RECORDS))), []))
     said = re.search(r'<section id="units".*?</section>', html, re.DOTALL)
     assert said is not None
     assert f"<code>{HINT}</code> on {CHAIN}: sentences, paragraphs" in said[0]
     assert f"{CHAIN} (paragraphs)" in html
     one = write_run(tmp_path / "one", in_units(sample_run(ITEMS), ("sentence",)))
-    plain = render(page(results(one), []))
+    plain = render(page(Results(load_run(one)), []))
     assert 'id="units"' not in plain
     assert "(sentences)" not in plain

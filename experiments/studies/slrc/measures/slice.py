@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.short_names import middle_cut, pairs_of, short
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
+from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 
 Sizes = Mapping[str, Mapping[str, Any]]
 """By model: `parameters`, `active_parameters`; a model whose size nobody told is not there."""

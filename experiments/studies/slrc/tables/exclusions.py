@@ -10,8 +10,8 @@ import pandas as pd
 
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.engine.units import Unit
-from faithscope.experiments.studies.slrc.registry import probes_of
-from faithscope.experiments.studies.slrc.taxonomy_config import DIRECT_PROMPTS
+from faithscope.experiments.studies.slrc.config import probes_of
+from faithscope.experiments.studies.slrc.sections import DIRECT_PROMPTS
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 

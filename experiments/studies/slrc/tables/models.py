@@ -26,8 +26,12 @@ from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, distinct, where, with_interval
 from faithscope.experiments.config.api import API
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.integrity import ris
-from faithscope.experiments.studies.slrc.tables.outcomes import is_variant, measured, step_counts
+from faithscope.experiments.studies.slrc.tables.outcomes import (
+    is_variant,
+    measured,
+    ris,
+    step_counts,
+)
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 SCORES = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from faithscope.experiments.analysis.tidy import columns, mean, present, with_in
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
+Score = TypeVar("Score", float, np.ndarray)
 EDITS = ("remove", "corrupt", "regenerate", "control", "keep_only", "shuffle")
 _ANSWERS = {
     "remove": "removed",
@@ -141,6 +143,11 @@ def slrc_of(necessity: float, sufficiency: float) -> float:
     SLRC paper, §4.2, equation 8: the text has lost the formula; this one reproduces Table 1.
     """
     return necessity * (1 - sufficiency)
+
+
+def ris(slrc: Score, sycophancy: Score) -> Score:
+    """Reasoning Integrity Score, SLRC × (1 − sycophancy) (SLRC paper, §3.1, equation 1)."""
+    return slrc * (1 - sycophancy)
 
 
 def redundancy(necessity: float) -> float:

@@ -24,6 +24,7 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.sections import DIRECT_PROMPTS, TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     ALL_WAYS,
     WAYS,
@@ -31,7 +32,6 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
     necessary,
     step_counts,
 )
-from faithscope.experiments.studies.slrc.taxonomy_config import DIRECT_PROMPTS, TaxonomyConfig
 from faithscope.probes.framing import READINGS
 
 MODES = ("genuine", "scaffolding", "decorative", "empty")

@@ -16,6 +16,7 @@ from probe_records import slrc_outcome
 from sample_records import write_run
 
 from faithscope.experiments.analysis.picture import STYLE, Picture
+from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.analysis.tidy import where, with_interval
 from faithscope.experiments.engine.folder import SCHEMA
@@ -28,7 +29,6 @@ from faithscope.experiments.studies.slrc.figures.models import (
     signed,
 )
 from faithscope.experiments.studies.slrc.tables.models import SCORES, model_correlations_table
-from faithscope.experiments.studies.slrc.tables.results import results
 
 LONG = "DeepSeek-R1-Distill-Llama-70B"
 
@@ -193,7 +193,7 @@ def test_the_size_of_a_model_is_counted_or_told(tmp_path):
     config = json.loads((run_dir / "config.yaml").read_text())
     told = {closed: {"total": 10**12, "active": 10**10}, here: {"total": 1}}
     (run_dir / "config.yaml").write_text(json.dumps(config | {"report": {"parameters": told}}))
-    table = results(run_dir).tables["models"].set_index("model")
+    table = load_run(run_dir).tables["models"].set_index("model")
     assert table.loc[closed, ["parameters", "active_parameters"]].tolist() == [10**12, 10**10]
     assert table.loc[here, "parameters"] == 363_000  # counted before told
 

@@ -24,26 +24,33 @@ from sample_records import (
     write_run,
 )
 
+from faithscope.experiments.analysis.page import Page as PageData
 from faithscope.experiments.analysis.page import Step, Steps, write_page
 from faithscope.experiments.analysis.page import render as rendered
 from faithscope.experiments.analysis.records import place_of
+from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.outputs import page as page_of
 from faithscope.experiments.studies.slrc.outputs import waterfalls, write_all
+from faithscope.experiments.studies.slrc.results import Results
 from faithscope.experiments.studies.slrc.show import trace_block, typical
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
-from faithscope.experiments.studies.slrc.tables.results import Results, results
 
 RUN = sample_run(8)
 
 
-def render(found: Results) -> str:
-    return rendered(page_of(found, pictures(found.tables)))
+def drawn_page(run_dir: Path) -> PageData:
+    results = Results(load_run(run_dir))
+    return page_of(results, pictures(results.tables))
 
 
-def write_report(found: Results) -> Path:
-    return write_page(page_of(found, pictures(found.tables)))
+def render(run_dir: Path) -> str:
+    return rendered(drawn_page(run_dir))
+
+
+def write_report(run_dir: Path) -> Path:
+    return write_page(drawn_page(run_dir))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +61,7 @@ def run_dir(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(run_dir) -> Page:
-    return Page(write_report(results(run_dir)).read_text("utf-8"))
+    return Page(write_report(run_dir).read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +91,7 @@ def test_it_is_well_formed_and_named_after_the_run(page):
 
 
 def test_it_holds_nothing_that_its_policy_refuses_and_asks_no_network(run_dir, page_path):
-    for path in (write_report(results(run_dir)), page_path):
+    for path in (write_report(run_dir), page_path):
         assert forbidden(path.read_text("utf-8")) == []
 
 
@@ -102,7 +109,7 @@ def test_other_probes_have_sections_where_they_were_asked(tmp_path, page):
     records = records_of(samples)
     variant = [r | {"task": f"{r['task']}:alternative"} for r in records]
     asked = asked_in_every_way(REAL, samples[0].dataset, [s.item for s in samples])
-    whole = Page(render(results(write_run(tmp_path / "run", records + variant + asked))))
+    whole = Page(render(write_run(tmp_path / "run", records + variant + asked)))
     assert whole.broken == []
     ids = [attributes["id"] for _, attributes in whole.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -121,21 +128,21 @@ def test_a_failing_instrument_says_so(tmp_path):
     records = records_of([chain_sample("hint", i) for i in range(6)])
     for r in records:
         r["model"] = FAITHFUL
-    page = Page(render(results(write_run(tmp_path / "run", records))))
+    page = Page(render(write_run(tmp_path / "run", records)))
     assert "Instrument check: fails" in page.text
     assert "Do not trust" in page.text
 
 
 def test_no_planted_model_no_claim(tmp_path):
     records = records_of([sentiment_sample(i) for i in range(3)], ["prefix"], ["generated"])
-    page = Page(render(results(write_run(tmp_path / "run", records))))
+    page = Page(render(write_run(tmp_path / "run", records)))
     assert "Instrument check: not made" in page.text
     assert "only one framing and one reading" in page.text.lower()
 
 
 def test_a_run_without_a_measurement_still_has_a_report(tmp_path):
     records = [trace_record(sentiment_sample(0), "fewer_than_2_steps")]
-    page = Page(render(results(write_run(tmp_path / "run", records))))
+    page = Page(render(write_run(tmp_path / "run", records)))
     assert page.broken == []
     assert "Nothing was measured" in page.text
     assert "fewer than 2 steps" in page.text
@@ -144,7 +151,7 @@ def test_a_run_without_a_measurement_still_has_a_report(tmp_path):
 def test_an_unfinished_run_says_so(tmp_path, page):
     assert "unfinished" not in page.text
     waiting = [trace_record(sentiment_sample(i)) for i in (20, 21)]
-    unfinished = Page(render(results(write_run(tmp_path / "run", RUN + waiting))))
+    unfinished = Page(render(write_run(tmp_path / "run", RUN + waiting)))
     assert "This run is unfinished: 2 traces are not measured yet" in unfinished.text
 
 
@@ -238,7 +245,7 @@ def test_short_stretches_are_shown_and_are_no_steps():
 
 
 def test_hostile_text_stays_text(hostile_dir):
-    text = write_report(results(hostile_dir)).read_text("utf-8")
+    text = write_report(hostile_dir).read_text("utf-8")
     page = Page(text)
     assert page.broken == []
     assert sum(tag == "script" for tag, _ in page.tags) == 1
@@ -261,7 +268,7 @@ def test_the_same_records_give_the_same_bytes(tmp_path):
     written = {kind: sorted((run_dir / kind).iterdir()) for kind in ("tables", "figures")}
     files = [page, *written["tables"], *written["figures"]]
     before = {path: path.read_bytes() for path in files}
-    found = results(run_dir)
+    found = Results(load_run(run_dir))
     drawn = {p.name for p in pictures(found.tables) if p.figure is not None}
     assert {f.stem for f in written["tables"] if not f.stem.startswith("paper_")} == {*found.tables}
     assert {f.suffix for f in written["tables"]} == {".csv", ".md", ".tex"}
@@ -287,7 +294,7 @@ def page_path(tmp_path_factory) -> Path:
     }
     records = [*records_of([sentiment_sample(i) for i in range(3)]), record]
     named = [r | {"model": "org/a-model-of-long-name-Instruct-2512-bf16"} for r in records]
-    path = write_report(results(write_run(tmp_path_factory.mktemp("heat") / "run", named)))
+    path = write_report(write_run(tmp_path_factory.mktemp("heat") / "run", named))
     assert path.read_text("utf-8").count("<image") > 0
     return path
 
@@ -324,7 +331,7 @@ def test_the_browser_sees_what_is_wrong(chromium, page_path, tmp_path):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 800])
 def test_a_browser_opens_it_without_complaint(chromium, run_dir, page_path, width, scheme):
-    for path in (write_report(results(run_dir)), page_path):
+    for path in (write_report(run_dir), page_path):
         chromium.open(path, width, scheme)
         assert chromium.problems() == []
         assert chromium.evaluate("document.querySelectorAll('th button').length") > 0
@@ -340,14 +347,14 @@ def test_a_narrow_window_scrolls_drawings_and_not_the_page(chromium, page_path):
 
 @pytest.mark.slow
 def test_a_browser_runs_nothing_that_a_model_wrote(chromium, hostile_dir):
-    chromium.open(write_report(results(hostile_dir)))
+    chromium.open(write_report(hostile_dir))
     assert chromium.problems() == []
     assert chromium.evaluate("document.title").startswith("run: does the model")
 
 
 @pytest.mark.slow
 def test_a_click_sorts_by_number_both_ways(chromium, run_dir):
-    chromium.open(write_report(results(run_dir)))
+    chromium.open(write_report(run_dir))
     script = """(() => {
       const table = document.querySelectorAll("#slrc table.sortable")[0];
       const headings = [...table.tHead.rows[0].cells];

@@ -21,6 +21,7 @@ from faithscope.experiments.studies.slrc.measures.causal_effects import (
     causal_effects_picture,
 )
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.results import of_topics
 from faithscope.experiments.studies.slrc.tables.measures import (
     MEASURES,
     PROBES_READ,
@@ -28,7 +29,6 @@ from faithscope.experiments.studies.slrc.tables.measures import (
     all_step_scores,
     head_to_head_table,
 )
-from faithscope.experiments.studies.slrc.tables.results import of_topics
 from faithscope.probes import PROBES
 from faithscope.probes.causal_effects import STEP_MEASURES
 

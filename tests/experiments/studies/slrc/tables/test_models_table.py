@@ -15,6 +15,8 @@ from scipy import stats
 from faithscope.experiments.analysis.textual import to_csv, to_markdown
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.results import tables
+from faithscope.experiments.studies.slrc.sections import DirectPromptName, TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.models import (
     CORRELATED,
     LEAST,
@@ -22,8 +24,6 @@ from faithscope.experiments.studies.slrc.tables.models import (
     correlation,
     model_correlations_table,
 )
-from faithscope.experiments.studies.slrc.tables.results import tables
-from faithscope.experiments.studies.slrc.taxonomy_config import DirectPromptName, TaxonomyConfig
 
 
 def of_models(

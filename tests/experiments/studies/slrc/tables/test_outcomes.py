@@ -11,12 +11,10 @@ from scipy.stats import binomtest
 
 from faithscope.experiments.studies.slrc.figures.figures import label_mass_picture
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
-from faithscope.experiments.studies.slrc.tables.integrity import (
-    ris,
-)
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     LOW,
     label_mass_table,
+    ris,
     without_low_mass,
 )
 

@@ -10,8 +10,8 @@ from faithscope.experiments.analysis.paper_table import PaperTable, fraction, pe
 from faithscope.experiments.analysis.textual import to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.results import tables
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables, size
-from faithscope.experiments.studies.slrc.tables.results import tables
 
 MODELS = {
     "org/big": {"parameters": 117_000_000_000, "active_parameters": 5_100_000_000},

@@ -24,9 +24,9 @@ from sample_records import (
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown, visible
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.results import tables
 from faithscope.experiments.studies.slrc.tables.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
-from faithscope.experiments.studies.slrc.tables.results import tables
 
 RUN = sample_run()
 

@@ -11,13 +11,13 @@ from probe_records import direct_answer, slrc_outcome, table_of
 
 from faithscope.experiments.analysis.statistics.stats import paired_difference
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.results import tables
+from faithscope.experiments.studies.slrc.results import tables
+from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     MODES,
     mode,
     threshold_sensitivity_table,
 )
-from faithscope.experiments.studies.slrc.taxonomy_config import TaxonomyConfig
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from sample_records import (
 from faithscope.experiments.analysis.wording import model_order, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.results import tables
+from faithscope.experiments.studies.slrc.results import tables
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
     Verdict,
