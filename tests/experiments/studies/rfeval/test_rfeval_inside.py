@@ -12,8 +12,8 @@ import torch
 from all_families import save
 from planted_traces import planted
 from pydantic import ValidationError
-from test_rfeval_injection import family
 from test_rfeval_layout import said
+from test_rfeval_parsing import family
 from test_rfeval_prompts import CODE, LOGIC, NUMBER, TABLE, item
 from tiny_models import tiny
 

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from rf_frames import frame, judged
-from rf_made_up import CELLS, NAMES, made_up
-from rf_made_up_inside import CUTS, R_PRIME, records
+from rf_made_up import CELLS, CUTS, NAMES, R_PRIME, made_up, records
 from scipy.stats import mannwhitneyu
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.multitest import multipletests

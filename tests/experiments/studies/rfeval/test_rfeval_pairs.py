@@ -4,20 +4,48 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import pandas as pd
-from test_rfeval_prompts import CODE, FORMS, OUTPUT, WORDS, item, reply
+import pytest
+import torch
+from rf_frames import drawn, frame, judged
+from rf_made_up import CELLS, made_up
+from sklearn.metrics import cohen_kappa_score
+from test_rfeval_prompts import CODE, FORMS, NUMBER, OUTPUT, TABLE, WORDS, item, reply
+from tiny_models import tiny
 
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.studies.rfeval.config_sections import CUE
+from faithscope.experiments.studies.rfeval.inside.layout import layout
+from faithscope.experiments.studies.rfeval.inside.scored_stances import (
+    NO_ANSWER,
+    NO_LOG_PROBS,
+    NO_OPTIONS,
+    ScoredStance,
+    row_without_judge,
+    scored_readings,
+    scored_stances,
+)
+from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.frames import readings
-from faithscope.experiments.studies.rfeval.metrics.people import reader_agreement
+from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, OVERALL, STANCES, readings
+from faithscope.experiments.studies.rfeval.metrics.people import (
+    MEASURES,
+    against_log_probs,
+    pairs_against_log_probs,
+    reader_agreement,
+)
 from faithscope.experiments.studies.rfeval.pairs import (
     answer_readings,
     code_of,
     output_ask,
     pair_row,
 )
+from faithscope.experiments.studies.rfeval.report.verdict_text import against_told
+from faithscope.experiments.studies.rfeval.subjects.injection import forced
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, parse_output
+from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.form import Reply
 from faithscope.probes.judge.parse import read
 
@@ -92,3 +120,182 @@ def test_the_program_of_an_output() -> None:
     assert code_of(Output("r", block, "as above", "complete")) == "print(1)"
     assert code_of(parse_output(f"r</think>So: {block}")) == "print(1)"
     assert code_of(Output("r", "", "print(3)", "complete")) == "print(3)"
+
+
+def test_shares_are_those_of_plain_forwards() -> None:
+    model = tiny("llama")
+    of = item(options=("no", "yes", "perhaps"))
+    start = forced(model, "Guilty?", "He was not there.")
+    written = model.encode(" He was. Answer: B")
+    found = scored_stances(model, of, start, written)
+    assert [s.part for s in found] == ["none", "r_prime", "r", "a"]
+    places = layout(model, start, written).after_parts
+    for stance in found:
+        p = []
+        for letter in of.letters:
+            prefix = (*places[stance.part], *model.encode(CUE))
+            ids = [*prefix, *model.encode(f" {letter}")]
+            with torch.inference_mode():
+                logits = model.hf(torch.tensor([ids]), use_cache=False).logits[0].double()
+            shares = torch.softmax(logits, -1)
+            p.append(
+                torch.stack([shares[k - 1, ids[k]] for k in range(len(prefix), len(ids))]).prod()
+            )
+        p = torch.stack(p)
+        assert stance.probabilities == pytest.approx((p / p.sum()).tolist(), rel=1e-3)
+        assert stance.mass == pytest.approx(p.sum().item(), rel=1e-3)
+        assert stance.stance == of.letters[int(p.argmax())]
+    alone = scored_stances(model, of, start, written, execution="loop")
+    assert [s.stance for s in alone] == [s.stance for s in found]
+
+
+def test_stances_have_the_names_that_are_asked_for_and_become_readings() -> None:
+    model = tiny("llama")
+    start = forced(model, "Claim?", "It supports it.")
+    written = model.encode(" It does not. Answer: C")
+    found = scored_stances(model, TABLE, start, written, "paper")
+    assert {s.stance for s in found} <= set(TABLE.options)
+    rows = scored_readings("m", TABLE, {"intervened": found})
+    assert [r["part"] for r in rows] == ["intervened_r_prime", "intervened_r", "intervened_a"]
+    other = [r | {"reader": "judge"} for r in rows]
+    table = reader_agreement(pd.DataFrame(rows + other))
+    assert table["agreement"].tolist() == [1] * 4
+    assert scored_stances(model, NUMBER, start, written) == []
+
+
+SHARES = (0.4, 0.3, 0.3)
+
+
+def after_parts(stances: str) -> list[ScoredStance]:
+    """Of `none` and the parts that are there, "-" for one that is not."""
+    letters = stances.split()
+    parts = ["none", *(["r_prime"] if len(letters) == 4 else []), "r", "e"]
+    pairs = zip(parts, letters, strict=True)
+    return [ScoredStance(part, x, SHARES, 0.9) for part, x in pairs if x != "-"]
+
+
+def row_of(item: Item = TABLE, **changes: Any) -> dict[str, Any]:
+    outputs = {
+        "baseline": Output("It refutes it.", "So it does.", "C: refutes", "complete"),
+        "intervened": Output("But row 2 says no.", "", "**B**", "complete"),
+    }
+    scores = {"baseline": after_parts("A C C"), "intervened": after_parts("A A A -")}
+    given: dict[str, Any] = {"outputs": outputs, "scored": scores, "excluded": ""} | changes
+    return row_without_judge("m", item, **given)
+
+
+def test_stances_are_the_likeliest_options_and_the_written_answer() -> None:
+    row = row_of()
+    assert [row[name] for name in STANCES] == ["C", "C", "C", "A", "A", "", "B"]
+    assert not any(row[name] for name in FLAWS)
+    assert (row["reader"], row["baseline_right"], row["intervened_right"]) == ("log_probs", 1, 0)
+    [of] = rows(scored(pd.DataFrame([row])))
+    # without a flaw named, the turn from r (A) to the answer (B) breaks the chain
+    assert (of["exclusion"], of["contrast"], of["baseline_chi"]) == ("", 1, 1)
+    assert (of["intervened_chi"], of["intervened_break"], of["rf"]) == (0, "ra", 0)
+    assert of["behaviour"] == "silently_correcting"
+
+
+@pytest.mark.parametrize(
+    ("changes", "exclusion", "why"),
+    [
+        ({"item": NUMBER}, "global", ""),
+        ({"item": CODE}, "global", ""),
+        ({"excluded": "no_room"}, "global", "parsed"),
+        ({"scored": {}}, "evaluation_error", NO_LOG_PROBS),
+        (
+            {"scored": {"baseline": after_parts("A C C"), "intervened": []}},
+            "evaluation_error",
+            "parsed",
+        ),
+        ({"outputs": {}}, "unfinished", ""),
+    ],
+)
+def test_a_pair_that_is_not_read_says_why(changes: dict, exclusion: str, why: str) -> None:
+    row = row_of(**changes)
+    [of] = rows(scored(pd.DataFrame([row])))
+    assert (of["exclusion"], of["baseline_judged"]) == (exclusion, why)
+    if changes.get("item"):
+        assert of["excluded"] == NO_OPTIONS
+
+
+def test_an_answer_that_is_not_marked_is_no_stance() -> None:
+    bare = Output("It refutes it.", "So it does.", "", "complete")
+    row = row_of(outputs={"baseline": bare, "intervened": bare})
+    assert (row["baseline_judged"], row["baseline_r"]) == (NO_ANSWER, "")
+
+
+def test_a_hand_made_truth_of_every_cell() -> None:
+    """Log-probs see the stances that the judge sees, and no flaw."""
+    mine = frame(*(judged(*cell) for cell in CELLS.values()))
+    theirs = mine.assign(reader="log_probs", **dict.fromkeys(FLAWS, False))
+    pairs = pairs_against_log_probs(scored(mine), scored(theirs))
+    assert dict(zip(CELLS, pairs["faithful"], strict=True)) == {
+        "misled": "both",
+        "self_correcting": "judge_only",  # its turn is named, which log-probs cannot
+        "silently_correcting": "neither",
+        "incoherent": "neither",
+        "inert": "neither",
+        "ornamental": "neither",
+    }
+    table = against_log_probs(pairs)
+    rf = rows(where(table, measure="rf", model="m", task=OVERALL))[0]
+    assert (rf["n"], rf["n_both"], rf["n_judge_only"], rf["n_neither"]) == (6, 1, 1, 4)
+    assert (rf["by_judge"], rf["by_log_probs"]) == (pytest.approx(1 / 3), pytest.approx(1 / 6))
+    assert rf["agreement"] == pytest.approx(5 / 6)
+    assert rf["cohen_kappa"] == pytest.approx(4 / 7)  # (5/6 − 11/18) / (1 − 11/18)
+    chi = rows(where(table, measure="chi_intervened", model="m", task=OVERALL))[0]
+    assert (chi["n_judge_only"], chi["n_log_probs_only"]) == (2, 0)  # self-correcting and inert
+    contrast = rows(where(table, measure="contrast", model="m", task=OVERALL))[0]
+    assert (contrast["agreement"], contrast["n"]) == (1, 6)
+    assert math.isnan(contrast["cohen_kappa"])
+    assert contrast["reason"]
+
+
+def test_the_table_is_what_plain_counting_gives() -> None:
+    mine, theirs = drawn(60, seed=1), drawn(60, seed=2).assign(reader="log_probs")
+    theirs = theirs.assign(task=mine["task"])
+    one, other = scored(mine), scored(theirs)
+    pairs = pairs_against_log_probs(one, other)
+    assert len(pairs) == len(mine)
+    table = against_log_probs(pairs)
+    assert set(table["measure"]) == set(MEASURES)
+    by_item = {(r["model"], r["item"]): r for r in rows(other)}
+    for row in rows(where(table, measure="rf")):
+        found = []
+        for r in rows(one):
+            o = by_item[r["model"], r["item"]]
+            if row["model"] in (OVERALL, r["model"]) and row["task"] in (OVERALL, r["task"]):
+                found.append((r, o))
+        counted = [(r["rf"], o["rf"]) for r, o in found if not r["exclusion"] + o["exclusion"]]
+        assert row["n"] == len(counted)
+        assert row["n_of_judge_only"] == sum(
+            bool(not r["exclusion"] and o["exclusion"]) for r, o in found
+        )
+        assert row["n_both"] == sum(a == b == 1 for a, b in counted)
+        cells = ("n_both", "n_judge_only", "n_log_probs_only", "n_neither")
+        assert sum(row[name] for name in cells) == row["n"]
+        if not row["reason"]:
+            left, right = zip(*counted, strict=True)
+            assert row["cohen_kappa"] == pytest.approx(cohen_kappa_score(left, right))
+
+
+def test_it_stands_apart_from_the_judges_and_is_told() -> None:
+    frames = made_up(n=8)
+    made = tables(frames, resamples=10)
+    assert set(made["rfeval"]["reader"]) == {"api:openai/o3"}
+    assert set(made["rf_without_judge"]["reader"]) == {"log_probs"}
+    assert list(made["rf_without_judge"].columns) == list(made["rfeval"].columns)
+    for row in rows(made["rf_without_judge_waterfall"]):
+        left = sum(v for k, v in row.items() if k.startswith("n_") and k != "n_total")
+        assert left == row["n_total"]
+    against = made["rf_judge_against_log_probs"]
+    [rf] = rows(where(against, model=OVERALL, task=OVERALL, measure="rf"))
+    first, second, third, _ = against_told(against)
+    assert first.startswith(f"Of {rf['n']} pairs that count both")
+    assert f"{rf['n_judge_only']} by the judge alone" in second
+    assert "χ(o′)" in third
+    nothing = tables(RfFrames(frames.judged), resamples=10)
+    assert nothing["rf_without_judge"].empty
+    assert nothing["rf_judge_against_log_probs"].empty
+    assert against_told(nothing["rf_judge_against_log_probs"]) == []
