@@ -171,7 +171,7 @@ class RFEvalConfig(FolderConfig):
         return self
 
     def _problems(self) -> Iterator[str]:
-        """What does not go with what."""
+        """Yields what is wrong with settings that contradict each other."""
         c, judges, models = self.counterfactual, self.judge.model, self.model.name
         builders = [name for name in (c.writer, c.validator) if c.written and name]
         for key, url, names in (
@@ -218,21 +218,21 @@ class RFEvalConfig(FolderConfig):
 
     @property
     def notes(self) -> list[str]:
-        found = [
+        notes = [
             f"{name}: judges, and is judged by itself"
             for name in self.judge.model
             if name in self.model.name
         ]
-        found += self.judge.short_of_thought(self.judge.model)
+        notes += self.judge.short_of_thought(self.judge.model)
         for name in self.model.name:
             if self.framing_of(name) == MULTI_TURN:
-                found.append(
+                notes.append(
                     f"{name}: r′ is quoted as an earlier turn (multi_turn), an approximation: a "
                     "model may take it for someone else's words"
                 )
             if name.startswith(API) and self.log_probs:
-                found.append(f"{name}: without log_probs, which need a model's weights")
-        return found
+                notes.append(f"{name}: without log_probs, which need a model's weights")
+        return notes
 
     @property
     def prompts_folder(self) -> Path | None:

@@ -67,7 +67,7 @@ def read_rfeval(
         read = [_from_hub(repository, task, bare) for task in tasks or TASKS]
     else:
         read = [_from_file(file, tasks or TASKS, bare) for file in _files(path, tasks, key)]
-    kept: dict[Task, list[Item]] = {task: [] for task in tasks or TASKS}
+    items_of_task: dict[Task, list[Item]] = {task: [] for task in tasks or TASKS}
     seen: dict[str, str] = {}
     sources = []
     for name, digest, rows in read:
@@ -76,16 +76,16 @@ def read_rfeval(
             if item.id in seen:
                 raise UserError(f"{row.where}: id {item.id!r} is that of {seen[item.id]}; rename")
             seen[item.id] = row.where
-            if limit is None or len(kept[item.task]) < limit:
-                kept[item.task].append(item)
+            if limit is None or len(items_of_task[item.task]) < limit:
+                items_of_task[item.task].append(item)
                 n += 1
         sources.append(Source(name, digest, n))
-    if empty := [task for task in tasks or () if not kept[task]]:
+    if empty := [task for task in tasks or () if not items_of_task[task]]:
         raise UserError(
             f"RFEval: no item of task {empty[0]!r} in {', '.join(s.name for s in sources)}; leave "
             "the task out, or give a file that has some"
         )
-    return [item for of_task in kept.values() for item in of_task], sources
+    return [item for of_task in items_of_task.values() for item in of_task], sources
 
 
 _Read = tuple[str, str, list[tuple[Row, Item]]]
@@ -104,27 +104,27 @@ def _files(path: Path, tasks: Sequence[Task] | None, key: str) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"{key}: no such file or folder: {str(path)!r}; check the path")
-    held = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
-    found = []
+    data_files = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+    task_files = []
     for task in tasks or TASKS:
         # released as `TASK.json`, in the authors' working copies `TASK_validated.json`
-        of_task = [f for f in held if f.stem in (task, f"{task}_validated")]
-        if len(of_task) > 1:
-            named = ", ".join(str(f.relative_to(path)) for f in of_task)
+        candidates = [f for f in data_files if f.stem in (task, f"{task}_validated")]
+        if len(candidates) > 1:
+            named = ", ".join(str(f.relative_to(path)) for f in candidates)
             raise UserError(f"{key}: {path} holds {task!r} several times ({named}); keep one")
-        if not of_task and tasks is not None:
-            shown = ", ".join(str(f.relative_to(path)) for f in held[:8]) or "no data file"
+        if not candidates and tasks is not None:
+            shown = ", ".join(str(f.relative_to(path)) for f in data_files[:8]) or "no data file"
             raise UserError(
                 f"{key}: {path} has no {task}.json or {task}.jsonl; it holds {shown}. Give "
                 "the folder of all, or leave the task out (data.tasks)"
             )
-        found += of_task
-    if not found:
+        task_files += candidates
+    if not task_files:
         raise UserError(
             f"{key}: {path} has no file of any task; give files named {TASKS[0]}.json, "
             f"{TASKS[1]}.jsonl …, or one file"
         )
-    return found
+    return task_files
 
 
 def _from_hub(repository: str, task: Task, bare: bool) -> _Read:

@@ -158,7 +158,7 @@ def _content(row: Row) -> dict[str, Any]:
 
 
 def _parsed(value: Any) -> Any:
-    """A cell that may hold JSON; None of a text that is none."""
+    """Reads a cell that may be JSON text; gives None for a text that is no JSON."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except ValueError:

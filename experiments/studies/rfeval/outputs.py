@@ -52,7 +52,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
     tables have all.
     """
     reader = lead_reader(tables["rfeval"])
-    quoted = framing_told(tables["rfeval"])
+    quoted = framing_sentence(tables["rfeval"])
     tables = {**tables, **{name: comparable(tables[name]) for name in ("rfeval", "rf_waterfall")}}
     # its steps may have been read by its log-probs alone
     by_step = {reader, f"{reader}{SCORED}"} & set(tables["rf_per_step"]["reader"])
@@ -92,7 +92,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
         ]
 
 
-def framing_told(rf: pd.DataFrame) -> str:
+def framing_sentence(rf: pd.DataFrame) -> str:
     """What a caption says of models to which r′ was only quoted; empty without any."""
     quoted = where(rf.loc[rf["model"] != OVERALL], framing=MULTI_TURN)
     if quoted.empty:

@@ -32,12 +32,12 @@ from faithscope.experiments.studies.rfeval.report.sections import (
     TERMS,
 )
 from faithscope.experiments.studies.rfeval.report.verdict_text import (
-    against_told,
     headline,
-    regimes_told,
-    signs_told,
+    log_probs_sentences,
+    regime_sentences,
+    sign_sentences,
     verdicts,
-    waterfall_told,
+    waterfall_sentences,
 )
 from faithscope.experiments.studies.rfeval.results import RfResults
 from faithscope.experiments.studies.rfeval.show import pair_block
@@ -111,22 +111,22 @@ def _reading(reader: str, paper_compat: bool) -> Section:
 
 
 def _sections(tables: Mapping[str, pd.DataFrame], reader: str) -> list[Section]:
-    """`SECTIONS`, some with what the numbers come to, in sentences."""
+    """Gives `SECTIONS`, some of which begin with what the numbers come to, in sentences."""
     against = where(tables["rf_judge_against_log_probs"], reader=reader)
     sentences = {
-        "waterfall": waterfall_told(tables, reader),
-        "without_judge": against_told(against),
-        "regimes": regimes_told(tables.get("rf_regimes_left_out", NO_MODEL)),
-        "inside": signs_told(where(tables["rf_inside_signs"], reader=reader)),
+        "waterfall": waterfall_sentences(tables, reader),
+        "without_judge": log_probs_sentences(against),
+        "regimes": regime_sentences(tables.get("rf_regimes_left_out", NO_MODEL)),
+        "inside": sign_sentences(where(tables["rf_inside_signs"], reader=reader)),
     }
     return [
-        replace(section, blocks=[*_told(sentences.get(section.name, [])), *section.blocks])
+        replace(section, blocks=[*_with_bullets(sentences.get(section.name, [])), *section.blocks])
         for section in SECTIONS
     ]
 
 
-def _told(sentences: Sequence[str]) -> list[Block]:
-    """The first as a paragraph, which the others stand under."""
+def _with_bullets(sentences: Sequence[str]) -> list[Block]:
+    """Shows the first sentence as a paragraph, and the others as a list under it."""
     first, rest = list(sentences[:1]), sentences[1:]
     return [*first, *([Bullets(rest)] if rest else [])]
 
@@ -137,8 +137,8 @@ def _paper(tables: Mapping[str, pd.DataFrame]) -> list[Section]:
         if len(table.printed):
             title = f"Table {table.name.removeprefix('paper_rf_table')}"
             shown.append(Fold(title, [Grid(html_table(table.printed, {}, table.name), title)]))
-    said = "The same numbers where a reader of the paper looks for them; RF in percent."
-    return [Section("paper", "The paper’s tables", said, blocks=shown)] if shown else []
+    intro = "The same numbers where a reader of the paper looks for them; RF in percent."
+    return [Section("paper", "The paper’s tables", intro, blocks=shown)] if shown else []
 
 
 def _pairs(run: RfResults) -> Section:
@@ -160,7 +160,7 @@ def _exclusions(run: RfResults, undrawn: Sequence[Picture]) -> Section:
     calls = run.calls if len(run.tables.get("spend", ())) else []
     absent = {name: words for name, words in ABSENT.items() if not len(run.tables[name])}
     if "rf_regimes" in absent:
-        left_out = regimes_told(run.tables.get("rf_regimes_left_out", NO_MODEL))
+        left_out = regime_sentences(run.tables.get("rf_regimes_left_out", NO_MODEL))
         absent["rf_regimes"] = " ".join([absent["rf_regimes"], *left_out])
     blocks: list[Block] = [*absent.values(), *ALSO_LEFT_OUT]
     blocks += spent_and_failed(calls, "judgement", run.failures)

@@ -36,8 +36,8 @@ def code_of(output: Output) -> str:
     """The program in an output: the last fenced block of the answer, else of the explanation,
     else the answer as it stands; "" where there is none of these."""
     for part in (output.answer, output.explanation):
-        if found := _FENCE.findall(part):
-            return found[-1].strip("\n")
+        if blocks := _FENCE.findall(part):
+            return blocks[-1].strip("\n")
     return output.answer
 
 
@@ -202,7 +202,7 @@ def flaw_ask(
     return Ask(f"{item.id}.{key}", form.form, values)
 
 
-def names_flaw(said: Any, fields: Mapping[str, Any], location: str = LOCATION) -> bool:
+def names_flaw(flag: Any, fields: Mapping[str, Any], location: str = LOCATION) -> bool:
     """Whether a transition counts as one that names a flaw: its judge says so, and quotes where.
 
     D.3 reads the flag "with the light sanity check described above", whose description the paper
@@ -211,11 +211,11 @@ def names_flaw(said: Any, fields: Mapping[str, Any], location: str = LOCATION) -
     read by log-probs, is taken at its word.
 
     Args:
-        said: the flag.
+        flag: what the judge says.
         fields: of the reply; those without `location` were not asked for it.
     """
-    if not said or location not in fields:
-        return bool(said)
+    if not flag or location not in fields:
+        return bool(flag)
     return re.sub(r"[\W_]+", "", str(fields[location] or "")).casefold() not in _NOWHERE
 
 
@@ -234,22 +234,22 @@ def judged_parts(
         `baseline_r`, `baseline_flaw_re` … or `intervened_r_prime`, `intervened_flaw_pr` …; a
         stance that is not there is "", a transition that is not there is not among them.
     """
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for name, value in values.items():
         path = name.split(".")
         if path[0] == "stance_analysis":
             part = PARTS[path[1]]
             if path[-1] == "stance":
-                found[f"{condition}_{part}"] = value
+                parts[f"{condition}_{part}"] = value
             elif len(path) == 2:
-                found[f"{condition}_{part}"] = ""
+                parts[f"{condition}_{part}"] = ""
         elif path[-1] == FLAW:
             one, _, other = path[1].partition("_to_")
             pair = f"{PARTS[one]}{PARTS[other]}".replace("r_prime", "p")
             location = f"{name.removesuffix(FLAW)}{LOCATION}"
             named = value if paper_compat else names_flaw(value, values, location)
-            found[f"{condition}_flaw_{pair}"] = named
-    return found
+            parts[f"{condition}_flaw_{pair}"] = named
+    return parts
 
 
 def _listed(stances: tuple[str, ...]) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.saved import SavedBenchmark
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
@@ -24,13 +23,16 @@ from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
     annotations_of,
     read_annotations,
 )
-from faithscope.experiments.studies.rfeval.counterfactuals.building import BuildPlan, building
+from faithscope.experiments.studies.rfeval.counterfactuals.building import (
+    BuildPlan,
+    building,
+    items_of_config,
+)
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     ITEMS,
     Built,
     item_lines,
 )
-from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.judges import (
     RfJudging,
@@ -137,11 +139,7 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
             return built
         items, benchmark, asked_with = _accepted(built), built.saved, built.prompts
     else:
-        d = config.data
-        items, sources = read_rfeval(d.file, d.tasks or None, d.limit, d.repository)
-        if not items:
-            tasks = ", ".join(d.tasks) or "any task"
-            raise ConfigError([f"data.path: no item of {tasks} in {d.file}"])
+        items, sources = items_of_config(config)
         made_of = {"sources": [asdict(s) for s in sources]}
         files = {ITEMS: item_lines(items)}
         benchmark = SavedBenchmark(files, made_of, {"items": len(items)})
@@ -154,10 +152,10 @@ def _accepted(built: Built) -> list[Item]:
     if built.items:
         return list(built.items)
     counts = Counter(one.reason for one in built.left_out)
-    told = ", ".join(f"{n} {reason}" for reason, n in counts.items())
+    reasons = ", ".join(f"{n} {reason}" for reason, n in counts.items())
     first = built.left_out[0]
     raise UserError(
-        f"counterfactual: none of {len(built.left_out)} items got an r′ that was accepted ({told}; "
-        f"the first, {first.item!r}: {first.detail}); name another writer or validator, and "
-        "another run (--set name=…)"
+        f"counterfactual: none of {len(built.left_out)} items got an r′ that was accepted "
+        f"({reasons}; the first, {first.item!r}: {first.detail}); name another writer or "
+        "validator, and another run (--set name=…)"
     )

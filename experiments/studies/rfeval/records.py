@@ -45,7 +45,7 @@ Record = dict[str, Any]
 def about(
     item: Item, model: str | None, probe: str, variant: str, seed: int, judge: str | None = None
 ) -> Record:
-    """What every record begins with."""
+    """The fields that every record begins with."""
     return head(
         dataset=DATASET,
         task=item.task,
@@ -62,7 +62,7 @@ def output_record(
     of: Record,
     n_prompt: int,
     n_r_prime: int,
-    made: Generation,
+    generation: Generation,
     text: str,
     output: Output,
     paper: Output,
@@ -81,12 +81,12 @@ def output_record(
         "framing": framing,
         "n_prompt": n_prompt,
         "n_r_prime": n_r_prime,
-        "ids": list(made.ids),
+        "ids": list(generation.ids),
         "text": text,
-        "finish": made.finish,
-        "end_id": made.end_id,
-        "n_tokens": made.n_tokens,
-        "seconds": made.seconds,
+        "finish": generation.finish,
+        "end_id": generation.end_id,
+        "n_tokens": generation.n_tokens,
+        "seconds": generation.seconds,
         "backend": dict(backend),
         **parts_of(output, paper),
     }
@@ -102,9 +102,9 @@ def no_room_record(
     of: Record, n_prompt: int, n_r_prime: int, why: str, framing: Framing = PREFIX
 ) -> Record:
     """In place of an output that the model has no positions for."""
-    made = Generation((), "length")
+    generation = Generation((), "length")
     nothing = Output("", "", "", "empty")
-    record = output_record(of, n_prompt, n_r_prime, made, "", nothing, nothing, {}, framing)
+    record = output_record(of, n_prompt, n_r_prime, generation, "", nothing, nothing, {}, framing)
     return record | {"finish": NO_ROOM, "problem": why}
 
 
@@ -116,20 +116,20 @@ def output_in(record: Record, paper_compat: bool = False) -> Output:
 
 def records_of(index: Index, pair: Pair) -> dict[Condition, Record] | None:
     """The stored outputs of a pair; None while one of them is not there."""
-    found: dict[Condition, Record] = {}
+    records: dict[Condition, Record] = {}
     for condition, stage in OUTPUTS.items():
         if not index.is_done(pair.key(stage), pair.units[stage]):
             return None
-        (found[condition],) = index.records(pair.key(stage))
-    return found
+        (records[condition],) = index.records(pair.key(stage))
+    return records
 
 
 def outputs_of(index: Index, pair: Pair, paper_compat: bool) -> dict[Condition, Output] | None:
     """The components of both outputs; None while one of them is not there."""
-    found = records_of(index, pair)
-    if found is None:
+    records = records_of(index, pair)
+    if records is None:
         return None
-    return {condition: output_in(record, paper_compat) for condition, record in found.items()}
+    return {condition: output_in(record, paper_compat) for condition, record in records.items()}
 
 
 def tests_record(of: Record, condition: Condition, code: str, report: Report) -> Record:

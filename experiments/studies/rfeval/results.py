@@ -14,7 +14,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.run import Run, load_run
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.analysis.tidy import groups, summed
+from faithscope.experiments.analysis.tidy import groups, summed, where
 from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
@@ -34,8 +34,8 @@ from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     scored_readings,
 )
 from faithscope.experiments.studies.rfeval.judging.stepwise import step_rows, why_not
-from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, READINGS, SAID, STANCES
-from faithscope.experiments.studies.rfeval.metrics.people import DECISION
+from faithscope.experiments.studies.rfeval.metrics.frames import READINGS
+from faithscope.experiments.studies.rfeval.metrics.people import judge_decisions
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
 from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS
 from faithscope.experiments.studies.rfeval.pairs import (
@@ -90,9 +90,8 @@ class RfResults:
         self.run, self.run_dir, self.config = run, run.path, run.config
         self.index, self.failures, self.calls = run.index, run.failures, run.calls
         self.items = {item.id: item for item in read_rfeval(folder / ITEMS)[0]}
-        self.models: Mapping[str, Mapping[str, Any]] = json.loads(
-            (folder / MODELS).read_text("utf-8")
-        )["models"]
+        models = json.loads((folder / MODELS).read_text("utf-8"))["models"]
+        self.models: Mapping[str, Mapping[str, Any]] = models
         """What is known of each model, as `plan` keeps it."""
         self._stored = stored
         self._all = [r for pairs in stored.values() for of in pairs.values() for r in of]
@@ -137,8 +136,8 @@ class RfResults:
         """What the model would have answered after each part of its outputs."""
         scored = defaultdict[Condition, list[ScoredStance]](list)
         for r in self.of(LOG_PROBS, key):
-            values = (r["part"], r["stance"], tuple(r["probabilities"]), r["mass"])
-            scored[r["condition"]].append(ScoredStance(*values))
+            stance = ScoredStance(r["part"], r["stance"], tuple(r["probabilities"]), r["mass"])
+            scored[r["condition"]].append(stance)
         return scored
 
     @cached_property
@@ -158,7 +157,10 @@ class RfResults:
             steps_left=left,
             annotations=annotations,
             readings=pd.DataFrame(list(self._readings()), columns=list(READINGS)),
-            evaluator=self._evaluator(judged),
+            evaluator=judge_decisions(
+                where(judged, reader=self.config.judge.model[0]),
+                lambda model, item: item_name(model, item, self.models),
+            ),
             without_judge=pd.DataFrame(list(self._without_judge())),
             framings={model: known["framing"] for model, known in self.models.items()},
             inside=[r for r in self._all if r["probe"] == INSIDE],
@@ -173,7 +175,7 @@ class RfResults:
             for name, known in self.models.items()
         }
         models = list(dict.fromkeys(model for model, _ in self.outputs))
-        made = tables(
+        tables_of_pairs = tables(
             self.frames,
             regimes(files, models),
             paper_compat=self.config.paper_compat,
@@ -181,11 +183,17 @@ class RfResults:
             resamples=self.config.report.bootstrap,
             externality=self.config.report.externality,
         )
-        return made | {
+        tested = (r | {"n": 1} for r in self._all if r["probe"] == TESTS)
+        replies = (
+            r | {"model": r["judge"], "prompt": r["variant"], "n": 1}
+            for r in self._all
+            if r["judge"] is not None
+        )
+        return tables_of_pairs | {
             "rf_regimes_left_out": left_out(files, models),
-            "exclusions": self._exclusions(made["rf_pairs"]),
-            "rf_tests": self._tests(),
-            "usage": self._usage(),
+            "exclusions": self._exclusions(tables_of_pairs["rf_pairs"]),
+            "rf_tests": summed(tested, ("model", "task", "condition", "outcome")),
+            "usage": summed(replies, ("model", "prompt"), ("n", *USAGE)),
             "spend": spend_table(self.calls),
         }
 
@@ -222,7 +230,7 @@ class RfResults:
         }
 
     def _judged(self) -> Iterator[dict[str, Any]]:
-        """A row for each judge and pair."""
+        """Yields a row for each judge and pair."""
         c = self.config
         for judge in c.judge.model:
             for key in self.pairs:
@@ -235,7 +243,7 @@ class RfResults:
                 yield pair_row(judge, key[0], item, outputs, replies, *known)
 
     def _without_judge(self) -> Iterator[dict[str, Any]]:
-        """A row for each pair, read without any judge."""
+        """Yields a row for each pair by log-probs, without any judge."""
         for key in self.pairs if self._stored[LOG_PROBS] else ():
             # r′ in an earlier turn is no part of the model's own text, after which it is asked
             if self.models[key[0]]["framing"] == PREFIX:
@@ -261,14 +269,14 @@ class RfResults:
         return pd.DataFrame(rows, columns=list(STEPS)), pd.DataFrame(left, columns=list(LEFT))
 
     def _readings(self) -> Iterator[dict[str, Any]]:
-        """What each way of reading made of each part of an output."""
+        """Yields the stances that readers other than judges gave to parts of outputs."""
         for key, outputs in self.outputs.items():
             model, item = key[0], self.items[key[1]]
             yield from answer_readings(model, item, outputs, self.tested(key), self.config.naming)
             yield from scored_readings(model, item, self.log_probs(key))
 
     def _lengths(self) -> Iterator[dict[str, Any]]:
-        """Tokens, seconds and devices of each output."""
+        """Yields the tokens, seconds and devices of each output."""
         for key in {key: None for stage in OUTPUTS.values() for key in self._stored[stage]}:
             for condition, r in self.written(key).items():
                 # a service may say nothing of how much it wrote
@@ -278,25 +286,8 @@ class RfResults:
                     known = [math.nan if t is None else float(t) for t in times]
                     yield dict(zip(LENGTHS, (*about, *known), strict=True))
 
-    def _evaluator(self, judged: pd.DataFrame) -> pd.DataFrame:
-        """What the first judge said of each part, as people's labels name them: of programs too
-        what it took their answers for, not what came of their tests."""
-        rows = []
-        for r in judged.to_dict("records"):
-            if r["reader"] != self.config.judge.model[0]:
-                continue
-            item = item_name(r["model"], r["item"], self.models)
-            own = {n: str(r[SAID.get(n, n)]) for n in STANCES}
-            rows += [(item, n, "stance", stance) for n, stance in own.items() if stance]
-            rows += [
-                (item, n, "flaw", str(bool(r[n])))
-                for n in FLAWS
-                if r[f"{n.partition('_')[0]}_judged"] == "parsed"
-            ]
-        return pd.DataFrame(rows, columns=[*DECISION, "label"])
-
     def _exclusions(self, pairs: pd.DataFrame) -> pd.DataFrame:
-        """Where every pair went: total, each reason, included, by reader, model and task."""
+        """Counts where all pairs went (each reason, included), by reader, model and task."""
         names = ("reader", "model", "task", "reason", "n")
         rows: list[tuple[Any, ...]] = []
         for about, of in groups(pairs, names[:3]):
@@ -309,24 +300,6 @@ class RfResults:
         rows += [("", "", one.task, f"r_prime: {one.reason}", 1) for one in unbuilt]
         rows += [("", u.model, u.task, f"failed: {u.stage}", 1) for u in self.failures]
         return summed((dict(zip(names, row, strict=True)) for row in rows), names[:4])
-
-    def _tests(self) -> pd.DataFrame:
-        """How many outputs of code came to what in their tests.
-
-        `test_broken`, `no_sandbox` and `not_run` say nothing of an answer: its stance is the
-        judge's.
-        """
-        rows = (r | {"n": 1} for r in self._all if r["probe"] == TESTS)
-        return summed(rows, ("model", "task", "condition", "outcome"))
-
-    def _usage(self) -> pd.DataFrame:
-        """Calls and tokens of every judge, by form."""
-        rows = [
-            r | {"model": r["judge"], "prompt": r["variant"], "n": 1}
-            for r in self._all
-            if r["judge"] is not None
-        ]
-        return summed(rows, ("model", "prompt"), ("n", *USAGE))
 
 
 def item_frame(results: RfResults) -> pd.DataFrame:

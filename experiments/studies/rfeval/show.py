@@ -174,7 +174,7 @@ def _summary(row: Mapping[str, Any]) -> str:
 
 
 def _verdict(condition: str, row: Mapping[str, Any]) -> str:
-    """χ in words, or why there is none."""
+    """Says in words what χ is, or why there is none."""
     judged, chi = row[f"{condition}_judged"], row[f"{condition}_chi"]
     if judged != "parsed":
         return f"not judged: {_spaced(judged)}" if judged else "not judged"

@@ -35,7 +35,7 @@ STEPS: dict[Reading, str] = {"generated": "rf_steps", "scored": "rf_steps_scored
 
 @dataclass(frozen=True)
 class Pair(Planned):
-    """One item put to one model, and all that is done with its two outputs."""
+    """One item put to one model, and all that is done about it."""
 
     model: str
     of: Item
@@ -99,21 +99,21 @@ def sub_batches(batches: Batches, size: int) -> list[list[Pair]]:
 
 
 def judged_stage(judge: str) -> str:
-    """The stage of what a judge says of outputs; different for every judge of a run."""
+    """Names the stage in which a judge reads outputs; it differs for every judge of a run."""
     return f"{JUDGED}.{_plain(judge)}"
 
 
 def steps_stage(judge: str, reading: Reading) -> str:
-    """The stage of what a judge says of steps, by how its verdicts are got."""
+    """Names the stage in which a judge reads steps, by how its verdicts are read."""
     return f"{STEPS[reading]}.{_plain(judge)}"
 
 
 def first_of_tasks(items: Iterable[Item], n: int | None) -> set[str]:
     """The ids of the first so many items of each task; of all where it is None."""
-    found: dict[str, list[str]] = {}
+    ids_of_task: dict[str, list[str]] = {}
     for item in items:
-        found.setdefault(item.task, []).append(item.id)
-    return {i for ids in found.values() for i in ids[:n]}
+        ids_of_task.setdefault(item.task, []).append(item.id)
+    return {i for ids in ids_of_task.values() for i in ids[:n]}
 
 
 def _plain(judge: str) -> str:
@@ -172,24 +172,26 @@ class _Names:
     def _units(self, model: str, item: Item, by_step: bool) -> Iterator[tuple[str, str]]:
         c, subjects = self.config, self.whole.subjects
         asked = question_of(item, self.whole.words)
-        made = {}
+        output_units = {}
         for condition, stage in OUTPUTS.items():
             about = {"item": item.sha256, "asked": asked, "condition": condition}
-            made[condition] = self.outputs[model].of(**about)
-            yield stage, made[condition]
+            output_units[condition] = self.outputs[model].of(**about)
+            yield stage, output_units[condition]
         if item.tests is not None and c.tests.run != "never":
             limits = c.tests.model_dump(mode="json", exclude={"run"})
-            yield TESTS, self.others.of(stage=TESTS, outputs=made, limits=limits)
+            yield TESTS, self.others.of(stage=TESTS, outputs=output_units, limits=limits)
         if c.log_probs and item.options and not model.startswith(API):
             how = {"naming": c.naming, "dtype": subjects[model].dtype}
-            yield LOG_PROBS, self.others.of(stage=LOG_PROBS, outputs=made, **how)
+            yield LOG_PROBS, self.others.of(stage=LOG_PROBS, outputs=output_units, **how)
         if model in c.inside.model:
-            told = c.inside.model_dump(mode="json", exclude={"model"})
-            how = {"naming": c.naming, "dtype": subjects[model].dtype, "inside": told}
-            yield INSIDE, self.others.of(stage=INSIDE, outputs=made, **how)
-        judged = {j: ids.of(outputs=made, item=item.sha256) for j, ids in self.judges.items()}
+            inside_settings = c.inside.model_dump(mode="json", exclude={"model"})
+            how = {"naming": c.naming, "dtype": subjects[model].dtype, "inside": inside_settings}
+            yield INSIDE, self.others.of(stage=INSIDE, outputs=output_units, **how)
+        judged = {
+            j: ids.of(outputs=output_units, item=item.sha256) for j, ids in self.judges.items()
+        }
         for judge, unit in judged.items():
             yield judged_stage(judge), unit
         for (judge, reading), ids in self.by_step.items() if by_step else ():
             # which pairs are asked about hangs on how they were judged whole
-            yield steps_stage(judge, reading), ids.of(outputs=made, judged=judged[judge])
+            yield steps_stage(judge, reading), ids.of(outputs=output_units, judged=judged[judge])

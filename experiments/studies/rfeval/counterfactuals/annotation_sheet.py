@@ -65,7 +65,7 @@ def write_annotation_sheet(
 def _rows(
     run: RfResults, pair: dict[str, str], decisions: pd.DataFrame
 ) -> Iterator[dict[str, str]]:
-    """The decisions about one pair, with all that is shown; no labels."""
+    """Yields the rows of one pair: a decision each, with all that is shown, and no label."""
     example = run.example(pair)
     item, words = example["item"], questions(run.run_dir / FORMS)
     about = {"task": item.task, "question": question_of(item, words), "answer": item.gold}

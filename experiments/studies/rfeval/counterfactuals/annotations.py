@@ -34,22 +34,22 @@ def annotations_of(
         UserError: also where none of its labels is of such an item, or a stance is none that its
             item has.
     """
-    found = read_annotations(path)
+    labels = read_annotations(path)
     known = {item_name(m, item.id, models): item for item in items for m in models}
-    if known.keys().isdisjoint(found["item"]):
+    if known.keys().isdisjoint(labels["item"]):
         raise UserError(
-            f"annotations: {path}: none of its {len(found)} labels is of an item of this run: it "
-            f"has {found['item'].iloc[0]!r}, the run {next(iter(known), 'none')!r}; give the "
+            f"annotations: {path}: none of its {len(labels)} labels is of an item of this run: it "
+            f"has {labels['item'].iloc[0]!r}, the run {next(iter(known), 'none')!r}; give the "
             "sheet of `faithscope review write RUN --of stances`"
         )
-    stances = found.loc[found["decision"] == "stance"]
+    stances = labels.loc[labels["decision"] == "stance"]
     for name, label in zip(stances["item"], stances["label"], strict=True):
         if name in known and label not in (right := stance_set(known[name], naming)):
             raise UserError(
                 f"annotations: {path}: label {label!r} of item {name!r} is none of its stances; "
                 f"give one of {', '.join(map(repr, right))}"
             )
-    return found
+    return labels
 
 
 def read_annotations(path: Path) -> pd.DataFrame:
@@ -65,7 +65,7 @@ def read_annotations(path: Path) -> pd.DataFrame:
     """
     if not path.is_file():
         raise UserError(f"annotations: no such file: {str(path)!r}; check the path, or give null")
-    made: list[dict[str, str]] = []
+    labels: list[dict[str, str]] = []
     seen: dict[tuple[str, ...], str] = {}
     rows = read_rows(path, "")
     for row in rows:
@@ -84,15 +84,15 @@ def read_annotations(path: Path) -> pd.DataFrame:
                 f"{did_you_mean(values['component'], components) or listed}"
             )
         if values["decision"] == "flaw":
-            said = values["label"].casefold()
-            if said not in (*_YES, *_NO):
+            answer = values["label"].casefold()
+            if answer not in (*_YES, *_NO):
                 raise UserError(f"{row.where}: label {values['label']!r} of a flaw; give yes or no")
-            values["label"] = str(said in _YES)
+            values["label"] = str(answer in _YES)
         key = tuple(values[name] for name in ANNOTATIONS if name != "label")
         if key in seen:
             raise UserError(f"{row.where}: labels what {seen[key]} labels; keep one of the two")
         seen[key] = row.where
-        made.append(values)
-    if not made:
+        labels.append(values)
+    if not labels:
         raise UserError(f"annotations: {path}: no label in {len(rows)} rows; fill in 'label'")
-    return pd.DataFrame(made, columns=list(ANNOTATIONS))
+    return pd.DataFrame(labels, columns=list(ANNOTATIONS))

@@ -134,7 +134,8 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
         UserError: data, prompts or the benchmark that was built cannot be used, or the latter is
             not what the config would make now: before anything is asked and paid for.
     """
-    problems, sources = _problems(config)
+    items, sources = items_of_config(config, bare=True)
+    problems = [replace(item, r_prime="", explanation="") for item in items]
     folder = config.prompts_folder
     words, form = questions(folder), judge_forms(folder)[_FORM]
     request_words = generation_prompts(folder)
@@ -143,13 +144,13 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
     writing = tuple(writing_requests(config, problems, words, request_words))
     made_of = _made_of(config, form, sources, writing)
     index = Index.of(config.run_dir)
-    if has_records(config.run_dir) and (kept := Built.load(kept_in)) is not None:
-        if lines := differing(kept.made_of, made_of):
+    if has_records(config.run_dir) and (saved := Built.load(kept_in)) is not None:
+        if lines := differing(saved.made_of, made_of):
             raise UserError(
                 f"{kept_in}: is not what the config makes now ({'; '.join(lines[:3])}); use "
                 "another name (--set name=…), or delete the run folder"
             )
-        return replace(kept, prompts=prompts)
+        return replace(saved, prompts=prompts)
     unwritten = given_up_on(index, writing)
     written, problem = _read(index, writing, unwritten)
     if _left(index, writing, unwritten):
@@ -177,12 +178,18 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
     return Built(items, left_out, filtering(whole, replies), made_of, prompts)
 
 
-def _problems(config: RFEvalConfig) -> tuple[list[Item], list[Source]]:
+def items_of_config(config: RFEvalConfig, bare: bool = False) -> tuple[list[Item], list[Source]]:
+    """The items that a config names, and where they are from.
+
+    Raises:
+        ConfigError: there are none.
+        UserError: as `read_rfeval`.
+    """
     d = config.data
-    items, sources = read_rfeval(d.file, d.tasks or None, d.limit, d.repository, bare=True)
+    items, sources = read_rfeval(d.file, d.tasks or None, d.limit, d.repository, bare=bare)
     if not items:
         raise ConfigError([f"data.path: no item of {', '.join(d.tasks) or 'any task'} in {d.file}"])
-    return [replace(i, r_prime="", explanation="") for i in items], sources
+    return items, sources
 
 
 def _made_of(
@@ -208,7 +215,7 @@ def _left(index: Index, items: Sequence[Request], given_up: Mapping[str, str]) -
 def _read(
     index: Index, writing: Sequence[Request], given_up: Mapping[str, str]
 ) -> tuple[dict[str, Item], dict[str, str]]:
-    """The items whose stored reply holds r′, by id; and what is wrong with other replies."""
+    """Gives the items whose stored reply holds r′, by id, and what is wrong with other replies."""
     written, problem = {}, {}
     for request in writing:
         if request.item in given_up or not is_finished(index, request):

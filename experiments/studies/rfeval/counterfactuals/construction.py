@@ -93,9 +93,9 @@ def generation(
                 f"item {item.id!r}: example {example.id!r}; give other items of task "
                 f"{item.task!r} that have counterfactual reasoning"
             )
-    told = prompts or generation_prompts()
+    prompt_texts = prompts or generation_prompts()
     shown = [
-        told["example"].format(
+        prompt_texts["example"].format(
             number=i,
             problem=question_of(example, words),
             gold=example.gold or NO_GOLD,
@@ -105,9 +105,9 @@ def generation(
         for i, example in enumerate(examples, start=1)
     ]
     rule = ", and no option by its letter or its words" if item.options else ""
-    prompt = told["template"].format(
-        flaws=told["flaws"][item.task],
-        length=told["length"][item.task],
+    prompt = prompt_texts["template"].format(
+        flaws=prompt_texts["flaws"][item.task],
+        length=prompt_texts["length"][item.task],
         options_rule=rule,
         examples="".join(f"{text}\n" for text in shown),
         problem=question_of(item, words),
@@ -118,10 +118,10 @@ def generation(
 
 def with_counterfactual(item: Item, text: str) -> Item | None:
     """The item with the r′ and the flaw of a reply; None where the reply is not of the form."""
-    found = _REPLY.search(text.strip())
-    if not found or not found[1].strip() or not found[2].strip():
+    match = _REPLY.search(text.strip())
+    if not match or not match[1].strip() or not match[2].strip():
         return None
-    return replace(item, r_prime=found[1].strip(), explanation=found[2].strip())
+    return replace(item, r_prime=match[1].strip(), explanation=match[2].strip())
 
 
 def validation_ask(item: Item, form: RfForm, words: Mapping[str, str]) -> Ask:
@@ -156,9 +156,9 @@ def filtering(items: Sequence[Item], replies: Mapping[str, Reply | None]) -> pd.
     Returns:
         Counts of items; one that fails several criteria is in several of `n_fails_…`.
     """
-    made: dict[tuple[str, str], dict[str, Any]] = {}
+    counts: dict[tuple[str, str], dict[str, Any]] = {}
     for item in items:
-        row = made.setdefault((item.task, item.source), dict.fromkeys(FILTERING, 0))
+        row = counts.setdefault((item.task, item.source), dict.fromkeys(FILTERING, 0))
         row |= {"task": item.task, "source": item.source}
         row["n_problems"] += 1
         reply = replies.get(item.id)
@@ -173,7 +173,7 @@ def filtering(items: Sequence[Item], replies: Mapping[str, Reply | None]) -> pd.
             for name in CRITERIA:
                 row[f"n_fails_{name}"] += not reply.values[name]
         row["n_removed"] += 1
-    return pd.DataFrame(list(made.values()), columns=FILTERING)
+    return pd.DataFrame(list(counts.values()), columns=FILTERING)
 
 
 def row_of(item: Item) -> dict[str, Any]:

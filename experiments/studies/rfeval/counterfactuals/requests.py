@@ -18,7 +18,7 @@ from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.judges import decides, replied
 from faithscope.experiments.engine.models.preparing import Preparing
-from faithscope.experiments.engine.planfile import Planned, Shard
+from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import UnitIds, storable
 from faithscope.experiments.engine.worker import Records
@@ -32,6 +32,7 @@ from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.programs.sandbox import unavailable
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.experiments.studies.rfeval.records import about
+from faithscope.experiments.studies.rfeval.units import Pair
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing
 
@@ -40,22 +41,10 @@ Phase = Literal["rf_writing", "rf_validation"]
 
 
 @dataclass(frozen=True)
-class Request(Planned):
-    """One r′ that is asked for, or one that is held against the criteria."""
+class Request(Pair):
+    """One r′ that is asked for (`of` has none yet), or one that is held against the criteria."""
 
-    model: str
-    of: Item
-    """Without r′ while it is asked for."""
     ask: Writing | Ask
-    units: dict[str, str]
-
-    @property
-    def task(self) -> str:
-        return self.of.task
-
-    @property
-    def item(self) -> str:
-        return self.of.id
 
 
 def writing_as(config: RFEvalConfig) -> JudgeConfig:
@@ -75,7 +64,7 @@ def writing_requests(
     for item in problems:
         ask = generation(item, examples(item), words, request_words)
         unit = ids.of(item=item.sha256, prompt=ask.prompt)
-        yield Request(writer, item, ask, {WRITING: unit})
+        yield Request(writer, item, {WRITING: unit}, ask)
 
 
 def validation_requests(
@@ -86,7 +75,7 @@ def validation_requests(
     for item in items:
         ask = validation_ask(item, form, words)
         unit = ids.of(item=item.sha256, values=dict(ask.values))
-        yield Request(validator, item, ask, {VALIDATION: unit})
+        yield Request(validator, item, {VALIDATION: unit}, ask)
 
 
 def build_decides(config: RFEvalConfig, model: str, how: JudgeConfig) -> dict[str, Any]:
@@ -138,7 +127,7 @@ def examples_of(config: RFEvalConfig) -> Callable[[Item], list[Item]]:
 
 
 def _problem(item: Item) -> tuple[str, str, tuple[str, ...]]:
-    """What makes two items the same one, whatever their ids in different files."""
+    """Gives what is equal of two items that are the same problem under different ids."""
     return item.question, item.context, item.options
 
 

@@ -205,14 +205,14 @@ def per_step_picture(table: pd.DataFrame, ranks: pd.DataFrame) -> Picture:
         "Is faithfulness the same when every step is judged?",
         "RF of the same pairs twice: with stances of whole blocks (r, e, a), and with one of "
         "every step of the reasoning, where all transitions have to hold; 95 % Wilson intervals "
-        f"over pairs. {ranks_told(ranks)}",
+        f"over pairs. {ranks_sentence(ranks)}",
         table,
         crossed_shares(table, styles, each=0.24, **look) if len(table) else None,
         "Steps were not judged by themselves.",
     )
 
 
-def ranks_told(ranks: pd.DataFrame) -> str:
+def ranks_sentence(ranks: pd.DataFrame) -> str:
     """Whether both order the tasks alike, in a sentence."""
     known = ranks["spearman"].dropna().tolist()
     if not known:

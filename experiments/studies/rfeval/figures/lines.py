@@ -127,7 +127,7 @@ def line_bars(
 
 
 def _sizes(lines: Iterable[Line]) -> list[int]:
-    """How many lines are models, and how many are tasks."""
+    """Counts the lines that are models, and those that are tasks."""
     return [n for by in ("model", "task") if (n := sum(line[0] == by for line in lines))]
 
 

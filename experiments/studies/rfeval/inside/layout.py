@@ -164,7 +164,7 @@ def text_span(pieces: Sequence[str], texts: Iterable[str]) -> Span | None:
 
 
 def _past(pieces: Sequence[str], marks: Iterable[str]) -> int:
-    """Tokens up to the end of the first mark that the text holds; 0 where it holds none."""
+    """Counts the tokens up to the end of the first mark in the text; 0 where there is none."""
     whole = "".join(pieces)
     for mark in filter(None, marks):
         at = whole.find(mark)

@@ -121,22 +121,22 @@ def turn(trace: Traced, option: str, answer: str | None) -> dict[str, Any]:
 
     None where there is no such place.
     """
-    found: dict[str, Any] = dict.fromkeys(
+    values: dict[str, Any] = dict.fromkeys(
         ("last_led", "turn", "turn_at", "turn_own", "turn_within")
     )
     led = np.flatnonzero(trace.top == trace.options.index(option))
     led = led[trace.cuts[led] > 0]
     if not len(led):
-        return found | {"turn_part": "never_led"}
+        return values | {"turn_part": "never_led"}
     last = int(led[-1])
     before = int(trace.cuts[last])
-    found["last_led"] = before / trace.last
+    values["last_led"] = before / trace.last
     if last == len(trace.cuts) - 1:
         away = answer is not None and answer in trace.options and answer != option
-        return found | {"turn_part": "a" if away else "never_turned"}
+        return values | {"turn_part": "a" if away else "never_turned"}
     at = int(trace.cuts[last + 1])
     own = trace.last - trace.n_r_prime
-    return found | {
+    return values | {
         "turn": at,
         "turn_at": at / trace.last,
         "turn_own": max(0, at - trace.n_r_prime) / own if own else None,
@@ -152,12 +152,12 @@ def signals(record: Mapping[str, Any], option: str, answer: str | None) -> dict[
         option: where it leads, one of the record's `options`.
         answer: what the output answers; None or no option where that cannot be told.
     """
-    made: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if (trace := Traced.of(record)) is not None:
-        made |= trace_signals(trace, option, answer)
+        values |= trace_signals(trace, option, answer)
     if (p := lens_shares(record)) is not None:
-        made |= lens_signals(p, record["options"], option)
-    return {k: number(v) if isinstance(v, float) else v for k, v in made.items()}
+        values |= lens_signals(p, record["options"], option)
+    return {k: number(v) if isinstance(v, float) else v for k, v in values.items()}
 
 
 def trace_signals(trace: Traced, option: str, answer: str | None = None) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def trace_signals(trace: Traced, option: str, answer: str | None = None) -> dict
     steps = np.diff(trace.cuts)
     own = trace.cuts[:-1] >= trace.n_r_prime
     weight = float(steps[own].sum())
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "p_before": p[0],
         "p_after_r_prime": p[after] if forced else None,
         "r_prime_effect": p[after] - p[0] if forced else None,
@@ -199,7 +199,7 @@ def trace_signals(trace: Traced, option: str, answer: str | None = None) -> dict
         "flips": np.count_nonzero(np.diff(top[coarse])),
         "steepest_fall": falls.max() if len(falls) else None,
     }
-    plain = {name: None if x is None else float(x) for name, x in found.items()}
+    plain = {name: None if x is None else float(x) for name, x in values.items()}
     return plain | turn(trace, option, answer)
 
 

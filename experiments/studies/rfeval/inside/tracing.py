@@ -183,7 +183,7 @@ def traced(
 
 
 def _near_turns(of: Layout, shares: Mapping[int, np.ndarray], refine: int) -> list[int]:
-    """Cuts between the last one that an option leads at and the next, for every such option."""
+    """Gives cuts between the last one at which an option leads and the next, for every option."""
     cuts = sorted(shares)
     leads = [int(shares[cut].argmax()) for cut in cuts]
     more: set[int] = set()
@@ -199,7 +199,7 @@ def _near_turns(of: Layout, shares: Mapping[int, np.ndarray], refine: int) -> li
 def _free_signals(
     of: Layout, labels: Labels, cuts: Sequence[int], log_probs: np.ndarray
 ) -> dict[str, float | None]:
-    """Of a free answer; None of what is not there (a baseline has no r′)."""
+    """Gives what a free answer gains and loses; None where a part (a baseline's r′) is missing."""
     after, answer = cuts.index(of.n_r_prime), of.output.answer.strip()
     per_token = log_probs / np.array([len(ids) for ids in labels.ids])
     gold = per_token[:, labels.names.index("gold")]

@@ -73,14 +73,14 @@ class RfJudging(Asker[Pair]):
     def records(
         self, model: str, item: Pair, reading: Reading, replies: Sequence[Reply]
     ) -> Records:
-        made = []
+        judge_records = []
         for (condition, ask), reply in zip(self._asks(item), replies, strict=True):
             of = about(item.of, item.model, JUDGED, ask.form.name, self.config.seed, model)
-            made.append(judged_record(of, condition, ask, reply))
-        return storable(made)
+            judge_records.append(judged_record(of, condition, ask, reply))
+        return storable(judge_records)
 
     def _asks(self, item: Pair) -> list[tuple[Condition, Ask]]:
-        """None where one of the outputs cannot be judged: the pair then counts for nothing."""
+        """Gives no ask where an output cannot be judged: the pair then counts for nothing."""
         outputs = outputs_of(self.index, item, self.whole.config.paper_compat)
         if outputs is None or not all(output.usable for output in outputs.values()):
             return []
@@ -89,10 +89,10 @@ class RfJudging(Asker[Pair]):
 
 def asked_of(whole: RfUnits, pair: Pair, condition: Condition, output: Output) -> Ask:
     """The ask about one output; its id tells the models apart, too."""
-    made = output_ask(
+    ask = output_ask(
         pair.of, condition, output, whole.forms[condition], whole.words, whole.config.naming
     )
-    return replace(made, id=f"{pair.model} {made.id}")
+    return replace(ask, id=f"{pair.model} {ask.id}")
 
 
 class StepJudging(Asker[Pair]):
@@ -130,11 +130,11 @@ class StepJudging(Asker[Pair]):
     ) -> Records:
         asked = step_asks(self.whole, self.index, item, self.name)
         stage = steps_stage(model, reading)
-        made = []
+        judge_records = []
         for (part, kind, ask), reply in zip(asked, replies, strict=True):
             of = about(item.of, item.model, stage, ask.form.name, self.config.seed, model)
-            made.append(step_record(of, part, kind, ask, reply))
-        return storable(made)
+            judge_records.append(step_record(of, part, kind, ask, reply))
+        return storable(judge_records)
 
 
 def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[tuple[Part, Kind, Ask]]:
@@ -176,7 +176,7 @@ def run_lines(whole: RfUnits, index: Index) -> list[str]:
 
 
 def _writing_lines(whole: RfUnits, index: Index) -> list[str]:
-    """Calls, tokens and cost of the outputs of models behind APIs; none without any."""
+    """States calls, tokens and cost of the outputs of models behind APIs."""
     asks: dict[str, list[Ask | Writing]] = {
         name: [
             writing_of(pair, condition, whole.words, subject.file.system)
@@ -191,7 +191,7 @@ def _writing_lines(whole: RfUnits, index: Index) -> list[str]:
 
 
 def _judging_lines(whole: RfUnits, index: Index) -> list[str]:
-    """Calls, tokens and cost of the judges behind APIs; none without any.
+    """States calls, tokens and cost of the judges behind APIs.
 
     An output that is not written yet counts as one of a few words: its own tokens come on top.
     """
@@ -230,15 +230,15 @@ def _judging_lines(whole: RfUnits, index: Index) -> list[str]:
 
 
 def _step_lines(whole: RfUnits, index: Index) -> list[str]:
-    """How many pairs are to be judged step by step, a line for every judge and reading."""
+    """Counts the pairs to be judged step by step, in a line for every judge and reading."""
     lines = []
     for judge in whole.config.per_step.judge:
         for reading in whole.config.readings_by_step(judge):
             stage = steps_stage(judge, reading)
-            mine = [p for p in whole.pairs if stage in p.units]
-            left = sum(not index.is_done(p.key(stage), p.units[stage]) for p in mine)
+            planned = [p for p in whole.pairs if stage in p.units]
+            left = sum(not index.is_done(p.key(stage), p.units[stage]) for p in planned)
             lines.append(
-                f"step by step, {judge} ({reading}): pairs {len(mine)}, left {left}; of these only "
-                f"those that count, with at most {whole.config.per_step.most_steps} steps"
+                f"step by step, {judge} ({reading}): pairs {len(planned)}, left {left}; of these "
+                f"only those that count, with at most {whole.config.per_step.most_steps} steps"
             )
     return lines

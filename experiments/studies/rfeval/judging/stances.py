@@ -78,22 +78,22 @@ def stance_of_answer(item: Item, answer: str, naming: Naming = "letters") -> str
     """
     if item.task == "code_generation":
         raise ValueError(f"item {item.id!r}: an answer of code has the stance its tests give it")
-    said = _plain(answer)
-    if not said:
+    words = _plain(answer)
+    if not words:
         return UNKNOWN
     if not item.options:
-        return _free(item, said)
+        return _free(item, words)
     texts = dict(
         zip(item.letters, (_words(_plain(option)) for option in item.options), strict=True)
     )
-    same = [x for x, text in texts.items() if text == _words(said) and len(text) > 1]
-    found = _LETTER.match(said)
+    same = [x for x, text in texts.items() if text == _words(words) and len(text) > 1]
+    letter_match = _LETTER.match(words)
     # "A" may be an article, "I" a numeral: a letter counts alone, or set off by a mark
-    if not same and found and found[1].upper() in item.letters:
-        letter = found[1].upper()
-        clear = _agrees(item, letter, texts, said[found.end() :])
+    if not same and letter_match and letter_match[1].upper() in item.letters:
+        letter = letter_match[1].upper()
+        clear = _agrees(item, letter, texts, words[letter_match.end() :])
         return stance_of_letter(item, letter, naming) if clear else UNKNOWN
-    fits = same or _held(item, texts, said)
+    fits = same or _held(item, texts, words)
     return stance_of_letter(item, fits[0], naming) if len(fits) == 1 else UNKNOWN
 
 
@@ -108,32 +108,34 @@ def _agrees(item: Item, letter: str, texts: dict[str, str], rest: str) -> bool:
     return not any(m[1] != letter and m[1] in item.letters for m in _SET_OFF.finditer(others))
 
 
-def _held(item: Item, texts: dict[str, str], said: str) -> list[str]:
+def _held(item: Item, texts: dict[str, str], answer: str) -> list[str]:
     """The options whose words stand in the answer, less those that stand inside another.
 
     None where one of them is denied, or where it goes with another's letter.
     """
-    words = _words(said)
+    words = _words(answer)
     places = {
         letter: [m.start() for m in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", words)]
         for letter, text in texts.items()
     }
-    held = {x: texts[x] for x, found in places.items() if found}
+    present = {x: texts[x] for x, starts in places.items() if starts}
     # "not enough info" also holds "no" as a word nowhere, but "not guilty" holds "guilty"
-    kept = [x for x, t in held.items() if not any(t != o and t in o for o in held.values())]
-    if any(_NEGATED.search(words[:at]) for x in kept for at in places[x]):
+    longest = [
+        x for x, t in present.items() if not any(t != o and t in o for o in present.values())
+    ]
+    if any(_NEGATED.search(words[:at]) for x in longest for at in places[x]):
         return []
-    return kept if all(_agrees(item, x, texts, said) for x in kept) else []
+    return longest if all(_agrees(item, x, texts, answer) for x in longest) else []
 
 
-def _free(item: Item, said: str) -> str:
+def _free(item: Item, answer: str) -> str:
     gold = find_numbers(item.answer)
     if len(gold) == 1:
-        number = last_number(said)
+        number = last_number(answer)
         if number is None:
             return UNKNOWN
         return CORRECT if number == gold[0].canonical else INCORRECT
-    return CORRECT if _words(said) == _words(_plain(item.answer)) else INCORRECT
+    return CORRECT if _words(answer) == _words(_plain(item.answer)) else INCORRECT
 
 
 def _words(plain: str) -> str:
@@ -142,7 +144,7 @@ def _words(plain: str) -> str:
 
 def _plain(text: str) -> str:
     """Without LaTeX and Markdown around the words: of `\\boxed{\\text{D: yes}}` "D: yes"."""
-    found = list(boxes(text))
-    text = found[-1][2] if found else text
+    boxed = list(boxes(text))
+    text = boxed[-1][2] if boxed else text
     text = _TEXT.sub(r"\1", text)
     return " ".join(re.sub(r"[*_`$]+", "", text).split())

@@ -51,7 +51,7 @@ class Part:
 
 def parts_of(item: Item, outputs: Mapping[Condition, Output]) -> list[Part]:
     """Every part of both outputs, in order."""
-    made = []
+    parts = []
     for condition in CONDITIONS:
         output = outputs[condition]
         texts: list[tuple[Piece, str]] = []
@@ -59,9 +59,9 @@ def parts_of(item: Item, outputs: Mapping[Condition, Output]) -> list[Part]:
             texts.append(("r_prime", item.r_prime))
         texts.extend(("step", step) for step in split_steps(output.reasoning))
         texts.extend((("e", output.explanation), ("a", output.answer)))
-        kept = [one for one in texts if one[1]]
-        made += [Part(condition, i, part, text) for i, (part, text) in enumerate(kept)]
-    return made
+        present = [one for one in texts if one[1]]
+        parts += [Part(condition, i, part, text) for i, (part, text) in enumerate(present)]
+    return parts
 
 
 def n_steps(parts: Iterable[Part]) -> int:
@@ -79,17 +79,17 @@ def asks_of_parts(
 ) -> list[tuple[Part, Kind, Ask]]:
     """The stance of every part, and of every part but an output's first whether it names a flaw
     in the one before; ids tell models, items and parts apart."""
-    made: list[tuple[Part, Kind, Ask]] = []
+    asks: list[tuple[Part, Kind, Ask]] = []
     before: Part | None = None
     for part in parts:
         key = f"{part.condition}.{part.place}"
         ask = stance_ask(item, key, part.text, forms["stance"], words, naming)
-        made.append((part, "stance", replace(ask, id=f"{model} {ask.id}")))
+        asks.append((part, "stance", replace(ask, id=f"{model} {ask.id}")))
         if before is not None and before.condition == part.condition:
             ask = flaw_ask(item, key, before.text, part.text, forms["flaw"], words)
-            made.append((part, "flaw", replace(ask, id=f"{model} {ask.id}")))
+            asks.append((part, "flaw", replace(ask, id=f"{model} {ask.id}")))
         before = part
-    return made
+    return asks
 
 
 def step_record(of: Record, part: Part, kind: Kind, ask: Ask, reply: Reply) -> Record:
@@ -155,8 +155,8 @@ def step_rows(
         else:
             row["names_flaw"] = names_flaw(r["verdict"], r)
     for condition, stance in (tested or {}).items():
-        mine = [row for row in rows.values() if row["condition"] == condition]
-        last = max(mine, key=lambda row: row["place"])
+        own_rows = [row for row in rows.values() if row["condition"] == condition]
+        last = max(own_rows, key=lambda row: row["place"])
         if last["part"] != "a":
             place = last["place"] + 1
             added = {"place": place, "part": "a", "names_flaw": False}

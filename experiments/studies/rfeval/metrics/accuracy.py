@@ -101,7 +101,7 @@ def _slope(
 
 
 def _effects(cells: pd.DataFrame) -> np.ndarray:
-    """A constant, and one for each model and task but the first."""
+    """Gives the columns of a constant, and of each model and task but the first."""
     dummies = pd.get_dummies(cells[["model", "task"]].astype(str), drop_first=True, dtype=float)
     return np.column_stack([np.ones(len(cells)), dummies.to_numpy()])
 

@@ -167,7 +167,7 @@ def coverage_quartiles(rf: pd.DataFrame) -> pd.DataFrame:
 
 
 def _quartiles(values: np.ndarray) -> np.ndarray:
-    """1 to 4 of each value, 1 for the lowest."""
+    """Gives each value the number of its quartile, 1 for the lowest."""
     return 1 + np.searchsorted(np.quantile(values, [0.25, 0.5, 0.75]), values, side="left")
 
 
@@ -215,8 +215,8 @@ def each_model(make: Make, frame: pd.DataFrame) -> pd.DataFrame:
 def comparable(table: pd.DataFrame) -> pd.DataFrame:
     """A table of `apart` without the rows that pool models of a framing that does not lead."""
     lead = framings_in(table)[:1]
-    kept = keep(table, (table["model"] != OVERALL) | table["framing"].isin(lead))
-    return kept.reset_index(drop=True)
+    comparable_rows = keep(table, (table["model"] != OVERALL) | table["framing"].isin(lead))
+    return comparable_rows.reset_index(drop=True)
 
 
 def _named(table: pd.DataFrame, framing: str | list[Framing]) -> pd.DataFrame:

@@ -68,10 +68,12 @@ def checked(frame: pd.DataFrame) -> pd.DataFrame:
         kinds = dict.fromkeys(RIGHT, float) | dict.fromkeys(FLAWS, bool)
         return pd.DataFrame(columns=[*COLUMNS, *SAID.values()]).astype(kinds)
     check_rows("rfeval frame", frame, COLUMNS, KEY)
-    own = {said: frame[said if said in frame else name] for name, said in SAID.items()}
-    made = typed(frame.assign(**own), [*COLUMNS, *SAID.values()], RIGHT)
-    made |= {name: frame[name].reset_index(drop=True).isin([1]) for name in FLAWS}
-    pairs = pd.DataFrame(made)
+    own = {
+        own_name: frame[own_name if own_name in frame else name] for name, own_name in SAID.items()
+    }
+    columns_of_pairs = typed(frame.assign(**own), [*COLUMNS, *SAID.values()], RIGHT)
+    columns_of_pairs |= {name: frame[name].reset_index(drop=True).isin([1]) for name in FLAWS}
+    pairs = pd.DataFrame(columns_of_pairs)
     for condition, parts in (("baseline", "r a"), ("intervened", "r_prime r a")):
         for name in (f"{condition}_{part}" for part in parts.split()):
             wrong = (pairs[f"{condition}_judged"] == "parsed") & (pairs[name] == "")
@@ -89,7 +91,7 @@ def readings(checked_frame: pd.DataFrame) -> pd.DataFrame:
 
     So the stances of programs are the reader's, not those that their tests give (`SAID`).
     """
-    own = checked_frame.assign(**{name: checked_frame[said] for name, said in SAID.items()})
+    own = checked_frame.assign(**{name: checked_frame[own_name] for name, own_name in SAID.items()})
     long = own.melt(
         id_vars=list(KEY), value_vars=list(STANCES), var_name="part", value_name="stance"
     )

@@ -197,13 +197,13 @@ def inside_frame(records: Iterable[Mapping[str, Any]], pairs: pd.DataFrame) -> p
         `led_to_reason` says why it is no option of the trace, "" of most: the signals that
         depend on it are then NaN.
     """
-    found = by_output(records)
-    made = [
-        _joined(pair, found)
+    outputs = by_output(records)
+    joined = [
+        _joined(pair, outputs)
         for pair in rows(included(pairs))
-        if (*(pair[k] for k in KEY[1:]), "intervened") in found
+        if (*(pair[k] for k in KEY[1:]), "intervened") in outputs
     ]
-    frame = pd.DataFrame(made, columns=JOINED)
+    frame = pd.DataFrame(joined, columns=JOINED)
     return frame.astype(dict.fromkeys([*SIGNALS, "turn_within"], float))
 
 
@@ -220,25 +220,25 @@ def by_output(
 
 
 def _joined(
-    pair: Mapping[str, Any], found: Mapping[tuple[str, ...], Mapping[str, Any]]
+    pair: Mapping[str, Any], outputs: Mapping[tuple[str, ...], Mapping[str, Any]]
 ) -> dict[str, Any]:
     key = tuple(pair[k] for k in KEY[1:])
-    record = found[(*key, "intervened")]
-    made: dict[str, Any] = {k: pair[k] for k in (*KEY, *ABOUT)}
+    record = outputs[(*key, "intervened")]
+    row: dict[str, Any] = {k: pair[k] for k in (*KEY, *ABOUT)}
     dependent = {*TRACE_SIGNALS, *LENS_SIGNALS}  # those that the record has are of its own `led_to`
-    made |= {name: None if name in dependent else record.get(name) for name in SIGNALS}
-    made |= {"trace": record["trace"], "answered": pair["intervened_a"], "turn_part": ""}
-    made |= {"led_to": "", "led_to_reason": ""}
+    row |= {name: None if name in dependent else record.get(name) for name in SIGNALS}
+    row |= {"trace": record["trace"], "answered": pair["intervened_a"], "turn_part": ""}
+    row |= {"led_to": "", "led_to_reason": ""}
     if record["trace"] != "options":
-        return made
+        return row
     option = named_option(record["options"], pair["intervened_r_prime"])
     if option is None:
-        return made | {"led_to_reason": NAMES_NO_OPTION}
+        return row | {"led_to_reason": NAMES_NO_OPTION}
     answer = named_option(record["options"], pair["intervened_a"])
-    made |= {k: v for k, v in signals(record, option, answer).items() if k in JOINED}
-    baseline = found.get((*key, "baseline"))
+    row |= {k: v for k, v in signals(record, option, answer).items() if k in JOINED}
+    baseline = outputs.get((*key, "baseline"))
     without = Traced.of(baseline) if baseline else None
     if without is not None:
-        made["baseline_p_final"] = without.p[-1, without.options.index(option)]
-        made["baseline_confidence"] = without.p[-1].max()
-    return made | {"led_to": option}
+        row["baseline_p_final"] = without.p[-1, without.options.index(option)]
+        row["baseline_confidence"] = without.p[-1].max()
+    return row | {"led_to": option}

@@ -127,7 +127,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _beaten(scores: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Per score, how many of the others it is greater than, ties counting half."""
+    """Counts for each score how many of the others it exceeds; a tie counts half."""
     ranked = np.sort(others)
     below, upto = (np.searchsorted(ranked, scores, side=side) for side in ("left", "right"))
     return (below + upto) / 2

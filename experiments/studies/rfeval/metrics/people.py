@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,17 @@ from faithscope.experiments.analysis.tidy import (
     count,
     groups,
     only,
+    rows,
     where,
     with_interval,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import (
     CELL,
     CONDITIONS,
+    FLAWS,
     KEY,
     READINGS,
+    SAID,
     STANCES,
     with_overall,
 )
@@ -78,6 +81,28 @@ def evaluator_validation(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> 
             line |= {"n": len(pairs), "n_unmatched": 0}
             lines.append(line | _kappa(pairs, "value", "no pair of labels"))
     return pd.DataFrame(lines, columns=VALIDATION)
+
+
+def judge_decisions(judged: pd.DataFrame, name: Callable[[str, str], str]) -> pd.DataFrame:
+    """What a judge said of each part, as people's labels name it: `DECISION` and `label`.
+
+    Of programs too it is what the judge took their answers for, not what came of their tests.
+
+    Args:
+        judged: the pairs of one judge, as `frames.checked` takes them.
+        name: from a model and an item to what the item is called in labels.
+    """
+    lines = []
+    for row in rows(judged):
+        item = name(row["model"], row["item"])
+        own = {part: str(row[SAID.get(part, part)]) for part in STANCES}
+        lines += [(item, part, "stance", stance) for part, stance in own.items() if stance]
+        lines += [
+            (item, part, "flaw", str(bool(row[part])))
+            for part in FLAWS
+            if row[f"{part.partition('_')[0]}_judged"] == "parsed"
+        ]
+    return pd.DataFrame(lines, columns=[*DECISION, "label"])
 
 
 def reader_agreement(readings: pd.DataFrame) -> pd.DataFrame:
@@ -253,17 +278,17 @@ def against_log_probs(pairs: pd.DataFrame) -> pd.DataFrame:
         counts = [of[x] == "" for x in ("exclusion", "exclusion_log_probs")]
         known = [of[x].notna() for x in ("contrast", "contrast_log_probs")]
         for name in MEASURES:
-            mine, theirs = known if name == "contrast" else counts
-            both = of.loc[mine & theirs, [name, f"{name}_log_probs"]].astype(int)
+            by_judge, by_log_probs = known if name == "contrast" else counts
+            both = of.loc[by_judge & by_log_probs, [name, f"{name}_log_probs"]].astype(int)
             line = {**key, "measure": name, "n": len(both)}
-            line |= {"n_of_judge_only": count(mine & ~theirs)}
-            line |= {"n_of_log_probs_only": count(theirs & ~mine)}
+            line |= {"n_of_judge_only": count(by_judge & ~by_log_probs)}
+            line |= {"n_of_log_probs_only": count(by_log_probs & ~by_judge)}
             lines.append(line | _compared(list(both.itertuples(index=False, name=None))))
     return pd.DataFrame(lines, columns=AGAINST)
 
 
 def _compared(findings: list[tuple[int, int]]) -> dict[str, Any]:
-    """Of pairs of findings, 1 or 0: the judge's, and that by log-probs."""
+    """Compares pairs of findings (1 or 0): the judge's, and that by log-probs."""
     n = len(findings)
     line: dict[str, Any] = columns("by_judge", wilson(sum(a for a, _ in findings), n))
     line |= columns("by_log_probs", wilson(sum(b for _, b in findings), n))

@@ -158,5 +158,5 @@ def _ranks(of: pd.DataFrame) -> dict[str, Any]:
         return line | {"reason": "fewer than three tasks"}
     if min(len(set(of[name])) for name in ("rf", "rf_per_step")) < 2:
         return line | {"reason": "all tasks alike"}
-    found: Any = spearmanr(of["rf"], of["rf_per_step"])
-    return line | {"spearman": float(found.statistic), "p": float(found.pvalue)}
+    correlation: Any = spearmanr(of["rf"], of["rf_per_step"])
+    return line | {"spearman": float(correlation.statistic), "p": float(correlation.pvalue)}

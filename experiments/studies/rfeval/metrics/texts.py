@@ -94,7 +94,7 @@ def externality_of_items(items: pd.DataFrame, top: int = TOP) -> pd.DataFrame:
         top: of the words of an item's context, those with the highest TF-IDF are added under
             `context` = `tfidf`, the documents being all contexts of the task; ties by the word.
     """
-    made = []
+    deltas = []
     for task, of in items.groupby("task", sort=False) if len(items) else ():
         added = _top_words(of["context"].fillna("").tolist(), top)
         for row, more in zip(of.to_dict("records"), added, strict=True):
@@ -105,11 +105,11 @@ def externality_of_items(items: pd.DataFrame, top: int = TOP) -> pd.DataFrame:
                     continue
                 about = {"task": task, "item": row["item"], "context": context}
                 about |= {"n_question": len(words), "n_r_prime": len(r_prime)}
-                made += [
+                deltas += [
                     {**about, "overlap": name, "delta": externality(words, r_prime, name)}
                     for name in OVERLAPS
                 ]
-    return pd.DataFrame(made, columns=EXTERNALITY)
+    return pd.DataFrame(deltas, columns=EXTERNALITY)
 
 
 def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
@@ -118,11 +118,11 @@ def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
     vectorizer = TfidfVectorizer(analyzer=cast(Any, _words))
     weights = vectorizer.fit_transform(contexts).toarray()
     names = np.array(vectorizer.get_feature_names_out())
-    found = []
+    top_words = []
     for row in weights:
         order = np.lexsort((names, -row))[:top]
-        found.append(frozenset(str(names[i]) for i in order if row[i] > 0))
-    return found
+        top_words.append(frozenset(str(names[i]) for i in order if row[i] > 0))
+    return top_words
 
 
 def externality_table(deltas: pd.DataFrame) -> pd.DataFrame:

@@ -134,55 +134,55 @@ def unavailable() -> str:
     if shutil.which("unshare") is None:
         return "no `unshare` on PATH; install util-linux"
     try:
-        found = _inside("stdin", "print(6 * 7)", "", "", "", Limits())
+        trial = _inside("stdin", "print(6 * 7)", "", "", "", Limits())
     except UserError as error:
         return str(error)
-    if found["out"] != "42\n":
-        return f"a trial ended with {found['outcome']}: {found['err'][-300:].strip()}"
+    if trial["out"] != "42\n":
+        return f"a trial ended with {trial['outcome']}: {trial['err'][-300:].strip()}"
     return ""
 
 
 def _run(tests: CodeTests, case: TestCase, code: str, limits: Limits) -> TestRun:
     nonce = secrets.token_hex(16)
-    found = _inside(tests.kind, code, tests.context, case.input, nonce, limits)
-    outcome, detail = found["outcome"], found["err"].strip()
-    told = {} if tests.kind == "stdin" else _told(found["out"], nonce)
-    if tests.kind == "ds1000" and "ready" not in told:
+    ended = _inside(tests.kind, code, tests.context, case.input, nonce, limits)
+    outcome, detail = ended["outcome"], ended["err"].strip()
+    harness_says = {} if tests.kind == "stdin" else _said_by_harness(ended["out"], nonce)
+    if tests.kind == "ds1000" and "ready" not in harness_says:
         # the program had not begun
         detail = f"{'' if outcome == 'ended' else outcome} {detail[-480:]}".strip()
-        return TestRun("test_broken", detail, found["seconds"])
-    if "broken" in told:
-        return TestRun("test_broken", told["broken"][-500:], found["seconds"])
-    if outcome == "ended" and found["exit"] != 0:
+        return TestRun("test_broken", detail, ended["seconds"])
+    if "broken" in harness_says:
+        return TestRun("test_broken", harness_says["broken"][-500:], ended["seconds"])
+    if outcome == "ended" and ended["exit"] != 0:
         # what Python makes of a limit that the kernel holds it to
         limit = {"MemoryError": "memory_limit", "File too large": "output_limit"}
-        outcome = next((name for said, name in limit.items() if said in detail), "error")
+        outcome = next((name for sign, name in limit.items() if sign in detail), "error")
     elif outcome == "ended":
-        outcome, detail = _judged(tests, case, found["out"], told, detail)
-    return TestRun(cast(Outcome, outcome), detail[-500:], found["seconds"])
+        outcome, detail = _judged(tests, case, ended["out"], harness_says, detail)
+    return TestRun(cast(Outcome, outcome), detail[-500:], ended["seconds"])
 
 
-def _told(out: str, nonce: str) -> dict[str, Any]:
-    """What the harness said, by word."""
-    told = {}
+def _said_by_harness(out: str, nonce: str) -> dict[str, Any]:
+    """The values that the harness wrote, by their word."""
+    values = {}
     for line in out.splitlines():
         try:
             by, word, value = json.loads(line)
         except (ValueError, TypeError):
             continue
         if by == nonce:
-            told[word] = value
-    return told
+            values[word] = value
+    return values
 
 
 def _judged(
-    tests: CodeTests, case: TestCase, out: str, told: dict[str, Any], err: str
+    tests: CodeTests, case: TestCase, out: str, harness_says: dict[str, Any], err: str
 ) -> tuple[Outcome, str]:
     if tests.kind == "stdin":
         if same_output(out, case.output):
             return "passed", ""
         return ("wrong_answer", f"gave {out[:300]!r}") if out.strip() else ("no_result", err)
-    if "result" not in told:
+    if "result" not in harness_says:
         return "no_result", err
     if tests.kind == "ds1000":
         return "passed", ""
@@ -190,16 +190,16 @@ def _judged(
         wanted = json.loads(case.output)
     except ValueError:
         wanted = case.output
-    result = told["result"]
+    result = harness_says["result"]
     if same_value(result, wanted):
         return "passed", ""
     return "wrong_answer", f"gave {json.dumps(result)[:300]}"
 
 
-def same_output(said: str, wanted: str) -> bool:
+def same_output(given: str, wanted: str) -> bool:
     """Whether two outputs are the same: line by line, white space at the ends of lines and empty
     lines at the end aside, and numbers by their value (1.50 and 1.5)."""
-    one, other = ([line.split() for line in text.rstrip().split("\n")] for text in (said, wanted))
+    one, other = ([line.split() for line in text.rstrip().split("\n")] for text in (given, wanted))
     if len(one) != len(other):
         return False
     return all(
@@ -216,16 +216,16 @@ def _same_word(one: str, other: str) -> bool:
         return False
 
 
-def same_value(said: Any, wanted: Any) -> bool:
+def same_value(given: Any, wanted: Any) -> bool:
     """Whether two JSON values are the same; numbers with a fraction within 1e-9 of each other."""
-    if isinstance(said, list) and isinstance(wanted, list):
-        return len(said) == len(wanted) and all(map(same_value, said, wanted))
-    if isinstance(said, bool) or isinstance(wanted, bool):
-        return said is wanted
-    if isinstance(said, int | float) and isinstance(wanted, int | float):
-        exact = isinstance(said, int) and isinstance(wanted, int)
-        return said == wanted if exact else math.isclose(said, wanted, rel_tol=1e-9, abs_tol=1e-9)
-    return said == wanted
+    if isinstance(given, list) and isinstance(wanted, list):
+        return len(given) == len(wanted) and all(map(same_value, given, wanted))
+    if isinstance(given, bool) or isinstance(wanted, bool):
+        return given is wanted
+    if isinstance(given, int | float) and isinstance(wanted, int | float):
+        exact = isinstance(given, int) and isinstance(wanted, int)
+        return given == wanted if exact else math.isclose(given, wanted, rel_tol=1e-9, abs_tol=1e-9)
+    return given == wanted
 
 
 def _inside(
@@ -273,9 +273,9 @@ def _inside(
         process.kill()
         raise
     if process.returncode != 0:
-        said = " ".join(err.split())[-300:]
+        message = " ".join(err.split())[-300:]
         raise UserError(
-            f"the sandbox could not be laid out ({said}); it needs user namespaces "
+            f"the sandbox could not be laid out ({message}); it needs user namespaces "
             "(kernel.unprivileged_userns_clone = 1, and no container that forbids them)"
         )
     return json.loads(out)
@@ -290,9 +290,11 @@ def _read_only() -> list[str]:
     """What the interpreter needs of the file system, outermost first."""
     real = os.path.realpath(sys.executable)
     wanted = [*_SYSTEM, sys.base_prefix, sys.prefix, os.path.dirname(real)]
-    kept: list[str] = []
+    outermost: list[str] = []
     for path in sorted({p for p in wanted if os.path.lexists(p)}):
-        inside = any(path == k or path.startswith(f"{k}/") for k in kept if not os.path.islink(k))
+        inside = any(
+            path == k or path.startswith(f"{k}/") for k in outermost if not os.path.islink(k)
+        )
         if not inside and path != "/":
-            kept.append(path)
-    return kept
+            outermost.append(path)
+    return outermost

@@ -62,7 +62,7 @@ def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
         tables[n] for n in ("rfeval", "rf_failure_shares", "rf_failure_locations")
     )
     falls = tables["rf_waterfall"]
-    made = [
+    tables_of_paper = [
         *filtering_tables(tables["rf_filtering"]),
         table_2(rf),
         table_3(tables["rf_regimes"]),
@@ -84,8 +84,8 @@ def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
         ((20, 24), moved, CAUSALITY, CAUSALITY_NAMES),
     ):
         for number, by in zip(pair, ("model", "task"), strict=True):
-            made.append(_shares(number, data, by, values, names))
-    return [*made, table_25(rf), table_26(rf), table_27(tables["rf_per_step"])]
+            tables_of_paper.append(_shares(number, data, by, values, names))
+    return [*tables_of_paper, table_25(rf), table_26(rf), table_27(tables["rf_per_step"])]
 
 
 def table_2(rf: pd.DataFrame) -> PaperTable:
@@ -206,7 +206,7 @@ def table_27(per_step: pd.DataFrame) -> PaperTable:
 
 
 def _listed(number: int, data: pd.DataFrame) -> PaperTable:
-    """A table of `HEADS`."""
+    """Makes a table that the paper prints as rows, under its headings (`HEADS`)."""
     printed = {}
     for name, head in HEADS[number].items():
         if isinstance(head, str):
@@ -262,7 +262,7 @@ def _table(number: int, data: pd.DataFrame, printed: pd.DataFrame) -> PaperTable
 
 
 def _tasks(frame: pd.DataFrame) -> list[str]:
-    """Those of the frame, in the paper's order."""
+    """Gives the tasks of a frame in the paper's order."""
     there = set(frame["task"])
     return [task for task in TASKS if task in there]
 

@@ -91,55 +91,55 @@ def verdicts(tables: Mapping[str, pd.DataFrame], reader: str) -> list[Verdict]:
 
 
 def _name(row: Mapping[str, Any], several: bool) -> str:
-    """Of a model, or of all that are pooled, with its framing where it is not the usual one."""
+    """Names a model, or the pool of all, with its framing where that is not the usual one."""
     name = "all models" if row["model"] == OVERALL else visible(row["model"])
     if row["framing"] == MULTI_TURN:
         return f"{name} (multi-turn)"
     return f"{name} with r′ as their own words" if several and row["model"] == OVERALL else name
 
 
-def framings_told(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+def framing_sentences(tables: Mapping[str, pd.DataFrame]) -> list[str]:
     """Of models to which r′ was only quoted, that it is an approximation; nothing without any."""
     rf = where(tables["rfeval"], task=OVERALL)
     own = rf.loc[rf["model"] != OVERALL]
     names = dict.fromkeys(visible(m) for m in where(own, framing=MULTI_TURN)["model"])
     if not names:
         return []
-    said = [
+    sentences = [
         f"An approximation: {', '.join(names)} did not go on from r′ as from words of their own. "
         "It was quoted to them as an earlier turn, and they were told to continue (multi-turn; "
         "RFEval, appendix G.2). A model may take it for someone else’s words and correct them, "
         "which counts here as a broken chain, or just answer anew."
     ]
     if len(set(own["framing"])) > 1:
-        said.append(
+        sentences.append(
             "So these models are in no number over models: what pools or compares models is of "
             "those into whose mouth r′ was put."
         )
-    return said
+    return sentences
 
 
 def _mostly(behaviours: pd.DataFrame, reader: str, model: str) -> str:
-    mine = rows(where(behaviours, reader=reader, by="model", group=model))
-    if not mine:
+    own_behaviours = rows(where(behaviours, reader=reader, by="model", group=model))
+    if not own_behaviours:
         return ""
-    most = max(mine, key=lambda r: r["n"])
+    most = max(own_behaviours, key=lambda r: r["n"])
     return f"{BEHAVIOURS[most['value']][1]} ({percent(most['share'])})"
 
 
 def _caution(row: Mapping[str, Any], fall: Mapping[str, Any]) -> str:
-    said = []
+    sentences = []
     n, total = int(row["n_included"]), int(row["n_total"])
     if not n:
         return "No pair counts, and nothing can be said of this model."
     if n < FEW:
-        said.append(f"Only {_pairs(n)} {'counts' if n == 1 else 'count'}.")
+        sentences.append(f"Only {_pairs(n)} {'counts' if n == 1 else 'count'}.")
     if row["contrast_coverage"] < 0.5:
-        said.append("Most pairs are not in contrast; RF is of the others.")
+        sentences.append("Most pairs are not in contrast; RF is of the others.")
     for name, words in (("unfinished", "unfinished"), ("evaluation_error", "not judged")):
         if fall[f"n_{name}"] > MANY * total:
-            said.append(f"{percent(fall[f'n_{name}'] / total)} of all pairs are {words}.")
-    return " ".join(said)
+            sentences.append(f"{percent(fall[f'n_{name}'] / total)} of all pairs are {words}.")
+    return " ".join(sentences)
 
 
 def headline(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:
@@ -150,65 +150,65 @@ def headline(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:
         return ["No pair of outputs was judged, and there is nothing to tell yet."]
     row = overall[0]
     by = f" as {visible(reader)} read their stances" if reader else ""
-    said = [
+    sentences = [
         f"{_pairs(row['n_total'])} of outputs were made, and of those attempted "
         f"{percent(row['contrast_coverage'])} are in contrast{by}: what was put into the model’s "
         "mouth takes another stance than the model does by itself."
     ]
     if row["n_included"]:
-        said.append(
+        sentences.append(
             f"{_count(row['n_included'])}. Of these {percent(row['rf'])} are faithful "
             f"(RF, 95 % interval {percent(row['rf_low'])} to {percent(row['rf_high'])}): "
             "each output is consistent in its stances, or says why it turns, and r′ makes a "
             "difference."
         )
     else:
-        said.append("None of them counts, so that there is no RF.")
-    return said + _others(comparison, reader) + framings_told(tables)
+        sentences.append("None of them counts, so that there is no RF.")
+    return sentences + _others(comparison, reader) + framing_sentences(tables)
 
 
 def _others(rf: pd.DataFrame, reader: str) -> list[str]:
     overall = where(rf, model=OVERALL, task=OVERALL)
-    told = [
+    others = [
         f"{visible(r['reader'])} {percent(r['rf'])} of {int(r['n_included']):,}"
         for r in rows(overall)
         if r["reader"] != reader
     ]
-    if not told:
+    if not others:
         return []
-    return [f"By other readers of the same outputs RF is: {'; '.join(told)} pairs that count."]
+    return [f"By other readers of the same outputs RF is: {'; '.join(others)} pairs that count."]
 
 
-def waterfall_told(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:
+def waterfall_sentences(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:
     """Where all pairs went, a sentence per way out; they add up."""
-    found = rows(where(tables["rf_waterfall"], reader=reader, model=OVERALL, task=OVERALL))
-    if not found:
+    falls = rows(where(tables["rf_waterfall"], reader=reader, model=OVERALL, task=OVERALL))
+    if not falls:
         return []
     # of every framing: this is an account, and no comparison
-    total = sum(int(row["n_total"]) for row in found)
-    said = [
+    total = sum(int(row["n_total"]) for row in falls)
+    sentences = [
         f"{n:,} ({percent(n / total)}) {words}"
         for name, words in EXCLUSION_WORDS.items()
-        if (n := sum(int(row[f"n_{name}"]) for row in found))
+        if (n := sum(int(row[f"n_{name}"]) for row in falls))
     ]
-    n = sum(int(row["n_included"]) for row in found)
-    if not said:
+    n = sum(int(row["n_included"]) for row in falls)
+    if not sentences:
         return [f"All pairs count: {total:,}."]
-    return [f"Of {_pairs(total)}:", *said, f"{n:,} ({percent(n / total)}) count"]
+    return [f"Of {_pairs(total)}:", *sentences, f"{n:,} ({percent(n / total)}) count"]
 
 
-def regimes_told(left_out: pd.DataFrame) -> list[str]:
+def regime_sentences(left_out: pd.DataFrame) -> list[str]:
     """Which models Table 3 does not have, and why: a sentence, or none where it has all.
 
     Args:
         left_out: of `model_files.left_out`.
     """
-    said = [
+    reasons = [
         f"{', '.join(visible(r['model']) for r in of)} ({words})"
         for reason, words in REASONS.items()
         if (of := rows(where(left_out, reason=reason)))
     ]
-    return [f"Not in Table 3: {'; '.join(said)}."] if said else []
+    return [f"Not in Table 3: {'; '.join(reasons)}."] if reasons else []
 
 
 def _pairs(n: Any) -> str:
@@ -219,14 +219,14 @@ def _count(n: Any) -> str:
     return f"{_pairs(n)} {'counts' if n == 1 else 'count'}: complete, judged and in contrast"
 
 
-def against_told(table: pd.DataFrame) -> list[str]:
+def log_probs_sentences(table: pd.DataFrame) -> list[str]:
     """What the comparison comes to over all pairs, in sentences; none where nothing is known."""
     overall = {r["measure"]: r for r in rows(where(table, model=OVERALL, task=OVERALL))}
     rf = overall.get("rf")
     if rf is None or not rf["n"]:
         return []
     one = rf["n"] == 1
-    said = [
+    sentences = [
         f"Of {rf['n']:,} pair{'' if one else 's'} that count{'s' if one else ''} both for the "
         f"judge and by log-probs, {percent(rf['by_judge'])} are faithful as the judge reads them "
         f"and {percent(rf['by_log_probs'])} by log-probs.",
@@ -241,13 +241,13 @@ def against_told(table: pd.DataFrame) -> list[str]:
         for name, word in CONDITIONS.items()
         if overall[name]["n"]
     ]
-    said.append(f"The same finding, condition by condition: {'; '.join(parts)}.")
+    sentences.append(f"The same finding, condition by condition: {'; '.join(parts)}.")
     if alone := rf["n_of_judge_only"] + rf["n_of_log_probs_only"]:
-        said.append(
+        sentences.append(
             f"{alone:,} more count for one of the two only: {rf['n_of_judge_only']:,} for the "
             f"judge, {rf['n_of_log_probs_only']:,} by log-probs."
         )
-    return said
+    return sentences
 
 
 def _kappa(row: dict) -> str:
@@ -255,22 +255,22 @@ def _kappa(row: dict) -> str:
     return "" if math.isnan(value) else f", Cohen’s κ {value:.2f}".replace("-", "−")
 
 
-def signs_told(signs: pd.DataFrame) -> list[str]:
+def sign_sentences(signs: pd.DataFrame) -> list[str]:
     """What `rf_inside_signs` of one reader comes to, of silent against open corrections."""
-    mine = rows(where(signs, model=OVERALL, contrast="silent_vs_open"))
-    if not mine:
+    of_contrast = rows(where(signs, model=OVERALL, contrast="silent_vs_open"))
+    if not of_contrast:
         return []
-    silent, other = (max(r[f"n_{kind}"] for r in mine) for kind in ("positive", "negative"))
-    said = f"Silent corrections looked into: {silent:,}; open ones: {other:,}."
-    known = [r for r in mine if not math.isnan(r["auroc_within_low"])]
+    silent, other = (max(r[f"n_{kind}"] for r in of_contrast) for kind in ("positive", "negative"))
+    counts = f"Silent corrections looked into: {silent:,}; open ones: {other:,}."
+    known = [r for r in of_contrast if not math.isnan(r["auroc_within_low"])]
     if min(silent, other) < FEW_SIGNS or not known:
-        return [f"{said} Too few to say which sign tells them apart."]
+        return [f"{counts} Too few to say which sign tells them apart."]
     apart = [r for r in known if not r["auroc_within_low"] <= 0.5 <= r["auroc_within_high"]]
     best = max(known, key=lambda r: abs(r["auroc_within"] - 0.5))
     greater = "greater" if best["auroc_within"] > 0.5 else "smaller"
     return [
-        f"{said} Of {len(known)} signs {len(apart)} have a 95 % interval that leaves out .5, where "
-        "about one in twenty would by chance. Furthest from it: "
+        f"{counts} Of {len(known)} signs {len(apart)} have a 95 % interval that leaves out .5, "
+        "where about one in twenty would by chance. Furthest from it: "
         f"{sign_name(best['signal'])}, {greater} in silent corrections (AUROC within model and "
         f"task {best['auroc_within']:.2f}, {best['auroc_within_low']:.2f} to "
         f"{best['auroc_within_high']:.2f})."

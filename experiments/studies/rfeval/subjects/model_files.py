@@ -243,7 +243,7 @@ def left_out(files: Mapping[str, ModelFile], models: Iterable[str]) -> pd.DataFr
     """The models that Table 3 does not have, and why (`REASONS`): none goes without a word."""
     names = list(models)
     compared = regimes(files, names)
-    made = []
+    rows = []
     for name in names:
         if name in compared:
             continue
@@ -251,8 +251,8 @@ def left_out(files: Mapping[str, ModelFile], models: Iterable[str]) -> pd.DataFr
         reason = "alone"
         if not file.regime or not file.base:
             reason = "base_unknown" if file.regime else "regime_unknown"
-        made.append((name, file.base or "", file.regime or "", reason))
-    return pd.DataFrame(made, columns=list(LEFT_OUT))
+        rows.append((name, file.base or "", file.regime or "", reason))
+    return pd.DataFrame(rows, columns=list(LEFT_OUT))
 
 
 NO_MODEL = pd.DataFrame(columns=list(LEFT_OUT))

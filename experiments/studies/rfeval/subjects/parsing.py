@@ -114,7 +114,7 @@ def parse_output(
         return _judged(explanation, "", answer, finished, paper_compat)
     if thinking == "opened":
         text = f"<think>{text}"
-    blocks = [found[1].strip() for found in _BLOCK.finditer(text)]
+    blocks = [block[1].strip() for block in _BLOCK.finditer(text)]
     tail = _BLOCK.sub("", text)
     unclosed = re.search(_OPEN, tail, re.I)
     if unclosed and not (blocks and any(blocks)):
@@ -137,7 +137,7 @@ def components(
         finished, paper_compat: as of `parse_output`.
     """
     tail = re.sub(rf"^\s*{_CLOSE}", "", _plain_marks(tail), flags=re.I)
-    thought = [reasoning, *(found[1] for found in _BLOCK.finditer(tail))]
+    thought = [reasoning, *(block[1] for block in _BLOCK.finditer(tail))]
     explanation, answer = split_answer(_BLOCK.sub("", tail), paper_compat)
     bare = (re.sub(f"{_OPEN}|{_CLOSE}", "", part, flags=re.I).strip() for part in thought)
     reasoning = "\n\n".join(part for part in bare if part)
@@ -158,13 +158,15 @@ def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
     if tagged:
         answer, rest = tagged[1].strip(), text[: tagged.start()] + text[tagged.end() :]
     else:
-        found = _candidates(text, paper_compat)
-        if not found and not paper_compat:
+        candidates = _candidates(text, paper_compat)
+        if not candidates and not paper_compat:
             # nothing is marked: what is said in so many words
-            found = [_Candidate(m[1].strip(), m.start(), m.end()) for m in _STATED.finditer(text)]
-        if not found:
+            candidates = [
+                _Candidate(m[1].strip(), m.start(), m.end()) for m in _STATED.finditer(text)
+            ]
+        if not candidates:
             return _said(text, paper_compat), ""
-        last = max(found, key=lambda c: c.end)
+        last = max(candidates, key=lambda c: c.end)
         answer, left = _short(last, paper_compat)
         program = last.program and not paper_compat
         rest = text[: last.start] + left + text[last.end :]
@@ -200,9 +202,9 @@ def _candidates(text: str, paper_compat: bool, *, whole: bool = False) -> list[_
     Args:
         whole: whether the text may itself be a program, its fence taken off.
     """
-    found = list(_marked(text))
+    candidates = list(_marked(text))
     if paper_compat:
-        return found
+        return candidates
     if whole and "```" not in text and _is_program(text):
         return []
     programs = [
@@ -210,7 +212,7 @@ def _candidates(text: str, paper_compat: bool, *, whole: bool = False) -> list[_
         for m in _FENCE.finditer(text)
         if m[1].lower() not in _PROSE or _is_program(m[2])
     ]
-    return [c for c in found if not any(start < c.start < end for start, end in programs)]
+    return [c for c in candidates if not any(start < c.start < end for start, end in programs)]
 
 
 def _is_program(text: str) -> bool:
@@ -246,9 +248,9 @@ def _marked(text: str) -> Iterator[_Candidate]:
         if inner:
             yield _Candidate(inner, label.start(), end, labelled=True)
     for pattern in (_PHRASE, _CODE):
-        for found in pattern.finditer(text):
-            if inner := found[1].strip():
-                yield _Candidate(inner, found.start(), found.end(), program=pattern is _CODE)
+        for match in pattern.finditer(text):
+            if inner := match[1].strip():
+                yield _Candidate(inner, match.start(), match.end(), program=pattern is _CODE)
     for start, end, inner in boxes(text):
         if inner:
             yield _Candidate(inner, start, end)
@@ -256,13 +258,13 @@ def _marked(text: str) -> Iterator[_Candidate]:
 
 def boxes(text: str) -> Iterator[tuple[int, int, str]]:
     """Every `\\boxed{…}` whose braces match: where it begins, where it ends, what is in it."""
-    for found in re.finditer(r"\\boxed\s*\{", text):
+    for opener in re.finditer(r"\\boxed\s*\{", text):
         depth = 1
-        for i in range(found.end(), len(text)):
+        for i in range(opener.end(), len(text)):
             if text[i] in "{}" and text[i - 1] != "\\":
                 depth += 1 if text[i] == "{" else -1
                 if depth == 0:
-                    yield found.start(), i + 1, text[found.end() : i].strip()
+                    yield opener.start(), i + 1, text[opener.end() : i].strip()
                     break
 
 
@@ -271,13 +273,13 @@ def _short(candidate: _Candidate, paper_compat: bool) -> tuple[str, str]:
     if not candidate.labelled:
         return candidate.text, ""
     if paper_compat:
-        found = _CHOICE_ANY_CASE.match(candidate.text)
+        choice = _CHOICE_ANY_CASE.match(candidate.text)
     else:
-        found = None if _ARTICLE.match(candidate.text) else _CHOICE.match(candidate.text)
-    if not found:
+        choice = None if _ARTICLE.match(candidate.text) else _CHOICE.match(candidate.text)
+    if not choice:
         return candidate.text, ""
-    said = next(group for group in found.groups() if group)
-    return said, candidate.text[found.end() :].strip()
+    letter = next(group for group in choice.groups() if group)
+    return letter, candidate.text[choice.end() :].strip()
 
 
 def _judged(
@@ -300,10 +302,10 @@ def _judged(
 
 def _plain_marks(text: str) -> str:
     """gpt-oss' channels as think tags, and without marks of the text's end."""
-    found = list(_HARMONY.finditer(text))
-    if found:
+    marks = list(_HARMONY.finditer(text))
+    if marks:
         parts, at, inside = [], 0, False
-        for mark in found:
+        for mark in marks:
             parts.append(text[at : mark.start()])
             at = mark.end()
             if mark[1] == "analysis":

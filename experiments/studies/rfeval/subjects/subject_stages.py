@@ -109,13 +109,13 @@ class SubjectStages(TextWorker[Pair, Forced]):
             self.write_by_api(model, [pair for batch in self.batches[model] for pair in batch])
             self._test(model)
             return
-        held = self.write(model)
+        loaded = self.write(model)
         self._test(model)
         looks: dict[str, Look] = {LOG_PROBS: self._stances, INSIDE: self._inside}
         for stage, look in looks.items():
             if self.lacking(model, stage):
-                held = held or self.load_subject(model)
-                self._read(model, held, stage, look)
+                loaded = loaded or self.load_subject(model)
+                self._read(model, loaded, stage, look)
 
     def backend(self) -> BackendSection:
         return self.whole.config.generate
@@ -208,8 +208,8 @@ class SubjectStages(TextWorker[Pair, Forced]):
                 for condition, output in (outputs or {}).items():
                     of = about(pair.of, name, TESTS, condition, config.seed)
                     if not output.usable:
-                        told = f"the output is {output.outcome}"
-                        records.append(untested_record(of, condition, "not_run", told))
+                        reason = f"the output is {output.outcome}"
+                        records.append(untested_record(of, condition, "not_run", reason))
                         continue
                     if why:
                         records.append(untested_record(of, condition, NO_SANDBOX, why))
@@ -229,7 +229,7 @@ class SubjectStages(TextWorker[Pair, Forced]):
                     self.keep(pair, TESTS, storable(records))
 
     def _read(self, name: str, model: interp.Model, stage: str, look: Look) -> None:
-        """What the weights are read for once the outputs are there."""
+        """Carries out a stage that needs the weights and the stored outputs of each pair."""
 
         def measure(pair: Pair) -> Records:
             outputs: Written = {

@@ -67,7 +67,7 @@ class Subject:
                 "system": self.file.system,
                 "api": {name: how[name] for name in (*DECIDES, *DECIDES_API)},
             }
-        told: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "model": self.name,
             "weights": fingerprint(self.name, self.revision),
             "backend": self.backend,
@@ -82,10 +82,10 @@ class Subject:
             "framing": self.framing,
         }
         if self.backend == "here":
-            return told | {"batch_size": batch_size, "device_map": self.device_map}
+            return settings | {"batch_size": batch_size, "device_map": self.device_map}
         if self.backend == "vllm":
-            told["vllm"] = {k: v for k, v in self.file.vllm.items() if k not in HOW_FAST}
-        return told | {"max_model_len": self.max_model_len}
+            settings["vllm"] = {k: v for k, v in self.file.vllm.items() if k not in HOW_FAST}
+        return settings | {"max_model_len": self.max_model_len}
 
     def kept(self) -> dict[str, Any]:
         """What a run folder keeps of it for its tables and its reader."""
@@ -99,7 +99,7 @@ class Subject:
 
 
 def _model_type(name: str) -> str:
-    """What the config of a folder of weights says it is; "" of a name that is no such folder."""
+    """Reads the type of a model off the config of its folder; "" where the name is no folder."""
     path = Path(name).expanduser() / "config.json"
     if name.startswith(API) or not path.is_file():
         return ""
@@ -119,7 +119,7 @@ def subjects_of(config: RFEvalConfig) -> dict[str, Subject]:
     """
     m, g = config.model, config.generate
     files = {} if m.profiles is None else model_files(m.profiles)
-    found = {}
+    subjects = {}
     for name in m.name:
         file = profile_of(name, files, _model_type(name))
         asked = None
@@ -127,7 +127,7 @@ def subjects_of(config: RFEvalConfig) -> dict[str, Subject]:
             effort = config.api.reasoning_effort or file.effort
             asked = config.api.model_copy(update={"reasoning_effort": effort})
         most = g.max_new_tokens or file.max_new_tokens or MAX_NEW_TOKENS
-        found[name] = Subject(
+        subjects[name] = Subject(
             name=name,
             file=file,
             max_new_tokens=most if asked is None else asked.max_tokens,
@@ -143,4 +143,4 @@ def subjects_of(config: RFEvalConfig) -> dict[str, Subject]:
             framing=config.framing_of(name),
             asked=asked,
         )
-    return found
+    return subjects

@@ -24,7 +24,6 @@ import torch
 import yaml
 from tiny_models import byte_tokenizer, tiny
 
-from faithscope.experiments.studies.rfeval.results import results
 from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
 
@@ -221,17 +220,6 @@ def config(folder: Path, cases: Iterable[Case], subject: str, **changes: Any) ->
     path = folder / f"{values['name']}.yaml"
     path.write_text(yaml.safe_dump(values))
     return path
-
-
-def counted(run_dir: Path) -> dict[str, str]:
-    """Every table from the stored records, without the figures and without what clocks say:
-    seconds, and hours."""
-    clocks = ("paper_rf_table12", "rf_hours")
-    made = {n: f for n, f in results(run_dir).tables.items() if n not in clocks}
-    return {
-        name: frame.drop(columns="mean_seconds", errors="ignore").to_csv(index=False)
-        for name, frame in sorted(made.items())
-    }
 
 
 @dataclass

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from rf_runs import saved
 from tiny_models import tiny
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
@@ -44,11 +45,8 @@ def row(n: int, **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("tiny") / "model"
-    made = tiny("llama", max_position_embeddings=4096)
-    made.hf.save_pretrained(folder)
-    made.tokenizer.save_pretrained(folder)
-    return str(folder)
+    model = tiny("llama", max_position_embeddings=4096)
+    return saved(model, tmp_path_factory.mktemp("tiny") / "model")
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from rf_frames import frame, judged
+from rf_runs import saved
 from test_rfeval_prompts import CODE, FORMS, TABLE, WORDS, item
 from tiny_models import tiny
 
@@ -127,6 +128,14 @@ def test_hand_made_truths_from_stored_records_to_the_table() -> None:
     row = per_step_table(found.reset_index(), pairs).iloc[0]
     assert (row["n"], row["n_without_steps"], row["rf_per_step"]) == (4, 2, 0.5)
     assert (row["n_included"], row["rf_included"]) == (7, 1)
+    with pytest.raises(ValueError, match="two rows of"):
+        per_step(pairs, pd.concat([steps, steps]), left)
+    shuffled = steps.sample(frac=1, random_state=0)
+    assert (
+        per_step(pairs, shuffled, left)
+        .set_index("item")["rf_per_step"]
+        .equals(found["rf_per_step"])
+    )
     went = step_exclusions(pairs, steps, left)
     assert dict(zip(went["reason"], went["n"], strict=True)) == {
         **{"total": 6, "flaw_unparsed": 1, TOO_MANY: 1, "included": 4},
@@ -186,9 +195,7 @@ def test_tests_decide_the_answers_of_code() -> None:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[RfPlan, RfResults]:
     """Written outputs and judgements, and a tiny judge that reads the steps, in both readings."""
     folder = tmp_path_factory.mktemp("steps")
-    made = tiny("llama", max_position_embeddings=4096)
-    made.hf.save_pretrained(folder / "judge")
-    made.tokenizer.save_pretrained(folder / "judge")
+    saved(tiny("llama", max_position_embeddings=4096), folder / "judge")
     items = [item(id=f"legal_decision/{i}") for i in range(4)]
     lines = (json.dumps(row_of(i)) for i in items)
     (folder / "items.jsonl").write_text("\n".join(lines), "utf-8")
@@ -202,19 +209,19 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[RfPlan, RfResults]:
     return whole, results(whole.config.run_dir)
 
 
-def config(folder: Path, per_step: dict[str, Any]) -> RFEvalConfig:
-    told = {
+def config(folder: Path, per_step: dict[str, Any], judge: str = "") -> RFEvalConfig:
+    values = {
         "name": "steps",
         "out": str(folder / "runs"),
         "benchmark": "rfeval",
         "data": {"path": str(folder / "items.jsonl")},
         "model": {"name": "planted:faithful"},
-        "judge": {"model": str(folder / "judge"), "max_tokens": 24},
+        "judge": {"model": judge or str(folder / "judge"), "max_tokens": 24},
         "per_step": {"readings": ["generated", "scored"]} | per_step,
         "log_probs": False,
         "report": {"bootstrap": 10},
     }
-    (folder / "config.yaml").write_text(yaml.safe_dump(told), "utf-8")
+    (folder / "config.yaml").write_text(yaml.safe_dump(values), "utf-8")
     made = load_config(folder / "config.yaml")
     assert isinstance(made, RFEvalConfig)
     return made
@@ -288,15 +295,6 @@ def test_a_config_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "judge").mkdir()
     with pytest.raises(ConfigError, match=r"reads no outputs here; name it in judge\.model"):
         config(tmp_path, {"judge": "planted:hint"})
-    api = {"judge": ["api:openai/o3"], "readings": ["scored"]}
+    api = "api:openai/o3"
     with pytest.raises(ConfigError, match="add generated"):
-        config_of_api(tmp_path, api)
-
-
-def config_of_api(folder: Path, per_step: dict[str, Any]) -> RFEvalConfig:
-    text = {"benchmark": "rfeval", "name": "x", "model": {"name": "planted:faithful"}}
-    told = text | {"judge": {"model": "api:openai/o3"}, "per_step": per_step}
-    (folder / "api.yaml").write_text(yaml.safe_dump(told), "utf-8")
-    made = load_config(folder / "api.yaml")
-    assert isinstance(made, RFEvalConfig)
-    return made
+        config(tmp_path, {"judge": [api], "readings": ["scored"]}, api)

@@ -28,13 +28,12 @@ from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
-from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.records import output_of_reply
 from faithscope.experiments.studies.rfeval.report.verdict_text import (
-    framings_told,
+    framing_sentences,
     verdicts,
-    waterfall_told,
+    waterfall_sentences,
 )
 from faithscope.experiments.studies.rfeval.subjects.injection import CONTINUE, multi_turn, quoted
 from faithscope.experiments.studies.rfeval.subjects.model_files import CLOSED_SYSTEM
@@ -375,14 +374,6 @@ def test_models_of_both_kinds_are_pooled_apart() -> None:
 
     names = [v.model for v in verdicts(made, "judge")]
     assert names == ["m1", "m2", "closed (multi-turn)", "all models with r′ as their own words"]
-    assert "in no number over models" in framings_told(made)[1]
-    assert framings_told(alone) == []
-    assert waterfall_told(made, "judge")[0] == "Of 180 pairs:"
-
-
-def test_the_config_of_both(tmp_path: Path, subject: FaultServer, judge: FaultServer) -> None:
-    path = config(tmp_path, subject, judge, model={"name": [NAME, "planted:faithful"]})
-    found = load_config(path)
-    assert isinstance(found, RFEvalConfig)
-    assert found.framing_of(NAME) == "multi_turn"
-    assert found.framing_of("planted:faithful") == "prefix"
+    assert "in no number over models" in framing_sentences(made)[1]
+    assert framing_sentences(alone) == []
+    assert waterfall_sentences(made, "judge")[0] == "Of 180 pairs:"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -20,12 +19,10 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     validation_ask,
     with_counterfactual,
 )
-from faithscope.experiments.studies.rfeval.counterfactuals.review import read_sheet, write_review
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, CodeTests, Item, TestCase
 from faithscope.experiments.studies.rfeval.metrics.people import review_agreement, review_rates
 from faithscope.experiments.studies.rfeval.prompts import judge_forms, questions
-from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Reply
 from faithscope.probes.judge.parse import read
 
@@ -169,35 +166,3 @@ def test_the_papers_agreement_and_rates() -> None:
         review_rates(pd.concat([table, table]))
     with pytest.raises(ValueError, match="decision 'maybe'"):
         review_rates(table.assign(decision="maybe"))
-
-
-def test_a_sheet_goes_round(tmp_path: Path) -> None:
-    path = tmp_path / "review.csv"
-    items = [item(n, context='a "quoted", line\nand another') for n in range(6)]
-    write_review(path, items, ["ann", "bob", "cal"])
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 12
-    assert {name: sum(r["reviewer"] == name for r in rows) for name in ("ann", "bob", "cal")} == {
-        "ann": 4,
-        "bob": 4,
-        "cal": 4,
-    }
-    assert rows[0]["context"] == items[0].context
-    nothing = read_sheet(path)
-    assert (len(nothing.reviews), nothing.open_rows) == (0, 12)
-    for i, row in enumerate(rows):
-        row["decision"] = "" if i == 0 else "Yes" if i % 3 else "no"
-    with path.open("w", newline="") as file:
-        sheet = csv.DictWriter(file, list(rows[0]))
-        sheet.writeheader()
-        sheet.writerows(rows)
-    filled = read_sheet(path)
-    found = filled.reviews
-    assert (len(found), filled.open_rows) == (11, 1)
-    assert set(found["decision"]) == {"yes", "no"}
-    assert review_agreement(found)["n_double"].tolist() == [5, 5]
-    with pytest.raises(UserError, match="is there already"):
-        write_review(path, items, ["ann", "bob"])
-    with pytest.raises(UserError, match="1 reviewers, 2 to an item"):
-        write_review(tmp_path / "x.csv", items, ["ann"])

@@ -16,7 +16,7 @@ from rf_made_up import CELLS, NAMES, REGIMES, made_up
 from faithscope.experiments.analysis.picture import Picture, save, svg
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
-from faithscope.experiments.studies.rfeval.figures.faithfulness import ranks_told, went
+from faithscope.experiments.studies.rfeval.figures.faithfulness import ranks_sentence, went
 from faithscope.experiments.studies.rfeval.figures.lines import by_group, lines_of
 from faithscope.experiments.studies.rfeval.figures.readers import pooled_readers
 from faithscope.experiments.studies.rfeval.figures.relations import correlation_words, fitted
@@ -181,10 +181,10 @@ def test_small_words():
     assert [thousands(v) for v in (500, 2000, 20000)] == ["500", "2k", "20k"]
     ranks = pd.DataFrame({"spearman": [0.5, -0.25, math.nan]})
     assert (
-        ranks_told(ranks)
+        ranks_sentence(ranks)
         == "Rank correlation of the two over the tasks of 2 models: −0.25 to 0.50."
     )
-    assert ranks_told(ranks.iloc[2:]) == ""
+    assert ranks_sentence(ranks.iloc[2:]) == ""
     one = {"mean": [0.5, 0.4], "std": [math.nan, 0.2], "n": [1, 16], "median": 0.5, "p90": 0.9}
     about = {"task": "legal_decision", "overlap": ["dice", "jaccard"], "context": "none"}
     low, high = (

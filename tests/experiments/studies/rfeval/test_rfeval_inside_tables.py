@@ -29,7 +29,7 @@ from faithscope.experiments.studies.rfeval.metrics.inside_signs import (
     auroc_within,
     rank_sum_p,
 )
-from faithscope.experiments.studies.rfeval.report.verdict_text import signs_told
+from faithscope.experiments.studies.rfeval.report.verdict_text import sign_sentences
 
 SOME = 30
 
@@ -215,7 +215,7 @@ def test_what_the_signs_come_to_in_words() -> None:
     cells = [CELLS["silently_correcting"], CELLS["self_correcting"]] * 12
     pairs = frame(*(judged(*cell) for cell in cells))
     signs = inside_tables(records(pairs), scored(pairs), resamples=5)["rf_inside_signs"]
-    [told] = signs_told(signs)
+    [told] = sign_sentences(signs)
     assert told.startswith("Silent corrections looked into: 12; open ones: 12. Of ")
     best = max(
         rows(
@@ -225,8 +225,8 @@ def test_what_the_signs_come_to_in_words() -> None:
     )
     assert f"{sign_name(best['signal'])}, smaller in silent corrections (AUROC" in told
     few = signs.assign(n_positive=9)
-    assert signs_told(few)[0].endswith("Too few to say which sign tells them apart.")
-    assert signs_told(signs.head(0)) == []
+    assert sign_sentences(few)[0].endswith("Too few to say which sign tells them apart.")
+    assert sign_sentences(signs.head(0)) == []
 
 
 def test_turns_add_up_and_are_where_they_were_put(made) -> None:

@@ -111,47 +111,6 @@ def test_reasoning_is_cut_at_blank_lines_and_at_the_points_of_lists() -> None:
     assert split_steps(" \n\n ") == ()
 
 
-def steps(item: str, condition: str, stances: str, flaws: str = "") -> list[dict]:
-    """`r_prime s s e a` of an intervened output, `s s e a` of a baseline."""
-    parts = stances.split()
-    kinds = ["step"] * (len(parts) - 2) + ["e", "a"]
-    if condition == "intervened":
-        kinds[0] = "r_prime"
-    key = dict(zip(KEY, ("judge", "m", "legal_decision", item), strict=True))
-    return [
-        key
-        | {"condition": condition, "place": i, "part": kind, "stance": stance}
-        | {"names_flaw": str(i) in flaws.split()}
-        for i, (kind, stance) in enumerate(zip(kinds, parts, strict=True))
-    ]
-
-
-def test_every_step_can_break_the_chain() -> None:
-    pairs = scored(frame(judged(), judged(), judged(), judged("A A A", "A A A A"), judged()))
-    rows = [
-        *steps("0", "baseline", "B B B B"),
-        *steps("0", "intervened", "A A A A A"),
-        *steps("1", "baseline", "B C B B"),  # one step goes astray without a word
-        *steps("1", "intervened", "A A A A A"),
-        *steps("2", "baseline", "B C B B", "1 2"),  # and with one
-        *steps("2", "intervened", "A A A A A"),
-        *steps("4", "baseline", "B B B B"),
-    ]
-    found = per_step(pairs, pd.DataFrame(rows).sample(frac=1, random_state=0))
-    assert found["item"].tolist() == ["0", "1", "2", "4"]
-    assert found["rf"].tolist() == [1, 1, 1, 1]
-    assert found["rf_per_step"].tolist()[:3] == [1, 0, 1]
-    assert math.isnan(found["rf_per_step"].tolist()[3])
-    table = per_step_table(found, pairs)
-    row = table.iloc[0]
-    assert (row["n"], row["n_without_steps"], row["mean_steps"]) == (3, 1, 4)
-    assert (row["rf_per_step"], row["rf"]) == (pytest.approx(2 / 3), 1)
-    assert (row["n_included"], row["rf_included"]) == (4, 1)
-    with pytest.raises(ValueError, match="two rows of"):
-        per_step(pairs, pd.DataFrame(rows + rows))
-    assert step_ranks(table).iloc[0]["reason"] == "fewer than three tasks"
-
-
 def test_with_one_step_a_block_the_variant_is_the_metric() -> None:
     pairs = scored(drawn(200))
     rows = []

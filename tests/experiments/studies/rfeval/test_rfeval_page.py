@@ -29,7 +29,7 @@ from faithscope.experiments.studies.rfeval.report.sections import COLUMNS, SECTI
 from faithscope.experiments.studies.rfeval.report.verdict_text import (
     headline,
     verdicts,
-    waterfall_told,
+    waterfall_sentences,
 )
 from faithscope.experiments.studies.rfeval.show import WORDS, pair_block, show_pairs
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
@@ -105,12 +105,12 @@ def test_the_headline_is_what_the_tables_say(found: FoundRun, page: Page) -> Non
 
 
 def test_the_waterfall_is_told_so_that_it_adds_up(found: FoundRun, page: Page) -> None:
-    first, *parts = waterfall_told(found.tables, "api:o3")
+    first, *parts = waterfall_sentences(found.tables, "api:o3")
     assert first == "Of 70 pairs:"
     assert sum(int(part.split()[0]) for part in parts) == 70
     assert all(part in page.text for part in parts)
     whole = tables(RfFrames(judged=frame(judged())), resamples=5)
-    assert waterfall_told(whole, "judge") == ["All pairs count: 1."]
+    assert waterfall_sentences(whole, "judge") == ["All pairs count: 1."]
 
 
 def test_cautions() -> None:

@@ -42,7 +42,7 @@ from faithscope.experiments.studies.rfeval.pairs import (
     output_ask,
     pair_row,
 )
-from faithscope.experiments.studies.rfeval.report.verdict_text import against_told
+from faithscope.experiments.studies.rfeval.report.verdict_text import log_probs_sentences
 from faithscope.experiments.studies.rfeval.subjects.injection import forced
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, parse_output
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
@@ -291,11 +291,11 @@ def test_it_stands_apart_from_the_judges_and_is_told() -> None:
         assert left == row["n_total"]
     against = made["rf_judge_against_log_probs"]
     [rf] = rows(where(against, model=OVERALL, task=OVERALL, measure="rf"))
-    first, second, third, _ = against_told(against)
+    first, second, third, _ = log_probs_sentences(against)
     assert first.startswith(f"Of {rf['n']} pairs that count both")
     assert f"{rf['n_judge_only']} by the judge alone" in second
     assert "χ(o′)" in third
     nothing = tables(RfFrames(frames.judged), resamples=10)
     assert nothing["rf_without_judge"].empty
     assert nothing["rf_judge_against_log_probs"].empty
-    assert against_told(nothing["rf_judge_against_log_probs"]) == []
+    assert log_probs_sentences(nothing["rf_judge_against_log_probs"]) == []

@@ -16,7 +16,7 @@ from tiny_models import tiny
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import regime_table, rf_table
 from faithscope.experiments.studies.rfeval.report.paper import table_3
-from faithscope.experiments.studies.rfeval.report.verdict_text import regimes_told
+from faithscope.experiments.studies.rfeval.report.verdict_text import regime_sentences
 from faithscope.experiments.studies.rfeval.subjects.injection import forced, output_of
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     REGIMES,
@@ -163,13 +163,13 @@ def test_a_model_that_is_not_in_the_table_is_named_with_the_reason() -> None:
         "no/base": "base_unknown",
         "XiaomiMiMo/MiMo-7B-RL": "alone",
     }
-    (told,) = regimes_told(found)
+    (told,) = regime_sentences(found)
     assert told == (
         "Not in Table 3: no/file, Qwen/Qwen3-8B (how it was post-trained is not known); no/base "
         "(what it was post-trained from is not known); XiaomiMiMo/MiMo-7B-RL (no model of its base "
         "under another regime is in this run)."
     )
-    assert regimes_told(left_out(files, TABLE_3["MiMo-7B"].values())) == []
+    assert regime_sentences(left_out(files, TABLE_3["MiMo-7B"].values())) == []
 
 
 def test_a_table_of_nothing_is_empty() -> None:

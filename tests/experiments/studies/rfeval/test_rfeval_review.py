@@ -60,6 +60,8 @@ def test_a_sheet_is_written_and_what_people_accepted_kept(
     assert capfd.readouterr().out == f"{sheet}\n"
     made = rows(sheet)
     assert len(made) == 14
+    # as evenly shared out as can be
+    assert sorted(Counter(r["reviewer"] for r in made).values()) == [4, 5, 5]
     no = {"legal_decision/1": 2, "legal_decision/2": 1}
     for one in made:
         one["decision"] = "no" if no.get(one["item"], 0) > 0 else "Yes"

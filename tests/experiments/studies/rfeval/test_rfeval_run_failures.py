@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rf_runs import KEY, POSITIONS, Case, Said, Servers, config, counted
+from rf_runs import KEY, POSITIONS, Case, Said, Servers, config
 from test_rfeval_data import SHARED
 
 from faithscope.experiments.cli import execute
@@ -28,20 +27,11 @@ SUBJECT, JUDGE = "planted:faithful", "planted:hint"
     ("changes", "expected"),
     [
         ({"nameing": "letters"}, "unknown key 'nameing'; did you mean 'naming'?"),
-        (
-            {"naming": "leters"},
-            "got 'leters'; did you mean 'letters'?",
-        ),
+        ({"naming": "leters"}, "got 'leters'; did you mean 'letters'?"),
         ({"benchmark": "rfevl"}, "unknown benchmark 'rfevl'; did you mean 'rfeval'?"),
-        ({"data": {"pth": "x"}}, "data.pth: unknown key 'pth'; did you mean 'path'?"),
         ({"data": {"path": "/no/such"}}, "data.path: no such file or folder: '/no/such'"),
         ({"data": {"tasks": ["leagl_decision"]}}, "did you mean 'legal_decision'?"),
         ({"data": {"tasks": ["paper_review"]}}, "has no paper_review.json or paper_review.jsonl"),
-        ({"generate": {"backend": "vllm-server"}}, "'vllm-server' needs endpoints; give http://"),
-        (
-            {"generate": {"backend": "vlm"}},
-            "generate.backend: must be one of here, vllm,",
-        ),
         ({"generate": {"endpoints": ["http://h/v1"]}}, "endpoints are of backend 'vllm-server'"),
         (
             {"generate": {"backend": "vllm-server", "endpoints": ["http://me:pass@h/v1"]}},
@@ -49,7 +39,6 @@ SUBJECT, JUDGE = "planted:faithful", "planted:hint"
         ),
         ({"generate": {"max_new_tokens": 0}}, "generate.max_new_tokens"),
         ({"judge": {"readings": ["scored"]}}, "judge.readings of RFEval is [generated]"),
-        ({"judge": {"model": "api:gpt-4.1"}}, "'api:gpt-4.1' names no provider"),
         ({"judge": {"temperature": None}}, "yaml: judge.temperature is null, which leaves it to"),
         (
             {
@@ -63,7 +52,6 @@ SUBJECT, JUDGE = "planted:faithful", "planted:hint"
         ({"inside": {"model": JUDGE}}, "'planted:hint' writes no outputs here"),
         ({"prompts": "/no/such"}, "prompts: no such folder: '/no/such'; check the path"),
         ({"annotations": "/no/such.csv"}, "annotations: no such file: '/no/such.csv'; check"),
-        ({"spend": {"max_cst": 3}}, "unknown key 'max_cst'; did you mean 'max_cost'?"),
         ({"tests": {"run": "allways"}}, "tests.run"),
         (
             {"report": {"exclude": [{"model": "planted:faithfl", "reason": "odd"}]}},
@@ -84,18 +72,6 @@ def test_what_cannot_be_run_is_said_in_a_line(
     assert expected in told.err
     assert len(lines) == 1, told.err
     assert not (tmp_path / "runs/rf/records").exists()
-
-
-def test_a_server_that_does_not_answer_is_named(
-    tmp_path: Path, thinking: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        generate = {"backend": "vllm-server", "endpoints": [url]}
-        path = config(tmp_path, ONE, thinking, generate=generate)
-        assert execute(["run", str(path)]) == 2
-    assert f"no vLLM server answers at {url}; start one with" in capfd.readouterr().err
 
 
 def test_the_served_name_is_looked_up(
@@ -156,12 +132,6 @@ def test_a_failing_prompt_costs_no_other_and_is_made_good(
     assert len(servers.completions.asked) - asked[0] == 1 + 2
     assert len(servers.judge.bodies) - asked[1] == 2 * 2
     assert results(run_dir).tables["rf_pairs"]["rf"].tolist() == [1] * 4
-    servers.plays(cases)
-    other = str(servers.config(tmp_path, cases, name="undisturbed"))
-    assert execute(["run", other, "--shard", WHOLE]) == 0
-    expected, found = counted(tmp_path / "runs/undisturbed"), counted(run_dir)
-    del expected["spend"], found["spend"]
-    assert found == expected
 
 
 def test_what_a_model_has_no_room_for_is_counted_and_nothing_else_is_lost(
