@@ -46,8 +46,8 @@ from tqdm import tqdm
 from transformers import GenerationConfig
 
 from faithscope import interp, questions
-from faithscope.experiments.studies.rfeval.subjects.injection import forced
 from faithscope.experiments.studies.rfeval.subjects.model_files import penalty_of
+from faithscope.experiments.studies.rfeval.subjects.subjects import forced
 from faithscope.interp.backends.here import Here
 from faithscope.interp.backends.server import connect
 from faithscope.interp.errors import UserError

@@ -20,15 +20,16 @@ from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMan
 from faithscope.experiments.config.judge import JudgeConfig, JudgeName, Reading
 from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.studies.rfeval.config_sections import (
+    MULTI_TURN,
     ClosedConfig,
     CounterfactualConfig,
+    Framing,
     GenerateConfig,
     InsideConfig,
     SubjectsConfig,
 )
 from faithscope.experiments.studies.rfeval.items import Task
 from faithscope.experiments.studies.rfeval.judging.stances import Naming
-from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, Framing
 from faithscope.interp.errors import did_you_mean
 
 

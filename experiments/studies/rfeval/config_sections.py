@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from faithscope.experiments.config.api import (
-    ApiSection,
-)
+from faithscope.experiments.config.api import ApiSection
 from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
 from faithscope.experiments.config.judge import JudgeName
 from faithscope.experiments.config.model import ModelName, SubjectName
-from faithscope.experiments.studies.rfeval.subjects.injection import Framing
 from faithscope.probes.settings import Execution
+
+Framing = Literal["prefix", "multi_turn"]
+"""How r′ came into the conversation; `multi_turn` is an approximation, as models may take r′ for
+someone else's words, and its results stand apart."""
+PREFIX: Final = "prefix"
+MULTI_TURN: Final = "multi_turn"
 
 
 class CounterfactualConfig(Section):

@@ -8,11 +8,7 @@ import string
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
 
-from faithscope.experiments.data.tasks.sources.options import (
-    has_options,
-    options_of,
-    right_letter,
-)
+from faithscope.experiments.data.tasks.sources.options import has_options, options_of, right_letter
 from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of, usable
 from faithscope.interp.errors import UserError, did_you_mean
 
@@ -31,6 +27,9 @@ ABBREVIATIONS: dict[Task, str] = dict(
     zip(TASKS, ("CG", "MR", "LR", "TR", "CU", "LD", "PR"), strict=True)
 )
 """What the columns of the paper's Table 2 are headed."""
+Condition = Literal["baseline", "intervened"]
+"""The model's own output, and the one that r′ was put before."""
+CONDITIONS: tuple[Condition, ...] = ("baseline", "intervened")
 LETTERS = string.ascii_uppercase
 
 

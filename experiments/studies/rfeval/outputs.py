@@ -16,6 +16,7 @@ from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
+from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.figures import (
     failures,
     faithfulness,
@@ -30,7 +31,6 @@ from faithscope.experiments.studies.rfeval.metrics.steps import SCORED
 from faithscope.experiments.studies.rfeval.page import page
 from faithscope.experiments.studies.rfeval.report.paper import paper_tables
 from faithscope.experiments.studies.rfeval.results import results
-from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.units import INSIDE
 
 BY_STEP = ("rf_per_step", "rf_per_step_ranks")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
     Naming,
     is_right,
@@ -113,9 +113,6 @@ def answer_readings(
     return readings
 
 
-Condition = Literal["baseline", "intervened"]
-"""The model's own output, and the one that r′ was put before."""
-CONDITIONS: tuple[Condition, ...] = ("baseline", "intervened")
 NO_GOLD = "None is given. Work out from the problem whether a conclusion is right."
 NO_EXPLANATION = "(The output has none.)"
 NO_ANSWER = "(None was marked as the final answer.)"

@@ -34,11 +34,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     item_lines,
 )
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.judging.judges import (
-    RfJudging,
-    StepJudging,
-    run_lines,
-)
+from faithscope.experiments.studies.rfeval.judging.judges import RfJudging, StepJudging, run_lines
 from faithscope.experiments.studies.rfeval.prompts import as_files
 from faithscope.experiments.studies.rfeval.subjects.subject_stages import SubjectStages
 from faithscope.experiments.studies.rfeval.units import RfUnits, units_of

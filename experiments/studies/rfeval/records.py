@@ -13,22 +13,18 @@ from typing import Any, cast
 
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.judges import replied
+from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
 from faithscope.experiments.studies.rfeval.inside.scored_stances import ScoredStance
-from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.pairs import Condition, question_of
+from faithscope.experiments.studies.rfeval.items import Condition, Item
+from faithscope.experiments.studies.rfeval.pairs import question_of
 from faithscope.experiments.studies.rfeval.programs.sandbox import Report
-from faithscope.experiments.studies.rfeval.subjects.injection import (
-    MULTI_TURN,
-    PREFIX,
-    Framing,
-    multi_turn,
-)
 from faithscope.experiments.studies.rfeval.subjects.parsing import (
     Outcome,
     Output,
     components,
     parse_output,
 )
+from faithscope.experiments.studies.rfeval.subjects.subjects import multi_turn
 from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair
 from faithscope.interp.generation import Generation
 from faithscope.probes.judge.form import Ask, Reply, Writing

@@ -18,6 +18,7 @@ from faithscope.experiments.analysis.tidy import groups, summed, where
 from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
+from faithscope.experiments.studies.rfeval.config_sections import PREFIX
 from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
     annotations_of,
     item_name,
@@ -33,20 +34,15 @@ from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     row_without_judge,
     scored_readings,
 )
+from faithscope.experiments.studies.rfeval.items import Condition
 from faithscope.experiments.studies.rfeval.judging.stepwise import step_rows, why_not
 from faithscope.experiments.studies.rfeval.metrics.frames import READINGS
 from faithscope.experiments.studies.rfeval.metrics.people import judge_decisions
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
 from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS
-from faithscope.experiments.studies.rfeval.pairs import (
-    Condition,
-    answer_readings,
-    of_all_kinds,
-    pair_row,
-)
+from faithscope.experiments.studies.rfeval.pairs import answer_readings, of_all_kinds, pair_row
 from faithscope.experiments.studies.rfeval.plan import FOLDER, MODELS
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
-from faithscope.experiments.studies.rfeval.subjects.injection import PREFIX
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile, left_out, regimes
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables

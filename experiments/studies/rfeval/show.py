@@ -24,9 +24,8 @@ from faithscope.experiments.analysis.page import (
     Verbatim,
 )
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Item
 from faithscope.experiments.studies.rfeval.metrics.chains import LINKS, chain
-from faithscope.experiments.studies.rfeval.metrics.frames import CONDITIONS
 from faithscope.experiments.studies.rfeval.report.paper import LINK_NAMES
 from faithscope.experiments.studies.rfeval.results import RfResults, results
 from faithscope.interp.errors import UserError

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.studies.rfeval.config_sections import Framing
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import FILTERING
 from faithscope.experiments.studies.rfeval.metrics import (
     accuracy,
@@ -21,7 +22,6 @@ from faithscope.experiments.studies.rfeval.metrics import (
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, readings
 from faithscope.experiments.studies.rfeval.report.paper import paper_tables
-from faithscope.experiments.studies.rfeval.subjects.injection import Framing
 
 _NONE_READ = pd.DataFrame(columns=list(READINGS))
 

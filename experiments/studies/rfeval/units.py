@@ -16,9 +16,9 @@ from faithscope.experiments.engine.models.judges import decides
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stepwise import KINDS, Kind
-from faithscope.experiments.studies.rfeval.pairs import CONDITIONS, Condition, question_of
+from faithscope.experiments.studies.rfeval.pairs import question_of
 from faithscope.experiments.studies.rfeval.prompts import RfForm, judge_forms, questions
 from faithscope.experiments.studies.rfeval.subjects.subjects import Subject, subjects_of
 

@@ -9,9 +9,10 @@ import pandas as pd
 
 from faithscope.experiments.studies.rfeval.counterfactuals.annotations import item_name
 from faithscope.experiments.studies.rfeval.counterfactuals.review import drawn, write_sheet
+from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS
-from faithscope.experiments.studies.rfeval.pairs import CONDITIONS, question_of
+from faithscope.experiments.studies.rfeval.pairs import question_of
 from faithscope.experiments.studies.rfeval.plan import FORMS
 from faithscope.experiments.studies.rfeval.prompts import questions
 from faithscope.experiments.studies.rfeval.results import RfResults

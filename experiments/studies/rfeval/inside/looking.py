@@ -33,14 +33,13 @@ from faithscope.experiments.studies.rfeval.inside.tracing import (
     option_labels,
     traced,
 )
-from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
     Naming,
     gold_stance,
     stance_of_answer,
 )
-from faithscope.experiments.studies.rfeval.pairs import CONDITIONS, Condition
-from faithscope.experiments.studies.rfeval.subjects.injection import Forced
+from faithscope.experiments.studies.rfeval.subjects.subjects import Forced
 from faithscope.probes.answer_token import (
     Span,
     attention_row,

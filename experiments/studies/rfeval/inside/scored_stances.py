@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from faithscope.experiments.studies.rfeval.config_sections import CUE
 from faithscope.experiments.studies.rfeval.inside.layout import layout
 from faithscope.experiments.studies.rfeval.inside.tracing import option_labels, scored_after
-from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
     Naming,
     is_right,
@@ -26,9 +26,9 @@ from faithscope.experiments.studies.rfeval.judging.stances import (
     stance_of_letter,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import SAID
-from faithscope.experiments.studies.rfeval.pairs import CONDITIONS, Condition, pair_row
-from faithscope.experiments.studies.rfeval.subjects.injection import Forced
+from faithscope.experiments.studies.rfeval.pairs import pair_row
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.experiments.studies.rfeval.subjects.subjects import Forced
 from faithscope.probes.graded import label_mass, log_distribution, top
 from faithscope.probes.settings import Execution
 

@@ -16,6 +16,7 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.judging.stepwise import (
     Kind,
     Part,
@@ -25,7 +26,7 @@ from faithscope.experiments.studies.rfeval.judging.stepwise import (
     step_record,
 )
 from faithscope.experiments.studies.rfeval.metrics.chains import contrast_of, exclusion_of
-from faithscope.experiments.studies.rfeval.pairs import CONDITIONS, Condition, output_ask, pair_row
+from faithscope.experiments.studies.rfeval.pairs import output_ask, pair_row
 from faithscope.experiments.studies.rfeval.records import (
     about,
     judged_record,

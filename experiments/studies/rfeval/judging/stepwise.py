@@ -13,17 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from faithscope.experiments.engine.models.judges import replied
-from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stances import Naming
 from faithscope.experiments.studies.rfeval.metrics.steps import STEPS
-from faithscope.experiments.studies.rfeval.pairs import (
-    CONDITIONS,
-    LOCATION,
-    Condition,
-    flaw_ask,
-    names_flaw,
-    stance_ask,
-)
+from faithscope.experiments.studies.rfeval.pairs import LOCATION, flaw_ask, names_flaw, stance_ask
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.probes.judge.form import Ask, Reply

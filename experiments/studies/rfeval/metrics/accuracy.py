@@ -19,7 +19,8 @@ from faithscope.experiments.analysis.statistics.stats import (
     percentiles,
 )
 from faithscope.experiments.analysis.tidy import columns, count, groups, numbers, with_interval
-from faithscope.experiments.studies.rfeval.metrics.frames import CELL, CONDITIONS, included
+from faithscope.experiments.studies.rfeval.items import CONDITIONS
+from faithscope.experiments.studies.rfeval.metrics.frames import CELL, included
 
 CELLS = [*CELL, "condition", "n", "n_without_answer", "accuracy", "rf"]
 ASSOCIATION = ["reader", "condition", "statistic", *with_interval("value"), "p"]

@@ -16,12 +16,8 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.tidy import only
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    CONDITIONS,
-    JUDGED,
-    OUTCOMES,
-    checked,
-)
+from faithscope.experiments.studies.rfeval.items import CONDITIONS
+from faithscope.experiments.studies.rfeval.metrics.frames import JUDGED, OUTCOMES, checked
 
 BROKEN = "⊥"
 """The effective stance of what no longer hangs on the chain."""

@@ -26,10 +26,11 @@ from faithscope.experiments.analysis.tidy import (
     where,
     with_interval,
 )
+from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
+from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, LINKS
 from faithscope.experiments.studies.rfeval.metrics.frames import (
     CELL,
-    CONDITIONS,
     OVERALL,
     VALUE_SHARES,
     attempted,
@@ -38,7 +39,6 @@ from faithscope.experiments.studies.rfeval.metrics.frames import (
     value_shares,
     with_overall,
 )
-from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, PREFIX, Framing
 
 SHARES = {"rf": "rf", **{f"chi_{c}": f"{c}_chi" for c in CONDITIONS}, "kappa": "kappa"}
 """Column of the table -> column of `chains.scored`."""

@@ -48,7 +48,6 @@ READINGS = (*KEY, "part", "stance")
 """A row per stance that some reader read of some part; `part` is one of `STANCES`."""
 OVERALL = "overall"
 """The name of what is pooled: all tasks, or all models."""
-CONDITIONS = ("baseline", "intervened")
 
 
 def checked(frame: pd.DataFrame) -> pd.DataFrame:

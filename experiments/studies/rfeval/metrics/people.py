@@ -24,9 +24,9 @@ from faithscope.experiments.analysis.tidy import (
     where,
     with_interval,
 )
+from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import (
     CELL,
-    CONDITIONS,
     FLAWS,
     KEY,
     READINGS,

@@ -19,9 +19,9 @@ from faithscope.experiments.analysis.tidy import (
     rows,
     with_interval,
 )
+from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import (
     CELL,
-    CONDITIONS,
     KEY,
     OVERALL,
     WAY,

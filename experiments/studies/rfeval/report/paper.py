@@ -15,6 +15,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.tidy import groups, only, rows, where
+from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     BASELINE_LINKS,
@@ -24,7 +25,6 @@ from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     VIOLATIONS,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, WAY, with_overall
-from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.subjects.model_files import REGIMES
 
 Head = str | tuple[str, int] | tuple[str, int, float]

@@ -12,12 +12,12 @@ import pandas as pd
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
 from faithscope.experiments.studies.rfeval.figures.inside import sign_name
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import comparable
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
-from faithscope.experiments.studies.rfeval.subjects.injection import MULTI_TURN
 from faithscope.experiments.studies.rfeval.subjects.model_files import REASONS
 
 FEW = 30

@@ -13,9 +13,11 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records
+from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.inside.looking import look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
-from faithscope.experiments.studies.rfeval.pairs import CONDITIONS, Condition, code_of, question_of
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
+from faithscope.experiments.studies.rfeval.pairs import code_of, question_of
 from faithscope.experiments.studies.rfeval.programs.sandbox import Limits, run_tests, unavailable
 from faithscope.experiments.studies.rfeval.records import (
     NO_ROOM,
@@ -32,8 +34,7 @@ from faithscope.experiments.studies.rfeval.records import (
     untested_record,
     writing_of,
 )
-from faithscope.experiments.studies.rfeval.subjects.injection import (
-    MULTI_TURN,
+from faithscope.experiments.studies.rfeval.subjects.subjects import (
     Forced,
     forced,
     output_of,

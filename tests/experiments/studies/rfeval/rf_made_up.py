@@ -15,9 +15,9 @@ from rf_frames import judged
 
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import CRITERIA, FILTERING
-from faithscope.experiments.studies.rfeval.items import TASKS, Item
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, TASKS, Item
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.frames import CONDITIONS, FLAWS, STANCES
+from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
 from faithscope.experiments.studies.rfeval.pairs import of_all_kinds
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.spend import Call

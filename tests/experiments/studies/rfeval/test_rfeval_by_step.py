@@ -23,6 +23,7 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import row_of
+from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.judging.judges import StepJudging
 from faithscope.experiments.studies.rfeval.judging.stepwise import (
     KINDS,
@@ -43,7 +44,6 @@ from faithscope.experiments.studies.rfeval.metrics.steps import (
     per_step_table,
     step_exclusions,
 )
-from faithscope.experiments.studies.rfeval.pairs import CONDITIONS
 from faithscope.experiments.studies.rfeval.plan import RfPlan, plan
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.experiments.studies.rfeval.records import about, output_record

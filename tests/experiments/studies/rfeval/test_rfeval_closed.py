@@ -35,8 +35,8 @@ from faithscope.experiments.studies.rfeval.report.verdict_text import (
     verdicts,
     waterfall_sentences,
 )
-from faithscope.experiments.studies.rfeval.subjects.injection import CONTINUE, multi_turn, quoted
 from faithscope.experiments.studies.rfeval.subjects.model_files import CLOSED_SYSTEM
+from faithscope.experiments.studies.rfeval.subjects.subjects import CONTINUE, multi_turn, quoted
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.form import Reply, Usage
 

@@ -23,9 +23,8 @@ from faithscope.experiments.studies.rfeval.config_sections import CUE, InsideCon
 from faithscope.experiments.studies.rfeval.inside.layout import layout
 from faithscope.experiments.studies.rfeval.inside.looking import REGIONS, look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
-from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.pairs import CONDITIONS
-from faithscope.experiments.studies.rfeval.subjects.injection import forced
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Item
+from faithscope.experiments.studies.rfeval.subjects.subjects import forced
 from faithscope.interp.model import Model
 from faithscope.probes.record import ARRAYS
 

@@ -23,7 +23,7 @@ from faithscope.experiments.studies.rfeval.inside.trace_signals import (
     trace_signals,
     turn,
 )
-from faithscope.experiments.studies.rfeval.subjects.injection import forced
+from faithscope.experiments.studies.rfeval.subjects.subjects import forced
 from faithscope.interp.control import encode_marks
 from faithscope.interp.model import Model
 

@@ -14,14 +14,18 @@ from chat_tokenizers import tokenizer
 from tiny_models import tiny
 
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.subjects.injection import forced, output_of
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     ModelFile,
     model_files,
     penalty_of,
     profile_of,
 )
-from faithscope.experiments.studies.rfeval.subjects.subjects import Subject, subjects_of
+from faithscope.experiments.studies.rfeval.subjects.subjects import (
+    Subject,
+    forced,
+    output_of,
+    subjects_of,
+)
 from faithscope.interp.backends.offline import load_offline
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import detect_format

@@ -43,8 +43,8 @@ from faithscope.experiments.studies.rfeval.pairs import (
     pair_row,
 )
 from faithscope.experiments.studies.rfeval.report.verdict_text import log_probs_sentences
-from faithscope.experiments.studies.rfeval.subjects.injection import forced
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, parse_output
+from faithscope.experiments.studies.rfeval.subjects.subjects import forced
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.form import Reply
 from faithscope.probes.judge.parse import read

@@ -10,11 +10,7 @@ from rf_frames import drawn, frame, judged
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import coverage_quartiles
 from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL
-from faithscope.experiments.studies.rfeval.metrics.texts import (
-    LENGTHS,
-    hours_table,
-    length_table,
-)
+from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS, hours_table, length_table
 from faithscope.experiments.studies.rfeval.report.paper import paper_tables, table_12
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 

@@ -8,17 +8,17 @@ import pytest
 from chat_tokenizers import CHAT, MARKED, tokenizer
 from tiny_models import tiny
 
-from faithscope.experiments.studies.rfeval.subjects.injection import (
-    Forced,
-    forced,
-    multi_turn,
-    output_of,
-)
 from faithscope.experiments.studies.rfeval.subjects.parsing import (
     Output,
     components,
     parse_output,
     split_answer,
+)
+from faithscope.experiments.studies.rfeval.subjects.subjects import (
+    Forced,
+    forced,
+    multi_turn,
+    output_of,
 )
 from faithscope.interp.formats import detect_format
 from faithscope.interp.model import Model

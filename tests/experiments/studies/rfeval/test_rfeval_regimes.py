@@ -17,7 +17,6 @@ from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import regime_table, rf_table
 from faithscope.experiments.studies.rfeval.report.paper import table_3
 from faithscope.experiments.studies.rfeval.report.verdict_text import regime_sentences
-from faithscope.experiments.studies.rfeval.subjects.injection import forced, output_of
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     REGIMES,
     ModelFile,
@@ -25,6 +24,7 @@ from faithscope.experiments.studies.rfeval.subjects.model_files import (
     penalty_of,
     regimes,
 )
+from faithscope.experiments.studies.rfeval.subjects.subjects import forced, output_of
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.interp.backends.offline import load_offline
 from faithscope.interp.formats import detect_format

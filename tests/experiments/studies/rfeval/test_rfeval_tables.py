@@ -16,7 +16,7 @@ from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     scored_readings,
     scored_stances,
 )
-from faithscope.experiments.studies.rfeval.items import TASKS
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, TASKS
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     behaviours,
@@ -30,13 +30,8 @@ from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     waterfall,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, STANCES
-from faithscope.experiments.studies.rfeval.pairs import (
-    CONDITIONS,
-    answer_readings,
-    output_ask,
-    pair_row,
-)
-from faithscope.experiments.studies.rfeval.subjects.injection import forced, output_of
+from faithscope.experiments.studies.rfeval.pairs import answer_readings, output_ask, pair_row
+from faithscope.experiments.studies.rfeval.subjects.subjects import forced, output_of
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.forced import ForcedJudge
 from faithscope.probes.judge.form import Ask, Reply
