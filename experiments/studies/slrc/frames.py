@@ -1,24 +1,40 @@
-"""The frames and tables of a run over traces: `load_run(...).<name>`."""
+"""The frames and tables of a run over traces: `load_run(...).<name>`.
+
+Texts and token ids are nine tenths of a record and no table counts them, so the records that tables
+are made of are without them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.by_unit import by_unit
 from faithscope.experiments.analysis.records import Record, has_tokens
 from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.engine.folder import read_environment, stored_config
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.units import API_REPLIES
+from faithscope.experiments.engine.units import API_REPLIES, Unit
+from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig
 from faithscope.experiments.studies.slrc.measures import SLICES
-from faithscope.experiments.studies.slrc.results import Results
+from faithscope.experiments.studies.slrc.measures.slice import Sizes, SlrcAnalysis
+from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
+from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.tables.measures import (
     PROBES_READ,
     SCORES,
     all_scores,
 )
+from faithscope.experiments.studies.slrc.tables.outcomes import label_mass_table, without_low_mass
+from faithscope.experiments.studies.slrc.topics import TOPICS
+from faithscope.probes import PROBES
 from faithscope.probes.record import KEYS
 
 _TRACE = {
@@ -96,6 +112,121 @@ FRAMES = (
     ),
     *(_of_probe(s.probe, frame) for s in SLICES.values() for frame in s.frames),
 )
+
+TEXTS = {"prompt_ids", "pieces", "tail_ids", "tail_text", "origin", "step_text", "corrupted_text"}
+TEXTS |= {"corruption_rule", "error_text", "reply", "reply_wrong", "reply_own", "reply_error"}
+TEXTS |= {"reply_unmodified"}
+"""Fields of a record that no table counts."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The records that count in a run, without their texts, and the tables made of them.
+
+    The settings of report and taxonomy are the stored ones; the rest of the config is not asked
+    whether it holds on this machine: a run folder can be reported on far from the models and the
+    data it was made with.
+    """
+
+    run: Run
+
+    @cached_property
+    def stored(self) -> Mapping[str, Any]:
+        """The run's config, as it lies there."""
+        return stored_config(self.run.path)
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """In an order that no history changes; excluded are those of too little label mass, too."""
+        units = self.run.index.each(("trace", *PROBES))
+        without_texts = sorted(
+            ((u.key, list(map(_without_texts, u.records))) for u in units), key=lambda unit: unit[0]
+        )
+        records = [r for _, of_unit in without_texts for r in of_unit]
+        return without_low_mass(records, self.report.least_label_mass)
+
+    @cached_property
+    def probes(self) -> tuple[str, ...]:
+        """Those that the run asks, as its config names them."""
+        named = self.stored.get("probes") or RunConfig.model_fields["probes"].default
+        return (named,) if isinstance(named, str) else tuple(named)
+
+    @cached_property
+    def report(self) -> ReportConfig:
+        return ReportConfig.model_validate(self.stored.get("report") or {})
+
+    @cached_property
+    def taxonomy(self) -> TaxonomyConfig:
+        return TaxonomyConfig.model_validate(self.stored.get("taxonomy") or {})
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """Of the models: as counted when their weights were loaded, else as the config tells."""
+        counted = read_environment(self.run.path).get("models", {})
+        configured = {name: size.sizes for name, size in self.report.parameters.items()}
+        return configured | {name: m for name, m in counted.items() if m.get("parameters")}
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Every table by its file name."""
+        analysis = SlrcAnalysis(
+            self.stored.get("seed", 0),
+            self.report.bootstrap,
+            self.run.arrays,
+            lambda probe: PROBES[probe].settings.model_validate(self.stored.get(probe) or {}),
+            self.taxonomy,
+            self.sizes,
+        )
+        spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
+        return tables_of(self.records, self.run.failures, analysis) | spent
+
+
+def tables_of(
+    records: Sequence[Record], failures: Iterable[Unit] = (), analysis: SlrcAnalysis | None = None
+) -> dict[str, pd.DataFrame]:
+    """Every table by its file name: those of SLRC, and of the other probes that were asked.
+
+    Those over steps, or over items by what their steps do, have a row per unit of removal.
+    """
+    analysis = analysis or SlrcAnalysis()
+    masses = label_mass_table(records)
+    return {
+        **by_unit(records, lambda of_unit: of_topics(of_unit, analysis)),
+        "exclusions": exclusions_table(records, failures),
+        **({"label_mass": masses} if len(masses) else {}),
+        **of_topics(records, analysis, over_steps=False),
+    }
+
+
+def of_topics(
+    records: Sequence[Record], analysis: SlrcAnalysis, over_steps: bool = True
+) -> dict[str, pd.DataFrame]:
+    """The tables about steps, of the records of one unit of removal; or the others."""
+    made: dict[str, pd.DataFrame] = {}
+    for topic in TOPICS:
+        of_topic = [table for table in topic.tables if table.over_steps == over_steps]
+        if of_topic and topic.when(records):
+            for table in of_topic:
+                made[table.name] = table.make(made[table.of] if table.of else records, analysis)
+    return made
+
+
+def _without_texts(record: dict[str, Any]) -> Record:
+    """A record without its texts, in less memory: equal words are one object."""
+    kept = {name: _packed(value) for name, value in record.items() if name not in TEXTS}
+    if record["probe"] == "trace":
+        kept.pop("question", None)
+        kept["reasoning_ids"] = array("q", record["reasoning_ids"])
+        kept["steps"] = [{k: v for k, v in s.items() if k != "text"} for s in record["steps"]]
+    return kept
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, str):
+        return sys.intern(value)
+    if isinstance(value, list):
+        return tuple(sys.intern(v) if isinstance(v, str) else v for v in value)
+    return value
 
 
 def tables(run: Run) -> dict[str, pd.DataFrame]:

@@ -37,10 +37,10 @@ from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.figures.models import model_readings
+from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.labels import COLUMNS, OF_TABLES, REASONS
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.measures.slice import Topic
-from faithscope.experiments.studies.slrc.results import Results
 from faithscope.experiments.studies.slrc.show import LEGEND, item_records, trace_block, typical
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
 from faithscope.experiments.studies.slrc.tables.verdict import (

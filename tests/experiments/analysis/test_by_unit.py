@@ -17,9 +17,9 @@ from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.data.traces import to_record
 from faithscope.experiments.studies.slrc.figures.figures import pictures
+from faithscope.experiments.studies.slrc.frames import Results, tables_of
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.outputs import page
-from faithscope.experiments.studies.slrc.results import Results, tables
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
 from faithscope.experiments.studies.slrc.tables.verdict import instrument_checks, verdicts
 from faithscope.probes import PROBES
@@ -38,12 +38,12 @@ RECORDS = in_units(sample_run(ITEMS))
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, pd.DataFrame]:
-    return tables(RECORDS, (), SlrcAnalysis(resamples=50))
+    return tables_of(RECORDS, (), SlrcAnalysis(resamples=50))
 
 
 @pytest.mark.parametrize("unit", ["sentence", "paragraph"])
 def test_a_row_of_a_unit_is_that_of_its_chains_alone(made, unit):
-    alone = tables([r for r in RECORDS if r["unit"] == unit], (), SlrcAnalysis(resamples=50))
+    alone = tables_of([r for r in RECORDS if r["unit"] == unit], (), SlrcAnalysis(resamples=50))
     over_steps = {name for name, table in made.items() if "unit" in table.columns}
     assert {"slrc", "edits", "edits_by_step", "agreement", "steps", "models"} <= over_steps
     for name in over_steps:
@@ -53,7 +53,7 @@ def test_a_row_of_a_unit_is_that_of_its_chains_alone(made, unit):
 
 
 def test_no_row_is_of_both(made):
-    (pooled,) = rows(where(tables(sample_run(ITEMS))["slrc"], **PLACE))
+    (pooled,) = rows(where(tables_of(sample_run(ITEMS))["slrc"], **PLACE))
     of_units = rows(where(made["slrc"], **PLACE))
     assert [r["unit"] for r in of_units] == ["sentence", "paragraph"]
     assert sum(r["n"] for r in of_units) == pooled["n"] == ITEMS
@@ -88,7 +88,7 @@ def test_of_every_probe_what_is_over_steps_has_a_row_per_unit(of_every_probe):
     def arrays(probe: str) -> list[tuple[Place, dict[str, Any]]]:
         return [(place_of(r), r["arrays"]) for r in of_every_probe if r["probe"] == probe]
 
-    found = tables(of_every_probe, (), SlrcAnalysis(resamples=20, arrays=arrays))
+    found = tables_of(of_every_probe, (), SlrcAnalysis(resamples=20, arrays=arrays))
     over_steps = {name for name, table in found.items() if "unit" in table.columns}
     assert set(found) - over_steps == WHOLE & set(found)
     assert {"causal_effects", "knockout", "patching", "tracing", "information"} < over_steps

@@ -10,7 +10,7 @@ each has rows of its own, marked by `framing` and `reading`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -45,6 +45,14 @@ FIRST = ("sst2", "gsm8k", "sentiment")
 """Tasks of Table 1; the sentences of `sentiment` are of the kind that SST-2 labels."""
 CUES = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math")
 _WAY = ["framing", "reading"]
+Row = Mapping[str, Any]
+
+
+def _way(row: Row) -> str:
+    return f"{row['framing']}, {row['reading']}"
+
+
+_MEASURED = {"Model": lambda row: row["model"], "Measured": _way}
 _TABLE_1 = {
     "necessity": ("Nec%", percent),
     "sufficiency": ("Suf%", percent),
@@ -124,16 +132,12 @@ def step_level(slrc: pd.DataFrame) -> PaperTable:
         | {name: of.get((*key, task), {}).get(m, math.nan) for name, (task, m) in cells.items()}
         for key in keys
     ]
-    printed = [
-        {"Model": row["model"], "Measured": _way(row)}
-        | {
-            f"{title(task)} {heading}": say(row[f"{task}_{measure}"])
-            for task in tasks
-            for measure, (heading, say) in _TABLE_1.items()
-        }
-        for row in data
-    ]
-    return _table("paper_table1", data, ["model", *_WAY, *cells], printed)
+    headings = {
+        f"{title(task)} {heading}": _of(f"{task}_{measure}", say)
+        for task in tasks
+        for measure, (heading, say) in _TABLE_1.items()
+    }
+    return _table("paper_table1", data, ["model", *_WAY, *cells], _MEASURED | headings)
 
 
 def modes(taxonomy: pd.DataFrame) -> PaperTable:
@@ -163,21 +167,20 @@ def cue_tasks(slrc: pd.DataFrame) -> PaperTable:
     """Table 3: necessity on the four tasks with controlled cues, a column per model."""
     of_cues = where(slrc, task=set(CUES))
     models = _models(of_cues)
-    data, printed = [], []
+    data = []
     for way in distinct(of_cues, *_WAY):
         for task in CUES:
             of = {r["model"]: r["necessity"] for r in rows(where(of_cues, task=task, **way))}
             if of:
-                values = {model: of.get(model, math.nan) for model in models}
-                data.append({"task": task, **way, **values})
-                said = {model: percent(value) for model, value in values.items()}
-                printed.append({"Task": title(task), "Measured": _way(way), **said})
-    return _table("paper_table3", data, ["task", *_WAY, *models], printed)
+                data.append({"task": task, **way, **{m: of.get(m, math.nan) for m in models}})
+    headings = {"Task": _of("task", title), "Measured": _way}
+    headings |= {model: _of(model, percent) for model in models}
+    return _table("paper_table3", data, ["task", *_WAY, *models], headings)
 
 
 def scale(slrc: pd.DataFrame, models: Mapping[str, Mapping[str, Any]]) -> PaperTable:
     """Table 5: size against faithfulness: on which tasks steps matter (necessity ≥ .30)."""
-    data, printed = [], []
+    data = []
     ways = distinct(slrc, *_WAY)
     for model in (m for m in _models(slrc) if models.get(m, {}).get("parameters")):
         total, active = (models[model].get(x) for x in ("parameters", "active_parameters"))
@@ -191,27 +194,23 @@ def scale(slrc: pd.DataFrame, models: Mapping[str, Mapping[str, Any]]) -> PaperT
                 | {"moe": active != total, "n_tasks": len(of_tasks)}
                 | {"steps_matter": " ".join(tasks)}
             )
-            printed.append(
-                {"Model": model, "Measured": _way(way)}
-                | {"Total": size(total or 0), "Active": "—" if active is None else size(active)}
-                | {"MoE?": "Dense" if active == total else "Yes"}
-                | {"Faithful?": ", ".join(map(title, tasks)) or "No"}
-            )
+    headings = _MEASURED | {
+        "Total": _of("parameters", size),
+        "Active": _of("active_parameters", lambda n: "—" if n is None else size(n)),
+        "MoE?": _of("moe", lambda moe: "Yes" if moe else "Dense"),
+        "Faithful?": _of("steps_matter", lambda ts: ", ".join(map(title, ts.split())) or "No"),
+    }
     sizes = ["parameters", "active_parameters", "moe", "n_tasks", "steps_matter"]
-    return _table("paper_table5", data, ["model", *_WAY, *sizes], printed)
+    return _table("paper_table5", data, ["model", *_WAY, *sizes], headings)
 
 
 def other_tasks(slrc: pd.DataFrame) -> PaperTable:
     """Extended Data Table 5: everything beyond the tasks of Table 1, a row per task."""
     rest = rows(keep(slrc, ~slrc["task"].isin([*FIRST, *CUES])))
-    printed = [
-        {"Model": r["model"], "Task": title(r["task"]), "Measured": _way(r), "n": str(r["n"])}
-        | {"Nec%": percent(r["necessity"]), "Suf%": percent(r["sufficiency"])}
-        | {"Acc%": percent(r["accuracy"])}
-        for r in rest
-    ]
-    columns = ["model", "task", *_WAY, "n", "necessity", "sufficiency", "accuracy"]
-    return _table("paper_ed5", rest, columns, printed)
+    shares = {"necessity": "Nec%", "sufficiency": "Suf%", "accuracy": "Acc%"}
+    headings = {"Model": _of("model"), "Task": _of("task", title), "Measured": _way, "n": _of("n")}
+    headings |= {heading: _of(column, percent) for column, heading in shares.items()}
+    return _table("paper_ed5", rest, ["model", "task", *_WAY, "n", *shares], headings)
 
 
 def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], str]) -> PaperTable:
@@ -226,10 +225,8 @@ def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], 
         {"model": model, **{task: of.get((model, task), math.nan) for task in tasks}}
         for model in _models(steps)
     ]
-    printed = [
-        {"Model": row["model"], **{title(t): or_dash(say, row[t]) for t in tasks}} for row in data
-    ]
-    return _table(name, data, ["model", *tasks], printed)
+    headings = {title(task): _of(task, lambda value: or_dash(say, value)) for task in tasks}
+    return _table(name, data, ["model", *tasks], {"Model": _of("model"), **headings})
 
 
 def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
@@ -257,11 +254,17 @@ def size(parameters: int) -> str:
 
 def _table(
     name: str,
-    data: Sequence[Mapping[str, Any]],
+    data: Sequence[Row],
     columns: Sequence[str],
-    printed: Iterable[Mapping[str, str]],
+    headings: Mapping[str, Callable[[Row], str]],
 ) -> PaperTable:
-    return PaperTable(name, pd.DataFrame(data, columns=list(columns)), pd.DataFrame(list(printed)))
+    """A table of these rows, printed under each heading as its function says a row."""
+    printed = [{heading: say(row) for heading, say in headings.items()} for row in data]
+    return PaperTable(name, pd.DataFrame(data, columns=list(columns)), pd.DataFrame(printed))
+
+
+def _of(column: str, say: Callable[[Any], str] = str) -> Callable[[Row], str]:
+    return lambda row: say(row[column])
 
 
 def _own(table: pd.DataFrame) -> pd.DataFrame:
@@ -271,7 +274,3 @@ def _own(table: pd.DataFrame) -> pd.DataFrame:
 
 def _models(table: pd.DataFrame) -> list[str]:
     return sorted(set(table["model"]), key=model_order)
-
-
-def _way(row: Mapping[str, Any]) -> str:
-    return f"{row['framing']}, {row['reading']}"

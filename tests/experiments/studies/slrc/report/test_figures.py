@@ -19,8 +19,8 @@ from faithscope.experiments.analysis.picture import STYLE, Picture, save, svg
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.figures import figures, maps
 from faithscope.experiments.studies.slrc.figures.figures import pictures, position_table
+from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.results import tables
 from faithscope.experiments.studies.slrc.tables.verdict import primary
 
 RUN = sample_run()
@@ -29,7 +29,7 @@ NAMES = {"edits", "forest", "position", "agreement", "contrasts", "by_task"}
 
 @pytest.fixture(scope="module")
 def of_run() -> dict[str, pd.DataFrame]:
-    return tables(RUN, analysis=SlrcAnalysis(resamples=50))
+    return tables_of(RUN, analysis=SlrcAnalysis(resamples=50))
 
 
 def axes_of(picture: Picture) -> list[Axes]:
@@ -120,7 +120,7 @@ def test_the_field_of_models_and_tasks_says_every_number_once(of_run):
 @pytest.mark.parametrize("name", ["m", "org/a-model-of-a-very-long-name-Instruct-2512-bf16"])
 def test_nothing_is_cut_off_where_there_is_one_panel(name: str) -> None:
     records = [r | {"model": name} for r in records_of([chain_sample("hint", i) for i in (1, 2)])]
-    for picture in pictures(tables(records, analysis=SlrcAnalysis(resamples=10))):
+    for picture in pictures(tables_of(records, analysis=SlrcAnalysis(resamples=10))):
         assert picture.figure is not None
         assert drawing_problems(picture.figure) == [], picture.name
 
@@ -167,7 +167,7 @@ def test_every_picture_has_its_numbers_and_takes_its_ink_from_the_page(of_run):
 
 
 def test_no_picture_without_numbers():
-    for picture in pictures(tables([])):
+    for picture in pictures(tables_of([])):
         assert picture.figure is None
         assert picture.absent.endswith(".")
         with pytest.raises(ValueError, match="was not drawn"):
@@ -178,7 +178,7 @@ def test_one_framing_and_reading_leave_nothing_to_compare(tmp_path):
     stale = tmp_path / "agreement.png"
     stale.write_bytes(b"")
     records = records_of([chain_sample("hint", i) for i in range(2)], ["prefix"], ["generated"])
-    of_all = pictures(tables(records, analysis=SlrcAnalysis(resamples=10)))
+    of_all = pictures(tables_of(records, analysis=SlrcAnalysis(resamples=10)))
     absent = {p.name: p for p in of_all if not p.figure}
     assert list(absent) == ["agreement", "contrasts"]
     assert "nothing to compare" in absent["agreement"].absent
@@ -191,5 +191,5 @@ def test_names_are_text_whatever_they_hold():
         r | {"model": "org/a$b_c$ <script>"} for r in records_of([chain_sample("faithful", 1)])
     ]
     with mpl.rc_context(STYLE):
-        of_all = pictures(tables(records, analysis=SlrcAnalysis(resamples=10)))
+        of_all = pictures(tables_of(records, analysis=SlrcAnalysis(resamples=10)))
     assert "<script" not in svg(of_all[0])

@@ -14,8 +14,8 @@ from scipy import stats
 
 from faithscope.experiments.analysis.textual import to_csv, to_markdown
 from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.results import tables
 from faithscope.experiments.studies.slrc.sections import DirectPromptName, TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.models import (
     CORRELATED,
@@ -101,7 +101,7 @@ def test_a_model_behind_an_api_is_closed_and_stands_in_the_one_way_that_it_has()
 
 def test_it_agrees_with_the_tables_of_its_parts():
     records = model_records("m", 8, 5, 4) + model_records("o", 2, 1, 9)
-    made = tables(records, analysis=SlrcAnalysis(resamples=5))
+    made = tables_of(records, analysis=SlrcAnalysis(resamples=5))
     for row in made["models"].to_dict("records"):
         way = {name: row[name] for name in ("model", "framing", "reading")}
         slrc = where(made["slrc"], **way)

@@ -9,8 +9,8 @@ from sample_records import sample_run
 from faithscope.experiments.analysis.paper_table import PaperTable, fraction, percent
 from faithscope.experiments.analysis.textual import to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.results import tables
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables, size
 
 MODELS = {
@@ -127,7 +127,7 @@ def test_extended_data_3_prints_shares_of_pairs():
 
 def test_a_run_without_the_papers_tasks_leaves_only_what_it_has():
     found = {
-        t.name for t in paper_tables(tables(sample_run(), analysis=SlrcAnalysis(resamples=10)))
+        t.name for t in paper_tables(tables_of(sample_run(), analysis=SlrcAnalysis(resamples=10)))
     }
     assert found == {"paper_table1", "paper_ed4", "paper_ed5", "paper_ed6"}
 

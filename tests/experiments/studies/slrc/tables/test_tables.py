@@ -23,8 +23,8 @@ from sample_records import (
 
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown, visible
 from faithscope.experiments.engine.units import Unit
+from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.results import tables
 from faithscope.experiments.studies.slrc.tables.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
 
@@ -255,7 +255,7 @@ def test_steps_count_only_counted_steps():
 
 
 def test_nothing_in_gives_empty_tables_with_columns():
-    for name, table in tables([]).items():
+    for name, table in tables_of([]).items():
         assert table.empty, name
         assert len(to_csv(table).splitlines()) == 1, name
         assert to_latex(table).count(r"\\") == 1, name
@@ -263,8 +263,8 @@ def test_nothing_in_gives_empty_tables_with_columns():
 
 def test_the_order_of_the_records_does_not_matter():
     forth, back = (
-        tables(RUN, analysis=SlrcAnalysis(resamples=50)),
-        tables(RUN[::-1], analysis=SlrcAnalysis(resamples=50)),
+        tables_of(RUN, analysis=SlrcAnalysis(resamples=50)),
+        tables_of(RUN[::-1], analysis=SlrcAnalysis(resamples=50)),
     )
     assert {n: to_csv(t) for n, t in forth.items()} == {n: to_csv(t) for n, t in back.items()}
 

@@ -10,8 +10,8 @@ import pytest
 from probe_records import direct_answer, slrc_outcome, table_of
 
 from faithscope.experiments.analysis.statistics.stats import paired_difference
+from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.results import tables
 from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     MODES,
@@ -189,5 +189,5 @@ def test_the_papers_threshold_is_five_points():
 
 def test_without_a_variant_there_is_no_table():
     standard = [r for r in records(7) if r["task"] == "t"]
-    assert "prompt_interventions" not in tables(standard, analysis=SlrcAnalysis(resamples=5))
+    assert "prompt_interventions" not in tables_of(standard, analysis=SlrcAnalysis(resamples=5))
     assert table_of("prompt_interventions", standard).empty

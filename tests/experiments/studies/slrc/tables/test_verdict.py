@@ -17,8 +17,8 @@ from sample_records import (
 
 from faithscope.experiments.analysis.wording import model_order, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
+from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.results import tables
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
     Verdict,
@@ -28,12 +28,12 @@ from faithscope.experiments.studies.slrc.tables.verdict import (
 
 
 def checks_of(records: list[dict]) -> list[Check]:
-    made = tables(records, analysis=SlrcAnalysis(resamples=100))
+    made = tables_of(records, analysis=SlrcAnalysis(resamples=100))
     return instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
 
 
 def verdicts_of(records: list[dict]) -> dict[str, Verdict]:
-    made = tables(records, analysis=SlrcAnalysis(resamples=100))
+    made = tables_of(records, analysis=SlrcAnalysis(resamples=100))
     return {v.model: v for v in verdicts(made["slrc"], made["edits"])}
 
 
