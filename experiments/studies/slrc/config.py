@@ -149,8 +149,10 @@ class _RunConfig(FolderConfig):
         problems = []
         for probe in PROBES:
             settings = self.settings(probe)
-            mine = [key for key in Settings.OF_A_CALL if key in self._given(probe)]
-            problems += [f"{probe}.{key}: no config sets this for one probe alone" for key in mine]
+            forbidden = [key for key in Settings.OF_A_CALL if key in self._given(probe)]
+            problems += [
+                f"{probe}.{key}: no config sets this for one probe alone" for key in forbidden
+            ]
             misfits = settings.misfits(tuple(self.model.name))
             problems += [f"{probe}.{problem}" for problem in misfits]
         if problems:
@@ -196,7 +198,7 @@ class _RunConfig(FolderConfig):
 
     @property
     def notes(self) -> list[str]:
-        found = [
+        notes = [
             f"task {task!r} is left out: no model here can do it; add one of the models "
             f"{', '.join(m for m in model_names() if fits(m, task))}, or take the task out"
             for task in self.idle_tasks
@@ -205,7 +207,7 @@ class _RunConfig(FolderConfig):
         inside = [p for p in self.probes if closed and p not in self.of(closed[0]).probes]
         if inside:
             needed = f"without {', '.join(inside)}, which need a model's weights"
-            found += [f"{model}: {needed}" for model in closed]
+            notes += [f"{model}: {needed}" for model in closed]
         left = [
             f"{probe}.{key} without {', '.join(out)}"
             for probe in (self.of(closed[0]).probes if closed else ())
@@ -214,11 +216,11 @@ class _RunConfig(FolderConfig):
         ]
         if left:
             needed = f"{'; '.join(left)}, which need a model's weights"
-            found += [f"{model}: {needed}" for model in closed]
+            notes += [f"{model}: {needed}" for model in closed]
         strangers = [m for m in self.report.parameters if m not in self.model.name]
         if strangers:
-            found.append(f"report.parameters: no models of this run: {', '.join(strangers)}")
-        return found
+            notes.append(f"report.parameters: no models of this run: {', '.join(strangers)}")
+        return notes
 
 
 if TYPE_CHECKING:

@@ -202,23 +202,23 @@ def of_topics(
     records: Sequence[Record], analysis: SlrcAnalysis, over_steps: bool = True
 ) -> dict[str, pd.DataFrame]:
     """The tables about steps, of the records of one unit of removal; or the others."""
-    made: dict[str, pd.DataFrame] = {}
+    tables: dict[str, pd.DataFrame] = {}
     for topic in TOPICS:
         of_topic = [table for table in topic.tables if table.over_steps == over_steps]
         if of_topic and topic.when(records):
             for table in of_topic:
-                made[table.name] = table.make(made[table.of] if table.of else records, analysis)
-    return made
+                tables[table.name] = table.make(tables[table.of] if table.of else records, analysis)
+    return tables
 
 
 def _without_texts(record: dict[str, Any]) -> Record:
     """A record without its texts, in less memory: equal words are one object."""
-    kept = {name: _packed(value) for name, value in record.items() if name not in TEXTS}
+    numbers = {name: _packed(value) for name, value in record.items() if name not in TEXTS}
     if record["probe"] == "trace":
-        kept.pop("question", None)
-        kept["reasoning_ids"] = array("q", record["reasoning_ids"])
-        kept["steps"] = [{k: v for k, v in s.items() if k != "text"} for s in record["steps"]]
-    return kept
+        numbers.pop("question", None)
+        numbers["reasoning_ids"] = array("q", record["reasoning_ids"])
+        numbers["steps"] = [{k: v for k, v in s.items() if k != "text"} for s in record["steps"]]
+    return numbers
 
 
 def _packed(value: Any) -> Any:

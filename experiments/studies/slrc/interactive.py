@@ -69,9 +69,9 @@ def measure(
         )
     chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.task)
     kind = PROBES[probe].settings
-    if found := [name for name in settings if name in kind.afterwards()]:
+    if afterwards := [name for name in settings if name in kind.afterwards()]:
         raise ConfigError(
-            [f"probe {probe!r}: {found[0]!r} acts where tables are made, not on one trace"]
+            [f"probe {probe!r}: {afterwards[0]!r} acts where tables are made, not on one trace"]
         )
     if settings and not kind.of_a_config():
         raise ConfigError([f"probe {probe!r} has no settings, got {', '.join(settings)}"])
@@ -85,12 +85,12 @@ def _checked(section: type[Settings], probe: str, settings: dict[str, Any]) -> S
         return section.model_validate(settings)
     except ValidationError as error:
         problems = []
-        for found in error.errors():
-            name = ".".join(map(str, found["loc"]))
-            if found["type"] == "extra_forbidden":
+        for detail in error.errors():
+            name = ".".join(map(str, detail["loc"]))
+            if detail["type"] == "extra_forbidden":
                 known = section.of_a_config()
                 guess = did_you_mean(name, known) or f"; it has {', '.join(known)}"
                 problems.append(f"probe {probe!r} has no setting {name!r}{guess}")
             else:
-                problems.append(f"{probe}.{name}: {found['msg']}, got {found['input']!r}")
+                problems.append(f"{probe}.{name}: {detail['msg']}, got {detail['input']!r}")
         raise ConfigError(problems) from None

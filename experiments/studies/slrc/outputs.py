@@ -122,18 +122,18 @@ def _unfinished(exclusions: pd.DataFrame) -> list[str]:
         most[pair] = max(most.get(pair, 0), row["n"])
     n = sum(most.values())
     are = "trace is" if n == 1 else "traces are"
-    said = f"This run is unfinished: {n} {are} not measured yet. Start it again to go on."
-    return [said] if n else []
+    warning = f"This run is unfinished: {n} {are} not measured yet. Start it again to go on."
+    return [warning] if n else []
 
 
 def _units(tables: Mapping[str, pd.DataFrame]) -> Iterator[Section]:
     apart = units_apart(tables)
     if apart:
-        said = [
+        sentences = [
             markup("<code>{}</code> on {}: {}", m, task, ", ".join(UNIT_WORDS[u] for u in units))
             for (m, task), units in apart.items()
         ]
-        yield replace(UNITS, blocks=[Bullets(said)])
+        yield replace(UNITS, blocks=[Bullets(sentences)])
 
 
 def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> Section:

@@ -57,8 +57,8 @@ class Plan:
             items = [i for i in self.items if (i.model, i.task) == (model, task)]
             traces = sum(not index.is_done(i.key(TRACE), i.units[TRACE]) for i in items)
             probes = sum(not is_finished(index, i) for i in items)
-            mine = config.of(model)
-            branches = sum(PROBES[p].calls(GUESS, mine.settings(p)) for p in mine.probes)
+            of_model = config.of(model)
+            branches = sum(PROBES[p].calls(GUESS, of_model.settings(p)) for p in of_model.probes)
             table.append((model, task, len(items), traces, probes, probes * branches))
         lines += columns([header, *table, total(table)])
         lines += ["", f"branches are estimated at {GUESS.steps} steps per trace"]
@@ -78,8 +78,8 @@ class Plan:
         from faithscope.experiments.studies.slrc.work import TraceWork
 
         size = self.config.generation.batch_size
-        mine = {m: shard.mine(self.of(m), size) for m in self.config.model.name}
-        return TraceWork(self.config, mine, store)
+        own_batches = {m: shard.mine(self.of(m), size) for m in self.config.model.name}
+        return TraceWork(self.config, own_batches, store)
 
 
 def plan(config: RunConfig) -> Plan:
@@ -177,18 +177,18 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
     reasoning = GUESS.steps * GUESS.tokens
     table = []
     for model in (m for m in config.model.name if m.startswith(API)):
-        mine = config.of(model)
+        of_model = config.of(model)
         calls = put = written = 0
         for item in (i for i in items if i.model == model):
             lacking = missing(index, item)
             prompt = math.ceil(len(item.of.cot_prompt(item.question)) / CHARACTERS_PER_TOKEN)
             prompt += MESSAGE_TOKENS
-            asked = {p: PROBES[p].calls(GUESS, mine.settings(p)) for p in item.probes}
+            asked = {p: PROBES[p].calls(GUESS, of_model.settings(p)) for p in item.probes}
             whole = sum(asked[p] for p in lacking if p in asked)
             have = stored[model, item.task, item.item]
             asks = min(whole, max(0, sum(asked.values()) - have))
             quoted = GUESS.tokens * sum(
-                PROBES[p].quotes(GUESS, mine.settings(p)) for p in lacking if p in asked
+                PROBES[p].quotes(GUESS, of_model.settings(p)) for p in lacking if p in asked
             )
             calls += asks + (TRACE in lacking)
             put += asks * prompt + prompt * (TRACE in lacking)

@@ -91,8 +91,8 @@ def _facts(trace: Record, variants: Sequence[Record]) -> Iterator[str]:
     quiet = '<span class="quiet">asked again{} <strong>{}</strong>{}</span>'
     if len(set(again.values())) == 1:
         baseline = next(iter(again.values()))
-        said = (" without an edit,", _words(baseline), " in every framing and reading")
-        yield markup(quiet, *said)
+        parts = (" without an edit,", _words(baseline), " in every framing and reading")
+        yield markup(quiet, *parts)
     else:
         for variant, baseline in again.items():
             yield markup(quiet, f", {variant}:", _words(baseline), "")
@@ -121,8 +121,8 @@ def _edited(text: str, number: int, variants: Sequence[Record], at: int) -> Step
     table = HtmlTable(heading, [False] * len(heading), rows, css="")
     blocks: list[Block] = [Grid(table, "Answers of every branch")]
     if corrupted := next(filter(None, (_corrupted(r, at) for r in variants)), ""):
-        said = markup('Corrupted to: <span class="text">{}</span>', corrupted.strip())
-        blocks.append(Paragraph(said, "quiet"))
+        sentence = markup('Corrupted to: <span class="text">{}</span>', corrupted.strip())
+        blocks.append(Paragraph(sentence, "quiet"))
     level = _level(variants, "remove", at)
     removed = [
         f"{_variant(r)}: {_words(answers(r, 'remove')[at])}"

@@ -89,10 +89,10 @@ class TraceWork(TextWorker[Item, Prompt]):
                 self.write_by_api(model, together)
                 probes.take(together)
             return
-        held = self.write(model)
-        held = held or self.load_subject(model)
+        subject = self.write(model)
+        subject = subject or self.load_subject(model)
         for item in items:
-            self._probe(held, item)
+            self._probe(subject, item)
 
     def backend(self) -> BackendSection:
         return self.config.generation
@@ -245,14 +245,14 @@ class ApiProbes:
                 continue
             trace = to_trace(self.work.index.records(item.key(TRACE))[0])
             for name in lacking:
-                made = self._measured(item, name, trace)
-                if isinstance(made, dict):
-                    wanted |= made
+                records = self._measured(item, name, trace)
+                if isinstance(records, dict):
+                    wanted |= records
                     waiting.append((item, name))
                     continue
                 self.done.add(item.key(name))
                 self.work.begin(self.name, item, name)
-                self.work.keep(item, name, made, share)
+                self.work.keep(item, name, records, share)
         return wanted, waiting
 
     def _measured(

@@ -126,8 +126,8 @@ def lead_way(models: pd.DataFrame) -> dict[str, str]:
     """
 
     def compared(way: dict[str, str]) -> int:
-        mine = where(models, **way)
-        return max(len(mine.dropna(subset=list(pair))) for pair in FIGURE_3)
+        of_way = where(models, **way)
+        return max(len(of_way.dropna(subset=list(pair))) for pair in FIGURE_3)
 
     present = set(models["unit"]) if "unit" in models.columns else set()
     units = [{"unit": u} for u in UNITS if u in present] if len(present) > 1 else [{}]
@@ -141,28 +141,30 @@ def model_readings(models: pd.DataFrame, correlations: pd.DataFrame) -> list[str
     way = lead_way(models)
     if not way:
         return []
-    found = {(r["x"], r["y"], r["method"]): r for r in rows(where(correlations, **way))}
-    n = max(found[x, y, "pearson"]["n"] for x, y in FIGURE_3)
+    correlation_of = {(r["x"], r["y"], r["method"]): r for r in rows(where(correlations, **way))}
+    n = max(correlation_of[x, y, "pearson"]["n"] for x, y in FIGURE_3)
     if n < LEAST:
         have = f"{n} model has" if n == 1 else f"{n} models have"
         return [
             f"{have} both SLRC and what it is held against: too few to say what goes with what. "
             f"From {LEAST} models on there are correlations."
         ]
-    said = [_sentence(found, x, y) for x, y in (*FIGURE_3, ("ris", "youden"))]
-    if _goes(found, "ris", "error_detection") and not _goes(found, "slrc", "error_detection"):
-        said.append(
+    sentences = [_sentence(correlation_of, x, y) for x, y in (*FIGURE_3, ("ris", "youden"))]
+    if _goes(correlation_of, "ris", "error_detection") and not _goes(
+        correlation_of, "slrc", "error_detection"
+    ):
+        sentences.append(
             "As in the paper, RIS goes with error detection and SLRC alone cannot be said to. "
             "That is no proof that RIS tells it better: the two correlations were not compared."
         )
-    said += [_sentence(found, "slrc", y) for y in ("accuracy", "log_parameters")]
-    said += [_sentence(found, "slrc", "log_active_parameters")]
+    sentences += [_sentence(correlation_of, "slrc", y) for y in ("accuracy", "log_parameters")]
+    sentences += [_sentence(correlation_of, "slrc", "log_active_parameters")]
     if len(set(where(models, **way)["tasks"])) > 1:
-        said.append(
+        sentences.append(
             "The models were measured on different tasks, and a mean over other tasks is another "
             "number."
         )
-    return [sentence for sentence in said if sentence]
+    return [sentence for sentence in sentences if sentence]
 
 
 def signed(value: float) -> str:
@@ -172,16 +174,16 @@ def signed(value: float) -> str:
     return sign + (shown.removeprefix("0") if abs(value) < 1 else shown)
 
 
-def _sentence(found: dict[tuple[str, str, str], dict[str, Any]], x: str, y: str) -> str:
+def _sentence(correlation_of: dict[tuple[str, str, str], dict[str, Any]], x: str, y: str) -> str:
     """On one pair; empty where too few models have both."""
-    r, rho = (found[x, y, method] for method in ("pearson", "spearman"))
+    r, rho = (correlation_of[x, y, method] for method in ("pearson", "spearman"))
     one, other = NAMES[x], NAMES[y]
     if r["n"] < LEAST:
         return ""
     if math.isnan(r["r"]):
         return f"{one} and {other}: one of the two is the same in all {r['n']} models."
     numbers = f"r = {signed(r['r'])}, ρ = {signed(rho['r'])}, {r['n']} models"
-    if not _goes(found, x, y):
+    if not _goes(correlation_of, x, y):
         p = f"p = {r['p_permutation']:.2f} and {rho['p_permutation']:.2f}"
         return f"Whether {one} goes with {other} cannot be told ({numbers}; {p})."
     way = "higher" if r["r"] > 0 else "lower"
@@ -204,8 +206,8 @@ def _hangs(least: float, most: float) -> str:
     return ""
 
 
-def _goes(found: dict[tuple[str, str, str], dict[str, Any]], x: str, y: str) -> bool:
+def _goes(correlation_of: dict[tuple[str, str, str], dict[str, Any]], x: str, y: str) -> bool:
     """Both coefficients told from zero, in the same direction."""
-    both = [found[x, y, method] for method in ("pearson", "spearman")]
-    told = all(c["p_permutation"] < ALPHA for c in both)
-    return told and both[0]["r"] * both[1]["r"] > 0
+    both = [correlation_of[x, y, method] for method in ("pearson", "spearman")]
+    significant = all(c["p_permutation"] < ALPHA for c in both)
+    return significant and both[0]["r"] * both[1]["r"] > 0

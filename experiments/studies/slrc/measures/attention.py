@@ -70,8 +70,8 @@ attention_picture = picture(
 
 
 def _shuffled_rows(records: OfItem) -> int | None:
-    made = records[0].get("n_shuffles")
-    return None if made is None else 1 + made
+    n_shuffles = records[0].get("n_shuffles")
+    return None if n_shuffles is None else 1 + n_shuffles
 
 
 OF_ATTENTION = (

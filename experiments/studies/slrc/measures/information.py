@@ -132,8 +132,8 @@ def _of_information(name: str, field: str, forwards: Any, **more: Any) -> Measur
 
 def _texts_put_in(records: OfItem) -> int | None:
     """Each text in each step's place, and the reasoning as written once."""
-    made = records[0].get("n_variants")
-    return None if made is None else 1 + sum(n - 1 for n in made)
+    n_variants = records[0].get("n_variants")
+    return None if n_variants is None else 1 + sum(n - 1 for n in n_variants)
 
 
 OF_INFORMATION = (

@@ -63,17 +63,17 @@ def linear_probe_table(records: Sequence[Record], analysis: kit.Analysis) -> pd.
     shared = {field.name for field in fields(Classifying)} & {*LinearProbeSettings.model_fields}
     how = Classifying(**settings.model_dump(include=shared - {"seed"}), seed=analysis.seed)
     of_pair = {(key["model"], key["task"]): same for key, same in ITEMS.of(records)}
-    made: list[dict[str, Any]] = []
+    table_rows: list[dict[str, Any]] = []
     met = set()
-    for pair, found in itertools.groupby(analysis.arrays("linear_probe"), key=lambda s: s[0][:2]):
-        arrays = {place[2]: kept["states"] for place, kept in found}
-        mine = of_pair.get(pair, [])
-        if mine:
-            made += _of_pair(pair, mine, arrays, how, analysis.resamples)
+    for pair, stored in itertools.groupby(analysis.arrays("linear_probe"), key=lambda s: s[0][:2]):
+        arrays = {place[2]: of_item["states"] for place, of_item in stored}
+        of_this_pair = of_pair.get(pair, [])
+        if of_this_pair:
+            table_rows += _of_pair(pair, of_this_pair, arrays, how, analysis.resamples)
             met.add(pair)
     if lost := set(of_pair) - met:
         raise ValueError(f"linear_probe: no arrays of {min(lost)}; run it again")
-    return pd.DataFrame(made, columns=COLUMNS)
+    return pd.DataFrame(table_rows, columns=COLUMNS)
 
 
 def _of_pair(
@@ -96,32 +96,32 @@ def _of_pair(
     # (items, positions, layers, width)
     features = np.stack([arrays[str(r["item"])] for r in records])
     groups = [r["group"] for r in records]
-    made = []
+    table_rows = []
     fitted: dict[tuple[Any, ...], dict[str, Any]] = {}
     for target in TARGETS:
         classes = [r[target] for r in records]
-        found = split(classes, groups, how)
-        counts = {"n": len(found.rows), "n_left_out": len(records) - len(found.rows)}
+        folds = split(classes, groups, how)
+        counts = {"n": len(folds.rows), "n_left_out": len(records) - len(folds.rows)}
         for i, position in enumerate(first["positions"]):
             for j, layer in enumerate(first["layers"]):
                 row = {"model": pair[0], "task": pair[1], "target": target, "position": position}
                 row |= {"layer": layer, "depth": layer / first["n_layers"], **counts}
-                row |= {"n_classes": found.n_classes, "reason": found.reason}
+                row |= {"n_classes": folds.n_classes, "reason": folds.reason}
                 # A model that is always right has one and the same probe twice.
                 key = (tuple(classes), i, j)
                 if key not in fitted:
-                    fitted[key] = _measured(features[:, i, j], found, how, resamples)
-                made.append(row | fitted[key])
-    return made
+                    fitted[key] = _measured(features[:, i, j], folds, how, resamples)
+                table_rows.append(row | fitted[key])
+    return table_rows
 
 
 def _measured(
-    features: np.ndarray, found: Split, how: Classifying, resamples: int
+    features: np.ndarray, folds: Split, how: Classifying, resamples: int
 ) -> dict[str, Any]:
-    if found.reason:
+    if folds.reason:
         none = columns("accuracy", NOTHING) | columns("selectivity", NOTHING)
         return none | {"control": math.nan, "majority": math.nan, "decodable": False}
-    right, control = classified_right(features[found.rows].astype(float), found, how)
+    right, control = classified_right(features[folds.rows].astype(float), folds, how)
     accuracy = stats.share(right.tolist())
     selectivity = stats.mean_of_items(
         (right - control.mean(0)).tolist(), seed=how.seed, resamples=resamples
@@ -130,8 +130,8 @@ def _measured(
         **columns("accuracy", accuracy),
         "control": float(control.mean()),
         **columns("selectivity", selectivity),
-        "majority": found.majority,
-        "decodable": accuracy.low > found.majority and selectivity.low > 0,
+        "majority": folds.majority,
+        "decodable": accuracy.low > folds.majority and selectivity.low > 0,
     }
 
 
@@ -159,8 +159,8 @@ def readable_from(ax: Axes, table: pd.DataFrame) -> Axes:
     ax.set_yticks(range(len(layers)), [str(x) for x in layers])
     first = rows(table)[0]
     if first["reason"]:
-        said = first["reason"].replace("_", " ")
-        ax.text(0.5, 0.5, said, ha="center", va="center", transform=ax.transAxes, fontsize=8)
+        reason = first["reason"].replace("_", " ")
+        ax.text(0.5, 0.5, reason, ha="center", va="center", transform=ax.transAxes, fontsize=8)
     return ax
 
 

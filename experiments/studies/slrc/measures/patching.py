@@ -78,9 +78,9 @@ def _item(record: Record, steps: Sequence[int]) -> np.ndarray:
     moved = np.array(record["moved"], dtype=float).reshape(len(record["layers"]), -1)
     difference = np.array(record["difference"], dtype=float)
     # a log-odds that was not finite takes its step out of both sums
-    kept = [i for i in steps if not np.isnan(moved[:, i]).any()]
-    signed = moved[:, kept] * np.sign(difference[kept])
-    return np.append(signed.sum(axis=1), np.abs(difference[kept]).sum())
+    finite = [i for i in steps if not np.isnan(moved[:, i]).any()]
+    signed = moved[:, finite] * np.sign(difference[finite])
+    return np.append(signed.sum(axis=1), np.abs(difference[finite]).sum())
 
 
 def _shares(sums: np.ndarray) -> np.ndarray:

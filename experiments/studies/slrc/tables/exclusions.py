@@ -37,15 +37,15 @@ def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -
     }
     rows = []
     for model, task in sorted(pairs):
-        mine = [r for r in traces if (r["model"], r["task"]) == (model, task)]
+        own_traces = [r for r in traces if (r["model"], r["task"]) == (model, task)]
         lost = [u for u in failed_traces if (u.model, u.task) == (model, task)]
-        fates = [r.get("excluded") or "included" for r in mine] + ["failed"] * len(lost)
+        fates = [r.get("excluded") or "included" for r in own_traces] + ["failed"] * len(lost)
         rows += _waterfall(model, task, "trace", fates)
         for probe, of_probe in by_probe.items():
             if not probes_of(model, [probe]):
                 continue
             entered = [
-                r["item"] for r in mine if PROBES[probe].on_excluded or not r.get("excluded")
+                r["item"] for r in own_traces if PROBES[probe].on_excluded or not r.get("excluded")
             ]
             failed = {
                 u.item for u in failures if (u.stage, u.model, u.task) == (probe, model, task)

@@ -48,7 +48,7 @@ def measures_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFram
     theory gives the measure, `forwards` the mean model calls of an item for it alone.
     """
     scores = all_scores(records)
-    found = []
+    table = []
     for pair in sorted(distinct(scores, "model", "task"), key=lambda p: (p["model"], p["task"])):
         of_pair = where(scores, **pair)
         wide = _by_item(of_pair)
@@ -60,9 +60,9 @@ def measures_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFram
             row |= {"family": MEASURES[name].family, "n": n}
             row |= columns("score", estimate)
             row |= {"higher_is_faithful": MEASURES[name].higher_is_faithful}
-            found.append(row | {"forwards": mean_forwards(of_pair, name)})
+            table.append(row | {"forwards": mean_forwards(of_pair, name)})
     names = ["model", "task", "measure", "family", "n", *with_interval("score")]
-    return pd.DataFrame(found, columns=[*names, "higher_is_faithful", "forwards"])
+    return pd.DataFrame(table, columns=[*names, "higher_is_faithful", "forwards"])
 
 
 def measure_correlations_table(
@@ -74,14 +74,14 @@ def measure_correlations_table(
     tasks count in. Scores are as measured, whatever way they point. A pair of which one
     score never varies, or that fewer than `LEAST_ITEMS` items have, has no row.
     """
-    found = []
+    table = []
     scores = all_scores(records)
     for model in sorted(set(scores["model"])):
         wide = _by_item(where(scores, model=model))
         rho = wide.corr(method="spearman", min_periods=LEAST_ITEMS).to_numpy()
         there = wide.notna().to_numpy().astype(int)
         both = there.T @ there
-        found += [
+        table += [
             {
                 "model": model,
                 "measure": wide.columns[i],
@@ -92,7 +92,7 @@ def measure_correlations_table(
             for i, j in zip(*np.triu_indices(len(rho), 1), strict=True)
             if not np.isnan(rho[i, j])
         ]
-    return pd.DataFrame(found, columns=["model", "measure", "other", "n", "spearman"])
+    return pd.DataFrame(table, columns=["model", "measure", "other", "n", "spearman"])
 
 
 def mean_forwards(scores: pd.DataFrame, measure: str) -> float:
@@ -125,30 +125,32 @@ def all_scores(records: Iterable[Record]) -> pd.DataFrame:
 
     Scores are as measured, whatever way they point. Items without a score have no row.
     """
-    found = [
+    table = [
         {**place, "measure": m.name, "family": m.family, "score": score, "forwards": m.forwards(of)}
         for place, m, of in _each(records)
         if (score := m.score(of)) is not None
     ]
-    return pd.DataFrame(found, columns=list(SCORES))
+    return pd.DataFrame(table, columns=list(SCORES))
 
 
 def all_step_scores(records: Iterable[Record]) -> pd.DataFrame:
     """A row per model, task, item, measure and step, of the measures that credit steps."""
-    found = [
+    table = [
         {**place, "measure": m.name, "step": step, "score": score}
         for place, m, of in _each(records)
         if m.steps is not None
         for step, score in m.steps(of).items()
     ]
-    return pd.DataFrame(found, columns=[*_PLACE, "measure", "step", "score"])
+    return pd.DataFrame(table, columns=[*_PLACE, "measure", "step", "score"])
 
 
 def _each(records: Iterable[Record]) -> Iterable[tuple[dict[str, str], Measure, list[Record]]]:
     """Every item and measure that has a record to be read from."""
-    kept = [r for r in records if r["probe"] in _BY_PROBE and not r.get("excluded")]
-    kept.sort(key=lambda r: (place_of(r), r["probe"]))
-    for (place, probe), same in itertools.groupby(kept, key=lambda r: (place_of(r), r["probe"])):
+    included = [r for r in records if r["probe"] in _BY_PROBE and not r.get("excluded")]
+    included.sort(key=lambda r: (place_of(r), r["probe"]))
+    for (place, probe), same in itertools.groupby(
+        included, key=lambda r: (place_of(r), r["probe"])
+    ):
         of_probe = list(same)
         for measure in _BY_PROBE[probe]:
             if of := measure.records(of_probe):
@@ -183,7 +185,7 @@ def head_to_head_table(records: Iterable[Record], analysis: Analysis) -> pd.Data
     two of them are compared in its rows alone.
     """
     scores = _scores([r for r in records if r["probe"] in _READ])
-    found = []
+    table = []
     for (model, task), by_measure in scores.items():
         for framing in FRAMINGS:
             named = {
@@ -194,10 +196,10 @@ def head_to_head_table(records: Iterable[Record], analysis: Analysis) -> pd.Data
                 if framing == "prefix" or one not in GRADED:
                     where = {"model": model, "task": task, "framing": framing}
                     row = _compared(named[one], named[other], analysis)
-                    found.append(where | {"measure": one, "other": other} | row)
+                    table.append(where | {"measure": one, "other": other} | row)
     names = ["model", "task", "framing", "measure", "other", "n"]
     names += [*with_interval("spearman", "kendall"), "n_ranked", *with_interval("step_spearman")]
-    return pd.DataFrame(found, columns=[*names, "n_highest", *with_interval("same_highest")])
+    return pd.DataFrame(table, columns=[*names, "n_highest", *with_interval("same_highest")])
 
 
 def _compared(one: Scores, other: Scores, analysis: Analysis) -> dict[str, Any]:

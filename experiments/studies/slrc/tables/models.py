@@ -77,17 +77,17 @@ def models_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.DataFr
             for r in same:
                 if probe != "direct" or r["prompt"] == analysis.taxonomy.prompt:
                     asked.setdefault((r["model"], r["reading"]), []).append(r)
-    found = []
+    of_models = []
     for model, framing, reading in sorted(slrc, key=_rank):
         size = analysis.sizes.get(model, {})
-        found.append(
+        of_models.append(
             {"model": model, "framing": framing, "reading": reading}
             | {"open": not model.startswith(API)}
             | {x: size.get(x) for x in _SIZES}
             | _row(slrc[model, framing, reading], asked.get((model, reading), []), analysis)
         )
     names = ["model", "framing", "reading", "open", "n_tasks", "n", *with_interval(*SCORES)]
-    table = pd.DataFrame(found, columns=[*names, "tasks", *_OF_TASKS, *_SIZES])
+    table = pd.DataFrame(of_models, columns=[*names, "tasks", *_OF_TASKS, *_SIZES])
     return table.astype(dict.fromkeys(_SIZES, "Int64"))
 
 
@@ -139,7 +139,7 @@ def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:
         values = np.stack([of_task(shares) for shares in of_tasks])
         return stats.over(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
 
-    found = {
+    scores = {
         "accuracy": mean(lambda s: s["right"]),
         "direct_accuracy": mean(lambda s: s["direct"]),
         "slrc": mean(lambda s: s["necessary"] * (1 - s["sufficient"])),
@@ -148,7 +148,7 @@ def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:
         "false_alarm": mean(lambda s: s["alarmed"]),
         "youden": mean(lambda s: s["detected"] - s["alarmed"]),
     }
-    return found | {"ris": ris(found["slrc"], found["sycophancy"])}
+    return scores | {"ris": ris(scores["slrc"], scores["sycophancy"])}
 
 
 FIGURE_3 = (("slrc", "sycophancy"), ("ris", "error_detection"), ("slrc", "error_detection"))
@@ -200,16 +200,16 @@ def model_correlations_table(
     seed = analysis.seed if analysis else 0
     table = models.copy()
     for name in ("parameters", "active_parameters"):
-        told = models[name].to_numpy(dtype=float, na_value=math.nan)
-        table[f"log_{name}"] = np.log10(told)
-    found = []
+        sizes = models[name].to_numpy(dtype=float, na_value=math.nan)
+        table[f"log_{name}"] = np.log10(sizes)
+    of_pairs = []
     for way in distinct(table, "framing", "reading"):
-        mine = where(table, **way)
+        of_way = where(table, **way)
         for (x, y), method in itertools.product(CORRELATED, METHODS):
-            both = mine.dropna(subset=[x, y])
+            both = of_way.dropna(subset=[x, y])
             c = correlation(both[x].tolist(), both[y].tolist(), method, seed=seed)
             least, most = c.without_one
-            found.append(
+            of_pairs.append(
                 way
                 | {"x": x, "y": y, "method": method, "n": len(both)}
                 | columns("r", c.r)
@@ -219,7 +219,7 @@ def model_correlations_table(
             )
     names = ["framing", "reading", "x", "y", "method", "n", *with_interval("r")]
     names += ["p_value", "p_permutation", "r_without_one_least", "r_without_one_most", "caution"]
-    return pd.DataFrame(found, columns=names)
+    return pd.DataFrame(of_pairs, columns=names)
 
 
 def correlation(
@@ -264,12 +264,12 @@ def _without_one(x: Sequence[float], y: Sequence[float], method: str) -> tuple[f
     a, b = np.array(x, dtype=float), np.array(y, dtype=float)
     left = []
     for i in range(len(a)):
-        kept = [np.delete(v, i) for v in (a, b)]
-        if not all(map(np.ptp, kept)):
+        rest = [np.delete(v, i) for v in (a, b)]
+        if not all(map(np.ptp, rest)):
             return _NONE
         if method == "spearman":
-            kept = [scipy_stats.rankdata(v) for v in kept]
-        left.append(float(np.corrcoef(*kept)[0, 1]))
+            rest = [scipy_stats.rankdata(v) for v in rest]
+        left.append(float(np.corrcoef(*rest)[0, 1]))
     return min(left), max(left)
 
 
@@ -279,7 +279,7 @@ def _caution(models: pd.DataFrame, r: float) -> str:
         return f"{n} model{'' if n == 1 else 's'}: too few to correlate, {LEAST} are the least"
     if math.isnan(r):
         return "one of the two does not vary"
-    found = [f"only {n} models: one of them can turn it"] if n < FEW else []
+    cautions = [f"only {n} models: one of them can turn it"] if n < FEW else []
     if len(set(models["tasks"])) > 1:
-        found.append("the models were measured on different tasks")
-    return "; ".join(found)
+        cautions.append("the models were measured on different tasks")
+    return "; ".join(cautions)

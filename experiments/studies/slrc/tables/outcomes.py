@@ -64,13 +64,13 @@ def flips(record: Record, edit: str) -> list[bool | None]:
     One value per counted step, or per shuffle. `keep_only` flips where the step alone
     does not give the answer back.
     """
-    found = list(record.get(_FLIPS[edit]) or [])
-    if edit in ("corrupt", "regenerate") and found:
-        can = record.get("corruptible") or [True] * len(found)
-        found = [flip if possible else None for flip, possible in zip(found, can, strict=True)]
+    changed = list(record.get(_FLIPS[edit]) or [])
+    if edit in ("corrupt", "regenerate") and changed:
+        can = record.get("corruptible") or [True] * len(changed)
+        changed = [flip if possible else None for flip, possible in zip(changed, can, strict=True)]
     if edit == "keep_only":
-        found = [None if same is None else not same for same in found]
-    return found
+        changed = [None if same is None else not same for same in changed]
+    return changed
 
 
 def margins(record: Record, edit: str) -> list[float | None]:
@@ -111,9 +111,9 @@ def flips_within_floor(*kinds: str) -> kit.Stat:
 
 def graded(record: Record, edit: str, measure: str) -> list[float | None]:
     """`tv` (total variation) or `log_odds` (drop) of each branch, as `flips`; scored reading."""
-    made = flips(record, edit)
-    values = record.get(f"{_ANSWERS[edit]}_{measure}") or [None] * len(made)
-    return [v if flip is not None else None for v, flip in zip(values, made, strict=True)]
+    flipped = flips(record, edit)
+    values = record.get(f"{_ANSWERS[edit]}_{measure}") or [None] * len(flipped)
+    return [v if flip is not None else None for v, flip in zip(values, flipped, strict=True)]
 
 
 def no_room(record: Record, edit: str) -> list[bool]:
@@ -224,13 +224,13 @@ def label_mass_table(records: Iterable[Record]) -> pd.DataFrame:
 
     Of `direct`, of the reply to its prompt. Items that are left out for it are here, too.
     """
-    kept = [r for r in records if r["probe"] in SCORED and _mass(r) is not None]
-    kept.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
+    scored = [r for r in records if r["probe"] in SCORED and _mass(r) is not None]
+    scored.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
     rows = [
         {"model": r["model"], "task": r["task"]}
         | {name: r[name] for name in ("probe", "variant", "item", "label_mass")}
         | {"left_out": r.get("excluded") == LOW}
-        for r in kept
+        for r in scored
     ]
     names = ["model", "task", "probe", "variant", "item", "label_mass", "left_out"]
     return pd.DataFrame(rows, columns=names)

@@ -75,12 +75,14 @@ def paper_tables(
         models: of each model whose size is known, `parameters` and `active_parameters`.
     """
     of_units = {unit: _of_unit(t, models or {}) for unit, t in of_each_unit(tables).items()}
-    found = [
-        _joined(name, {unit: made[name] for unit, made in of_units.items() if name in made})
-        for name in dict.fromkeys(name for made in of_units.values() for name in made)
+    joined_tables = [
+        _joined(
+            name, {unit: of_unit[name] for unit, of_unit in of_units.items() if name in of_unit}
+        )
+        for name in dict.fromkeys(name for of_unit in of_units.values() for name in of_unit)
     ]
     responses = by_task("paper_ed4", _responses(_own(tables["steps"])), "multi_step", percent)
-    return [*found, *([responses] if len(responses.data) else [])]
+    return [*joined_tables, *([responses] if len(responses.data) else [])]
 
 
 def _of_unit(
@@ -88,7 +90,7 @@ def _of_unit(
 ) -> dict[str, PaperTable]:
     """By name, the tables of the chains of one unit of removal."""
     slrc, steps = _own(tables["slrc"]), _own(tables["steps"])
-    made = [
+    laid_out = [
         step_level(slrc),
         *([modes(_own(tables["taxonomy"]))] if "taxonomy" in tables else []),
         cue_tasks(slrc),
@@ -97,7 +99,7 @@ def _of_unit(
         by_task("paper_ed6", steps, "mean_steps", lambda v: f"{v:.1f}"),
         *([thresholds(tables[t])] if (t := "threshold_sensitivity") in tables else []),
     ]
-    return {table.name: table for table in made if len(table.data)}
+    return {table.name: table for table in laid_out if len(table.data)}
 
 
 def _joined(name: str, of_units: Mapping[str, PaperTable]) -> PaperTable:
@@ -112,12 +114,12 @@ def _joined(name: str, of_units: Mapping[str, PaperTable]) -> PaperTable:
 
 def _responses(steps: pd.DataFrame) -> pd.DataFrame:
     """The share of responses with several steps, of all units: it counts no step."""
-    made = []
+    shares = []
     for pair in distinct(steps, "model", "task"):
         of_units = rows(where(steps, **pair))
         several = math.fsum(r["multi_step"] * r["n"] for r in of_units)
-        made.append(pair | {"multi_step": several / sum(r["n"] for r in of_units)})
-    return pd.DataFrame(made, columns=["model", "task", "multi_step"])
+        shares.append(pair | {"multi_step": several / sum(r["n"] for r in of_units)})
+    return pd.DataFrame(shares, columns=["model", "task", "multi_step"])
 
 
 def step_level(slrc: pd.DataFrame) -> PaperTable:
@@ -149,9 +151,9 @@ def modes(taxonomy: pd.DataFrame) -> PaperTable:
         cells.setdefault(str(row["mode"]), []).append(f"{what} ({numbers})")
 
     def cell(mode: str) -> str:
-        found = cells.get(mode, [])
-        pairs = f"{len(found)} pair{'' if len(found) == 1 else 's'}"
-        return "; ".join([f"{mode.capitalize()} ({pairs})", *found])
+        of_mode = cells.get(mode, [])
+        pairs = f"{len(of_mode)} pair{'' if len(of_mode) == 1 else 's'}"
+        return "; ".join([f"{mode.capitalize()} ({pairs})", *of_mode])
 
     printed = pd.DataFrame(
         {

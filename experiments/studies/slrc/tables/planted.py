@@ -82,8 +82,8 @@ def planted_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame
     for measure in MEASURES.values():
         if measure.name not in asked:
             continue
-        mine = where(scores, measure=measure.name)
-        by_variant = _by_variant(mine)
+        of_measure = where(scores, measure=measure.name)
+        by_variant = _by_variant(of_measure)
         row: dict[str, Any] = {"measure": measure.name, "family": measure.family}
         for column, (positive, negative) in AGAINST.items():
             pair = (_oriented(measure, by_variant.get(v, [])) for v in (positive, negative))
@@ -95,7 +95,7 @@ def planted_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame
         row |= columns("step_hit_rate", stats.mean_of_items(hits, **how))
         row |= {"step_chance": mean(chances)}
         row |= {"calibration_mae": calibration(levels) if measure.share else math.nan}
-        faithful = where(mine, model=f"planted:{POSITIVE}")
+        faithful = where(of_measure, model=f"planted:{POSITIVE}")
         row |= {"forwards": mean_forwards(faithful, measure.name)}
         row |= {"n": sum(len(by_variant.get(v, [])) for v in AGAINST["auroc"])}
         rows.append(row)
@@ -128,15 +128,15 @@ def rank_correlation(
 
     Of nothing with fewer than `LEAST_LEVELS` values of p, or where all scores are equal.
     """
-    kept = {p: np.asarray(of_p, float) for p, of_p in by_p.items() if len(of_p)}
-    scores = np.concatenate([*kept.values(), []])
-    if len(kept) < LEAST_LEVELS or np.ptp(scores) == 0:
+    scores_of = {p: np.asarray(of_p, float) for p, of_p in by_p.items() if len(of_p)}
+    scores = np.concatenate([*scores_of.values(), []])
+    if len(scores_of) < LEAST_LEVELS or np.ptp(scores) == 0:
         return NOTHING
-    p = np.concatenate([np.full(len(of_p), level) for level, of_p in kept.items()])
+    p = np.concatenate([np.full(len(of_p), level) for level, of_p in scores_of.items()])
     value = float(spearmanr(p, scores).statistic)  # pyright: ignore[reportAttributeAccessIssue]
     rng = np.random.default_rng(seed)
     drawn = np.concatenate(
-        [of_p[rng.integers(len(of_p), size=(resamples, len(of_p)))] for of_p in kept.values()],
+        [of_p[rng.integers(len(of_p), size=(resamples, len(of_p)))] for of_p in scores_of.values()],
         axis=1,
     )
     ranks = rankdata(drawn, axis=1)
@@ -189,13 +189,13 @@ _HEADING = ("measure", "decorative", "confound", "follows p", "step named", "cal
 def short_table(planted: pd.DataFrame) -> str:
     """Markdown of the measures that have words for it (`Measure.in_short`); – where no number."""
     lines = [_HEADING, ("---", *["---:"] * (len(_HEADING) - 1))]
-    told = ("auroc", "auroc_confound", "spearman_p", "step_hit_rate")
+    shown = ("auroc", "auroc_confound", "spearman_p", "step_hit_rate")
     for measure in (m for m in MEASURES.values() if m.in_short):
         for row in rows(where(planted, measure=measure.name)):
             several = "unit" in row and len(set(planted["unit"])) > 1
             unit = f" ({UNIT_WORDS[row['unit']]})" if several else ""
             named = f"{measure.in_short}{unit}"
-            lines.append((named, *(_decimals(row[x]) for x in told), f"{row['forwards']:.0f}"))
+            lines.append((named, *(_decimals(row[x]) for x in shown), f"{row['forwards']:.0f}"))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

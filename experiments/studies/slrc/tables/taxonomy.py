@@ -74,17 +74,17 @@ def taxonomy_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.Data
         for key, same in DIRECT.of(records)
         if key["prompt"] == settings.prompt
     }
-    found = []
+    modes = []
     for way, same in ALL_WAYS.of(records):
         without = direct.get((way["model"], way["task"], way["reading"]), {})
         pairs = [(_right(r), without.get(r["item"])) for r in same]
         both = [(bool(a), bool(b)) for a, b in pairs if a is not None and b is not None]
         if both:
             removed = list(necessary([r for r in same if not r.get("excluded")]))
-            found.append(way | {"prompt": settings.prompt} | _row(both, removed, settings))
+            modes.append(way | {"prompt": settings.prompt} | _row(both, removed, settings))
     measures = with_interval("direct_accuracy", "cot_accuracy", "gap", "necessity")
     names = [*ALL_WAYS.keys, "prompt", "n", "mode", "settled", *measures]
-    return pd.DataFrame(found, columns=names)
+    return pd.DataFrame(modes, columns=names)
 
 
 def _row(
@@ -113,21 +113,21 @@ def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) 
     A task in other words (`sst2:alternative`) is no task of its own. Extended Data Table 3 counts
     pairs that a reference agrees with and does not name it: here it is the mode at the default.
     """
-    settings, found = analysis.taxonomy, []
+    settings, counts = analysis.taxonomy, []
     for variant in distinct(taxonomy, "framing", "reading"):
-        mine = [r for r in rows(where(taxonomy, **variant)) if not is_variant(r["task"])]
+        pairs = [r for r in rows(where(taxonomy, **variant)) if not is_variant(r["task"])]
         for threshold in settings.sensitivity:
-            modes = [mode(r["necessity"], r["gap"], threshold, settings.gap) for r in mine]
-            kept = [now == r["mode"] for now, r in zip(modes, mine, strict=True)]
-            found.append(
+            modes = [mode(r["necessity"], r["gap"], threshold, settings.gap) for r in pairs]
+            same = [now == r["mode"] for now, r in zip(modes, pairs, strict=True)]
+            counts.append(
                 variant
-                | {"necessity_threshold": threshold, "n": len(mine), "n_same": sum(kept)}
-                | columns("agreement", stats.share(kept))
+                | {"necessity_threshold": threshold, "n": len(pairs), "n_same": sum(same)}
+                | columns("agreement", stats.share(same))
                 | {f"n_{name}": modes.count(name) for name in MODES}
             )
     names = ["framing", "reading", "necessity_threshold", "n", "n_same"]
     return pd.DataFrame(
-        found, columns=[*names, *with_interval("agreement"), *(f"n_{name}" for name in MODES)]
+        counts, columns=[*names, *with_interval("agreement"), *(f"n_{name}" for name in MODES)]
     )
 
 
@@ -160,7 +160,7 @@ def prompt_interventions_table(records: Sequence[Record], analysis: SlrcAnalysis
     paper's robustness threshold, `yes` or `no`; empty for the other measures.
     """
     ways = {tuple(way.values()): (way, same) for way, same in WAYS.of(records)}
-    found: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
     for way, changed in ways.values():
         base, colon, variant = way["task"].partition(":")
         _, standard = ways.get(tuple((way | {"task": base}).values()), (way, []))
@@ -178,7 +178,7 @@ def prompt_interventions_table(records: Sequence[Record], analysis: SlrcAnalysis
             bounds = stats.percentiles(of_draws[:, 1] - of_draws[:, 0])
             difference = Estimate(other - one, *bounds, len(both))
             beyond = "yes" if abs(difference.value) >= analysis.taxonomy.robustness else "no"
-            found.append(
+            differences.append(
                 way
                 | {"task": base, "variant": variant, "measure": name, "n": len(both)}
                 | {"standard": one, "changed": other}
@@ -186,7 +186,7 @@ def prompt_interventions_table(records: Sequence[Record], analysis: SlrcAnalysis
                 | {"beyond_threshold": beyond if name == "necessity" else ""}
             )
     names = [*_NAMES, *with_interval("difference"), "beyond_threshold"]
-    return pd.DataFrame(found, columns=names)
+    return pd.DataFrame(differences, columns=names)
 
 
 def _counts(record: Record) -> list[int]:

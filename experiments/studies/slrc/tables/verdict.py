@@ -103,17 +103,17 @@ def primary(table: pd.DataFrame) -> pd.DataFrame:
 
     `prefix` before `reprompt`, `generated` before `scored`; models in `model_order`.
     """
-    kept = []
+    foremost = []
     for _, of_pair in table.groupby(["model", "task", "unit"], sort=False):
         for framing, reading in VARIANT_ORDER:
             chosen = where(of_pair, framing=framing, reading=reading)
             if len(chosen):
-                kept.append(chosen)
+                foremost.append(chosen)
                 break
-    if not kept:
+    if not foremost:
         return table.iloc[:0]
-    kept.sort(key=lambda chosen: (model_order(chosen["model"].iloc[0]), chosen["task"].iloc[0]))
-    return pd.concat(kept, ignore_index=True)
+    foremost.sort(key=lambda chosen: (model_order(chosen["model"].iloc[0]), chosen["task"].iloc[0]))
+    return pd.concat(foremost, ignore_index=True)
 
 
 def verdicts(slrc: pd.DataFrame, edits: pd.DataFrame) -> list[Verdict]:
@@ -128,14 +128,14 @@ def estimate(row: dict, name: str, n: str = "n") -> Estimate:
 
 def _verdict(row: dict, edits: pd.DataFrame) -> Verdict:
     key = {name: row[name] for name in ("model", "task", "unit", "framing", "reading")}
-    mine = {e["edit"]: e for e in rows(where(edits, **key))}
-    rates = {edit: estimate(e, "flip_rate", "n_edits") for edit, e in mine.items()}
-    by_item = {e: wilson_of_items(rates[e].value, int(mine[e]["n_items"])) for e in mine}
+    own_edits = {e["edit"]: e for e in rows(where(edits, **key))}
+    rates = {edit: estimate(e, "flip_rate", "n_edits") for edit, e in own_edits.items()}
+    by_item = {e: wilson_of_items(rates[e].value, int(own_edits[e]["n_items"])) for e in own_edits}
     leading = next((edit for edit in LEADING if edit in rates), "remove")
     rate, pooled = by_item.get(leading, NOTHING), rates.get(leading, NOTHING)
     beyond = NOTHING
-    if leading == "regenerate" and not math.isnan(mine[leading]["beyond_control"]):
-        beyond = estimate(mine[leading], "beyond_control", "n_edits")
+    if leading == "regenerate" and not math.isnan(own_edits[leading]["beyond_control"]):
+        beyond = estimate(own_edits[leading], "beyond_control", "n_edits")
         pooled = beyond
         # not the bootstrap's own interval: of few items that is a point, and says nothing
         rate = difference(rate, by_item.get("control", NOTHING), beyond.value)
@@ -208,8 +208,8 @@ def _checks(slrc: pd.DataFrame, edits: pd.DataFrame, by_step: pd.DataFrame) -> l
 def _last_step(corrupted: pd.DataFrame) -> float:
     """How often corrupting the last step changed the answer."""
     last = [r for r in rows(corrupted) if r["step"] == r["n_steps"]]
-    made = sum(r["n_edits"] for r in last)
-    return sum(r["flip_rate"] * r["n_edits"] for r in last) / made if made else math.nan
+    n_edits = sum(r["n_edits"] for r in last)
+    return sum(r["flip_rate"] * r["n_edits"] for r in last) / n_edits if n_edits else math.nan
 
 
 def _of_variant(model: str, reading: str, by_edit: dict[str, dict], last: float) -> list[Check]:
