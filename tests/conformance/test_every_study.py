@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from browser import browser
 from cases import CASES, Case, Setting, run_folder
+from pages import faults
 from run_folders import (
     every_study,
     every_study_in_time,
@@ -88,6 +90,30 @@ def test_it_opens_where_its_models_are_not(
         assert set(run.columns(name)) <= set(getattr(run, name).columns)
         assert len(getattr(run, name)) == len(getattr(before, name))
     assert set(run.tables) == set(before.tables)
+
+
+every_page = pytest.mark.parametrize("study", [s for s in CASES if s != "toy"])
+"""The toy has tables alone."""
+
+
+@every_page
+def test_the_page_is_well_formed_and_holds_nothing_that_its_policy_refuses(
+    undisturbed: Path,
+) -> None:
+    assert faults((undisturbed / "report.html").read_text("utf-8")) == []
+
+
+@pytest.mark.slow
+@every_page
+def test_a_browser_draws_all_of_the_page(undisturbed: Path, tmp_path: Path) -> None:
+    with browser(tmp_path / "profile") as chromium:
+        for width, scheme in itertools.product((1440, 800), ("light", "dark")):
+            chromium.open(undisturbed / "report.html", width, scheme)
+            assert chromium.problems() == []
+            # its own script ran
+            assert chromium.evaluate("document.querySelectorAll('th button').length") > 0
+            dark = chromium.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+            assert dark == (scheme == "dark")
 
 
 @every_study

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections import Counter
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "img", "br", "input", "hr", "use"}
@@ -41,6 +42,24 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         return " ".join(" ".join(self.texts).split())
+
+
+def faults(text: str) -> list[str]:
+    """What is wrong with a page: tags that do not close, ids that stand twice, links that lead
+    nowhere, and what its policy refuses."""
+    page = Page(text)
+    ids = Counter(attributes["id"] for _, attributes in page.tags if "id" in attributes)
+    links = [str(a["href"]) for tag, a in page.tags if tag == "a"]
+    return [
+        *(f"tag {tag} does not close" for tag in page.broken),
+        *(f"id {name} stands {n} times" for name, n in ids.items() if n > 1),
+        *(
+            f"link {to} leads nowhere"
+            for to in links
+            if to != "#" and to.removeprefix("#") not in ids
+        ),
+        *forbidden(text),
+    ]
 
 
 def forbidden(text: str) -> list[str]:

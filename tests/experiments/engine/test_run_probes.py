@@ -64,8 +64,16 @@ def test_planted_models_are_asked_nothing_in_words(tmp_path: Path) -> None:
     assert found["direct"] == {"total": 2, "no_direct_prompts": 2, "included": 0}
     for probe in ("sycophancy", "error_detection"):
         assert found[probe] == {"total": 2, "no_words_for_it": 2, "included": 0}
-    assert (outcome.run_dir / "report.html").is_file()
-    effects = load_run(outcome.run_dir).causal_effects
+    names = {str(p.relative_to(outcome.run_dir)) for p in outcome.run_dir.rglob("*")}
+    assert {
+        *("config.yaml", "environment.json", "report.html"),
+        *("records/traces.main.jsonl", "records/slrc.main.jsonl"),
+        *("tables/slrc.csv", "tables/exclusions.csv"),
+    } <= names
+    opened = load_run(outcome.run_dir)
+    assert (len(opened.traces), len(opened.items), set(opened.steps.position)) == (2, 2, {1, 2, 3})
+    assert set(opened.branches.edit) == {"remove", "keep_only", "shuffle"}
+    effects = opened.causal_effects
     assert effects["position"].tolist() == [1, 2, 3] * 2
     assert effects["tts_excluded"].dropna().tolist() == ["no_context"] * 2
     assert effects["nldd"].notna().all()
@@ -73,7 +81,6 @@ def test_planted_models_are_asked_nothing_in_words(tmp_path: Path) -> None:
     assert {"necessity_scored", "slrc_scored", "tts"} <= set(head_to_head["measure"]) | set(
         head_to_head["other"]
     )
-    opened = load_run(outcome.run_dir)
     assert opened.information["no_comparison"].isna().all()
     assert opened.step_information["mi"].notna().tolist() == [True] * 2 * 3
     for _, arrays in opened.arrays("information"):

@@ -11,7 +11,6 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -171,21 +170,12 @@ PERMUTATIONS = 9_999
 """Drawn; up to 7 models all are gone through."""
 
 
-@dataclass(frozen=True)
-class Correlation:
-    """One coefficient over models, and how far it may be believed."""
-
-    r: Estimate
-    """Its interval is Fisher's."""
-    p: float
-    """Of the two-sided test that takes both scores as normal (Spearman: the t approximation)."""
-    p_permutation: float
-    """Two-sided, of the models' scores dealt out anew among them."""
-    without_one: tuple[float, float]
-    """Least and greatest coefficient that is left when any one model is left out."""
-
-
-_NONE = (math.nan, math.nan)
+COEFFICIENTS = (*with_interval("r"), "p_value", "p_permutation")
+COEFFICIENTS += ("r_without_one_least", "r_without_one_most")
+"""One coefficient over models, and how far it may be believed: its interval is Fisher's, `p_value`
+is of the two-sided test that takes both scores as normal (Spearman: the t approximation),
+`p_permutation`, two-sided too, of the models' scores dealt out anew among them; and the least and
+greatest coefficient that is left when any one model is left out."""
 
 
 def model_correlations_table(
@@ -207,25 +197,17 @@ def model_correlations_table(
         of_way = where(table, **way)
         for (x, y), method in itertools.product(CORRELATED, METHODS):
             both = of_way.dropna(subset=[x, y])
-            c = correlation(both[x].tolist(), both[y].tolist(), method, seed=seed)
-            least, most = c.without_one
-            of_pairs.append(
-                way
-                | {"x": x, "y": y, "method": method, "n": len(both)}
-                | columns("r", c.r)
-                | {"p_value": c.p, "p_permutation": c.p_permutation}
-                | {"r_without_one_least": least, "r_without_one_most": most}
-                | {"caution": _caution(both, c.r.value)}
-            )
-    names = ["framing", "reading", "x", "y", "method", "n", *with_interval("r")]
-    names += ["p_value", "p_permutation", "r_without_one_least", "r_without_one_most", "caution"]
+            r = correlation(both[x].tolist(), both[y].tolist(), method, seed=seed)
+            pair = {"x": x, "y": y, "method": method, "n": len(both)}
+            of_pairs.append(way | pair | r | {"caution": _caution(both, r["r"])})
+    names = ["framing", "reading", "x", "y", "method", "n", *COEFFICIENTS, "caution"]
     return pd.DataFrame(of_pairs, columns=names)
 
 
 def correlation(
     x: Sequence[float], y: Sequence[float], method: str, *, seed: int = 0
-) -> Correlation:
-    """Pearson's or Spearman's coefficient; all NaN below `LEAST` points, or for constants.
+) -> dict[str, float]:
+    """`COEFFICIENTS`, Pearson's or Spearman's; all NaN below `LEAST` points, or for constants.
 
     Intervals are Fisher's z ± 1.96 standard errors: 1 / √(n − 3) for Pearson, and for Spearman
     √((1 + r² / 2) / (n − 3)) (Bonett & Wright, Psychometrika 65, 2000, 23-28). No bootstrap, for
@@ -234,7 +216,7 @@ def correlation(
     """
     n = len(x)
     if n < LEAST or len(set(x)) == 1 or len(set(y)) == 1:
-        return Correlation(Estimate(math.nan, math.nan, math.nan, n), math.nan, math.nan, _NONE)
+        return dict.fromkeys(COEFFICIENTS, math.nan)
     a, b = np.array(x, dtype=float), np.array(y, dtype=float)
     if method == "spearman":
         a, b = scipy_stats.rankdata(a), scipy_stats.rankdata(b)
@@ -249,12 +231,13 @@ def correlation(
     low, high = _fisher(r, spread)
     if method == "spearman":
         _, p = map(float, np.asarray(scipy_stats.spearmanr(x, y)))
-    return Correlation(Estimate(r, low, high, n), p, p_permutation, _without_one(x, y, method))
+    values = (r, low, high, p, p_permutation, *_without_one(x, y, method))
+    return dict(zip(COEFFICIENTS, values, strict=True))
 
 
 def _fisher(r: float, spread: float) -> tuple[float, float]:
     if abs(r) > 1 - 1e-12:
-        return _NONE
+        return math.nan, math.nan
     half = float(scipy_stats.norm.ppf(0.5 + stats.CONFIDENCE / 2)) * spread
     return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
@@ -266,7 +249,7 @@ def _without_one(x: Sequence[float], y: Sequence[float], method: str) -> tuple[f
     for i in range(len(a)):
         rest = [np.delete(v, i) for v in (a, b)]
         if not all(map(np.ptp, rest)):
-            return _NONE
+            return math.nan, math.nan
         if method == "spearman":
             rest = [scipy_stats.rankdata(v) for v in rest]
         left.append(float(np.corrcoef(*rest)[0, 1]))
