@@ -19,10 +19,6 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
-    annotations_of,
-    read_annotations,
-)
 from faithscope.experiments.studies.rfeval.counterfactuals.building import (
     BuildPlan,
     building,
@@ -32,6 +28,10 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     ITEMS,
     Built,
     item_lines,
+)
+from faithscope.experiments.studies.rfeval.data import (
+    annotations_of,
+    read_annotations,
 )
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.judges import RfJudging, StepJudging, run_lines

@@ -19,16 +19,16 @@ from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.config_sections import PREFIX
-from faithscope.experiments.studies.rfeval.counterfactuals.annotations import (
-    annotations_of,
-    item_name,
-)
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     ITEMS,
     read_filtering,
     read_left_out,
 )
-from faithscope.experiments.studies.rfeval.data import read_rfeval
+from faithscope.experiments.studies.rfeval.data import (
+    annotations_of,
+    item_name,
+    read_rfeval,
+)
 from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     ScoredStance,
     row_without_judge,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from faithscope.experiments.studies.rfeval.counterfactuals.annotations import item_name
 from faithscope.experiments.studies.rfeval.counterfactuals.review import drawn, write_sheet
+from faithscope.experiments.studies.rfeval.data import item_name
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS
