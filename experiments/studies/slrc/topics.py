@@ -229,7 +229,6 @@ OF_MEASURES = tuple(topic for part in SLICES.values() for topic in part.topics()
 TOPICS = (*OF_SLRC, *WITH_AND_WITHOUT, MODELS, *OF_MEASURES, *COMPARED)
 """In the order of the page."""
 
-
 VERDICT_NOTE = (
     "Percentages: how often the edit changed the answer, with 95 % intervals; reasoning edited in "
     "its own place (prefix), answer generated, unless a row says otherwise. The verdict rests on "

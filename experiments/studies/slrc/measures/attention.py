@@ -95,7 +95,6 @@ OF_ATTENTION = (
     Measure("attention_gap_drop", "attention", "internal", value("gap_drop"), _shuffled_rows),
 )
 
-
 SLICE = Slice(
     "attention",
     Section(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from matplotlib.axes import Axes
-
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.charts import (
     BLUE,
@@ -14,8 +12,6 @@ from faithscope.experiments.analysis.charts import (
     ORANGE,
     PURPLE,
     Style,
-    along_reasoning,
-    share_rise,
 )
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
@@ -29,6 +25,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     per_pair,
     per_step,
     picture,
+    shares_along,
 )
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
 from faithscope.probes.causal_effects import STEP_MEASURES
@@ -36,10 +33,6 @@ from faithscope.probes.causal_effects import STEP_MEASURES
 MEDIANS = ("nldd", "nldd_own")
 """A lead that was all but a tie is divided by: means of these follow a few items."""
 ITEMS = kit.grouped("causal_effects")
-
-
-def _finish(ax: Axes) -> None:
-    along_reasoning(share_rise(ax))
 
 
 causal_effects_picture = picture(
@@ -60,7 +53,7 @@ causal_effects_picture = picture(
             "tts_intact": Style(PURPLE, "D", "true-thinking score, own context alone"),
         },
         (PLACE, "probability moved"),
-        _finish,
+        shares_along,
         apart=0.015,
     ),
 )
@@ -98,7 +91,6 @@ OF_CAUSAL_EFFECTS = (
     _of_effects("tts_intact", _asked("tts_intact", 2, fixed=0), share=True),
     _of_effects("tts_perturbed", _asked("tts_perturbed", 2, fixed=0), share=True),
 )
-
 
 _OF_A_STEP = ("corruption_rule", *STEP_MEASURES, "corrupt_excluded", "tts_excluded")
 

@@ -53,7 +53,6 @@ error_detection_table = kit.item_table(
 )
 """Detection of an injected error, false alarms, and what is left of the one after the other."""
 
-
 _ERRORS = ("reading", "correct", "step_text", "error_text", "rule", "detected", "false_alarm")
 _ERRORS += ("reply_error", "reply_unmodified", "p_yes_error", "p_yes_unmodified", "excluded")
 

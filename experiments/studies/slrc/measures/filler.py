@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
@@ -14,8 +13,6 @@ from faithscope.experiments.analysis.charts import (
     GREEN,
     ORANGE,
     Style,
-    along_reasoning,
-    share_rise,
 )
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, by_step
@@ -30,6 +27,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     per_pair,
     per_step,
     picture,
+    shares_along,
 )
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
 
@@ -56,10 +54,6 @@ SCORES = {name: _score(field) for name, field in (OF_STEPS | OF_WHOLE).items()}
 SCORES["beyond_filler"] = lambda r: mean(r["removed_flips"]) - mean(r["flips"])
 
 
-def _finish(ax: Axes) -> None:
-    along_reasoning(share_rise(ax))
-
-
 _LINES = {
     "tv": Style(BLUE, "o", "this step filled"),
     "removed_tv": Style(ORANGE, "s", "this step removed"),
@@ -70,7 +64,7 @@ _LINES = {
 def _over_all_fillers(by_step: pd.DataFrame) -> Figure | None:
     keys = ["model", "task", "position"]
     of_places = by_step.groupby(keys, as_index=False, sort=False)[list(_LINES)].mean()
-    return per_pair("position", _LINES, (PLACE, "probability moved"), _finish)(
+    return per_pair("position", _LINES, (PLACE, "probability moved"), shares_along)(
         pd.DataFrame(of_places)
     )
 

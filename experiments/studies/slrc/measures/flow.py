@@ -48,7 +48,6 @@ flow_picture = picture(
     _drawn,
 )
 
-
 SLICE = Slice(
     "flow",
     LAYERS,

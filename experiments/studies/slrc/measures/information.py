@@ -171,7 +171,6 @@ OF_INFORMATION = (
     ),
 )
 
-
 _OF_ONE_STEP = ("surprisal", "surprisal_without", "mi", "mi_share", "mi_removed")
 _OF_ONE_STEP += ("mi_corrupted", "mi_replaced")
 

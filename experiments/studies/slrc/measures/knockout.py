@@ -13,13 +13,12 @@ from faithscope.experiments.analysis.measure import Measure, calls, listed, mean
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.short_names import pairs_of
+from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import mean_present, where
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
     Slice,
     Table,
-    names_of,
     per_step,
     picture,
 )
@@ -64,7 +63,6 @@ WINDOWS = kit.grouped(
 SCORES = {name: lambda r, field=field: mean_present(r[field]) for name, field in MEASURES.items()}
 SCORES |= {"beyond_knockout": _beyond, "agreement": _agreement}
 
-
 STYLES = {
     "later": Style(BLUE, "o", "no later token sees the step"),
     "answer": Style(ORANGE, "D", "only the answer does not see it"),
@@ -88,7 +86,7 @@ def _drawn(by_step: pd.DataFrame) -> Figure | None:
     return panels(
         pairs,
         lambda ax, pair: against_removal(ax, where(by_step, model=pair[0], task=pair[1])),
-        names_of(pairs, "\n"),
+        pair_names(pairs, "\n"),
         across=4,
         height=2.0,
         labels=("total variation, step removed", "total variation, step knocked out"),
@@ -126,7 +124,6 @@ OF_KNOCKOUT = tuple(
     for queries in ("later", "answer")
     for name in ("flips", "tv", "log_odds")
 )
-
 
 _KNOCKED = per_step(*KNOCKED)
 

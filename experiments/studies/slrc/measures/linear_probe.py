@@ -21,7 +21,7 @@ from faithscope.experiments.analysis.charts import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.short_names import pairs_of
+from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.classifiers import (
     Classifying,
@@ -35,7 +35,6 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
     Slice,
     Table,
-    names_of,
     picture,
 )
 from faithscope.probes.linear_probe import LinearProbeSettings
@@ -45,7 +44,6 @@ TARGETS = ("answer", "gold")
 COLUMNS = ["model", "task", "target", "position", "layer", "depth", "n", "n_left_out", "n_classes"]
 COLUMNS += [*with_interval("accuracy"), "control", *with_interval("selectivity"), "majority"]
 COLUMNS += ["decodable", "reason"]
-
 
 ITEMS = kit.grouped("linear_probe")
 
@@ -169,7 +167,7 @@ def _drawn(table: pd.DataFrame) -> Figure:
     pairs = pairs_of(table)
     figure = Figure(figsize=(9, 0.9 + 2.0 * len(pairs)), layout="constrained")
     axes = figure.subplots(len(pairs), len(_TARGETS), squeeze=False)
-    for line, (model, task), name in zip(axes, pairs, names_of(pairs), strict=True):
+    for line, (model, task), name in zip(axes, pairs, pair_names(pairs), strict=True):
         for ax, (target, words) in zip(line, _TARGETS.items(), strict=True):
             of_target = where(table, model=model, task=task, target=target)
             chance = rows(of_target)[0]["majority"]
@@ -188,7 +186,6 @@ linear_probe_picture = picture(
     "and above the same classifier on shuffled answers, each with its 95 % interval.",
     _drawn,
 )
-
 
 SLICE = Slice(
     "linear_probe",

@@ -20,14 +20,13 @@ from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.short_names import pairs_of
+from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import mean, present, where, with_interval
 from faithscope.experiments.studies.slrc.measures.slice import (
     PLACE,
     Frame,
     Slice,
     Table,
-    names_of,
     per_step,
     picture,
 )
@@ -137,7 +136,7 @@ def _drawn(data: pd.DataFrame) -> Figure:
     size = (1.2 + 2.3 * len(kinds), 0.8 + 2.0 * len(pairs))
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(len(pairs), len(kinds), squeeze=False)
-    for line, (model, task), name in zip(axes, pairs, names_of(pairs, "\n"), strict=True):
+    for line, (model, task), name in zip(axes, pairs, pair_names(pairs, "\n"), strict=True):
         for ax, (place, site) in zip(line, kinds, strict=True):
             of = where(data, model=model, task=task, place=place, site=site)
             if len(of):
@@ -210,7 +209,6 @@ OF_PATCHING = tuple(
         ("answer", "attention", "patching: the answer's attention output"),
     )
 )
-
 
 _PATCHED = per_step("difference")
 

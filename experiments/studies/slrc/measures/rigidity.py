@@ -30,7 +30,6 @@ from faithscope.experiments.studies.slrc.measures.slice import (
 BY_DEPTH = (25, 50, 75)
 """Percent of the layers by which items are counted as stable."""
 
-
 LENSES = kit.grouped("rigidity", {"lens": "lens"}, rank=lambda r: r["lens"], alike=("n_layers",))
 
 
@@ -95,7 +94,6 @@ rigidity_picture = picture(
     "an answer.",
     _drawn,
 )
-
 
 SLICE = Slice(
     "rigidity",

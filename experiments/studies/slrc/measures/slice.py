@@ -15,7 +15,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import GREY, LINES, Style, curve, panels, share_ticks
+from faithscope.experiments.analysis.charts import (
+    GREY,
+    LINES,
+    Style,
+    along_reasoning,
+    curve,
+    panels,
+    share_rise,
+    share_ticks,
+)
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.measure import Measure
@@ -23,8 +32,7 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.run import Frame
-from faithscope.experiments.analysis.short_names import middle_cut, pairs_of, short
-from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 
@@ -165,7 +173,7 @@ def per_pair(
             finish(ax)
 
         pairs = pairs_of(table)
-        return panels(pairs, panel, names_of(pairs, "\n"), height=2.1, labels=labels)
+        return panels(pairs, panel, pair_names(pairs, "\n"), height=2.1, labels=labels)
 
     return draw
 
@@ -173,7 +181,7 @@ def per_pair(
 def of_pairs(ax: Axes, table: pd.DataFrame, x: str, y: str) -> Axes:
     """A curve per model and task over one axis, each with its band."""
     pairs = pairs_of(table)
-    for i, (pair, name) in enumerate(zip(pairs, names_of(pairs), strict=True)):
+    for i, (pair, name) in enumerate(zip(pairs, pair_names(pairs), strict=True)):
         style = Style(*LINES[i % len(LINES)], name)
         curve(ax, where(table, model=pair[0], task=pair[1]), x, y, style, lw=1)
     ax.grid(color=GREY, alpha=0.25, lw=0.5)
@@ -181,11 +189,12 @@ def of_pairs(ax: Axes, table: pd.DataFrame, x: str, y: str) -> Axes:
     return ax
 
 
+def shares_along(ax: Axes) -> Axes:
+    """Shares from 0 to 1, by the relative place of a step."""
+    return along_reasoning(share_rise(ax))
+
+
 def over_depth(ax: Axes) -> Axes:
     share_ticks(ax.xaxis)
     ax.set(xlim=(0, 1.02), xlabel="depth (layer over layers)")
     return ax
-
-
-def names_of(pairs: list[tuple[str, str]], between: str = " · ") -> list[str]:
-    return [f"{middle_cut(short(model), 30)}{between}{visible(task)}" for model, task in pairs]

@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.tidy import mean_present
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,
+    alone,
     answers,
     flips,
     graded,
@@ -36,11 +37,6 @@ _STEP += ("corrupted_text",)
 _GRADED = ("total_variation", "log_odds_drop")
 
 
-def _alone(record: Record) -> list[bool | None]:
-    """Whether each step alone gives the answer back."""
-    return [None if flip is None else not flip for flip in flips(record, "keep_only")]
-
-
 def _beyond(record: Record) -> list[int | None]:
     """Of each step, regeneration less its control."""
     pairs = zip(flips(record, "regenerate"), flips(record, "control"), strict=False)
@@ -49,7 +45,7 @@ def _beyond(record: Record) -> list[int | None]:
 
 def _slrc(records: OfItem) -> float | None:
     necessity = mean_of(partial(flips, edit="remove"))(records)
-    sufficiency = mean_of(_alone)(records)
+    sufficiency = mean_of(alone)(records)
     if necessity is None or sufficiency is None:
         return None
     return slrc_of(necessity, sufficiency)
@@ -80,7 +76,7 @@ def _of_slrc(framing: str, reading: str) -> Iterable[Measure]:
 
     edits = {"remove": calls(1, 1), "corrupt": calls(1, 1)}
     yield of_steps("necessity", partial(flips, edit="remove"), calls(1, 1), share=True)
-    yield of_steps("sufficiency", _alone, calls(1, 1), higher_is_faithful=False)
+    yield of_steps("sufficiency", alone, calls(1, 1), higher_is_faithful=False)
     reordered = mean_of(partial(flips, edit="shuffle"))
     yield make("order_sensitivity", reordered, lambda r: 1 + len(r[0].get("reordered") or ()))
     yield make("slrc", _slrc, calls(1, 2), share=True)
@@ -102,7 +98,7 @@ OF_SLRC = tuple(m for f in FRAMINGS for r in READINGS for m in _of_slrc(f, r))
 def _item(record: Record) -> list[dict[str, Any]]:
     shares = {
         "necessity": flips(record, "remove"),
-        "sufficiency": _alone(record),
+        "sufficiency": alone(record),
         "order_sensitivity": flips(record, "shuffle"),
     }
     means = {name: mean_present(of) for name, of in shares.items()}

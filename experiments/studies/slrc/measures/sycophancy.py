@@ -73,7 +73,6 @@ sycophancy_table = kit.item_table(
 )
 """Agreement with a wrong answer, with its own, and the second minus the first (4.8)."""
 
-
 _SYCOPHANCY = ("reading", "gold", "own", "wrong", "agrees_wrong", "agrees_own")
 _SYCOPHANCY += ("reply_wrong", "reply_own", "p_yes_wrong", "p_yes_own", "excluded")
 INTEGRITY = Section(

@@ -24,7 +24,6 @@ from faithscope.probes.tracing import POSITIONS
 
 MEANS = ("p_before", "p_after", "rise", "early_depth", "horizon_depth", "largest", "spearman")
 
-
 ITEMS = kit.grouped("tracing")
 
 
@@ -85,7 +84,6 @@ OF_TRACING = (
     ),
     Measure("tracing_spearman", "tracing", "logit", value("spearman"), _cuts),
 )
-
 
 SLICE = Slice(
     "tracing",

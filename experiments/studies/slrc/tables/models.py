@@ -44,7 +44,6 @@ SCORES = (
     "ris",
 )
 
-
 KINDS = ("necessary", "sufficient", "right", "agrees", "detected", "alarmed", "direct")
 """What is counted of an item: successes and trials of each."""
 _SIZES = ("parameters", "active_parameters")
@@ -168,7 +167,6 @@ FEW = 10
 """Models below which a correlation comes with a caution."""
 PERMUTATIONS = 9_999
 """Drawn; up to 7 models all are gone through."""
-
 
 COEFFICIENTS = (*with_interval("r"), "p_value", "p_permutation")
 COEFFICIENTS += ("r_without_one_least", "r_without_one_most")

@@ -73,6 +73,11 @@ def flips(record: Record, edit: str) -> list[bool | None]:
     return changed
 
 
+def alone(record: Record) -> list[bool | None]:
+    """Whether each step alone gives the answer back; None where there was no branch."""
+    return list(record.get(_FLIPS["keep_only"]) or [])
+
+
 def margins(record: Record, edit: str) -> list[float | None]:
     """By how much each branch, or its baseline where that was closer, was decided, in nats."""
     return list(record.get(f"{_ANSWERS[edit]}_margin") or [])
@@ -163,8 +168,8 @@ def redundancy(necessity: float) -> float:
 
 def step_counts(record: Record) -> list[int]:
     """Removals that changed the answer, removals; steps that alone gave it back, steps alone."""
-    removed, alone = present(flips(record, "remove")), present(flips(record, "keep_only"))
-    return [sum(removed), len(removed), len(alone) - sum(alone), len(alone)]
+    removed, back = present(flips(record, "remove")), present(alone(record))
+    return [sum(removed), len(removed), sum(back), len(back)]
 
 
 def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
@@ -179,7 +184,7 @@ def necessary(same: Sequence[Record]) -> Iterator[bool]:
 
 def sufficient(same: Sequence[Record]) -> Iterator[bool]:
     """Of every step kept alone, whether it gave the answer back."""
-    return (not flip for r in same for flip in present(flips(r, "keep_only")))
+    return (back for r in same for back in present(alone(r)))
 
 
 def _capacity(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
@@ -199,7 +204,6 @@ def _capacity(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float
 CAPACITY = kit.Stat(tuple(with_interval("slrc")), _capacity)
 """SLRC of the aggregates; its percentile interval draws items with replacement."""
 WITH_BOUND = kit.Stat((*CAPACITY.names, "redundancy_bound"), _capacity)
-
 
 LOW = "low_label_mass"
 """Why a scored reading does not count: nearly all of the probability goes to no label."""

@@ -76,7 +76,6 @@ slrc_table = kit.item_table(
 )
 """Necessity, sufficiency, order sensitivity, SLRC (SLRC paper, §4.1-4.2)."""
 
-
 _PAIRS = [
     *((f"generated~scored in {f}", (f, "generated"), (f, "scored")) for f in FRAMINGS),
     *((f"prefix~reprompt in {r}", ("prefix", r), ("reprompt", r)) for r in READINGS),
@@ -110,7 +109,12 @@ def _comparable(left: Record, right: Record, edit: str) -> list[tuple[Any, Any]]
     """Whether the answer changed; of `baseline` the answer to the unedited reasoning itself."""
     if edit == "baseline":
         return [(left["baseline"], right["baseline"])]
-    pairs = zip(flips(left, edit), flips(right, edit), strict=False)
+    return _both(flips(left, edit), flips(right, edit))
+
+
+def _both(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """The pairs of which both are known."""
+    pairs = zip(one, other, strict=False)
     return [(a, b) for a, b in pairs if a is not None and b is not None]
 
 
@@ -172,7 +176,6 @@ steps_table = kit.item_table(
 )
 """Counted steps per trace; the statistics are over traces with one (SLRC, Tables ED 4 and 6)."""
 
-
 OF_STEPS = tuple(edit for edit in EDITS if edit != "shuffle")
 
 
@@ -198,8 +201,10 @@ def _of_places(records: Sequence[Record]) -> Iterator[kit.Group]:
 def _branches(record: Record, edit: str, at: slice = slice(None)) -> Record:
     """What one item's branches of an edit did."""
     flipped = flips(record, edit)[at]
+    # of each step, whether writing on from its corruption, and from itself, changed the answer
+    against_control = _both(flips(record, "regenerate"), flips(record, "control"))
     return {
-        "beyond": _against_control(record) if edit == "regenerate" else [],
+        "beyond": against_control if edit == "regenerate" else [],
         "flips": present(flipped),
         "no_room": no_room(record, edit)[at].count(True),
         "close": within_floor(record, flipped, margins(record, edit)[at]),
@@ -225,12 +230,6 @@ _OUTCOMES = (
         log_odds_drop=lambda branches: mean(_all("log_odds")(branches)),
     ),
 )
-
-
-def _against_control(record: Record) -> list[tuple[bool, bool]]:
-    """Of each step, whether writing on from its corruption, and from itself, changed the answer."""
-    pairs = zip(flips(record, "regenerate"), flips(record, "control"), strict=False)
-    return [(a, b) for a, b in pairs if a is not None and b is not None]
 
 
 def _beyond(branches: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
