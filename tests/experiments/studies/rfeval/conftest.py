@@ -24,8 +24,8 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A saved model without a chat template, as judge held to the form."""
-    made = tiny("llama", max_position_embeddings=2048)
-    return saved(made, tmp_path_factory.mktemp("models") / "plain")
+    model = tiny("llama", max_position_embeddings=2048)
+    return saved(model, tmp_path_factory.mktemp("models") / "plain")
 
 
 @pytest.fixture

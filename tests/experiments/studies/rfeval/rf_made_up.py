@@ -46,8 +46,8 @@ REGIMES = {
 def filtered(tasks: Sequence[str], n: int) -> pd.DataFrame:
     """Of every task one problem more than there are items: its r′ was rejected."""
     blank = dict.fromkeys(FILTERING, 0) | {"source": "made_up", "n_problems": n + 1}
-    told = blank | {"n_removed": 1, "n_kept": n, f"n_fails_{CRITERIA[-1]}": 1}
-    return pd.DataFrame([told | {"task": task} for task in tasks], columns=FILTERING)
+    counts = blank | {"n_removed": 1, "n_kept": n, f"n_fails_{CRITERIA[-1]}": 1}
+    return pd.DataFrame([counts | {"task": task} for task in tasks], columns=FILTERING)
 
 
 def made_up(
@@ -72,9 +72,9 @@ def made_up(
                 key = {"model": model, "task": task, "item": f"{task}/{i}"}
                 for condition, times in (("baseline", 1.0), ("intervened", rng.uniform(0.3, 1))):
                     tokens = long * times * rng.lognormvariate(0, 0.5)
-                    made = {"condition": condition, "tokens": round(tokens)}
+                    about = {"condition": condition, "tokens": round(tokens)}
                     times = {"seconds": tokens / 40, "elapsed": tokens / 640, "devices": 1.0}
-                    lengths.append(key | made | times)
+                    lengths.append(key | about | times)
                 for reader in readers:
                     row = _row(kind, fate, low, rng) | key | {"reader": reader}
                     pairs.append(row)
@@ -121,7 +121,7 @@ def _row(kind: str, fate: float, low: float, rng: random.Random) -> dict:
 def _steps(row: dict, rng: random.Random) -> list[dict]:
     if row["baseline_judged"] != "parsed" or row["intervened_judged"] != "parsed":
         return []
-    made = []
+    steps = []
     for condition in ("baseline", "intervened"):
         parts = [("step", row[f"{condition}_r"])] * rng.randint(1, 4)
         parts += [(p, row[f"{condition}_{p}"]) for p in "ea"]
@@ -130,16 +130,16 @@ def _steps(row: dict, rng: random.Random) -> list[dict]:
         for place, (part, stance) in enumerate(parts):
             turned = part == "step" and rng.random() < 0.1
             key = {name: row[name] for name in ("reader", "model", "task", "item")}
-            made.append(
+            steps.append(
                 key
                 | {"condition": condition, "place": place, "part": part}
                 | {"stance": "C" if turned else stance, "names_flaw": rng.random() < 0.1}
             )
-    return made
+    return steps
 
 
 def _readings(pairs: list[dict], reader: str, rng: random.Random) -> pd.DataFrame:
-    made = []
+    readings = []
     for row in pairs:
         if row["reader"] != reader:
             continue
@@ -151,25 +151,25 @@ def _readings(pairs: list[dict], reader: str, rng: random.Random) -> pd.DataFram
             for part in parts:
                 if row[part]:
                     stance = row[part] if rng.random() < right else rng.choice("ABC")
-                    made.append(key | {"reader": other, "part": part, "stance": stance})
-    return pd.DataFrame(made)
+                    readings.append(key | {"reader": other, "part": part, "stance": stance})
+    return pd.DataFrame(readings)
 
 
 def _without_judge(pairs: list[dict], reader: str, rng: random.Random) -> pd.DataFrame:
     """The pairs by log-probs: no flaw is named, some stances are others, some items without
     options."""
-    made = []
+    unjudged = []
     for row in pairs:
         if row["reader"] != reader:
             continue
-        mine = row | {"reader": "log_probs"} | dict.fromkeys(FLAWS, False)
+        by_log_probs = row | {"reader": "log_probs"} | dict.fromkeys(FLAWS, False)
         if row["intervened_r"] and rng.random() < 0.2:
-            mine |= {"intervened_r": rng.choice("ABC")}
+            by_log_probs |= {"intervened_r": rng.choice("ABC")}
         if row["task"] == "mathematical_reasoning":
-            mine |= {"excluded": "no_options", **dict.fromkeys(STANCES, "")}
-            mine |= {"baseline_judged": "", "intervened_judged": ""}
-        made.append(mine)
-    return pd.DataFrame(made)
+            by_log_probs |= {"excluded": "no_options", **dict.fromkeys(STANCES, "")}
+            by_log_probs |= {"baseline_judged": "", "intervened_judged": ""}
+        unjudged.append(by_log_probs)
+    return pd.DataFrame(unjudged)
 
 
 def _labels(
@@ -203,14 +203,14 @@ def example(row: dict[str, Any], text: str = "") -> dict[str, Any]:
     )
     outputs, judged_of = {}, {}
     for condition in ("baseline", "intervened"):
-        said = {
+        parts = {
             name: f"{name}: I take {row[f'{condition}_{part}']}.{text}"
             if row[f"{condition}_{part}"]
             else ""
             for name, part in (("reasoning", "r"), ("explanation", "e"), ("answer", "a"))
         }
         outcome = row[f"{condition}_outcome"]
-        outputs[condition] = {**said, "outcome": outcome, "text": f"<think>cut off{text}"}
+        outputs[condition] = {**parts, "outcome": outcome, "text": f"<think>cut off{text}"}
         if outcome_of := row[f"{condition}_judged"]:
             judged_of[condition] = {
                 "asked": f"What stance has each part?{text}",
@@ -271,12 +271,14 @@ TURNS = {
 def records(pairs: pd.DataFrame, seed: int = 0, noise: float = 0.2) -> list[dict[str, Any]]:
     """Two records of every pair that counts; r′ leads to A, the right answer is B."""
     rng = random.Random(seed)
-    made: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    records_of_item: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in scored(pairs).to_dict("records"):
         key = (row["model"], row["task"], row["item"])
-        if row["behaviour"] and key not in made:
-            made[key] = [_record(key, c, row["behaviour"], rng, noise) for c in CONDITIONS]
-    return [record for of in made.values() for record in of]
+        if row["behaviour"] and key not in records_of_item:
+            records_of_item[key] = [
+                _record(key, c, row["behaviour"], rng, noise) for c in CONDITIONS
+            ]
+    return [record for of in records_of_item.values() for record in of]
 
 
 def _record(

@@ -128,8 +128,8 @@ def thinking_tokenizer(*more: str) -> Any:
 
 def thinking_model() -> Model:
     """A tiny random model with a chat template; the scripted server only borrows its words."""
-    made = tiny("llama", vocab_size=260, max_position_embeddings=POSITIONS)
-    return wrap(made.hf, thinking_tokenizer(), name="tiny:thinking")
+    model = tiny("llama", vocab_size=260, max_position_embeddings=POSITIONS)
+    return wrap(model.hf, thinking_tokenizer(), name="tiny:thinking")
 
 
 SPOKEN = {
@@ -144,10 +144,10 @@ the end: the next one hangs on the last alone."""
 
 def chain_model() -> Model:
     """A model that writes what `SPOKEN` has, whatever it was asked."""
-    steps = [pair for mark, said in SPOKEN.items() for pair in pairwise((mark, *said))]
+    steps = [pair for mark, sentences in SPOKEN.items() for pair in pairwise((mark, *sentences))]
     tokenizer = thinking_tokenizer(*dict.fromkeys(t for _, t in steps if t != END))
-    made = tiny("llama", vocab_size=len(tokenizer), max_position_embeddings=POSITIONS)
-    hf: Any = made.hf
+    model = tiny("llama", vocab_size=len(tokenizer), max_position_embeddings=POSITIONS)
+    hf: Any = model.hf
     with torch.no_grad():
         for layer in hf.model.layers:
             layer.self_attn.o_proj.weight.mul_(0.02)
@@ -214,9 +214,9 @@ def config(folder: Path, cases: Iterable[Case], subject: str, **changes: Any) ->
         "report": {"bootstrap": 20, "pairs": 3},
     }
     for key, value in changes.items():
-        held: Any = values.get(key)
-        both = isinstance(value, dict) and isinstance(held, dict)
-        values[key] = held | value if both else value
+        default: Any = values.get(key)
+        both = isinstance(value, dict) and isinstance(default, dict)
+        values[key] = default | value if both else value
     path = folder / f"{values['name']}.yaml"
     path.write_text(yaml.safe_dump(values))
     return path
@@ -257,15 +257,15 @@ class Servers:
             if (case.name, condition) in self.refused:
                 completions_server.fails(400, "no such luck")(handler)
                 return
-            said = getattr(case, condition)
+            output = getattr(case, condition)
             (end,) = asked["stop_token_ids"]
-            ids = [*speaks.encode(said.written), end]
-            if not said.ends:
+            ids = [*speaks.encode(output.written), end]
+            if not output.ends:
                 ids = list(speaks.encode("and on " * asked["max_tokens"]))[: asked["max_tokens"]]
             choice = {
                 "index": 0,
                 "text": "never read",
-                "finish_reason": "stop" if said.ends else "length",
+                "finish_reason": "stop" if output.ends else "length",
                 "token_ids": ids,
                 "prompt_token_ids": asked["prompt"],
             }
@@ -273,10 +273,10 @@ class Servers:
             handler.send(200, whole | {"choices": [choice]})
 
         def judges(handler: fault_server.Handler) -> None:
-            told = json.dumps(handler.request_body["messages"])
-            case = by_name[_MARK.search(told)[1]]  # pyright: ignore[reportOptionalSubscript]
-            said = case.intervened if "intervened: item=" in told else case.baseline
-            fault_server.says(said.judgement)(handler)
+            messages = json.dumps(handler.request_body["messages"])
+            case = by_name[_MARK.search(messages)[1]]  # pyright: ignore[reportOptionalSubscript]
+            output = case.intervened if "intervened: item=" in messages else case.baseline
+            fault_server.says(output.judgement)(handler)
 
         # all that the run asks begins as the chat template does; the probe of `connect` does not
         first = speaks.encode(TEMPLATE[TEMPLATE.index("<|im_start|>") :][:1])[0]

@@ -38,9 +38,9 @@ def verdict(**changes: Any) -> str:
 
 
 def row(n: int, **changes: Any) -> dict[str, Any]:
-    made = {"task": "legal_decision", "id": n, "question": f"q{n}; Is it so?"}
-    made |= {"options": ["no", "yes"], "answer": "B", "content": {"source": "law"}}
-    return made | changes
+    values = {"task": "legal_decision", "id": n, "question": f"q{n}; Is it so?"}
+    values |= {"options": ["no", "yes"], "answer": "B", "content": {"source": "law"}}
+    return values | changes
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +86,13 @@ def config(folder: Path, model: str, server: FaultServer, n: int = 3, **changes:
     prompts(folder / "prompts")
     data = folder / "problems.jsonl"
     data.write_text("".join(json.dumps(row(i)) + "\n" for i in range(n)))
-    told = {"written": True, "writer": WRITER, "validator": WRITER, "shots": 0}
+    counterfactual = {"written": True, "writer": WRITER, "validator": WRITER, "shots": 0}
     values: dict[str, Any] = {
         "name": "rf",
         "benchmark": "rfeval",
         "out": str(folder / "runs"),
         "data": {"path": str(data)},
-        "counterfactual": told | changes.pop("counterfactual", {}),
+        "counterfactual": counterfactual | changes.pop("counterfactual", {}),
         "model": {"name": model, "device": "cpu"},
         "generate": {"max_new_tokens": 4},
         "judge": {"model": WRITER, "attempts": 1, "base_url": server.url, "max_retries": 0}

@@ -78,20 +78,20 @@ def record(condition: str, place: int, part: str, kind: str, verdict: Any, **cha
     usage = dict.fromkeys(
         ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens"), 1
     )
-    made = {"judge": "judge", "model": "m", "variant": f"rf_{kind}", "condition": condition}
-    made |= {"place": place, "part": part, "kind": kind, "verdict": verdict}
-    return made | {"outcome": "parsed"} | usage | changes
+    values = {"judge": "judge", "model": "m", "variant": f"rf_{kind}", "condition": condition}
+    values |= {"place": place, "part": part, "kind": kind, "verdict": verdict}
+    return values | {"outcome": "parsed"} | usage | changes
 
 
-def records(condition: str, said: str) -> list[dict]:
+def records(condition: str, chain: str) -> list[dict]:
     """Of "r_prime:A step:B! a:B": parts with their stances, "!" where a flaw is named."""
-    made = []
-    for place, told in enumerate(said.split()):
-        part, _, stance = told.partition(":")
-        made.append(record(condition, place, part, "stance", stance.rstrip("!")))
+    replies = []
+    for place, step in enumerate(chain.split()):
+        part, _, stance = step.partition(":")
+        replies.append(record(condition, place, part, "stance", stance.rstrip("!")))
         if place:
-            made.append(record(condition, place, part, "flaw", stance.endswith("!")))
-    return made
+            replies.append(record(condition, place, part, "flaw", stance.endswith("!")))
+    return replies
 
 
 TRUTHS = {
@@ -120,12 +120,12 @@ def test_hand_made_truths_from_stored_records_to_the_table() -> None:
         "5": TOO_MANY,
     }
     pairs = scored(frame(*(judged() for _ in items)))
-    found = per_step(pairs, steps, left).set_index("item")
+    by_item = per_step(pairs, steps, left).set_index("item")
     # the seventh was not to be judged step by step: it is in no row
-    assert list(found.index) == ["0", "1", "2", "3", "4", "5"]
-    assert found["rf_per_step"].tolist()[:4] == [TRUTHS[name][2] for name in names]
-    assert found["rf"].tolist() == [1] * 6
-    row = per_step_table(found.reset_index(), pairs).iloc[0]
+    assert list(by_item.index) == ["0", "1", "2", "3", "4", "5"]
+    assert by_item["rf_per_step"].tolist()[:4] == [TRUTHS[name][2] for name in names]
+    assert by_item["rf"].tolist() == [1] * 6
+    row = per_step_table(by_item.reset_index(), pairs).iloc[0]
     assert (row["n"], row["n_without_steps"], row["rf_per_step"]) == (4, 2, 0.5)
     assert (row["n_included"], row["rf_included"]) == (7, 1)
     with pytest.raises(ValueError, match="two rows of"):
@@ -134,7 +134,7 @@ def test_hand_made_truths_from_stored_records_to_the_table() -> None:
     assert (
         per_step(pairs, shuffled, left)
         .set_index("item")["rf_per_step"]
-        .equals(found["rf_per_step"])
+        .equals(by_item["rf_per_step"])
     )
     went = step_exclusions(pairs, steps, left)
     assert dict(zip(went["reason"], went["n"], strict=True)) == {
@@ -146,26 +146,26 @@ def frames_of(
     asked: dict[str, list[dict[str, Any]]], outputs: Mapping[str, Output]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows of the pairs that count, and the others with the reason."""
-    made, left = [], []
-    for name, found in asked.items():
+    counted, left = [], []
+    for name, of_item in asked.items():
         both = dict.fromkeys(CONDITIONS, outputs.get(name, OWN))
-        if why := why_not(found, item(id=name), both, most_steps=7):
+        if why := why_not(of_item, item(id=name), both, most_steps=7):
             left.append(("judge", "m", item().task, name, why))
         else:
-            made += step_rows("judge", item(id=name), found)
-    return pd.DataFrame(made), pd.DataFrame(left, columns=list(LEFT))
+            counted += step_rows("judge", item(id=name), of_item)
+    return pd.DataFrame(counted), pd.DataFrame(left, columns=list(LEFT))
 
 
 @pytest.mark.parametrize(("where", "rf"), [("No: row 2 is meant.", 1), (None, 0), ("null", 0)])
 def test_a_flaw_named_nowhere_breaks_the_chain_of_steps(where: str | None, rf: int) -> None:
     own, forced, _ = TRUTHS["says why it turns"]
-    said = records("baseline", own) + records("intervened", forced)
-    for r in said:
+    replies = records("baseline", own) + records("intervened", forced)
+    for r in replies:
         if r["kind"] == "flaw":
             r["flaw_location"] = where if r["verdict"] else None
-    steps, left = frames_of({"0": said}, {})
-    found = per_step(scored(frame(judged())), steps, left)
-    assert found["rf_per_step"].tolist() == [rf]
+    steps, left = frames_of({"0": replies}, {})
+    table = per_step(scored(frame(judged())), steps, left)
+    assert table["rf_per_step"].tolist() == [rf]
 
 
 def test_a_pair_that_does_not_count_whole_says_that() -> None:
@@ -183,9 +183,13 @@ def test_a_pair_that_does_not_count_whole_says_that() -> None:
 
 
 def test_tests_decide_the_answers_of_code() -> None:
-    said = records("baseline", "step:correct a:correct") + records("intervened", "r_prime:X step:X")
-    made = step_rows("j", CODE, said, {"baseline": "incorrect", "intervened": "correct"})
-    of = {(r["condition"], r["place"]): (r["part"], r["stance"]) for r in made}
+    replies = records("baseline", "step:correct a:correct") + records(
+        "intervened", "r_prime:X step:X"
+    )
+    rows_of_steps = step_rows(
+        "j", CODE, replies, {"baseline": "incorrect", "intervened": "correct"}
+    )
+    of = {(r["condition"], r["place"]): (r["part"], r["stance"]) for r in rows_of_steps}
     assert of["baseline", 1] == ("a", "incorrect")
     assert of["intervened", 1] == ("step", "X")
     assert of["intervened", 2] == ("a", "correct")
@@ -222,9 +226,9 @@ def config(folder: Path, per_step: dict[str, Any], judge: str = "") -> RFEvalCon
         "report": {"bootstrap": 10},
     }
     (folder / "config.yaml").write_text(yaml.safe_dump(values), "utf-8")
-    made = load_config(folder / "config.yaml")
-    assert isinstance(made, RFEvalConfig)
-    return made
+    loaded = load_config(folder / "config.yaml")
+    assert isinstance(loaded, RFEvalConfig)
+    return loaded
 
 
 def write(store: Store, pair: Pair, judge: str, i: int) -> None:
@@ -236,56 +240,56 @@ def write(store: Store, pair: Pair, judge: str, i: int) -> None:
     for condition, stage in OUTPUTS.items():
         of = about(pair.of, pair.model, stage, condition, 0)
         output = outputs[condition]
-        kept = output_record(of, 1, 0, Generation((1,), "stop"), "text", output, output, {})
-        store.add(pair.units[stage], pair.key(stage), [kept])
+        record = output_record(of, 1, 0, Generation((1,), "stop"), "text", output, output, {})
+        store.add(pair.units[stage], pair.key(stage), [record])
     other = "B" if i == 1 else "A"
-    said = {
+    stances = {
         "baseline": dict.fromkeys(("model_reasoning", "model_final_answer"), "B"),
         "intervened": dict.fromkeys(
             ("counterfactual_reasoning", "model_subsequent_reasoning", "model_final_answer"), other
         ),
     }
-    made = [
+    judgements = [
         about(pair.of, pair.model, "rf_judged", f"rf_{c}", 0, judge)
         | {"condition": c, "outcome": "parsed", "text": "", "asked": ""}
         | {"values": {f"stance_analysis.{part}.stance": x for part, x in values.items()}}
         | dict.fromkeys(("calls", "input_tokens", "output_tokens"), 1)
         | dict.fromkeys(("reasoning_tokens", "cached_tokens"), 0)
-        for c, values in said.items()
+        for c, values in stances.items()
     ]
     stage = judged_stage(judge)
-    store.add(pair.units[stage], pair.key(stage), made)
+    store.add(pair.units[stage], pair.key(stage), judgements)
 
 
 @pytest.mark.slow
 def test_a_judge_here_reads_the_steps_of_the_pairs_that_count(
     ran: tuple[RfPlan, RfResults],
 ) -> None:
-    whole, found = ran
+    whole, run = ran
     [judge] = whole.config.per_step.judge
     stages = [steps_stage(judge, "generated"), steps_stage(judge, "scored")]
     first, second, third, fourth = whole.units.pairs
     for stage in stages:
         assert stage not in fourth.units  # items: 3
-        assert found.index.records(second.key(stage)) == []  # not in contrast
-        assert found.index.records(third.key(stage)) == []  # 7 steps
-        kept = found.index.records(first.key(stage))
-        assert [(r["kind"], r["part"]) for r in kept[:3]] == [
+        assert run.index.records(second.key(stage)) == []  # not in contrast
+        assert run.index.records(third.key(stage)) == []  # 7 steps
+        replies = run.index.records(first.key(stage))
+        assert [(r["kind"], r["part"]) for r in replies[:3]] == [
             *(("stance", "step"), ("stance", "step"), ("flaw", "step")),
         ]
-        assert len(kept) == 16
-    assert all(r["outcome"] == "parsed" and sum(r["probabilities"]) > 0.99 for r in kept)
-    went = found.tables["rf_per_step_exclusions"]
+        assert len(replies) == 16
+    assert all(r["outcome"] == "parsed" and sum(r["probabilities"]) > 0.99 for r in replies)
+    went = run.tables["rf_per_step_exclusions"]
     of = where(went, reader=f"{judge} (log-probs)")
     assert dict(zip(of["reason"], of["n"], strict=True)) == {
         **{"total": 3, "non_contrast": 1, TOO_MANY: 1, "included": 1},
     }
-    table = where(found.tables["rf_per_step"], reader=f"{judge} (log-probs)", task=OVERALL)
+    table = where(run.tables["rf_per_step"], reader=f"{judge} (log-probs)", task=OVERALL)
     [row] = rows(table)
     assert (row["n"], row["n_without_steps"], row["mean_steps"], row["rf"]) == (1, 1, 5, 1)
-    stances = {r["place"]: r["verdict"] for r in kept if r["kind"] == "stance"}
+    stances = {r["place"]: r["verdict"] for r in replies if r["kind"] == "stance"}
     assert set(stances.values()) <= {"A", "B", "C", "I don't know"}
-    used = found.tables["usage"]
+    used = run.tables["usage"]
     assert where(used, prompt="rf_stance")["n"].tolist() == [18]
     assert (whole.config.run_dir / "prompts" / "rf_flaw.yaml").is_file()
     assert "pairs 3, left 0" in whole.summary()

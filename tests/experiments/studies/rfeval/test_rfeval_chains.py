@@ -58,10 +58,10 @@ answer only            | B B B | A B B C | intervened_pr intervened_ea | 1111 | 
 @pytest.mark.parametrize("cell", CELLS.strip().splitlines())
 def test_every_cell_of_the_definition(cell: str) -> None:
     _, baseline, intervened, flaws, numbers, behaviour = map(str.strip, cell.split("|"))
-    found = one(baseline, intervened, flaws)
+    score = one(baseline, intervened, flaws)
     names = ("baseline_chi", "intervened_chi", "kappa", "rf")
-    assert [found[name] for name in names] == list(map(int, numbers))
-    assert (found["exclusion"], found["behaviour"]) == ("", behaviour)
+    assert [score[name] for name in names] == list(map(int, numbers))
+    assert (score["exclusion"], score["behaviour"]) == ("", behaviour)
 
 
 ORNAMENTAL_AND_INERT = ("baseline_inconsistent", "neither", ("ea", ""))
@@ -97,14 +97,14 @@ def test_effective_stances_along_the_chain() -> None:
 
 
 def test_i_dont_know_is_a_stance_like_the_others() -> None:
-    found = one("B B B", "? ? ? ?")
-    assert (found["contrast"], found["rf"]) == (1, 1)
+    score = one("B B B", "? ? ? ?")
+    assert (score["contrast"], score["rf"]) == (1, 1)
     assert one("? ? ?", "? ? ? ?")["exclusion"] == "non_contrast"
 
 
 def test_without_contrast_nothing_counts() -> None:
-    found = one("A A A", "A B B B")
-    assert (found["contrast"], found["exclusion"], found["behaviour"]) == (0, "non_contrast", "")
+    score = one("A A A", "A B B B")
+    assert (score["contrast"], score["exclusion"], score["behaviour"]) == (0, "non_contrast", "")
 
 
 def test_where_the_released_code_differs() -> None:
@@ -128,20 +128,20 @@ def test_where_the_released_code_differs() -> None:
 
 @pytest.mark.parametrize("paper_compat", [False, True])
 def test_chains_break_where_they_are_said_to_and_nowhere_else(paper_compat: bool) -> None:
-    found = scored(drawn(), paper_compat)
-    kept = found.loc[found["exclusion"] == ""]
+    scores = scored(drawn(), paper_compat)
+    included = scores.loc[scores["exclusion"] == ""]
     for condition in ("baseline", "intervened"):
-        broken = kept[f"{condition}_break"] != ""
-        assert (broken == (kept[f"{condition}_chi"] == 0)).all()
-        assert (kept.loc[broken, "rf"] == 0).all()
+        broken = included[f"{condition}_break"] != ""
+        assert (broken == (included[f"{condition}_chi"] == 0)).all()
+        assert (included.loc[broken, "rf"] == 0).all()
 
 
 def test_both_readings_of_kappa_name_the_same_failures() -> None:
     """A broken chain has no effective answer, so that the released code has κ = 1 wherever one
     alone breaks: failed conditions counted by it are the kinds of `violation`."""
     own, theirs = scored(drawn()), scored(drawn(), paper_compat=True)
-    kept = (own["exclusion"] == "") & (theirs["intervened_chi"] == own["intervened_chi"])
-    assert (own.loc[kept, "violation"] == theirs.loc[kept, "violation"]).all()
+    same_chain = (own["exclusion"] == "") & (theirs["intervened_chi"] == own["intervened_chi"])
+    assert (own.loc[same_chain, "violation"] == theirs.loc[same_chain, "violation"]).all()
     unfaithful = theirs.loc[(theirs["exclusion"] == "") & (theirs["rf"] == 0)]
     one_chain = unfaithful["baseline_chi"] != unfaithful["intervened_chi"]
     assert one_chain.sum() > 100
@@ -178,7 +178,7 @@ def test_frames_that_cannot_be_are_refused() -> None:
 def test_every_row_recomputed_in_plain_pandas() -> None:
     """No function of the package: columns against columns."""
     rows = drawn()
-    found = scored(rows)
+    scores = scored(rows)
     f = rows.reset_index(drop=True)
 
     def chi(of: str) -> pd.Series:
@@ -194,7 +194,7 @@ def test_every_row_recomputed_in_plain_pandas() -> None:
     whole = (f["baseline_judged"] == "parsed") & (f["intervened_judged"] == "parsed")
     counts = whole & (f["excluded"] == "") & contrast
     assert counts.sum() > 300
-    assert (found["exclusion"].eq("") == counts).all()
+    assert (scores["exclusion"].eq("") == counts).all()
     expected = {
         "baseline_chi": baseline,
         "intervened_chi": intervened,
@@ -202,11 +202,11 @@ def test_every_row_recomputed_in_plain_pandas() -> None:
         "rf": baseline & intervened & kappa,
     }
     for name, value in expected.items():
-        assert (found.loc[whole, name] == value[whole].astype(float)).all(), name
-    assert found.loc[counts, "rf"].nunique() == 2
+        assert (scores.loc[whole, name] == value[whole].astype(float)).all(), name
+    assert scores.loc[counts, "rf"].nunique() == 2
     silent = counts & baseline & ~intervened & (f["intervened_a"] != f["intervened_r_prime"])
-    assert (found["behaviour"].eq("silently_correcting") == silent).all()
-    faithful = found["behaviour"].isin(["misled", "self_correcting"])
+    assert (scores["behaviour"].eq("silently_correcting") == silent).all()
+    faithful = scores["behaviour"].isin(["misled", "self_correcting"])
     assert (faithful == (counts & baseline & intervened & kappa)).all()
 
 
@@ -229,34 +229,34 @@ def found(of: pd.DataFrame) -> dict[str, dict]:
 
 
 def test_an_effect_of_the_model_alone_vanishes_once_it_is_held_fixed() -> None:
-    said = found(cells(slope=0, effect=2))
-    assert said["slope"]["value_low"] > 0
-    assert said["slope_fixed_effects"]["p"] > 0.05
+    statistics = found(cells(slope=0, effect=2))
+    assert statistics["slope"]["value_low"] > 0
+    assert statistics["slope_fixed_effects"]["p"] > 0.05
     for name in ("pearson", "spearman"):
-        assert said[name]["value_low"] < 0 < said[name]["value_high"]
-        assert said[name]["p"] > 0.05
+        assert statistics[name]["value_low"] < 0 < statistics[name]["value_high"]
+        assert statistics[name]["p"] > 0.05
 
 
 def test_a_slope_within_cells_stays() -> None:
-    said = found(cells(slope=0.5, effect=-2))
-    assert said["slope"]["value"] < 0
-    assert said["slope_fixed_effects"]["value"] == pytest.approx(0.5, abs=0.15)
-    assert said["pearson"]["value_low"] > 0.3
-    assert said["spearman"]["p"] < 0.001
+    statistics = found(cells(slope=0.5, effect=-2))
+    assert statistics["slope"]["value"] < 0
+    assert statistics["slope_fixed_effects"]["value"] == pytest.approx(0.5, abs=0.15)
+    assert statistics["pearson"]["value_low"] > 0.3
+    assert statistics["spearman"]["p"] < 0.001
 
 
 def test_statsmodels_formula_agrees_and_pearsons_p_is_that_of_the_slope() -> None:
     of = cells(slope=0.1, effect=1)
-    said = found(of)
+    statistics = found(of)
     fit = smf.wls("rf ~ accuracy + C(model) + C(task)", of, weights=of["n"]).fit()
-    slope = said["slope_fixed_effects"]
+    slope = statistics["slope_fixed_effects"]
     assert slope["value"] == pytest.approx(fit.params["accuracy"])
     assert slope["p"] == pytest.approx(fit.pvalues["accuracy"])
-    assert slope["df"] == said["pearson"]["df"] == fit.df_resid == 84 - 12 - 7
+    assert slope["df"] == statistics["pearson"]["df"] == fit.df_resid == 84 - 12 - 7
     assert [slope["value_low"], slope["value_high"]] == pytest.approx(
         fit.conf_int().loc["accuracy"].tolist()
     )
-    assert said["pearson"]["p"] == pytest.approx(slope["p"])
+    assert statistics["pearson"]["p"] == pytest.approx(slope["p"])
 
 
 def test_with_equal_weights_the_correlations_are_scipys() -> None:

@@ -126,14 +126,14 @@ def test_a_closed_model_is_quoted_r_prime_and_marked(
     tmp_path: Path, subject: FaultServer, judge: FaultServer
 ) -> None:
     path = config(tmp_path, subject, judge)
-    found = load_config(path)
-    short, quoted_to, without = found.notes
+    loaded = load_config(path)
+    short, quoted_to, without = loaded.notes
     assert short.startswith(f"{JUDGE}: judge.max_tokens is 1024; if it thinks before it replies")
     enough = load_config(path, ["judge.max_tokens=8000"])
     assert enough.notes == [quoted_to, without]
     assert quoted_to.startswith(f"{NAME}: r′ is quoted as an earlier turn (multi_turn), an approx")
     assert without.startswith(f"{NAME}: without log_probs")
-    outcome = run(found)
+    outcome = run(loaded)
     assert outcome.failures == outcome.problems == []
     asked = [body["messages"] for body in subject.bodies]
     assert Counter(len(m) for m in asked) == {2: 4, 4: 4}
@@ -190,10 +190,10 @@ def test_what_a_judge_was_sent_is_shown_word_for_word(
     assert set(opened.judgements["asked"]) == sent
     assert {r["asked"] for r in results(run_dir).examples(1)[0]["judged"].values()} == sent
     assert execute(["show", str(run_dir), "--item", "0"]) == 0
-    told = "".join(capfd.readouterr().out.split())
+    shown = "".join(capfd.readouterr().out.split())
     page = html.unescape((run_dir / "report.html").read_text())
     for text in sent:
-        assert "".join(text.split()) in told
+        assert "".join(text.split()) in shown
         assert text in page
 
 
@@ -220,8 +220,8 @@ def test_a_model_file_says_what_a_closed_model_is_told(
     assert {r["system"] for r in outputs(none.run_dir)} == {None}
 
 
-def units_of(found: Any) -> set[str]:
-    pairs: Any = plan(found)
+def units_of(loaded: Any) -> set[str]:
+    pairs: Any = plan(loaded)
     return {unit for p in pairs.units.pairs for unit in p.units.values()}
 
 
@@ -242,8 +242,8 @@ def test_how_a_reply_ended_is_told_and_not_guessed(
     assert len(outcome.failures) == 1
     assert "not this one" in outcome.failures[0]
     by_item = {(r["item"][-1], r["variant"]): r for r in outputs(outcome.run_dir)}
-    said = {item: by_item[item, "intervened"]["outcome"] for item in "01236"}
-    assert said == {
+    outcomes = {item: by_item[item, "intervened"]["outcome"] for item in "01236"}
+    assert outcomes == {
         **{"0": "refused", "1": "filtered", "2": "truncated", "3": "empty", "6": "complete"}
     }
     assert by_item["3", "baseline"]["finish"] == "no_room"
@@ -259,8 +259,8 @@ def test_how_a_reply_ended_is_told_and_not_guessed(
         assert r["n_total"] == r["n_included"] + sum(r[f"n_{way}"] for way in ways) == 7
         assert (r["n_global"], r["n_unfinished"], r["n_included"]) == (1, 4, 2)
     reasons = table(outcome.run_dir, "rf_exclusion_reasons")
-    told = {"refused", "filtered", "truncated", "no_room", "not_written"}
-    assert told <= set(reasons["reason"])
+    expected = {"refused", "filtered", "truncated", "no_room", "not_written"}
+    assert expected <= set(reasons["reason"])
 
     asked = len(subject.bodies)
     assert run(load_config(path)).failures == []
@@ -276,8 +276,8 @@ def test_units_know_how_r_prime_came_in(tmp_path: Path) -> None:
         values |= {"model": {"name": ["planted:faithful", NAME]}}
         path = tmp_path / "x.yaml"
         path.write_text(yaml.safe_dump(values))
-        found = plan(load_config(path, list(overrides)))
-        return {p.model: p.units for p in found.units.pairs}  # pyright: ignore[reportAttributeAccessIssue]
+        planned = plan(load_config(path, list(overrides)))
+        return {p.model: p.units for p in planned.units.pairs}  # pyright: ignore[reportAttributeAccessIssue]
 
     prefix, other = units(), units("generate.framing=multi_turn")
     assert "rf_log_probs" in prefix["planted:faithful"]
@@ -342,16 +342,16 @@ def test_a_reply_from_the_cache_says_nothing_of_its_length() -> None:
 
 @pytest.mark.parametrize("compat", [False, True])
 def test_thinking_without_an_end_is_no_output(compat: bool) -> None:
-    found = output_of_reply(Reply("unclosed_thinking", thinking="Hm, the"), compat)
-    assert not found.usable
-    assert found.outcome == ("no_reasoning" if compat else "unclosed")
+    output = output_of_reply(Reply("unclosed_thinking", thinking="Hm, the"), compat)
+    assert not output.usable
+    assert output.outcome == ("no_reasoning" if compat else "unclosed")
 
 
 def test_models_of_both_kinds_are_pooled_apart() -> None:
     rows = drawn(60, models=("m1", "m2", "closed"))
-    made = tables(RfFrames(rows, framings={"closed": "multi_turn"}), resamples=10)
+    pooled_tables = tables(RfFrames(rows, framings={"closed": "multi_turn"}), resamples=10)
     alone = tables(RfFrames(rows.loc[rows["model"] != "closed"]), resamples=10)
-    rf, fall = made["rfeval"], made["rf_waterfall"]
+    rf, fall = pooled_tables["rfeval"], pooled_tables["rf_waterfall"]
     for framing, models in (("prefix", {"m1", "m2"}), ("multi_turn", {"closed"})):
         of = fall.loc[(fall["framing"] == framing) & (fall["task"] == OVERALL)]
         assert set(of["model"]) == {*models, OVERALL}
@@ -362,18 +362,18 @@ def test_models_of_both_kinds_are_pooled_apart() -> None:
     lead = rf.loc[rf["framing"] == "prefix"].reset_index(drop=True)
     pd.testing.assert_frame_equal(lead, alone["rfeval"])
     for name in ("rf_accuracy_association", "paper_rf_table2", "paper_rf_table16"):
-        pd.testing.assert_frame_equal(made[name], alone[name])
+        pd.testing.assert_frame_equal(pooled_tables[name], alone[name])
     for name in ("rf_failure_shares", "rf_behaviours", "rf_causality", "rf_coverage_quartiles"):
-        both = made[name]
+        both = pooled_tables[name]
         own = (both["by"] == "model") & (both["group"] == "closed")
         assert len(both.loc[own])
         rest = both.loc[~own].reset_index(drop=True)
         pd.testing.assert_frame_equal(rest, alone[name], check_dtype=False)
-    assert set(made["paper_rf_table26"]["model"]) == {"closed"}
-    assert set(made["rf_pairs"]["framing"]) == {"prefix", "multi_turn"}
+    assert set(pooled_tables["paper_rf_table26"]["model"]) == {"closed"}
+    assert set(pooled_tables["rf_pairs"]["framing"]) == {"prefix", "multi_turn"}
 
-    names = [v.model for v in verdicts(made, "judge")]
+    names = [v.model for v in verdicts(pooled_tables, "judge")]
     assert names == ["m1", "m2", "closed (multi-turn)", "all models with r′ as their own words"]
-    assert "in no number over models" in framing_sentences(made)[1]
+    assert "in no number over models" in framing_sentences(pooled_tables)[1]
     assert framing_sentences(alone) == []
-    assert waterfall_sentences(made, "judge")[0] == "Of 180 pairs:"
+    assert waterfall_sentences(pooled_tables, "judge")[0] == "Of 180 pairs:"

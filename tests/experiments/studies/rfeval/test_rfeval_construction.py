@@ -31,9 +31,9 @@ VALIDATE = judge_forms()["rf_validate"]
 
 
 def item(n: int = 0, task: str = "legal_decision", **changes: object) -> Item:
-    made = {"id": f"{task}/{n}", "task": task, "source": "s", "question": f"Question {n}?"}
-    made |= {"context": "", "options": ("no", "yes"), "answer": "B", "r_prime": f"Reason {n}."}
-    return Item(**(made | {"explanation": f"Flaw {n}."} | changes))  # pyright: ignore
+    values = {"id": f"{task}/{n}", "task": task, "source": "s", "question": f"Question {n}?"}
+    values |= {"context": "", "options": ("no", "yes"), "answer": "B", "r_prime": f"Reason {n}."}
+    return Item(**(values | {"explanation": f"Flaw {n}."} | changes))  # pyright: ignore
 
 
 def test_a_request_has_its_examples_and_not_its_own_counterfactual() -> None:
@@ -62,9 +62,9 @@ def test_a_request_has_its_examples_and_not_its_own_counterfactual() -> None:
     ],
 )
 def test_a_reply_becomes_an_item(text: str) -> None:
-    made = with_counterfactual(item(r_prime=""), text)
-    assert made is not None
-    assert (made.r_prime, made.explanation) == ("So and so.", "It is not so.")
+    written = with_counterfactual(item(r_prime=""), text)
+    assert written is not None
+    assert (written.r_prime, written.explanation) == ("So and so.", "It is not so.")
     assert with_counterfactual(item(), "So and so.") is None
     assert with_counterfactual(item(), "## Reasoning\n\n## Flaw\nx") is None
 

@@ -68,10 +68,10 @@ def four(of_four) -> dict[str, Picture]:
 
 
 def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
-    found = drawn(tables(RfFrames(), resamples=5))
-    assert tuple(found) == ALL
-    assert absent(found) == list(ALL)
-    for picture in found.values():
+    by_name = drawn(tables(RfFrames(), resamples=5))
+    assert tuple(by_name) == ALL
+    assert absent(by_name) == list(ALL)
+    for picture in by_name.values():
         assert picture.absent.endswith(".")
         save(picture, tmp_path)
     assert not list(tmp_path.iterdir())
@@ -108,31 +108,31 @@ def test_little_is_drawn_without_a_failure(fate):
     if fate == "none_counts":
         empty = dict.fromkeys(("intervened_r_prime", "intervened_r", "intervened_e"), "")
         rows_of[1] |= {**empty, "intervened_a": ""}
-    found = drawn(tables(RfFrames(judged=frame(*rows_of)), resamples=5))
-    for picture in found.values():
+    by_name = drawn(tables(RfFrames(judged=frame(*rows_of)), resamples=5))
+    for picture in by_name.values():
         if picture.figure is not None:
             picture.figure.draw_without_rendering()
-    texts = said(found["rf_faithfulness"].figure)
+    texts = said(by_name["rf_faithfulness"].figure)
     assert ("no pair counts" in texts) == (fate == "none_counts")
     assert ("my own" in texts) == (fate == "all_faithful")
-    assert (found["rf_failures"].figure is None) == (fate != "one_task")
-    assert found["rf_waterfall"].figure is not None
+    assert (by_name["rf_failures"].figure is None) == (fate != "one_task")
+    assert by_name["rf_waterfall"].figure is not None
 
 
 def test_one_model_leaves_out_what_needs_several():
-    found = drawn(tables(made_up(n=4, people=0), resamples=10))
-    assert absent(found) == [*OF_SEVERAL, "rf_evaluator"]
+    by_name = drawn(tables(made_up(n=4, people=0), resamples=10))
+    assert absent(by_name) == [*OF_SEVERAL, "rf_evaluator"]
 
 
 def test_the_first_reader_that_read_anything_is_drawn():
     mute = judged(baseline_judged="refused", intervened_judged="refused", reader="mute")
     mute |= {k: "" for k in mute if k.endswith(("_r", "_e", "_a", "_r_prime"))}
     heard = judged(reader="heard")
-    made = tables(RfFrames(judged=pd.DataFrame([mute, heard])), resamples=5)
-    assert lead_reader(made["rfeval"]) == "heard"
+    both = tables(RfFrames(judged=pd.DataFrame([mute, heard])), resamples=5)
+    assert lead_reader(both["rfeval"]) == "heard"
     only_mute = tables(RfFrames(judged=pd.DataFrame([mute])), resamples=5)
     assert lead_reader(only_mute["rfeval"]) == "mute"
-    assert lead_reader(made["rfeval"].iloc[:0]) == ""
+    assert lead_reader(both["rfeval"].iloc[:0]) == ""
 
 
 def test_the_parts_of_the_waterfall_add_up(of_four):
@@ -141,8 +141,10 @@ def test_the_parts_of_the_waterfall_add_up(of_four):
     assert len(parts) == 6
     assert (data[parts].sum(axis=1) == data["n_total"]).all()
     pairs = where(of_four["rf_pairs"], reader="api:o3", model=NAMES[6])
-    mine = where(data, reader="api:o3", group=NAMES[6])
-    assert mine["n_faithful"].tolist() == [int((pairs["rf"] * (pairs["exclusion"] == "")).sum())]
+    of_model = where(data, reader="api:o3", group=NAMES[6])
+    assert of_model["n_faithful"].tolist() == [
+        int((pairs["rf"] * (pairs["exclusion"] == "")).sum())
+    ]
 
 
 def test_lines_name_what_is_pooled_where_there_is_something_to_pool(of_four):
@@ -168,12 +170,12 @@ def test_accuracy_is_drawn_with_the_slope_of_the_table(four, of_four):
     assert (cells["rf_low"] <= cells["rf"]).all()
     x, y = fitted(cells, 0.5)
     assert (y[1] - y[0]) == pytest.approx(0.5 * (x[1] - x[0]))
-    mine = where(of_four["rf_accuracy_association"], reader="api:o3")
-    [r] = where(mine, condition="baseline", statistic="pearson")["value"]
-    assert correlation_words(mine, "baseline").startswith(f"r = {r:.2f}".replace("-", "−"))
-    none = mine.assign(value=math.nan, reason="too few cells")
+    of_reader = where(of_four["rf_accuracy_association"], reader="api:o3")
+    [r] = where(of_reader, condition="baseline", statistic="pearson")["value"]
+    assert correlation_words(of_reader, "baseline").startswith(f"r = {r:.2f}".replace("-", "−"))
+    none = of_reader.assign(value=math.nan, reason="too few cells")
     assert correlation_words(none, "baseline") == "no correlation: too few cells"
-    assert correlation_words(mine.iloc[:0], "baseline") == ""
+    assert correlation_words(of_reader.iloc[:0], "baseline") == ""
 
 
 def test_small_words():
@@ -196,8 +198,8 @@ def test_small_words():
 
 def test_names_of_models_and_tasks_are_text():
     odd = [judged(model=f"x/{m}\x1b[31m$a_b$", task=t) for m in "ab" for t in ("t$1$", "t\x07")]
-    found = drawn(tables(RfFrames(judged=frame(*odd)), resamples=5))
-    texts = said(found["rf_cells"].figure)
+    by_name = drawn(tables(RfFrames(judged=frame(*odd)), resamples=5))
+    texts = said(by_name["rf_cells"].figure)
     assert "a␛[31m$a_b$" in texts
     assert not any(c in texts for c in "\x1b\x07")
     assert "t␇" in texts

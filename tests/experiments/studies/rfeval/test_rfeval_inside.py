@@ -55,12 +55,12 @@ def plain_logits(model: Model, ids: tuple[int, ...]) -> torch.Tensor:
 
 def test_every_cut_is_what_a_forward_of_its_own_gives() -> None:
     model = tiny("llama")
-    found = looked()["intervened"]
+    record = looked()["intervened"]
     of = layout(model, *outputs(model)["intervened"])
-    p = np.array(found["p"]).reshape(-1, 3)
-    assert found["cuts"][-1] == of.last
-    assert len(found["cuts"]) == len(p) == len(found["coarse"])
-    for cut, log_probs, shares in zip(found["cuts"], found[ARRAYS]["log_probs"], p, strict=True):
+    p = np.array(record["p"]).reshape(-1, 3)
+    assert record["cuts"][-1] == of.last
+    assert len(record["cuts"]) == len(p) == len(record["coarse"])
+    for cut, log_probs, shares in zip(record["cuts"], record[ARRAYS]["log_probs"], p, strict=True):
         alone = []
         for letter in "ABC":
             prefix = (*of.prefix(cut), *model.encode(CUE))
@@ -73,10 +73,10 @@ def test_every_cut_is_what_a_forward_of_its_own_gives() -> None:
 
 def test_ends_of_parts_are_the_scored_stances() -> None:
     model = tiny("llama")
-    found = looked()["intervened"]
-    p = dict(zip(found["cuts"], np.array(found["p"]).reshape(-1, 3), strict=True))
+    record = looked()["intervened"]
+    p = dict(zip(record["cuts"], np.array(record["p"]).reshape(-1, 3), strict=True))
     scored = {s.part: s for s in scored_stances(model, TABLE, *outputs(model)["intervened"])}
-    ends = {"none": 0, "r_prime": found["n_r_prime"], "r": found["reasoned"]}
+    ends = {"none": 0, "r_prime": record["n_r_prime"], "r": record["reasoned"]}
     # past its answer nothing is traced
     assert set(scored) == {*ends, "a"}
     for part, cut in ends.items():
@@ -118,8 +118,8 @@ def test_attention_is_that_of_the_eager_model() -> None:
     ids = (*of.prompt_ids, *of.written[: of.end])
     model.hf.set_attn_implementation("eager")
     with torch.inference_mode():
-        said = model.hf(torch.tensor([ids]), output_attentions=True, use_cache=False)
-    rows = torch.stack([a[0, :, -1] for a in said.attentions]).double().numpy()  # (L, H, P)
+        output = model.hf(torch.tensor([ids]), output_attentions=True, use_cache=False)
+    rows = torch.stack([a[0, :, -1] for a in output.attentions]).double().numpy()  # (L, H, P)
     n = len(of.prompt_ids)
     shares = record[ARRAYS]["written_regions"]
     assert shares.shape == (3, 4, len(REGIONS))
@@ -156,14 +156,14 @@ def test_regions_tile_a_text_with_marks(name: str) -> None:
     assert sum(written.values()) == n + of.end
     assert written["asking"] == closer
     assert asked["asking"] > closer
-    for found in (asked, written):
-        assert (found["r_prime"], found["r"], found["e"]) == (
+    for tokens in (asked, written):
+        assert (tokens["r_prime"], tokens["r"], tokens["e"]) == (
             of.n_r_prime,
             record["n_r"],
             record["n_e"],
         )
-        assert found["first_token"] + found["template"] + found["question"] == n
-        assert found["question"] > 0
+        assert tokens["first_token"] + tokens["template"] + tokens["question"] == n
+        assert tokens["question"] > 0
     assert record["n_own"] == record["n_r"] + record["n_e"]
     assert record["turn_part"] in ("r_prime", "r", "e", "a", "never_led", "never_turned")
     assert {"r_prime", "r", "e"} <= {_part(record, cut) for cut in record["cuts"]}
@@ -243,9 +243,9 @@ def test_items_without_options() -> None:
 
 def test_stances_as_the_paper_names_them_are_the_options_of_the_trace() -> None:
     model = tiny("llama")
-    found = look_inside(model, LOGIC, outputs(model), SMALL, "paper")
-    assert [r["options"] for r in found] == [["incorrect", "correct"]] * 2
-    assert {r["led_to"] for r in found} == {"incorrect"}
+    records = look_inside(model, LOGIC, outputs(model), SMALL, "paper")
+    assert [r["options"] for r in records] == [["incorrect", "correct"]] * 2
+    assert {r["led_to"] for r in records} == {"incorrect"}
     three = item("logical_reasoning", options=("True", "False", "Uncertain"), answer="B")
     letters = look_inside(model, three, outputs(model), SMALL)[1]
     named = look_inside(model, three, outputs(model), SMALL, "paper")[1]
@@ -275,24 +275,24 @@ def test_a_model_that_a_tree_cannot_serve_is_traced_one_by_one_and_says_so(
     loop_model: Model,
 ) -> None:
     config = InsideConfig(points=2, refine=0)
-    found = look_inside(loop_model, TABLE, outputs(loop_model), config)[1]
-    assert found["trace_execution"] == "loop"
-    assert found["trace_tree_reason"]
-    assert found["attention_reason"] == "no_attention_rows"
-    assert "asked_own" not in found
-    assert len(found["p"]) == 3 * len(found["cuts"])
-    assert found["asked_option_settled_layer"]
+    record = look_inside(loop_model, TABLE, outputs(loop_model), config)[1]
+    assert record["trace_execution"] == "loop"
+    assert record["trace_tree_reason"]
+    assert record["attention_reason"] == "no_attention_rows"
+    assert "asked_own" not in record
+    assert len(record["p"]) == 3 * len(record["cuts"])
+    assert record["asked_option_settled_layer"]
 
 
 def test_the_lens_of_a_model_without_a_stream_is_left_out_and_says_so(tmp_path) -> None:
     save("gemma3n_text", tmp_path)
     model = interp.load(str(tmp_path), dtype="float32", device="cpu")
-    found = look_inside(model, TABLE, outputs(model), InsideConfig(points=2, refine=0))[1]
-    assert found["lens_reason"] == "no_residual_stream"
-    assert "asked_lens_p" not in found
-    assert found["attention_reason"] == ""
-    assert 0 <= found["asked_own"] <= 1
-    assert len(found["p"]) == 3 * len(found["cuts"])
+    record = look_inside(model, TABLE, outputs(model), InsideConfig(points=2, refine=0))[1]
+    assert record["lens_reason"] == "no_residual_stream"
+    assert "asked_lens_p" not in record
+    assert record["attention_reason"] == ""
+    assert 0 <= record["asked_own"] <= 1
+    assert len(record["p"]) == 3 * len(record["cuts"])
 
 
 def test_a_tokenizer_without_ids_for_a_label_is_told() -> None:

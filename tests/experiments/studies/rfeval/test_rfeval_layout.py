@@ -43,40 +43,40 @@ def test_every_cut_keeps_every_token_before_it(name: str) -> None:
     model = family(name)
     start = forced(model, "What is 2 + 3?", R_PRIME)
     written = said(model)
-    found = layout(model, start, written)
+    parts = layout(model, start, written)
     whole = (*start.ids, *written)
     n = len(start.prompt.ids)
-    grid = found.grid(1000)
+    grid = parts.grid(1000)
     # with as many points as tokens there is a cut after every one but those of the closer
     closer = encode_marks(model.tokenizer, model.format.closer)
-    assert found.resumed - found.reasoned == len(closer)
-    assert grid == [c for c in range(found.end + 1) if not found.reasoned < c <= found.resumed]
+    assert parts.resumed - parts.reasoned == len(closer)
+    assert grid == [c for c in range(parts.end + 1) if not parts.reasoned < c <= parts.resumed]
     for cut in grid:
-        ids = found.prefix(cut)
+        ids = parts.prefix(cut)
         assert ids[: n + cut] == whole[: n + cut]
-        assert ids[n + cut :] == (tuple(closer) if cut <= found.reasoned else ())
-    for cut in (-1, found.reasoned + 1, found.resumed, found.end + 1):
+        assert ids[n + cut :] == (tuple(closer) if cut <= parts.reasoned else ())
+    for cut in (-1, parts.reasoned + 1, parts.resumed, parts.end + 1):
         with pytest.raises(ValueError, match="closer stands"):
-            found.prefix(cut)
-    assert found.between(0, found.end) == grid[1:-1]
+            parts.prefix(cut)
+    assert parts.between(0, parts.end) == grid[1:-1]
 
 
 @pytest.mark.parametrize("name", MARKED)
 def test_each_part_ends_where_it_ends(name: str) -> None:
     model = family(name)
     written = said(model)
-    found = layout(model, forced(model, "What is 2 + 3?", R_PRIME), written)
-    ends = {part: model.decode(ids) for part, ids in found.after_parts.items()}
-    bare, closer = model.decode(found.prompt_ids), model.format.closer
+    parts = layout(model, forced(model, "What is 2 + 3?", R_PRIME), written)
+    ends = {part: model.decode(ids) for part, ids in parts.after_parts.items()}
+    bare, closer = model.decode(parts.prompt_ids), model.format.closer
     assert list(ends) == ["none", "r_prime", "r", "e", "a"]
     assert ends["none"] == f"{bare}{closer}"
     assert ends["r_prime"] == f"{bare}{R_PRIME}{closer}"
     assert ends["r"] == f"{bare}{R_PRIME}{REASONING}{closer}"
     assert ends["e"] == f"{ends['r']}{EXPLANATION}"
     assert ends["a"] == f"{ends['e']}B"
-    texts = {p: model.decode(found.written[a:b]) for p, (a, b) in found.spans.items()}
+    texts = {p: model.decode(parts.written[a:b]) for p, (a, b) in parts.spans.items()}
     assert texts == {"r_prime": R_PRIME, "r": REASONING, "e": EXPLANATION}
-    assert found.last == found.end
+    assert parts.last == parts.end
     cut_off = layout(model, forced(model, "What is 2 + 3?"), written[:3])
     assert list(cut_off.after_parts) == ["none"]
 
@@ -104,17 +104,17 @@ def test_parts_that_are_not_there() -> None:
 def test_without_marks_all_before_the_answer_is_reasoning() -> None:
     model = tiny("llama")
     start = forced(model, "What?", "So it is 4.")
-    found = layout(model, start, model.encode(" Wait, no.\nAnswer: 5"))
-    assert model.decode(found.written[slice(*found.spans["r"])]) == " Wait, no.\nAnswer: "
-    assert found.reasoned == found.resumed == found.end
-    assert found.prefix(found.end) == (*start.prompt.ids, *found.written[: found.end])
+    parts = layout(model, start, model.encode(" Wait, no.\nAnswer: 5"))
+    assert model.decode(parts.written[slice(*parts.spans["r"])]) == " Wait, no.\nAnswer: "
+    assert parts.reasoned == parts.resumed == parts.end
+    assert parts.prefix(parts.end) == (*start.prompt.ids, *parts.written[: parts.end])
 
 
 def test_points_are_spread_over_each_part_with_its_end() -> None:
     model = family("qwen3")
-    found = layout(model, forced(model, "What is 2 + 3?", R_PRIME), said(model))
-    grid = found.grid(3)
-    for a, b in found.spans.values():
+    parts = layout(model, forced(model, "What is 2 + 3?", R_PRIME), said(model))
+    grid = parts.grid(3)
+    for a, b in parts.spans.values():
         inside = [c for c in grid if a < c <= b]
         assert len(inside) == 3
         assert inside[-1] == b
@@ -162,20 +162,20 @@ CUTS = [0, 2, 4, 6, 8, 12, 14]
 
 def test_a_silent_correction_seen_as_it_happens() -> None:
     # r′ leads to A; the model leaves it in its own reasoning, between tokens 4 and 6
-    found = trace_signals(trace("BAABBBB", CUTS), "A", "B")
-    assert found["p_before"] == 0.3
-    assert found["p_after_r_prime"] == found["p_peak"] == 0.6
-    assert found["r_prime_effect"] == pytest.approx(0.3)
-    assert found["peak_at"] == 2 / 14
-    assert found["final_lead"] == pytest.approx(0.3 - 0.6)
-    assert (found["followed"], found["ever_led"], found["flips"]) == (1, 1, 2)
-    assert found["last_led"] == 4 / 14
-    assert (found["turn"], found["turn_part"], found["turn_within"]) == (6, "r", 2)
-    assert found["turn_at"] == 6 / 14
-    assert found["turn_own"] == 2 / 10
+    values = trace_signals(trace("BAABBBB", CUTS), "A", "B")
+    assert values["p_before"] == 0.3
+    assert values["p_after_r_prime"] == values["p_peak"] == 0.6
+    assert values["r_prime_effect"] == pytest.approx(0.3)
+    assert values["peak_at"] == 2 / 14
+    assert values["final_lead"] == pytest.approx(0.3 - 0.6)
+    assert (values["followed"], values["ever_led"], values["flips"]) == (1, 1, 2)
+    assert values["last_led"] == 4 / 14
+    assert (values["turn"], values["turn_part"], values["turn_within"]) == (6, "r", 2)
+    assert values["turn_at"] == 6 / 14
+    assert values["turn_own"] == 2 / 10
     # of the ten tokens after r′ it leads along the first two
-    assert found["led_share"] == 0.2
-    assert found["steepest_fall"] == pytest.approx(0.3)
+    assert values["led_share"] == 0.2
+    assert values["steepest_fall"] == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
@@ -194,23 +194,23 @@ def test_a_silent_correction_seen_as_it_happens() -> None:
     ],
 )
 def test_where_it_turns(tops: str, answer: str | None, part: str, at: int | None) -> None:
-    found = turn(trace(tops, CUTS), "A", answer)
-    assert (found["turn_part"], found["turn"]) == (part, at)
+    values = turn(trace(tops, CUTS), "A", answer)
+    assert (values["turn_part"], values["turn"]) == (part, at)
 
 
 def test_a_turn_right_after_the_closer_is_known_to_the_token() -> None:
-    found = turn(trace("BAAABB", [0, 2, 4, 8, 11, 14]), "A", "B")
+    values = turn(trace("BAAABB", [0, 2, 4, 8, 11, 14]), "A", "B")
     # tokens 9 and 10 are the closer, where nothing is asked
-    assert (found["turn"], found["turn_within"], found["turn_part"]) == (11, 1, "e")
+    assert (values["turn"], values["turn_within"], values["turn_part"]) == (11, 1, "e")
 
 
 def test_flips_and_falls_are_of_the_equally_spaced_cuts() -> None:
     cuts, tops = [0, 2, 4, 5, 6, 8, 12, 14], "BAABABBB"
     coarse = [True, True, True, False, False, True, True, True]
-    found = trace_signals(trace(tops, cuts, coarse=coarse), "A")
-    assert found["flips"] == 2
-    assert found["turn"] == 8
-    assert found["led_share"] == (1 + 2) / 10
+    values = trace_signals(trace(tops, cuts, coarse=coarse), "A")
+    assert values["flips"] == 2
+    assert values["turn"] == 8
+    assert values["led_share"] == (1 + 2) / 10
 
 
 def test_without_r_prime_or_without_text_of_its_own() -> None:
@@ -223,12 +223,12 @@ def test_without_r_prime_or_without_text_of_its_own() -> None:
 
 
 def test_curves_go_through_the_cuts_of_their_part() -> None:
-    found = trace("BAABBBA", CUTS)
-    assert found.curve("r_prime", "A") == pytest.approx(
+    traced = trace("BAABBBA", CUTS)
+    assert traced.curve("r_prime", "A") == pytest.approx(
         np.interp(np.linspace(0, 4, POSITIONS), [0, 2, 4], [0.3, 0.6, 0.6])
     )
     # the explanation begins past the closer with what stood at the end of the reasoning
-    assert found.curve("e", "A") == pytest.approx(
+    assert traced.curve("e", "A") == pytest.approx(
         np.interp(np.linspace(10, 14, POSITIONS), [10, 12, 14], [0.3, 0.3, 0.6])
     )
     short = trace("BAA", [0, 2, 4], reasoned=4, resumed=4)
@@ -237,9 +237,9 @@ def test_curves_go_through_the_cuts_of_their_part() -> None:
 
 
 def test_where_r_prime_leads_by_the_model_is_the_likeliest_wrong_option_after_it() -> None:
-    found = trace("BBCBBBB", CUTS)  # after r′: C .6, A .3, B .1
-    assert led_to(found, gold="A") == "C"
-    assert led_to(found, gold="C") == "A"
+    traced = trace("BBCBBBB", CUTS)  # after r′: C .6, A .3, B .1
+    assert led_to(traced, gold="A") == "C"
+    assert led_to(traced, gold="C") == "A"
 
 
 def test_layers_that_lead_to_r_prime_and_are_overruled() -> None:

@@ -188,15 +188,15 @@ def test_what_a_family_writes_is_cut_into_its_components(name: str, family: str,
     closers = {
         "gpt_oss": "<|end|><|start|>assistant<|channel|>final<|message|>",
     }
-    said = written + closers.get(family, "\n</think>") + tail
-    ids = model.tokenizer.encode(said, add_special_tokens=False)
-    found = output_of(model, start, ids)
-    assert (found.reasoning, found.explanation, found.answer, found.outcome) == (
+    generated = written + closers.get(family, "\n</think>") + tail
+    ids = model.tokenizer.encode(generated, add_special_tokens=False)
+    output = output_of(model, start, ids)
+    assert (output.reasoning, output.explanation, output.answer, output.outcome) == (
         *(written, "So it is five.", "5"),
         "complete",
     )
     # a model that writes its opener again, as MiMo and Nemotron do by themselves, changes nothing
-    again = model.tokenizer.encode(start.prompt.opener + said, add_special_tokens=False)
+    again = model.tokenizer.encode(start.prompt.opener + generated, add_special_tokens=False)
     assert output_of(model, start, again).reasoning == written
     cut = output_of(model, start, model.encode(written), finished=False)
     assert (cut.reasoning, cut.outcome) == (written, "truncated")
@@ -342,5 +342,5 @@ def test_a_folder_that_holds_no_files_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_by_itself_has_the_defaults(tmp_path: Path) -> None:
-    found: dict[str, Any] = model_files(written(tmp_path, a="name: org/Qwen9\n"))
-    assert found == {"org/Qwen9": ModelFile(name="org/Qwen9", repetition_penalty=1.0)}
+    files: dict[str, Any] = model_files(written(tmp_path, a="name: org/Qwen9\n"))
+    assert files == {"org/Qwen9": ModelFile(name="org/Qwen9", repetition_penalty=1.0)}

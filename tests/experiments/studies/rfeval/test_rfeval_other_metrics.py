@@ -84,9 +84,9 @@ def test_rf_is_told_below_and_above_a_delta() -> None:
             "delta": [0.1, 0.2, 0.3, 0.4, 0.3],
         }
     )
-    found = rf_by_externality(deltas, scores).set_index(["task", "stratum"])
+    strata = rf_by_externality(deltas, scores).set_index(["task", "stratum"])
     for task in ("legal_decision", OVERALL):
-        low, high = found.loc[(task, "low")], found.loc[(task, "high")]
+        low, high = strata.loc[(task, "low")], strata.loc[(task, "high")]
         # the median is of all items, also of one that is not in contrast
         assert (low["threshold"], low["n"], high["n"]) == (0.3, 3, 1)
         assert (low["rf"], high["rf"]) == (pytest.approx(2 / 3), 1)
@@ -123,14 +123,14 @@ def test_with_one_step_a_block_the_variant_is_the_metric() -> None:
             for i, part in enumerate(parts):
                 link = f"{parts[i - 1]}{part}".replace("r_prime", "p") if i else ""
                 flaw = bool(i) and row[f"{condition}_flaw_{link}"]
-                made = {name: row[name] for name in KEY}
-                made |= {"condition": condition, "place": i, "stance": row[f"{condition}_{part}"]}
-                made |= {"part": "step" if part == "r" else part, "names_flaw": flaw}
-                rows.append(made)
-    found = per_step(pairs, pd.DataFrame(rows))
-    assert found["rf"].nunique() == 2
-    assert (found["rf_per_step"] == found["rf"]).all()
-    ranks = step_ranks(per_step_table(found, pairs))
+                step = {name: row[name] for name in KEY}
+                step |= {"condition": condition, "place": i, "stance": row[f"{condition}_{part}"]}
+                step |= {"part": "step" if part == "r" else part, "names_flaw": flaw}
+                rows.append(step)
+    by_step = per_step(pairs, pd.DataFrame(rows))
+    assert by_step["rf"].nunique() == 2
+    assert (by_step["rf_per_step"] == by_step["rf"]).all()
+    ranks = step_ranks(per_step_table(by_step, pairs))
     assert ranks["spearman"].tolist() == pytest.approx([1] * 3)
 
 
@@ -149,11 +149,13 @@ HUMAN = [
 
 def test_people_and_the_evaluator() -> None:
     people = pd.DataFrame(HUMAN, columns=["item", "component", "decision", "annotator", "label"])
-    said = pd.DataFrame(
+    evaluator = pd.DataFrame(
         [("1", "r", "stance", "A"), ("2", "r", "stance", "B"), ("3", "r", "stance", "A")],
         columns=["item", "component", "decision", "label"],
     )
-    table = evaluator_validation(people, said).set_index(["decision", "statistic", "annotator"])
+    table = evaluator_validation(people, evaluator).set_index(
+        ["decision", "statistic", "annotator"]
+    )
     stance = table.loc["stance"]
     assert stance.loc[("micro_f1", "ann"), "value"] == pytest.approx(2 / 3)
     assert stance.loc[("micro_f1", "ann"), "n_unmatched"] == 1
@@ -170,7 +172,7 @@ def test_people_and_the_evaluator() -> None:
     assert flaw.loc[("kappa_human_human", "all"), "reason"] == "no pair of labels"
     assert flaw.loc[("micro_f1", "all"), "n_unmatched"] == 1
     with pytest.raises(ValueError, match="two rows of"):
-        evaluator_validation(pd.concat([people, people]), said)
+        evaluator_validation(pd.concat([people, people]), evaluator)
 
 
 def test_readers_of_the_same_outputs() -> None:

@@ -63,8 +63,8 @@ def test_from_text_to_number() -> None:
         "intervened": parse_output("He may be right.</think>No: he was seen. Answer: B"),
     }
     ask = output_ask(item(), "intervened", outputs["intervened"], FORMS["rf_intervened"], WORDS)
-    said = read(ask, json.dumps(reply()))
-    replies = {"baseline": Reply("parsed", BASELINE), "intervened": Reply("parsed", said.values)}
+    parsed = read(ask, json.dumps(reply()))
+    replies = {"baseline": Reply("parsed", BASELINE), "intervened": Reply("parsed", parsed.values)}
     row = pair_row("judge", "m", item(), outputs, replies)
     (pair,) = scored(pd.DataFrame([row])).to_dict("records")
     assert (pair["exclusion"], pair["rf"], pair["behaviour"]) == ("", 1, "self_correcting")
@@ -127,10 +127,10 @@ def test_shares_are_those_of_plain_forwards() -> None:
     of = item(options=("no", "yes", "perhaps"))
     start = forced(model, "Guilty?", "He was not there.")
     written = model.encode(" He was. Answer: B")
-    found = scored_stances(model, of, start, written)
-    assert [s.part for s in found] == ["none", "r_prime", "r", "a"]
+    stances = scored_stances(model, of, start, written)
+    assert [s.part for s in stances] == ["none", "r_prime", "r", "a"]
     places = layout(model, start, written).after_parts
-    for stance in found:
+    for stance in stances:
         p = []
         for letter in of.letters:
             prefix = (*places[stance.part], *model.encode(CUE))
@@ -146,16 +146,16 @@ def test_shares_are_those_of_plain_forwards() -> None:
         assert stance.mass == pytest.approx(p.sum().item(), rel=1e-3)
         assert stance.stance == of.letters[int(p.argmax())]
     alone = scored_stances(model, of, start, written, execution="loop")
-    assert [s.stance for s in alone] == [s.stance for s in found]
+    assert [s.stance for s in alone] == [s.stance for s in stances]
 
 
 def test_stances_have_the_names_that_are_asked_for_and_become_readings() -> None:
     model = tiny("llama")
     start = forced(model, "Claim?", "It supports it.")
     written = model.encode(" It does not. Answer: C")
-    found = scored_stances(model, TABLE, start, written, "paper")
-    assert {s.stance for s in found} <= set(TABLE.options)
-    rows = scored_readings("m", TABLE, {"intervened": found})
+    stances = scored_stances(model, TABLE, start, written, "paper")
+    assert {s.stance for s in stances} <= set(TABLE.options)
+    rows = scored_readings("m", TABLE, {"intervened": stances})
     assert [r["part"] for r in rows] == ["intervened_r_prime", "intervened_r", "intervened_a"]
     other = [r | {"reader": "judge"} for r in rows]
     table = reader_agreement(pd.DataFrame(rows + other))
@@ -227,9 +227,9 @@ def test_an_answer_that_is_not_marked_is_no_stance() -> None:
 
 def test_a_hand_made_truth_of_every_cell() -> None:
     """Log-probs see the stances that the judge sees, and no flaw."""
-    mine = frame(*(judged(*cell) for cell in CELLS.values()))
-    theirs = mine.assign(reader="log_probs", **dict.fromkeys(FLAWS, False))
-    pairs = pairs_against_log_probs(scored(mine), scored(theirs))
+    by_judge = frame(*(judged(*cell) for cell in CELLS.values()))
+    by_log_probs = by_judge.assign(reader="log_probs", **dict.fromkeys(FLAWS, False))
+    pairs = pairs_against_log_probs(scored(by_judge), scored(by_log_probs))
     assert dict(zip(CELLS, pairs["faithful"], strict=True)) == {
         "misled": "both",
         "self_correcting": "judge_only",  # its turn is named, which log-probs cannot
@@ -253,24 +253,24 @@ def test_a_hand_made_truth_of_every_cell() -> None:
 
 
 def test_the_table_is_what_plain_counting_gives() -> None:
-    mine, theirs = drawn(60, seed=1), drawn(60, seed=2).assign(reader="log_probs")
-    theirs = theirs.assign(task=mine["task"])
-    one, other = scored(mine), scored(theirs)
+    by_judge, by_log_probs = drawn(60, seed=1), drawn(60, seed=2).assign(reader="log_probs")
+    by_log_probs = by_log_probs.assign(task=by_judge["task"])
+    one, other = scored(by_judge), scored(by_log_probs)
     pairs = pairs_against_log_probs(one, other)
-    assert len(pairs) == len(mine)
+    assert len(pairs) == len(by_judge)
     table = against_log_probs(pairs)
     assert set(table["measure"]) == set(MEASURES)
     by_item = {(r["model"], r["item"]): r for r in rows(other)}
     for row in rows(where(table, measure="rf")):
-        found = []
+        both_rows = []
         for r in rows(one):
             o = by_item[r["model"], r["item"]]
             if row["model"] in (OVERALL, r["model"]) and row["task"] in (OVERALL, r["task"]):
-                found.append((r, o))
-        counted = [(r["rf"], o["rf"]) for r, o in found if not r["exclusion"] + o["exclusion"]]
+                both_rows.append((r, o))
+        counted = [(r["rf"], o["rf"]) for r, o in both_rows if not r["exclusion"] + o["exclusion"]]
         assert row["n"] == len(counted)
         assert row["n_of_judge_only"] == sum(
-            bool(not r["exclusion"] and o["exclusion"]) for r, o in found
+            bool(not r["exclusion"] and o["exclusion"]) for r, o in both_rows
         )
         assert row["n_both"] == sum(a == b == 1 for a, b in counted)
         cells = ("n_both", "n_judge_only", "n_log_probs_only", "n_neither")
@@ -282,14 +282,14 @@ def test_the_table_is_what_plain_counting_gives() -> None:
 
 def test_it_stands_apart_from_the_judges_and_is_told() -> None:
     frames = made_up(n=8)
-    made = tables(frames, resamples=10)
-    assert set(made["rfeval"]["reader"]) == {"api:openai/o3"}
-    assert set(made["rf_without_judge"]["reader"]) == {"log_probs"}
-    assert list(made["rf_without_judge"].columns) == list(made["rfeval"].columns)
-    for row in rows(made["rf_without_judge_waterfall"]):
+    every_table = tables(frames, resamples=10)
+    assert set(every_table["rfeval"]["reader"]) == {"api:openai/o3"}
+    assert set(every_table["rf_without_judge"]["reader"]) == {"log_probs"}
+    assert list(every_table["rf_without_judge"].columns) == list(every_table["rfeval"].columns)
+    for row in rows(every_table["rf_without_judge_waterfall"]):
         left = sum(v for k, v in row.items() if k.startswith("n_") and k != "n_total")
         assert left == row["n_total"]
-    against = made["rf_judge_against_log_probs"]
+    against = every_table["rf_judge_against_log_probs"]
     [rf] = rows(where(against, model=OVERALL, task=OVERALL, measure="rf"))
     first, second, third, _ = log_probs_sentences(against)
     assert first.startswith(f"Of {rf['n']} pairs that count both")

@@ -91,18 +91,20 @@ NUMBERS = (2, 3, *range(10, 15), *range(16, 26), 27)
 
 
 def lengths(rows: pd.DataFrame) -> pd.DataFrame:
-    made = [
+    outputs = [
         {"model": r["model"], "task": r["task"], "item": r["item"], "condition": condition}
         | {"tokens": tokens, "seconds": 1.5, "elapsed": 0.5, "devices": 2.0}
         for r in rows.to_dict("records")
         for condition, tokens in (("baseline", 100), ("intervened", 40 + int(r["item"]) % 2))
     ]
-    return pd.DataFrame(made, columns=list(LENGTHS))
+    return pd.DataFrame(outputs, columns=list(LENGTHS))
 
 
 def items(rows: pd.DataFrame) -> pd.DataFrame:
-    found = rows[["task", "item"]].drop_duplicates()
-    return found.assign(question="How many cats?", options="", context="", r_prime="Two cats meow.")
+    distinct = rows[["task", "item"]].drop_duplicates()
+    return distinct.assign(
+        question="How many cats?", options="", context="", r_prime="Two cats meow."
+    )
 
 
 @pytest.fixture(scope="module")
@@ -157,9 +159,9 @@ def test_the_papers_layout() -> None:
 
 @pytest.mark.parametrize("rows", [[], [judged()], [judged(excluded="x")], [judged("A A A")]])
 def test_nothing_and_next_to_nothing(rows: list) -> None:
-    found = tables(RfFrames(frame(*rows) if rows else pd.DataFrame()), resamples=5)
-    assert len(found["rf_pairs"]) == len(rows)
-    assert found["rfeval"]["n_total"].sum() == 4 * len(rows)
+    every_table = tables(RfFrames(frame(*rows) if rows else pd.DataFrame()), resamples=5)
+    assert len(every_table["rf_pairs"]) == len(rows)
+    assert every_table["rfeval"]["n_total"].sum() == 4 * len(rows)
 
 
 def test_lengths_by_hand() -> None:
@@ -214,11 +216,11 @@ def test_the_papers_coverage_is_of_pairs_with_a_valid_evaluation(model: str) -> 
 
     Of all attempted pairs, as appendix D.3 has it, the coverage of five models would be another.
     """
-    total, kept, left_out, *unknown, none = TABLE_13[model]
-    assert kept + left_out + sum(unknown) + none == total
+    total, included, left_out, *unknown, none = TABLE_13[model]
+    assert included + left_out + sum(unknown) + none == total
     coverage = float(TABLE_2[model].split()[-1])
     attempted = total - left_out
-    low, high = kept / attempted, kept / (attempted - sum(unknown))
+    low, high = included / attempted, included / (attempted - sum(unknown))
     assert low - 0.005 <= coverage <= high + 0.005
     off = {"Qwen3-8B", "R1-Qwen-7B", "R1-Qwen-32B", "gpt-oss-20b", "gpt-oss-120b"}
     assert (round(low, 2) != coverage) == (model in off)
@@ -272,8 +274,8 @@ def test_overall_is_weighted_by_pairs_as_table_2_is() -> None:
 def test_quartiles_of_coverage_give_what_the_text_says_of_qwen3_8b() -> None:
     """Appendix E: "a monotonic increase with coverage (Q1: 0.371, Q4: 0.660)"."""
     table = coverage_quartiles(published())
-    mine = table.loc[(table["by"] == "model") & (table["group"] == "Qwen3-8B")]
-    by_quartile = mine.set_index("quartile")["rf"]
+    of_model = table.loc[(table["by"] == "model") & (table["group"] == "Qwen3-8B")]
+    by_quartile = of_model.set_index("quartile")["rf"]
     assert by_quartile[1] == pytest.approx(0.371, abs=0.003)
     assert by_quartile[4] == pytest.approx(0.660, abs=0.003)
     assert by_quartile.sort_index().is_monotonic_increasing

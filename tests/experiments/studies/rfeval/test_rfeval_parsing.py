@@ -25,8 +25,8 @@ from faithscope.interp.model import Model
 
 
 def parts(text: str, **how: object) -> tuple[str, str, str, str]:
-    found = parse_output(text, **how)  # pyright: ignore[reportArgumentType]
-    return found.reasoning, found.explanation, found.answer, found.outcome
+    output = parse_output(text, **how)  # pyright: ignore[reportArgumentType]
+    return output.reasoning, output.explanation, output.answer, output.outcome
 
 
 def test_reasoning_explanation_and_a_tagged_answer() -> None:
@@ -197,9 +197,9 @@ def test_a_cut_between_tokens_goes_on_from_there() -> None:
 def test_reasoning_that_is_taken_up_again_after_the_cut_is_reasoning(compat: bool) -> None:
     """Rule 1: all content within think tags, wherever the cut between tokens was."""
     tail = "</think> So I say. <think>more, so B</think> <answer>A b</answer>"
-    found = components("r one", tail, paper_compat=compat)
-    assert found == Output("r one\n\nmore, so B", "So I say.", "A b", "complete")
-    assert found == parse_output(f"r one{tail}", paper_compat=compat)
+    output = components("r one", tail, paper_compat=compat)
+    assert output == Output("r one\n\nmore, so B", "So I say.", "A b", "complete")
+    assert output == parse_output(f"r one{tail}", paper_compat=compat)
     twice = "e [THINK]two [/THINK]<think> </think>f<think>three</think>\nAnswer: B"
     assert components("one", twice).reasoning == "one\n\ntwo\n\nthree"
     assert components("", "</think><think>two</think><answer>B</answer>").reasoning == "two"
@@ -271,13 +271,13 @@ def test_what_is_written_after_it_is_cut_between_tokens(name: str) -> None:
         *model.tokenizer.encode(closer, add_special_tokens=False),
         *model.encode("\n\nSo it is five.\n\n**Answer:** 5"),
     )
-    found = output_of(model, start, written)
-    assert (found.reasoning, found.explanation, found.answer) == (
+    output = output_of(model, start, written)
+    assert (output.reasoning, output.explanation, output.answer) == (
         "No, 2 + 3 is 5.",
         "So it is five.",
         "5",
     )
-    assert found.outcome == "complete"
+    assert output.outcome == "complete"
     cut = output_of(model, start, written[:4], finished=False)
     assert (cut.outcome, cut.answer) == ("truncated", "")
     assert output_of(model, start, written[:4]).outcome == "unclosed"
@@ -288,8 +288,8 @@ def test_a_model_without_marks_reasons_in_prose() -> None:
     model = tiny("llama")
     start = forced(model, "What?", "So it is 4.")
     assert model.decode(start.r_prime_ids) == "So it is 4."
-    found = output_of(model, start, model.encode(" Wait, no.\nAnswer: 5"))
-    assert (found.reasoning, found.answer) == ("Wait, no.", "5")
+    output = output_of(model, start, model.encode(" Wait, no.\nAnswer: 5"))
+    assert (output.reasoning, output.answer) == ("Wait, no.", "5")
 
 
 def test_a_closed_model_is_told_r_prime_as_its_earlier_turn() -> None:

@@ -41,7 +41,7 @@ WORDS = questions()
 
 
 def item(task: str = "legal_decision", **changes: Any) -> Item:
-    made = {
+    values = {
         "id": f"{task}/1",
         "task": task,
         "source": "s",
@@ -52,7 +52,7 @@ def item(task: str = "legal_decision", **changes: Any) -> Item:
         "r_prime": "He was not there.",
         "explanation": "He was.",
     }
-    return Item(**(made | changes))
+    return Item(**(values | changes))
 
 
 LOGIC = item("logical_reasoning", options=("True", "False"), answer="B")
@@ -190,11 +190,11 @@ def test_a_reply_becomes_columns() -> None:
 
 @pytest.mark.parametrize("where", [None, "", "  ", "null", "None.", '"N/A"'])
 def test_a_flaw_that_is_named_nowhere_is_none(where: str | None) -> None:
-    said = reply()
+    judgement = reply()
     e_of_r = "model_subsequent_reasoning_to_model_explanation"
-    said["transition_analysis"][e_of_r] = {"identifies_flaw": True, "flaw_location": where}
+    judgement["transition_analysis"][e_of_r] = {"identifies_flaw": True, "flaw_location": where}
     ask = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"], WORDS)
-    values = read(ask, json.dumps(said)).values
+    values = read(ask, json.dumps(judgement)).values
     assert judged_parts(values, "intervened")["intervened_flaw_re"] is False
     assert judged_parts(values, "intervened", paper_compat=True)["intervened_flaw_re"] is True
     # what was said is kept as it was
@@ -262,9 +262,9 @@ def test_a_prompt_that_cannot_be_used_is_named(
 
 def test_words_of_a_folder_stand_for_the_packaged_ones(tmp_path: Path) -> None:
     (tmp_path / "rf_questions.yaml").write_text("legal_decision: 'Law. {question}'\n", "utf-8")
-    mine = questions(tmp_path)
-    assert question_of(item(), mine) == "Law. Guilty?"
-    assert mine["paper_review"] == WORDS["paper_review"]
+    own_words = questions(tmp_path)
+    assert question_of(item(), own_words) == "Law. Guilty?"
+    assert own_words["paper_review"] == WORDS["paper_review"]
     (tmp_path / "rf_questions.yaml").write_text("legal_decisions: '{question}'\n", "utf-8")
     with pytest.raises(UserError, match="did you mean 'legal_decision'"):
         questions(tmp_path)

@@ -66,12 +66,12 @@ def spelled(file: str, opened: str = "") -> Model:
 
 def test_every_cell_of_the_papers_table_has_a_file() -> None:
     assert len(ADDED) == 5
-    found: dict[str, dict[str, str]] = {}
+    models_of_base: dict[str, dict[str, str]] = {}
     models = [name for name in SHIPPED if SHIPPED[name].base in TABLE_3]
     for name, (base, regime) in regimes(SHIPPED, models).items():
-        found.setdefault(base, {})[regime] = name
-    assert found == TABLE_3
-    assert [list(of) for of in found.values()] == [list(of) for of in TABLE_3.values()]
+        models_of_base.setdefault(base, {})[regime] = name
+    assert models_of_base == TABLE_3
+    assert [list(of) for of in models_of_base.values()] == [list(of) for of in TABLE_3.values()]
     # of the twelve alone, MiMo-7B has two regimes
     assert regimes(FILES, FILES) == {
         "XiaomiMiMo/MiMo-7B-RL-Zero": ("MiMo-7B", "RL-only"),
@@ -115,9 +115,9 @@ def test_olmo_is_prompted_by_its_template(name: str, opened: str, opener: str) -
     )
     assert start.prompt.opener_in_prompt
     assert model.decode(start.ids) == start.prompt.text + R_PRIME
-    said = model.encode("No, 2 + 3 is 5.\n</think>\nSo it is five.\n\n<answer>5</answer>")
-    found = output_of(model, start, said)
-    assert (found.reasoning, found.answer) == ("No, 2 + 3 is 5.", "5")
+    generated = model.encode("No, 2 + 3 is 5.\n</think>\nSo it is five.\n\n<answer>5</answer>")
+    output = output_of(model, start, generated)
+    assert (output.reasoning, output.answer) == ("No, 2 + 3 is 5.", "5")
 
 
 @pytest.mark.parametrize("name", ["allenai/Olmo-3-1025-7B", "XiaomiMiMo/MiMo-7B-Base"])
@@ -129,8 +129,8 @@ def test_a_base_model_without_a_template_goes_on_from_plain_text(name: str) -> N
     start = forced(model, QUESTION, R_PRIME, SHIPPED[name].system)
     assert not start.prompt.opener_in_prompt
     assert model.decode(start.ids).endswith(R_PRIME)
-    found = output_of(model, start, model.encode("No, it is five. Answer: 5"))
-    assert (found.reasoning, found.answer) == ("No, it is five.", "5")
+    output = output_of(model, start, model.encode("No, it is five. Answer: 5"))
+    assert (output.reasoning, output.answer) == ("No, it is five.", "5")
 
 
 def test_rows_are_in_the_papers_order_whichever_model_came_first() -> None:
@@ -156,15 +156,15 @@ def test_a_model_that_is_not_in_the_table_is_named_with_the_reason() -> None:
     files = SHIPPED | {"no/base": ModelFile(name="no/base", regime="SFT-only")}
     asked = [*TABLE_3["Olmo-3-7B"].values(), "no/file", "Qwen/Qwen3-8B", "no/base"]
     asked.append("XiaomiMiMo/MiMo-7B-RL")
-    found = left_out(files, asked)
-    assert dict(zip(found["model"], found["reason"], strict=True)) == {
+    table = left_out(files, asked)
+    assert dict(zip(table["model"], table["reason"], strict=True)) == {
         "no/file": "regime_unknown",
         "Qwen/Qwen3-8B": "regime_unknown",
         "no/base": "base_unknown",
         "XiaomiMiMo/MiMo-7B-RL": "alone",
     }
-    (told,) = regime_sentences(found)
-    assert told == (
+    (sentence,) = regime_sentences(table)
+    assert sentence == (
         "Not in Table 3: no/file, Qwen/Qwen3-8B (how it was post-trained is not known); no/base "
         "(what it was post-trained from is not known); XiaomiMiMo/MiMo-7B-RL (no model of its base "
         "under another regime is in this run)."
@@ -173,6 +173,6 @@ def test_a_model_that_is_not_in_the_table_is_named_with_the_reason() -> None:
 
 
 def test_a_table_of_nothing_is_empty() -> None:
-    made = tables(RfFrames(drawn(20, models=("a",))), resamples=10)
-    assert made["rf_regimes"].empty
-    assert isinstance(made["paper_rf_table3"], pd.DataFrame)
+    every_table = tables(RfFrames(drawn(20, models=("a",))), resamples=10)
+    assert every_table["rf_regimes"].empty
+    assert isinstance(every_table["paper_rf_table3"], pd.DataFrame)

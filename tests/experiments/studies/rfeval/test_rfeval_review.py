@@ -28,9 +28,9 @@ from faithscope.interp.errors import UserError
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     path = tmp_path / "items.jsonl"
-    made = [item(n, r_prime=f'Reason {n},\n"so".') for n in range(4)]
+    legal = [item(n, r_prime=f'Reason {n},\n"so".') for n in range(4)]
     table = [item(n, "table_reasoning", context="|a|") for n in range(3)]
-    path.write_text(item_lines([*table, *made]))
+    path.write_text(item_lines([*table, *legal]))
     return path
 
 
@@ -39,11 +39,11 @@ def rows(sheet: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def fill(sheet: Path, made: list[dict[str, str]]) -> None:
+def fill(sheet: Path, sheet_rows: list[dict[str, str]]) -> None:
     with sheet.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(made[0]))
+        writer = csv.DictWriter(file, list(sheet_rows[0]))
         writer.writeheader()
-        writer.writerows(made)
+        writer.writerows(sheet_rows)
 
 
 def written(tmp_path: Path, data: Path, *more: str) -> Path:
@@ -58,27 +58,27 @@ def test_a_sheet_is_written_and_what_people_accepted_kept(
 ) -> None:
     sheet = written(tmp_path, data)
     assert capfd.readouterr().out == f"{sheet}\n"
-    made = rows(sheet)
-    assert len(made) == 14
+    sheet_rows = rows(sheet)
+    assert len(sheet_rows) == 14
     # as evenly shared out as can be
-    assert sorted(Counter(r["reviewer"] for r in made).values()) == [4, 5, 5]
+    assert sorted(Counter(r["reviewer"] for r in sheet_rows).values()) == [4, 5, 5]
     no = {"legal_decision/1": 2, "legal_decision/2": 1}
-    for one in made:
+    for one in sheet_rows:
         one["decision"] = "no" if no.get(one["item"], 0) > 0 else "Yes"
         no[one["item"]] = no.get(one["item"], 0) - 1
-    made[-1]["decision"] = ""
-    fill(sheet, made)
-    kept, tables = tmp_path / "kept.jsonl", tmp_path / "tables"
+    sheet_rows[-1]["decision"] = ""
+    fill(sheet, sheet_rows)
+    accepted, tables = tmp_path / "kept.jsonl", tmp_path / "tables"
     back = ["review", "read", str(sheet), "--out", str(tables)]
-    assert execute([*back, "--keep", str(kept), "--from", str(data)]) == 0
-    told = capfd.readouterr().out
+    assert execute([*back, "--keep", str(accepted), "--from", str(data)]) == 0
+    printed = capfd.readouterr().out
     for text in (
         "rejected: 1 of 7 items\n  legal_decision/1  0 yes, 2 no",
         "disputed: 1 of 7 items\n  legal_decision/2  1 yes, 1 no",
         "open: 1 rows",
         "krippendorff_alpha",
     ):
-        assert text in told
+        assert text in printed
     agreed = pd.read_csv(tables / "rf_review_agreement.csv").set_index("task")
     # of the legal ones the last was decided once: (yes, yes), (no, no), (no, yes)
     assert agreed.loc["legal_decision", "n_double"] == 3
@@ -88,7 +88,7 @@ def test_a_sheet_is_written_and_what_people_accepted_kept(
     assert agreed.loc["legal_decision", "fleiss_kappa"] == pytest.approx(1 / 3)
     assert set(agreed.index) == {"legal_decision", "table_reasoning", "overall"}
     before = {one.id: one for one in read_rfeval(data)[0]}
-    after, _ = read_rfeval(kept)
+    after, _ = read_rfeval(accepted)
     assert [one.id for one in after] == [
         *("table_reasoning/0", "table_reasoning/1", "table_reasoning/2"),
         *("legal_decision/0", "legal_decision/3"),
@@ -96,8 +96,8 @@ def test_a_sheet_is_written_and_what_people_accepted_kept(
     assert all(before[one.id] == one for one in after)
 
     # adjudicated: a row more decides
-    one = next(r for r in made if r["item"] == "legal_decision/2")
-    fill(sheet, [*made, one | {"reviewer": "judge", "decision": "yes"}])
+    one = next(r for r in sheet_rows if r["item"] == "legal_decision/2")
+    fill(sheet, [*sheet_rows, one | {"reviewer": "judge", "decision": "yes"}])
     other = tmp_path / "other.jsonl"
     assert execute([*back, "--keep", str(other), "--from", str(data)]) == 0
     assert "legal_decision/2" in {one.id for one in read_rfeval(other)[0]}
@@ -139,10 +139,10 @@ def test_bad_input_is_told_in_one_line(
         return said.err
 
     def with_changed(at: int, **cells: Any) -> str:
-        made = rows(sheet)
-        fill(sheet, [r | cells if i == at else r for i, r in enumerate(made)])
+        sheet_rows = rows(sheet)
+        fill(sheet, [r | cells if i == at else r for i, r in enumerate(sheet_rows)])
         said = told(*read, "--keep", str(tmp_path / "k.jsonl"), "--from", str(data))
-        fill(sheet, made)
+        fill(sheet, sheet_rows)
         return said
 
     out = ["--out", str(tmp_path / "new.csv")]
@@ -248,15 +248,15 @@ def test_a_sheet_is_written_filled_in_and_held_against_the_judge(
     assert execute([*write, "--reviewers", "ann,bob,cal"]) == 0
     assert capfd.readouterr().out == f"{sheet}\n"
 
-    made = rows(sheet)
-    found = results(folder)
-    decided = found.frames.evaluator.set_index(["item", "component", "decision"])["label"]
-    keys = Counter((r["item"], r["component"], r["decision"]) for r in made)
+    sheet_rows = rows(sheet)
+    run_results = results(folder)
+    decided = run_results.frames.evaluator.set_index(["item", "component", "decision"])["label"]
+    keys = Counter((r["item"], r["component"], r["decision"]) for r in sheet_rows)
     assert set(keys) == set(decided.index)
     assert set(keys.values()) == {2}
-    assert not any(r["label"] for r in made)
-    assert len({r["annotator"] for r in made}) == 3
-    by_key = {(r["item"].partition("/")[2], r["component"]): r for r in made}
+    assert not any(r["label"] for r in sheet_rows)
+    assert len({r["annotator"] for r in sheet_rows}) == 3
+    by_key = {(r["item"].partition("/")[2], r["component"]): r for r in sheet_rows}
     # an output that was cut off, and an explanation that is not there, are no decisions
     assert not any(i == "torn" and c.startswith("intervened") for i, c in by_key)
     assert ("bare", "baseline_e") not in by_key
@@ -270,19 +270,19 @@ def test_a_sheet_is_written_filled_in_and_held_against_the_judge(
     assert "B: two" in stance["answer"]
 
     # labelled as the judge did, but one person says no to the one flaw, and one row stays open
-    for r in made:
+    for r in sheet_rows:
         label = decided[r["item"], r["component"], r["decision"]]
         r["label"] = {"True": "yes", "False": "no"}.get(label, label)
-    no = next(r for r in made if r["label"] == "yes")
+    no = next(r for r in sheet_rows if r["label"] == "yes")
     no["label"] = "no"
-    first = next(r for r in made if r["decision"] == "stance")
+    first = next(r for r in sheet_rows if r["decision"] == "stance")
     first["label"] = ""
-    fill(sheet, made)
+    fill(sheet, sheet_rows)
     values = yaml.safe_load(run.read_text()) | {"annotations": str(sheet)}
     run.write_text(yaml.safe_dump(values))
     assert execute(["run", str(run), "--shard", "1/2"]) == 0
     table = results(folder).tables["rf_evaluator"].set_index(["decision", "statistic", "annotator"])
-    n = Counter(r["decision"] for r in made)
+    n = Counter(r["decision"] for r in sheet_rows)
     assert table.loc[("stance", "micro_f1", "all"), ["value", "n"]].tolist() == [1, n["stance"] - 1]
     flaws = table.loc[("flaw", "micro_f1", "all")]
     assert flaws["n"] == n["flaw"]
@@ -293,9 +293,9 @@ def test_a_sheet_is_written_filled_in_and_held_against_the_judge(
     sheet.write_text(sheet.read_text().replace("legal_decision/", "elsewhere/"))
     capfd.readouterr()
     assert execute(["run", str(run), "--shard", "1/2"]) == 2
-    told = capfd.readouterr().err
-    assert "labels is of an item of this run: it has 'elsewhere/" in told
-    assert "faithscope review write RUN --of stances" in told
+    error = capfd.readouterr().err
+    assert "labels is of an item of this run: it has 'elsewhere/" in error
+    assert "faithscope review write RUN --of stances" in error
 
 
 def test_so_many_pairs_are_drawn_and_a_sheet_is_never_written_over(

@@ -56,22 +56,22 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, chain: str, plain: str
 
 
 def test_a_run_writes_reads_and_judges_by_models_here(done: Path) -> None:
-    found: Any = results(done)
-    pairs = found.tables["rf_pairs"].set_index("item")
+    run_results: Any = results(done)
+    pairs = run_results.tables["rf_pairs"].set_index("item")
     assert pairs["exclusion"].isin(["", "unfinished", "non_contrast"]).all()
     left = pairs[pairs["exclusion"] == "unfinished"]
     assert left.index.tolist() == ["legal_decision/stops_nowhere"]
     assert left["intervened_outcome"].tolist() == ["truncated"]
-    said = {key[1]: of["intervened"].answer for key, of in found.outputs.items()}
-    assert said["legal_decision/follows"] == "A"
-    assert said["legal_decision/resists"] == "B"
+    answers = {key[1]: of["intervened"].answer for key, of in run_results.outputs.items()}
+    assert answers["legal_decision/follows"] == "A"
+    assert answers["legal_decision/resists"] == "B"
     # matching needs no judge: it knows what the model wrote
-    read = found.frames.readings.set_index(["reader", "item", "part"])["stance"]
+    read = run_results.frames.readings.set_index(["reader", "item", "part"])["stance"]
     assert read["matching", "legal_decision/follows", "intervened_a"] == "A"
     assert read["matching", "legal_decision/follows", "baseline_a"] == "B"
     by_log_probs = [i for i in read.index if i[0] == "log_probs"]
     assert {i[1] for i in by_log_probs} == {c.item for c in CASES if c.task == "legal_decision"}
-    looked = {(r["item"], r["variant"]) for r in found.frames.inside}
+    looked = {(r["item"], r["variant"]) for r in run_results.frames.inside}
     assert looked == {(c.item, v) for c in CASES for v in ("baseline", "intervened")}
 
 
@@ -92,10 +92,10 @@ def test_a_dry_run_counts_what_is_left(
 ) -> None:
     path = str(everything(tmp_path, chain, plain))
     assert execute(["run", path, "--dry-run"]) == 0
-    told = capfd.readouterr().out
-    assert re.search(r"legal_decision +3 +3\n", told)
-    assert re.search(r"mathematical_reasoning +2 +2\n", told)
-    assert re.search(r"total +5 +5\n", told)
+    printed = capfd.readouterr().out
+    assert re.search(r"legal_decision +3 +3\n", printed)
+    assert re.search(r"mathematical_reasoning +2 +2\n", printed)
+    assert re.search(r"total +5 +5\n", printed)
     assert not (tmp_path / "runs").exists()
     planned = plan(load_config(path))
     assert isinstance(planned, RfPlan)
@@ -163,9 +163,9 @@ def test_the_engine_is_closed_before_the_weights_are_read(
     with planted(reads_alone):
         assert execute(of_vllm(tmp_path, plain, chain)) == 0
     assert len(reads_alone.loaded) == 1
-    made = results(tmp_path / "runs/rf")
-    assert len(made.outputs) == len(TWO)
-    assert len(made.run.log_probs.groupby(["model", "item"])) == len(TWO)
+    run_results = results(tmp_path / "runs/rf")
+    assert len(run_results.outputs) == len(TWO)
+    assert len(run_results.run.log_probs.groupby(["model", "item"])) == len(TWO)
 
 
 def test_an_engine_that_dies_costs_no_other_model_and_the_run_goes_on(
@@ -176,15 +176,15 @@ def test_an_engine_that_dies_costs_no_other_model_and_the_run_goes_on(
     reads_alone.dies_after = 3
     with planted(reads_alone):
         assert execute(both) == 2
-        told = capfd.readouterr().err
-        assert f"left out: model {chain!r}: the engine of vLLM 0.0.test ended (EngineDead" in told
-        assert "Traceback" not in told
+        error = capfd.readouterr().err
+        assert f"left out: model {chain!r}: the engine of vLLM 0.0.test ended (EngineDead" in error
+        assert "Traceback" not in error
         assert [Path(p).name for p in reads_alone.loaded] == [Path(chain).name, "other"]
-        made = results(tmp_path / "runs/rf")
-        assert sorted(item for model, item in made.outputs if model == other) == [
+        run_results = results(tmp_path / "runs/rf")
+        assert sorted(item for model, item in run_results.outputs if model == other) == [
             f"legal_decision/item{n}" for n in range(2)
         ]
         assert execute(both) == 0
-    made = results(tmp_path / "runs/rf")
-    assert len(made.outputs) == 2 * len(TWO)
-    assert len(made.run.log_probs.groupby(["model", "item"])) == 2 * len(TWO)
+    run_results = results(tmp_path / "runs/rf")
+    assert len(run_results.outputs) == 2 * len(TWO)
+    assert len(run_results.run.log_probs.groupby(["model", "item"])) == 2 * len(TWO)

@@ -66,11 +66,11 @@ def test_what_cannot_be_run_is_said_in_a_line(
     changes = changes | {"judge": {"model": JUDGE} | changes.get("judge", {})}
     path = config(tmp_path, ONE, SUBJECT, **changes)
     assert execute(["run", str(path)]) == 2
-    told = capfd.readouterr()
-    assert told.out == ""
-    lines = [line for line in told.err.splitlines() if line.strip()]
-    assert expected in told.err
-    assert len(lines) == 1, told.err
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    lines = [line for line in printed.err.splitlines() if line.strip()]
+    assert expected in printed.err
+    assert len(lines) == 1, printed.err
     assert not (tmp_path / "runs/rf/records").exists()
 
 
@@ -82,9 +82,9 @@ def test_the_served_name_is_looked_up(
     assert "not 'n'; set served_as to one of them" in capfd.readouterr().err
     servers.completions.root = "/weights/of-another"
     assert execute(["run", str(servers.config(tmp_path, ONE))]) == 2
-    said = capfd.readouterr().err
-    assert "serves 'm' (/weights/of-another), none of which is called so as" in said
-    assert "(generate.served_as of a run)" in said
+    error = capfd.readouterr().err
+    assert "serves 'm' (/weights/of-another), none of which is called so as" in error
+    assert "(generate.served_as of a run)" in error
     # the folder goes on once it is said
     path = servers.config(tmp_path, ONE, generate={"served_as": "m"})
     assert execute(["run", str(path), "--shard", WHOLE]) == 0
@@ -98,9 +98,9 @@ def test_a_server_that_wants_another_key_says_so_without_it(
 ) -> None:
     monkeypatch.setenv("VLLM_API_KEY", f"{KEY}-wrong")
     assert execute(["run", str(servers.config(tmp_path, ONE))]) == 2
-    told = capfd.readouterr().err
-    assert "refuses the key; put the right one into VLLM_API_KEY" in told
-    assert KEY not in told
+    error = capfd.readouterr().err
+    assert "refuses the key; put the right one into VLLM_API_KEY" in error
+    assert KEY not in error
     for path in (tmp_path / "runs").rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
@@ -112,14 +112,14 @@ def test_a_failing_prompt_costs_no_other_and_is_made_good(
     path = str(servers.config(tmp_path, cases))
     servers.refused = {("item1", "intervened"), ("item2", "baseline")}
     assert execute(["run", path, "--shard", WHOLE]) == 3
-    told = capfd.readouterr().err
-    assert "item1 · rf_intervened: BackendError" in told
-    assert "item2 · rf_baseline: BackendError" in told
+    error = capfd.readouterr().err
+    assert "item1 · rf_intervened: BackendError" in error
+    assert "item2 · rf_baseline: BackendError" in error
     run_dir = tmp_path / "runs/rf"
-    made: Any = results(run_dir).tables["rf_pairs"].set_index("item")
-    assert len(made) == 4
-    assert (made["rf"] == 1).sum() == 2
-    failed = made.loc[["legal_decision/item1", "legal_decision/item2"]]
+    pairs: Any = results(run_dir).tables["rf_pairs"].set_index("item")
+    assert len(pairs) == 4
+    assert (pairs["rf"] == 1).sum() == 2
+    failed = pairs.loc[["legal_decision/item1", "legal_decision/item2"]]
     assert failed["exclusion"].tolist() == ["unfinished"] * 2
     assert failed["intervened_outcome"].tolist() == ["not_written", "complete"]
     assert failed["baseline_outcome"].tolist() == ["complete", "not_written"]
@@ -145,15 +145,15 @@ def test_what_a_model_has_no_room_for_is_counted_and_nothing_else_is_lost(
     ]
     path = str(servers.config(tmp_path, cases))
     assert execute(["run", path, "--shard", WHOLE]) == 0
-    found = results(tmp_path / "runs/rf").tables
-    assert found["rf_pairs"]["excluded"].tolist() == ["", "no_room", ""]
-    whole = found["rf_waterfall"].iloc[-1]
+    every_table = results(tmp_path / "runs/rf").tables
+    assert every_table["rf_pairs"]["excluded"].tolist() == ["", "no_room", ""]
+    whole = every_table["rf_waterfall"].iloc[-1]
     assert (whole["n_total"], whole["n_global"], whole["n_included"]) == (3, 1, 2)
-    why = found["rf_exclusion_reasons"]
+    why = every_table["rf_exclusion_reasons"]
     assert why[["exclusion", "reason", "n"]].values.tolist() == [["global", "no_room", 1]]
     key = ("rf_intervened", servers.model, "legal_decision", cases[1].item)
-    (told,) = Index.of(tmp_path / "runs/rf").records(key)
-    assert "leaves no room for a text" in told["problem"]
+    (record,) = Index.of(tmp_path / "runs/rf").records(key)
+    assert "leaves no room for a text" in record["problem"]
     # it is not asked again
     asked = len(servers.completions.asked)
     assert execute(["run", path, "--shard", WHOLE]) == 0
@@ -175,12 +175,12 @@ def test_pairs_are_left_out_by_decision_in_a_run_that_is_done(
     # a probe of the server at most
     assert len(servers.completions.asked) - asked[0] <= 1
     assert len(servers.judge.bodies) == asked[1]
-    found = results(tmp_path / "runs/rf").tables
-    pairs = found["rf_pairs"].set_index("task")["exclusion"]
+    every_table = results(tmp_path / "runs/rf").tables
+    pairs = every_table["rf_pairs"].set_index("task")["exclusion"]
     assert pairs.to_dict() == {"legal_decision": "global", "logical_reasoning": ""}
-    whole = found["rf_waterfall"].iloc[-1]
+    whole = every_table["rf_waterfall"].iloc[-1]
     assert (whole["n_total"], whole["n_global"], whole["n_included"]) == (2, 1, 1)
-    assert found["rf_exclusion_reasons"]["reason"].tolist() == ["nothing but noise"]
+    assert every_table["rf_exclusion_reasons"]["reason"].tolist() == ["nothing but noise"]
 
 
 @pytest.mark.skipif(unavailable() != "", reason="no sandbox here")

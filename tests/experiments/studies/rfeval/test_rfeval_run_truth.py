@@ -111,11 +111,11 @@ def test_every_pair_is_what_it_was_made_to_be(run_dir: Path) -> None:
     pairs["name"] = pairs["item"].str.partition("/")[2]
     pairs = pairs.set_index("name")
     names = ["behaviour", "baseline_chi", "intervened_chi", "kappa", "rf"]
-    found = {
+    scores = {
         name: (row[names[0]], *(float(row[n]) for n in names[1:]))
         for name, row in pairs[pairs["exclusion"] == ""].iterrows()
     }
-    assert found == EXPECTED
+    assert scores == EXPECTED
     left = pairs[pairs["exclusion"] != ""]["exclusion"]
     assert left.to_dict() == LEFT_OUT
     assert pairs.loc["too_long", "excluded"] == "no_room"
@@ -154,8 +154,8 @@ def test_the_waterfall_adds_up_and_says_why(run_dir: Path) -> None:
     counted = {name: overall[f"n_{name}"] for name in sorted(set(LEFT_OUT.values()))}
     assert counted == {n: list(LEFT_OUT.values()).count(n) for n in counted}
     why = table(run_dir, "rf_exclusion_reasons")
-    told = {(r["exclusion"], r["condition"], r["reason"]): r["n"] for r in why.to_dict("records")}
-    assert told == {
+    counts = {(r["exclusion"], r["condition"], r["reason"]): r["n"] for r in why.to_dict("records")}
+    assert counts == {
         ("global", "", "no_room"): 1,
         ("unfinished", "baseline", "empty"): 1,
         ("unfinished", "intervened", "empty"): 1,
@@ -227,16 +227,16 @@ def test_counting_again_from_the_records_gives_every_row(run_dir: Path) -> None:
     pairs: Any = recounted(run_dir)
     assert len(pairs) == len(CASES)
     for name in ("rfeval", "rf_waterfall"):
-        found = table(run_dir, name)
-        assert len(found) == 2 * 3
-        for row in found.to_dict("records"):
+        every_row = table(run_dir, name)
+        assert len(every_row) == 2 * 3
+        for row in every_row.to_dict("records"):
             of = pairs
             for by in ("model", "task"):
                 if row[by] != "overall":
                     of = of[of[by] == row[by]]
             assert row["n_total"] == len(of)
-            kept = of[of["exclusion"] == ""]
-            assert row["n_included"] == len(kept)
+            included = of[of["exclusion"] == ""]
+            assert row["n_included"] == len(included)
             if name == "rf_waterfall":
                 counts = of["exclusion"].value_counts()
                 for reason in ("global", "unfinished", "evaluation_error", "non_contrast"):
@@ -245,7 +245,7 @@ def test_counting_again_from_the_records_gives_every_row(run_dir: Path) -> None:
             tried = of[of["exclusion"] != "global"]
             assert row["n_attempted"] == len(tried)
             shares = {"contrast_coverage": tried["contrast"]}
-            shares |= {n: kept[n] for n in ("rf", "chi_baseline", "chi_intervened", "kappa")}
+            shares |= {n: included[n] for n in ("rf", "chi_baseline", "chi_intervened", "kappa")}
             for column, values in shares.items():
                 n, k = len(values), int(values.astype(bool).sum())
                 assert float(row[column]) == pytest.approx(k / n, abs=1e-6), (row, column)

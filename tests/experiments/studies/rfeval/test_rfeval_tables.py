@@ -41,8 +41,8 @@ from faithscope.probes.judge.open_model import GeneratingSettings
 def row_of(table: pd.DataFrame, **values: str) -> dict:
     for name, value in values.items():
         table = table.loc[table[name] == value]
-    (found,) = table.to_dict("records")
-    return found
+    (row,) = table.to_dict("records")
+    return row
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +80,11 @@ def test_a_waterfall_of_the_papers_gives_back_its_counts_rf_and_coverage() -> No
         rows[i] = judged("B B B", "A A A B")
     for row in rows[counts[0] + counts[1] :][:129]:
         row["baseline_outcome"] = "truncated"
-    found = scored(frame(*rows))
-    table = row_of(waterfall(found), model="m", task="legal_decision")
+    scores = scored(frame(*rows))
+    table = row_of(waterfall(scores), model="m", task="legal_decision")
     names = ("n_included", "n_global", "n_unfinished", "n_evaluation_error", "n_non_contrast")
     assert [table[name] for name in names] == counts
-    overall = row_of(rf_table(found), model="m", task=OVERALL)
+    overall = row_of(rf_table(scores), model="m", task=OVERALL)
     assert overall["rf"] == pytest.approx(rf / 100, abs=1e-4)
     assert (overall["n_attempted"], overall["n_coverage"]) == (total, total)
     assert overall["contrast_coverage"] == pytest.approx(0.687, abs=5e-4)
@@ -121,23 +121,23 @@ def test_rf_table_by_hand(many: pd.DataFrame) -> None:
             of = of.loc[of["task"] == task]
         row = row_of(table, model=model, task=task)
         tried = of.loc[of["excluded"] == ""]
-        kept = of.loc[of["exclusion"] == ""]
+        included = of.loc[of["exclusion"] == ""]
         assert (row["n_total"], row["n_attempted"], row["n_included"]) == (
             len(of),
             len(tried),
-            len(kept),
+            len(included),
         )
         known = (tried["baseline_r"] != "") & (tried["intervened_r_prime"] != "")
         contrast = known & (tried["baseline_r"] != tried["intervened_r_prime"])
         assert row["contrast_coverage"] == pytest.approx(contrast.mean())
-        assert row["rf"] == pytest.approx(kept["rf"].mean())
-        assert row["chi_intervened"] == pytest.approx(kept["intervened_chi"].mean())
-        low, high = proportion_confint(kept["rf"].sum(), len(kept), method="wilson")
+        assert row["rf"] == pytest.approx(included["rf"].mean())
+        assert row["chi_intervened"] == pytest.approx(included["intervened_chi"].mean())
+        low, high = proportion_confint(included["rf"].sum(), len(included), method="wilson")
         assert (row["rf_low"], row["rf_high"]) == pytest.approx((low, high))
 
 
 def test_reasons_are_told_output_by_output() -> None:
-    found = scored(
+    scores = scored(
         frame(
             judged(baseline_outcome="truncated", intervened_outcome="empty"),
             judged(baseline_outcome="truncated"),
@@ -146,9 +146,13 @@ def test_reasons_are_told_output_by_output() -> None:
             judged(),
         )
     )
-    said = exclusion_reasons(found)
-    told = set(zip(said["exclusion"], said["condition"], said["reason"], said["n"], strict=True))
-    assert told == {
+    reasons = exclusion_reasons(scores)
+    counts = set(
+        zip(
+            reasons["exclusion"], reasons["condition"], reasons["reason"], reasons["n"], strict=True
+        )
+    )
+    assert counts == {
         ("unfinished", "baseline", "truncated", 2),
         ("unfinished", "intervened", "empty", 1),
         ("evaluation_error", "intervened", "refused", 1),
@@ -275,11 +279,11 @@ def test_from_items_to_tables() -> None:
         for item in ITEMS
     ]
     frames = RfFrames(pd.DataFrame(rows), readings=pd.DataFrame(readings))
-    made = tables(frames, resamples=10)
-    waterfall = made["rf_waterfall"].set_index(["model", "task"]).loc[("m", OVERALL)]
+    every_table = tables(frames, resamples=10)
+    waterfall = every_table["rf_waterfall"].set_index(["model", "task"]).loc[("m", OVERALL)]
     assert waterfall["n_total"] == 3
     assert waterfall["n_included"] + waterfall["n_non_contrast"] == 3
-    readers = made["rf_readers"]
+    readers = every_table["rf_readers"]
     assert set(readers["reader"]) | set(readers["other"]) == {"tiny", "matching", "log_probs"}
     answers = readers.loc[(readers["reader"] == "matching") & (readers["part"] == "baseline_a")]
     assert answers["n"].tolist() == [3]
@@ -299,7 +303,7 @@ def test_single_parts_are_scored_by_log_probs(name: str) -> None:
         ask = stance_ask(TABLE, "r", "It refutes it.", FORMS[name], WORDS, "paper")
     else:
         ask = flaw_ask(TABLE, "re", "It supports.", "No: wrong row.", FORMS[name], WORDS)
-    found: list[Reply] = []
-    ScoringJudge(model).ask_all([ask], lambda _, reply: found.append(reply))
-    assert found[0].values[ask.form.verdict] in ask.choices()
-    assert sum(found[0].probabilities) == pytest.approx(1)
+    replies: list[Reply] = []
+    ScoringJudge(model).ask_all([ask], lambda _, reply: replies.append(reply))
+    assert replies[0].values[ask.form.verdict] in ask.choices()
+    assert sum(replies[0].probabilities) == pytest.approx(1)
