@@ -145,7 +145,6 @@ SLICE = Slice(
     OF_CAUSAL_EFFECTS,
     (
         Column("graded_necessity", unit="nats", meaning="Log-odds that removing a step costs."),
-        Column("removed_tv", "total variation, removed"),
         Column("removed_flips", "answer changed, removed"),
         Column("corrupted_log_odds", "log-odds drop, corrupted", unit="nats"),
         Column("corrupted_tv", "total variation, corrupted"),

@@ -24,6 +24,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
     Slice,
     Table,
+    effects_of,
     per_pair,
     per_step,
     picture,
@@ -31,15 +32,8 @@ from faithscope.experiments.studies.slrc.measures.slice import (
 )
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
 
-KINDS = ("", "prefix_", "removed_")
-OF_STEPS = {
-    f"{kind}{name}": f"{kind}{field}"
-    for kind in KINDS
-    for name, field in (("flip_rate", "flips"), ("tv", "tv"), ("log_odds", "log_odds"))
-}
-"""Column -> the record's list of it, a value per step."""
-OF_WHOLE = {"whole_flip_rate": "whole_flips", "whole_tv": "whole_tv"}
-OF_WHOLE |= {"whole_log_odds": "whole_log_odds"}
+OF_STEPS = effects_of("", "prefix_", "removed_")
+OF_WHOLE = effects_of("whole_")
 
 
 def _score(field: str) -> Callable[[Record], float | None]:

@@ -19,6 +19,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
     Slice,
     Table,
+    effects_of,
     per_step,
     picture,
 )
@@ -27,14 +28,7 @@ from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flip
 KNOCKED = ("knocked", "flips", "tv", "log_odds")
 KNOCKED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")
 """What a record has a value of for every step."""
-MEASURES = {
-    "flip_rate": "flips",
-    "tv": "tv",
-    "log_odds": "log_odds",
-    "removed_flip_rate": "removed_flips",
-    "removed_tv": "removed_tv",
-    "removed_log_odds": "removed_log_odds",
-}
+MEASURES = effects_of("", "removed_")
 _GROUP = ("queries", "window", "first_layer", "last_layer")
 _ORDER = ("later", "answer")
 

@@ -125,6 +125,13 @@ def per_step(*names: str, **more: Callable[[Record, int], Any]) -> Callable[[Rec
     return rows
 
 
+def effects_of(*edits: str) -> dict[str, str]:
+    """Column -> the record's field of it, of what each edit did to the answer: how often it
+    changed, how far its distribution moved, what it lost."""
+    fields = {"flip_rate": "flips", "tv": "tv", "log_odds": "log_odds"}
+    return {f"{edit}{name}": f"{edit}{field}" for edit in edits for name, field in fields.items()}
+
+
 LAYERS = Section(
     "layers",
     "By layer",
