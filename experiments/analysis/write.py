@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import Columns
 from faithscope.experiments.analysis.page import Page, write_page
 from faithscope.experiments.analysis.picture import Picture, save
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
@@ -24,7 +25,7 @@ def write_outputs(
     Args:
         printed: the tables, by name, that readers see in another form.
     """
-    write_tables(page, tables, printed)
+    write_tables(page.run_dir, tables, page.columns_of, printed)
     folder = make_folder(page.run_dir / "figures")
     for picture in drawn:
         save(picture, folder)
@@ -32,14 +33,22 @@ def write_outputs(
 
 
 def write_tables(
-    page: Page, tables: Mapping[str, pd.DataFrame], printed: Mapping[str, pd.DataFrame]
+    run_dir: Path,
+    tables: Mapping[str, pd.DataFrame],
+    columns_of: Callable[[str], Columns],
+    printed: Mapping[str, pd.DataFrame],
 ) -> None:
-    """Write `tables/<name>.csv` for machines, `.md` and `.tex` for readers, as `write_outputs`."""
-    folder = make_folder(page.run_dir / "tables")
+    """Write `tables/<name>.csv` for machines, `.md` and `.tex` for readers.
+
+    Args:
+        columns_of: from a table's name to what its columns are called.
+        printed: as of `write_outputs`.
+    """
+    folder = make_folder(run_dir / "tables")
     for name, table in tables.items():
         write_atomically(folder / f"{name}.csv", to_csv(table))
         # what is printed as a paper prints it has the paper's headings
-        columns = None if name in printed else page.columns_of(name)
+        columns = None if name in printed else columns_of(name)
         shown = printed.get(name, table)
         write_atomically(folder / f"{name}.md", to_markdown(shown, columns))
         write_atomically(folder / f"{name}.tex", to_latex(shown, columns))
