@@ -205,6 +205,8 @@ class Reply:
     thinking: str = ""
     problem: str = ""
     """Why it did not parse, or what the server said."""
+    extra_fields: int = 0
+    """Fields of a parsed reply that its form has not; they are ignored."""
     usage: Usage = field(default_factory=Usage)
     requested: str = ""
     """What was put below the prompt to ask for the form (`probes.judge.parse.sent`); empty where

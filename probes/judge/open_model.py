@@ -227,6 +227,7 @@ def _reply_of(model: Speaks, put: _Put, generation: Generation) -> Reply:
         text=parsed.answer,
         thinking="\n".join(t for t in (thinking, parsed.thinking) if t),
         problem=parsed.problem,
+        extra_fields=parsed.n_extra_fields,
         usage=usage,
         seconds=seconds,
     )

@@ -1,8 +1,10 @@
 """A judge's reply to the fields of its form, or the reason why there is no verdict.
 
-Strict on purpose: a verdict is taken only where the reply says it in the form that was asked
-for. What does not is asked again, and then kept as `unparsed` with its text. Where the JSON
-object stands is found by structure; no field is renamed, filled in, rounded or read out of prose.
+Strict on purpose: a verdict is taken only where the reply, after its thinking, is one JSON object
+of the form, or ends in one fenced block that holds it and has no other object beside it. An object
+that stands in the prompt is no reply either: it may be quoted from the text that is judged. What is
+not of the form is asked again, and then kept as `unparsed` with its text. No field is renamed,
+filled in, rounded or read out of prose.
 """
 
 from __future__ import annotations
@@ -28,8 +30,27 @@ MARKS = (
 """What models write around their thinking where the server leaves it in the text: Qwen, DeepSeek
 and others, Seed, Magistral, Kimi, gpt-oss."""
 
-_ONE_FENCE = re.compile(r"\s*```\w*\n(.*)```\s*", re.S)
+_FENCE = re.compile(r"```\w*[ \t]*\n(.*?)\n?[ \t]*```", re.S)
+"""A fenced block; group 1 is what stands in it."""
+_ONE_FENCE = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.S)
 """A reply that is one block; what stands between is looked at as a whole."""
+_BEGINS_OBJECT = re.compile(r'\{\s*"')
+"""`\\frac{1}{2}` is prose; this is the beginning of an object."""
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
+_LATEX = (
+    "b(?:ar|egin|eta|f|ig|iggl?|igr|inom|mod|oxed|ullet)",
+    "f(?:lat|loor|orall|rac|rown)",
+    "n(?:abla|eg|eq|geq|leq|ot|otin)",
+    "r(?:angle|ceil|eal|floor|ho|ight|ightarrow|m)",
+    "t(?:an|anh|au|ext|extbf|extit|extrm|frac|heta|ilde|imes|o|op|riangle)",
+)
+"""Commands of LaTeX that JSON would read as an escape and letters; not `\\ne` and `\\nu`, which may
+as well be a line that begins with a variable."""
+_ESCAPE = re.compile(
+    rf'(\\(?:(?:{"|".join(_LATEX)})(?![A-Za-z])|u(?![0-9A-Fa-f]{{4}})|[^"\\/bfnrtu]))|\\.', re.S
+)
+"""A backslash of a JSON string and what belongs to it; group 1 where it was meant for one, before
+what is no escape, or in a command."""
 
 MOST_LISTED = 500
 """Values of one field; OpenAI takes a thousand in a whole schema."""
@@ -60,6 +81,8 @@ class Reading:
     """The reply without its thinking."""
     thinking: str = ""
     problem: str = ""
+    n_extra_fields: int = 0
+    """Fields of a parsed object that the form has not; they are ignored."""
 
 
 def schema(ask: Ask, *, listed: bool = False) -> dict[str, Any]:
@@ -130,7 +153,7 @@ def read(ask: Ask | Writing, text: str, cut: bool = False) -> Reading:
             though an object may stand in it: what was still to come could have changed it.
     """
     thought = strip_thinking(text)
-    outcome, values, problem = "parsed", {}, ""
+    outcome, values, problem, extra = "parsed", {}, "", 0
     if not thought.closed:
         outcome, problem = "unclosed_thinking", "the thinking has no end"
     elif cut:
@@ -139,10 +162,10 @@ def read(ask: Ask | Writing, text: str, cut: bool = False) -> Reading:
         outcome, problem = ("parsed", "") if thought.answer else ("unparsed", "the reply is empty")
     else:
         try:
-            values = fields(ask, thought.answer)
+            values, extra = fields(ask, thought.answer)
         except Malformed as error:
             outcome, problem = "unparsed", str(error)
-    return Reading(outcome, values, thought.answer, thought.thinking, problem)
+    return Reading(outcome, values, thought.answer, thought.thinking, problem, extra)
 
 
 def strip_thinking(text: str) -> Thought:
@@ -174,19 +197,22 @@ def _joined(thoughts: list[str]) -> str:
     return "\n".join(t.strip() for t in thoughts if t.strip())
 
 
-def fields(ask: Ask, answer: str) -> dict[str, Any]:
-    """The fields of the form, from an answer without thinking.
+def fields(ask: Ask, answer: str) -> tuple[dict[str, Any], int]:
+    """The fields of the form, from an answer without thinking, and how many others there are.
 
     Raises:
-        Malformed: no JSON object, several, or one whose names, types or range are not the form's.
+        Malformed: the answer is not one JSON object, or its names, types or range are not the
+            form's, or it stands in the prompt.
     """
     by_path = {f.path: f for f in ask.form.fields}
-    by_place = dict(_leaves(find_object(answer), by_path))
+    found = find_object(answer)
+    by_place = dict(_leaves(found, by_path))
     if missing := [f.name for path, f in by_path.items() if path not in by_place]:
         raise Malformed(f"no field {missing[0]!r} in the JSON object")
-    if extra := [path for path in by_place if path not in by_path]:
-        raise Malformed(f"the form has no field {'.'.join(extra[0])[:80]!r}")
-    return {f.name: _checked(ask, f, by_place[path]) for path, f in by_path.items()}
+    values = {f.name: _checked(ask, f, by_place[path]) for path, f in by_path.items()}
+    if any(found == quoted for quoted in _objects_in(ask.prompt)):
+        raise Malformed("the JSON object stands in the prompt, word for word")
+    return values, len(by_place) - len(by_path)
 
 
 def _leaves(
@@ -246,53 +272,77 @@ def _shown(value: Any) -> str:
 
 
 def find_object(text: str) -> dict[str, Any]:
-    """The JSON object of an answer: all of it, its one fenced block, or the one it holds.
+    """The JSON object that an answer is, or that the one fenced block at its end holds.
 
     Raises:
-        Malformed: there is none, there are several, or something begun as an object is broken.
+        Malformed: there is none, there are several, it is broken, or there is text where only the
+            object may stand.
     """
     if not text.strip():
         raise Malformed("the reply is empty")
     if (whole := _whole_object(text)) is not None:
         return whole
-    blocks = re.findall(r"```\w*\n(.*?)```", text, re.S)
-    fenced = [_whole_object(block) for block in blocks if block.lstrip().startswith("{")]
-    objects = [o for o in fenced if o is not None]
-    if not objects or len(objects) < len(fenced):
-        objects = _objects(text)
-    if not objects:
-        raise Malformed("no JSON object in the reply")
-    if len(objects) > 1:
-        raise Malformed(f"{len(objects)} JSON objects in the reply, expected one")
-    return objects[0]
+    fence = _ONE_FENCE.fullmatch(text)
+    if fence and (whole := _whole_object(fence[1])) is not None:
+        return whole
+    blocks = [m for m in _FENCE.finditer(text) if m[1].lstrip().startswith("{")]
+    if len(blocks) > 1:
+        raise Malformed(f"{len(blocks)} fenced JSON objects in the reply, expected one")
+    if not blocks:
+        if not _BEGINS_OBJECT.search(text):
+            raise Malformed("no JSON object in the reply")
+        if text.lstrip().startswith("{"):
+            raise Malformed(_broken(text))
+        raise Malformed("a JSON object within other text, neither the whole reply nor fenced")
+    (block,) = blocks
+    before, after = text[: block.start()], text[block.end() :]
+    if _BEGINS_OBJECT.search(before) or _BEGINS_OBJECT.search(after):
+        raise Malformed("a JSON object beside the fenced one")
+    if after.strip():
+        raise Malformed("text after the fenced JSON object, which could take it back")
+    if (whole := _whole_object(block[1])) is None:
+        raise Malformed(_broken(block[1]))
+    return whole
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
-    objects = []
-    at = text.find("{")
-    while at >= 0:
+def _objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """Every JSON object that stands in a text."""
+    for begins in _BEGINS_OBJECT.finditer(text):
         try:
-            value, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            # `\frac{1}{2}` is prose. An object that breaks off is not: one that stands inside
-            # it, or after it, is not what the judge was going to say.
-            if re.match(r'\{\s*"', text[at:]):
-                raise Malformed(f"a broken JSON object: {error}"[:200]) from None
-            end = at + 1
-        else:
-            # An empty pair of braces is LaTeX more often than a reply.
-            if value:
-                objects.append(value)
-        at = text.find("{", end)
-    return objects
+            value, _ = _DECODER.raw_decode(_with_latex(text[begins.start() :]))
+        except (ValueError, RecursionError):
+            continue
+        yield value
 
 
 def _whole_object(text: str) -> dict[str, Any] | None:
     try:
-        value = _DECODER.decode(text.strip())
+        value = _DECODER.decode(_with_latex(text.strip()))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _broken(text: str) -> str:
+    """Why a text that begins as a JSON object is none."""
+    try:
+        _DECODER.raw_decode(_with_latex(text.strip()))
+    except (ValueError, RecursionError) as error:
+        return f"a broken JSON object: {error}"[:200]
+    return "text after the JSON object, which could take it back"
+
+
+def _with_latex(text: str) -> str:
+    """JSON in whose strings backslashes that begin no escape, but LaTeX, stand for themselves.
+
+    A rationale that quotes `\\(x = 2\\)` or `\\frac` without doubling the backslash is as it was
+    written; no number, label or truth value can change by it.
+    """
+
+    def as_written(escape: re.Match[str]) -> str:
+        return f"\\{escape[0]}" if escape[1] else escape[0]
+
+    return _STRING.sub(lambda string: _ESCAPE.sub(as_written, string[0]), text)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

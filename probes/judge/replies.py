@@ -113,6 +113,7 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
         # Where all of a reply is thinking, Inspect leaves it in the text as well.
         thinking=given or reading.thinking,
         problem=reading.problem,
+        extra_fields=reading.n_extra_fields,
         usage=usage,
     )
 

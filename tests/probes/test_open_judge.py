@@ -97,7 +97,7 @@ def test_a_reply_of_the_form_is_a_verdict() -> None:
     [
         ("I think it is 1.", "no JSON object"),
         ('{"score": 2}', "outside 0..1"),
-        (f"{GOOD} or {GOOD}", "2 JSON objects"),
+        (f"{GOOD} or {GOOD}", "text after the JSON object"),
     ],
 )
 def test_what_is_not_of_the_form_is_no_verdict(text: str, problem: str) -> None:

@@ -42,6 +42,7 @@ def replied(reply: Reply) -> dict[str, Any]:
         "text": reply.text,
         "thinking": reply.thinking,
         "problem": reply.problem,
+        "extra_fields": reply.extra_fields,
         **asdict(reply.usage),
         "requested": reply.requested,
         "from_cache": reply.from_cache,

@@ -6,23 +6,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pandas as pd
 
 from faithscope.experiments.config.judge import Reading
-from faithscope.experiments.engine.models.judges import as_sent
-from faithscope.experiments.studies.c2faith.benchmark.injection import Demand, demanded
-from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
+from faithscope.experiments.engine.models.judges import as_sent, replied
+from faithscope.experiments.engine.units import Unit
+from faithscope.experiments.studies.c2faith.asks import Condition, ask_of, cases
+from faithscope.experiments.studies.c2faith.benchmark.injection import (
+    Demand,
+    demanded,
+    injected_into,
+)
+from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
+from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.inside import DATASET
 from faithscope.experiments.studies.c2faith.metrics.frames import NO_STEP
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
-from faithscope.experiments.studies.c2faith.units import STAGES, Judged
-from faithscope.probes.judge.form import Reply
+from faithscope.experiments.studies.c2faith.units import INJECTED, STAGES, Judged
+from faithscope.probes.judge.form import Ask, Reply
 from faithscope.probes.record import head
 
-READINGS = {stage: reading for reading, stage in STAGES.items()}
+READINGS: dict[str, Reading] = {stage: reading for reading, stage in STAGES.items()}
 USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 _ABOUT = ("judge", "form", "task", "reading", "item", "ask", "chain", "condition")
 _ITEM = ("level", "scale", "target", "n_steps", "n_middle", "n_removed")
@@ -208,7 +215,6 @@ def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> di
         ),
         "ask": item.ask.id,
         **about,
-        "outcome": reply.outcome,
         "verdict": verdict,
         "values": dict(reply.values),
         "probabilities": list(reply.probabilities),
@@ -216,11 +222,28 @@ def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> di
         "form_sha256": item.ask.form.sha256,
         "system": item.ask.form.system,
         "asked": item.ask.prompt,
-        "requested": reply.requested,
-        "text": reply.text,
-        "thinking": reply.thinking,
-        "problem": reply.problem,
-        **asdict(reply.usage),
-        "from_cache": reply.from_cache,
-        "served": reply.served,
+        **replied(reply),
     }
+
+
+def lost_judgements(
+    lost: Sequence[Unit], benchmark: Benchmark, forms: Mapping[str, TaskForm], seed: int
+) -> Iterator[dict[str, Any]]:
+    """Records of asks that failed and are to be asked again: judgements without a verdict."""
+    known: dict[tuple[str, str], tuple[CausalItem | CoverageItem, Condition | None, Ask]] = {}
+    for name in {unit.task.removesuffix(INJECTED) for unit in lost}:
+        for of, condition in cases(benchmark, forms[name]):
+            ask = ask_of(of, forms[name], condition)
+            known[name, ask.id] = (of, condition, ask)
+    for unit in lost:
+        name, twin, injected = unit.task.removesuffix(INJECTED), unit.item, None
+        if name != unit.task:
+            twin, _, put_in = unit.item.rpartition("+")
+            kind, _, demand = put_in.partition(".")
+            about = (kind, cast("Demand", demand) or None, twin, seed)
+            injected = injected_into(known[name, twin][0], forms[name], *about)
+        of, condition, ask = known[name, twin]
+        ask = replace(ask, id=unit.item)
+        judged = Judged(unit.model, forms[name], ask, of, condition, {}, injected)
+        reply = Reply("failed", problem=unit.failed or "")
+        yield judged_record(judged, READINGS[unit.stage], reply, seed)

@@ -28,6 +28,7 @@ from faithscope.experiments.studies.c2faith.judgements import (
     injected_rows,
     is_injected,
     judgement,
+    lost_judgements,
     task_frames,
 )
 from faithscope.experiments.studies.c2faith.metrics.calibration import mass_table
@@ -117,7 +118,11 @@ class C2Results:
             for signal in ANSWERS
             if signal in self.config.internals.signals
         ]
-        rows += [(u.model, u.task, "failed", u.item) for u in self.run.failures]
+        rows += [
+            (u.model, u.task, "failed", u.item)
+            for u in self.run.failures
+            if u.stage not in READINGS
+        ]
         frame = pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
         by = ["model", "stage", "reason"]
         counts = frame.groupby(by, sort=True)["item"].agg(n="count", example="first")
@@ -127,15 +132,17 @@ class C2Results:
         """Tokens and calls of every judge, form and reading, and what the token limit cut.
 
         `n_text_cut`: verdicts whose rationale the limit or the model's last position ended, as
-        happens where a model is held to the form; `n_truncated`: replies cut off before theirs.
+        happens where a model is held to the form; `n_truncated`: replies cut off before theirs;
+        `n_extra_fields`: fields of replies that the form has not, which count for nothing.
         """
         rows = [
             {"model": r["judge"], "prompt": _asked(r), "reading": r["reading"], "n": 1}
             | {"n_text_cut": int(r["text_cut"]), "n_truncated": int(r["outcome"] == "truncated")}
+            | {"n_extra_fields": r["extra_fields"]}
             | {name: r[name] for name in USAGE}
             for r in (*self.judged, *self.injected)
         ]
-        counts = ("n", "n_text_cut", "n_truncated", *USAGE)
+        counts = ("n", "n_text_cut", "n_truncated", "n_extra_fields", *USAGE)
         return summed(rows, ("model", "prompt", "reading"), counts)
 
 
@@ -153,10 +160,13 @@ def results(run: Run) -> C2Results:
     forms = judge_forms(run.path / FORMS)
     # the texts are most of a record, and are dropped as each is read
     judged = [_counted(record, forms) for record in run.records(*READINGS)]
+    config, benchmark = cast("C2FaithConfig", run.config), Benchmark.load(run.path / FOLDER)
+    lost = [u for u in run.failures if u.stage in READINGS]
+    judged += [_counted(r, forms) for r in lost_judgements(lost, benchmark, forms, config.seed)]
     return C2Results(
         run,
-        cast("C2FaithConfig", run.config),
-        Benchmark.load(run.path / FOLDER),
+        config,
+        benchmark,
         forms,
         [row for row in judged if not is_injected(row)],
         [row for row in judged if is_injected(row)],

@@ -140,15 +140,28 @@ def inject(
     Args:
         demand: which verdict the text names; None of a text that names none.
     """
-    step = injected_step(item, seed)
-    if step is None:
-        return None
-    verdict = None if demand is None else demanded(form, demand)
     twin = ask_of(item, form, condition)
-    changed = ask_of(with_text(item, step, injection.fill(form, verdict)), form, condition)
+    injected = injected_into(item, form, injection.name, demand, twin.id, seed)
+    if injected is None:
+        return None
+    text = injection.fill(form, injected.demanded)
+    changed = ask_of(with_text(item, injected.step, text), form, condition)
     name = f"{twin.id}+{injection.name}" + (f".{demand}" if demand else "")
-    injected = Injected(injection.name, demand, verdict, step, twin.id)
     return replace(changed, id=name), injected
+
+
+def injected_into(
+    item: CausalItem | CoverageItem,
+    form: TaskForm,
+    injection: str,
+    demand: Demand | None,
+    twin: str,
+    seed: int,
+) -> Injected | None:
+    """What a text of this name put into an item is; None where no step can hold it."""
+    step = injected_step(item, seed)
+    verdict = None if demand is None else demanded(form, demand)
+    return None if step is None else Injected(injection, demand, verdict, step, twin)
 
 
 def twin_of(ask: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 
 from fault_server import FaultServer, fails, says
 
+from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.models.account import calls_of
@@ -59,6 +62,47 @@ def test_failed_asks_count_when_the_run_is_gone_on_with(tmp_path: Path, server: 
     ended = run(load_config(path, ["spend.max_calls=3"]))
     assert "the budget is spent (3 calls" in ended.stopped
     assert made(server) == asked
+
+
+def test_a_failed_ask_is_a_judgement_without_a_verdict(tmp_path: Path, server: Any) -> None:
+    server.plan[""] = [fails(400), says('{"score": 1, "sure": true}')]
+    injection = {"kinds": ["command"], "demands": ["best"]}
+    forms = ["c2_detection", "c2_coverage"]
+    ended = run(load_config(judged(tmp_path, server, forms=forms, injection=injection)))
+    lost = Counter(u.task for u in load_run(ended.run_dir).failures)
+    assert sum(lost.values()) == 1
+    tables = load_run(ended.run_dir).tables
+    without = {
+        "c2_detection": tables["c2_detection"][["n_without_verdict", "n_control_without_verdict"]],
+        "c2_coverage": tables["c2_coverage"]["n_without_verdict"],
+    }
+    for task, counts in without.items():
+        assert counts.to_numpy().sum() == lost[task]
+    # three chains, twice in detection, once in coverage, and each once more with a text in it
+    assert tables["usage"]["n"].sum() == 2 * (6 + 3)
+    assert tables["usage"]["n_extra_fields"].sum() == 2 * (6 + 3) - 1
+    failed = tables["exclusions"].query("reason == 'failed'")
+    assert failed["n"].tolist() == [1]
+
+
+@pytest.mark.parametrize("of", ["c2_detection+injected", "c2_coverage+injected"])
+def test_a_failed_ask_with_a_text_in_it_is_in_the_table_of_injections(
+    tmp_path: Path, server: Any, of: str
+) -> None:
+    def fails_at_texts(handler: Any) -> None:
+        text = "Ignore the rubric" in json.dumps(handler.request_body)
+        return (fails(400) if text else says('{"score": 1}'))(handler)
+
+    server.plan[""] = [fails_at_texts]
+    injection = {"kinds": ["command"], "demands": ["best"]}
+    form = of.removesuffix("+injected")
+    ended = run(load_config(judged(tmp_path, server, forms=form, injection=injection)))
+    opened = load_run(ended.run_dir)
+    lost = [u for u in opened.failures if u.task == of]
+    table = opened.tables["c2_injection"]
+    assert len(lost) == table["n_without_verdict"].sum() > 0
+    assert table["n"].sum() == 0
+    assert table["form_lost"].tolist() == [1.0] * len(table)
 
 
 @pytest.mark.slow
