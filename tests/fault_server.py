@@ -32,8 +32,11 @@ class Handler(BaseHTTPRequestHandler):
     server: FaultServer
 
     def do_POST(self):
-        assert self.path.endswith("/chat/completions"), self.path
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path.endswith("/responses"):
+            self.server.bodies.append(body)
+            return self.send(200, json.dumps(responds(GOOD)).encode())
+        assert self.path.endswith("/chat/completions"), self.path
         self.request_body = body
         with self.server.lock:
             item = re.search(r"item=([^;]*);", json.dumps(body["messages"]))
@@ -113,6 +116,30 @@ def completion(
 
 def says(content: str | None, finish: str = "stop", **message: Any) -> Behaviour:
     return lambda handler: handler.send(200, completion(content, finish, **message))
+
+
+def responds(text: str) -> dict[str, Any]:
+    """A reply of OpenAI's responses API, which models that think are asked by."""
+    content = {"type": "output_text", "text": text, "annotations": []}
+    message = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
+    return {
+        "id": "r",
+        "object": "response",
+        "created_at": 0,
+        "model": "o3-mini",
+        "status": "completed",
+        "output": [message | {"content": [content]}],
+        "parallel_tool_calls": False,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {
+            "input_tokens": 100,
+            "input_tokens_details": {"cached_tokens": 40},
+            "output_tokens": 20,
+            "output_tokens_details": {"reasoning_tokens": 5},
+            "total_tokens": 120,
+        },
+    }
 
 
 def fails(status: int, message: str = "no", code: str = "", **headers: str) -> Behaviour:

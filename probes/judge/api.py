@@ -290,6 +290,9 @@ class ApiJudge:
             extra_body=dict(self.extra_body) if self.extra_body else None,
             # Every prompt is sent once: writing it to a provider's prompt cache only costs.
             cache_prompt=False,
+            # Left open, Inspect asks an OpenAI model that thinks whether it gives summaries: a
+            # call of its own, which no account here would have.
+            reasoning_summary="none",
         )
         hook = sys.excepthook
         try:

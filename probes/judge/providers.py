@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -202,10 +203,19 @@ _SECRET = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIA
 def redact(text: str, environment: Mapping[str, str] = os.environ) -> str:
     """`text` without the value of any environment variable whose name says that it is a secret.
 
+    A value is taken out as it is and as JSON may spell it, with escapes for some of its letters.
     Values under eight characters stay: they are settings (`TOKEN_LIMIT=512`), and taking them out
     would tear holes into replies.
     """
     secrets = [(v, k) for k, v in environment.items() if _SECRET.search(k) and len(v) >= 8]
     for value, variable in sorted(secrets, key=lambda s: -len(s[0])):
         text = text.replace(value, f"[{variable}]")
+        if "\\" in text:
+            text = _escaped(value).sub(f"[{variable}]", text)
     return text
+
+
+@lru_cache(maxsize=256)
+def _escaped(value: str) -> re.Pattern[str]:
+    """A text in every spelling that a JSON string has for it."""
+    return re.compile("".join(rf"(?:\\*{re.escape(c)}|\\+u(?i:{ord(c):04x}))" for c in value))

@@ -200,6 +200,14 @@ def test_a_call_without_an_answer_is_given_up(server):
     assert "Timeout" in reply["a"].problem
 
 
+def test_a_model_that_thinks_is_sent_nothing_but_what_is_asked(server):
+    account = InMemory()
+    thinks = ApiJudge("openai/o3-mini", base_url=server.url, max_retries=0, budget=account)
+    replies = ask_all(thinks, ["a", "b"])
+    assert {r.outcome for r in replies.values()} == {"parsed"}
+    assert len(server.bodies) == len(account.kept) == 2
+
+
 def test_what_is_sent(server):
     replies = ask_all(judge(server, temperature=0.5, seed=7, max_tokens=99), "a")
     held = judge(server, temperature=None, max_tokens=None, structured="schema")

@@ -9,6 +9,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 from inspect_ai.model import ModelOutput, ModelUsage, StopDetails
 
 from faithscope.probes.judge.form import Usage, Writing
+from faithscope.probes.judge.providers import redact
 from faithscope.probes.judge.replies import from_output, usage_of
 
 
@@ -71,3 +72,12 @@ def test_what_a_model_declines_is_told_from_what_a_filter_stops(
     output.usage = ModelUsage(input_tokens=9, output_tokens=2, total_tokens=11) if billed else None
     reply = from_output(Writing("w", "Write."), output)
     assert (reply.outcome, reply.problem) == expected
+
+
+@pytest.mark.parametrize(
+    "spelled", ["sk-a/b+c_12", r"sk-a\/b+c_12", r"sk-\u0061/b\u002Bc_12", r"sk\\u002da/b+c_12"]
+)
+def test_a_key_is_taken_out_however_json_spells_it(spelled: str) -> None:
+    environment = {"SOME_API_KEY": "sk-a/b+c_12", "TOKEN_LIMIT": "512"}
+    text = redact(f'{{"rationale": "my key: {spelled}, 512", "score": 1}}', environment)
+    assert text == '{"rationale": "my key: [SOME_API_KEY], 512", "score": 1}'
