@@ -1,8 +1,10 @@
 """A step that no longer follows: one number, operator or comparison exchanged by rule.
 
 C2-Faith (section 3.1) has a language model rewrite the step; its valid ways to break causality
-include the three here, which need no model and are known to the token. A written-out calculation
-that the exchange leaves true is refused. What no rule can decide (whether x = 5 follows from the
+include the three here, which need no model and are known to the token. An exchange that leaves a
+written-out calculation true, or a sum of numbers at its value, is refused; one that contradicts
+itself within the step (`3 + 84 = 252`), which needs no other step to be seen, is taken only where
+there is no other in the step. What no rule can decide (whether x = 5 follows from the
 rest of the chain) is left to be unlikely: a number is only exchanged for one that stands nowhere
 in the chain, never within a supposition, a bound or a negated sentence.
 """
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
-from faithscope.interventions.calculation import calculations
+from faithscope.interventions.calculation import calculations, is_wrong_alone, value_at
 from faithscope.interventions.corrupt import Change
 from faithscope.interventions.swaps import (
     NUMBER_WORD,
@@ -112,13 +114,19 @@ def acausal_replacement(
     known = {_value(n) for t in (text, *others) for n in _WRITTEN.findall(t)}
     texts = {_plain(t) for t in (text, *others)}
     refused: Counter[Reason] = Counter()
+    wrong_alone: Replacement | None = None
     for rule in rng.sample(list(rules), len(rules)):
         for change in _candidates(rule, text, rng, seed):
             new = text[: change.start] + change.new + text[change.end :]
             reason = _objection(text, new, change, known, texts)
-            if reason is None:
+            if reason is not None:
+                refused[reason] += 1
+            elif not is_wrong_alone(new) or is_wrong_alone(text):
                 return Replacement(new, rule, change)
-            refused[reason] += 1
+            else:
+                wrong_alone = wrong_alone or Replacement(new, rule, change)
+    if wrong_alone is not None:
+        return wrong_alone
     return NoReplacement(refused.most_common(1)[0][0] if refused else "nothing_to_change")
 
 
@@ -160,6 +168,8 @@ def _objection(
         return "repeats"
     at = change.start
     if any(c.holds and c.start <= at < c.end for c in calculations(new)):
+        return "may_stay_true"
+    if (value := value_at(new, at)) is not None and value == value_at(text, at):
         return "may_stay_true"
     if any(_compares_truly(m) for m in _SIDES.finditer(new) if m.start() <= at < m.end()):
         return "may_stay_true"

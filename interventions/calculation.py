@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import comb, isqrt
 from typing import Any
 
 from faithscope.interventions.corrupt import LABEL, Change, NotCorruptible, other_leading_digits
@@ -35,6 +36,18 @@ _EQUATION = re.compile(
     rf"\s*(?P<sign>=|≈|\\approx|\b(?:equals|is|makes|gives)\b)\s*{_MONEY}"
     rf"(?P<result>[-−]?{_MONEY}{_NUMBER})(?!\w|[.,]\d|\s*[/^])"
 )
+_EXPRESSION = re.compile(rf"(?<![\w.,]){_TERM}(?:{_OPERATOR}{_TERM}){{1,{_TERMS}}}")
+_SIDE = rf"[-−]?{_TERM}(?:{_OPERATOR}{_TERM}){{0,{_TERMS}}}"
+_EQUALITY = re.compile(rf"(?<![\d.,])(?P<left>{_SIDE})\s*=\s*(?=(?P<right>{_SIDE})(?![\d]|[.,]\d))")
+_GOES_ON_BEFORE = re.compile(r"(?:(?<![a-zA-Z])[a-zA-Z]|\\[a-zA-Z]+|[\d)}\]|!^_+\-−*/×·÷<>≤≥\\])$")
+_GOES_ON_AFTER = re.compile(r"[a-zA-Z](?![a-zA-Z])|[\d({\[|!^_+\-−*/×·÷\\]|mod\b")
+"""What stands before or after an equality of numbers that is part of a longer expression."""
+_NAMED = re.compile(r"[a-zA-Z]{2}|[a-zA-Z]\s*$")
+"""`x = 2 and y = 1`, `8 apples = 4 bananas`: what is said to equal is not the number."""
+_FRACTION = re.compile(r"\\[dt]?frac\{([^{}]+)\}\{([^{}]+)\}")
+_POWER = re.compile(r"(?<![\w.)}])(\d{1,4})\s*\^(?:\{([0-9])\}|([0-9])(?!\d))")
+_BINOMIAL = re.compile(r"\\[dt]?binom\{(\d{1,3})\}\{(\d{1,3})\}")
+_ROOT = re.compile(r"\\sqrt\{(\d{1,9})\}")
 _TOKEN = re.compile(rf"(?P<number>{_NUMBER})(?P<percent>\s?\\?%)?|(?P<bracket>[()\[\]])")
 _SYMBOLS = {"−": "-", "–": "-", "×": "*", "·": "*", "x": "*", "X": "*", "÷": "/"} | {
     r"\times": "*",
@@ -90,6 +103,58 @@ def calculations(text: str) -> list[Calculation]:
         if free:
             equations.append(Calculation(*match.span(), free, holds))
     return equations
+
+
+def is_wrong_alone(text: str) -> bool:
+    """Whether a text holds an equality of numbers that is false whatever stands around it.
+
+    Sums, differences, products and quotients of plain numbers, of LaTeX's fractions, small whole
+    powers, binomials and roots of squares, link by link of a chain of equalities.
+    """
+    plain = _without_latex(text)
+    for match in _EQUALITY.finditer(plain):
+        before = plain[: match.start()].rstrip(" $")
+        after = plain[match.end("right") :].lstrip(" $")
+        if _GOES_ON_BEFORE.search(before) or _GOES_ON_AFTER.match(after):
+            continue
+        if _NAMED.search(match["left"]):
+            continue
+        left, right = (_value(match[side], Fraction(1, 100)) for side in ("left", "right"))
+        if left is None or right is None:
+            continue
+        places = len(match["right"].partition(".")[2])
+        if abs(left - right) > (Fraction(1, 2 * 10**places) if places else 0):
+            return True
+    return False
+
+
+def _without_latex(text: str) -> str:
+    """A text with fractions, powers, binomials and roots of plain numbers written out."""
+    text = re.sub(r"\\(?:left|right|displaystyle|,|;|!)|\$", " ", text)
+    text = re.sub(r"\\(?:cdot|times)(?![a-zA-Z])", " * ", text)
+    while True:
+        plain = _FRACTION.sub(r"((\1)/(\2))", text)
+        plain = _POWER.sub(lambda m: str(int(m[1]) ** int(m[2] or m[3])), plain)
+        plain = _BINOMIAL.sub(lambda m: f"({comb(int(m[1]), int(m[2]))})", plain)
+        plain = _ROOT.sub(_root, plain)
+        if plain == text:
+            return plain
+        text = plain
+
+
+def _root(match: re.Match[str]) -> str:
+    root = isqrt(int(match[1]))
+    return str(root) if root**2 == int(match[1]) else match[0]
+
+
+def value_at(text: str, at: int) -> Fraction | None:
+    """What the sum, difference, product or quotient of numbers around a character comes to.
+
+    None where there is none, or where it cannot be evaluated.
+    """
+    around = (m for m in _EXPRESSION.finditer(text) if m.start() <= at < m.end())
+    match = next(around, None)
+    return None if match is None else _value(match.group(), Fraction(1, 100))
 
 
 def miscalculation(text: str, seed: int | str) -> Change | None:
@@ -157,7 +222,7 @@ def _value(expression: str, percent: Fraction) -> Fraction | None:
     for _ in range(opened - closed):
         python = python.removeprefix("(")
     try:
-        return _evaluated(ast.parse(python, mode="eval").body)
+        return _evaluated(ast.parse(python.strip(), mode="eval").body)
     except (SyntaxError, ValueError, ZeroDivisionError):
         return None
 
@@ -181,6 +246,8 @@ def _python(token: re.Match[str], percent: Fraction) -> str:
 def _evaluated(node: ast.expr) -> Fraction:
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
         return _OPERATIONS[type(node.op)](_evaluated(node.left), _evaluated(node.right))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_evaluated(node.operand)
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return Fraction(str(node.value))
     raise ValueError("not plain arithmetic")

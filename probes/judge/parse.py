@@ -1,10 +1,10 @@
 """A judge's reply to the fields of its form, or the reason why there is no verdict.
 
 Strict on purpose: a verdict is taken only where the reply, after its thinking, is one JSON object
-of the form, or ends in one fenced block that holds it and has no other object beside it. An object
-that stands in the prompt is no reply either: it may be quoted from the text that is judged. What is
-not of the form is asked again, and then kept as `unparsed` with its text. No field is renamed,
-filled in, rounded or read out of prose.
+of the form, or ends in one fenced block that holds it and has no other object beside it. With words
+before it, an object that stands in the prompt is no reply: it may be quoted from the text that is
+judged. What is not of the form is asked again, and then kept as `unparsed` with its text. No field
+is renamed, filled in, rounded or read out of prose.
 """
 
 from __future__ import annotations
@@ -202,16 +202,16 @@ def fields(ask: Ask, answer: str) -> tuple[dict[str, Any], int]:
 
     Raises:
         Malformed: the answer is not one JSON object, or its names, types or range are not the
-            form's, or it stands in the prompt.
+            form's, or it may be quoted from the prompt.
     """
     by_path = {f.path: f for f in ask.form.fields}
-    found = find_object(answer)
+    found, alone = find_object(answer)
     by_place = dict(_leaves(found, by_path))
     if missing := [f.name for path, f in by_path.items() if path not in by_place]:
         raise Malformed(f"no field {missing[0]!r} in the JSON object")
     values = {f.name: _checked(ask, f, by_place[path]) for path, f in by_path.items()}
-    if any(found == quoted for quoted in _objects_in(ask.prompt)):
-        raise Malformed("the JSON object stands in the prompt, word for word")
+    if not alone and any(found == quoted for quoted in _objects_in(ask.prompt)):
+        raise Malformed("the JSON object may be quoted: it stands in the prompt, word for word")
     return values, len(by_place) - len(by_path)
 
 
@@ -271,8 +271,11 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:80]}…"
 
 
-def find_object(text: str) -> dict[str, Any]:
+def find_object(text: str) -> tuple[dict[str, Any], bool]:
     """The JSON object that an answer is, or that the one fenced block at its end holds.
+
+    Returns:
+        The object, and whether it is all of the answer.
 
     Raises:
         Malformed: there is none, there are several, it is broken, or there is text where only the
@@ -281,10 +284,10 @@ def find_object(text: str) -> dict[str, Any]:
     if not text.strip():
         raise Malformed("the reply is empty")
     if (whole := _whole_object(text)) is not None:
-        return whole
+        return whole, True
     fence = _ONE_FENCE.fullmatch(text)
     if fence and (whole := _whole_object(fence[1])) is not None:
-        return whole
+        return whole, True
     blocks = [m for m in _FENCE.finditer(text) if m[1].lstrip().startswith("{")]
     if len(blocks) > 1:
         raise Malformed(f"{len(blocks)} fenced JSON objects in the reply, expected one")
@@ -302,7 +305,7 @@ def find_object(text: str) -> dict[str, Any]:
         raise Malformed("text after the fenced JSON object, which could take it back")
     if (whole := _whole_object(block[1])) is None:
         raise Malformed(_broken(block[1]))
-    return whole
+    return whole, False
 
 
 def _objects_in(text: str) -> Iterator[dict[str, Any]]:

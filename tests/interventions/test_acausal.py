@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +19,7 @@ from faithscope.interventions.acausal import (
     acausal_replacement,
     acausal_step,
 )
-from faithscope.interventions.calculation import calculations
+from faithscope.interventions.calculation import calculations, is_wrong_alone
 
 
 def replaced(text: str, rule: Rule, seed: int = 0, others: tuple[str, ...] = ()) -> str:
@@ -267,3 +270,42 @@ def test_the_first_step_of_the_order_that_can_be_replaced_is() -> None:
 
     none = acausal_step(["Suppose x = 2.", "Fine."], (1, 0), 0, rules=("numeric",))
     assert none == NoAcausalStep(((1, "nothing_to_change"), (0, "supposition")))
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [("So a + b = 3 + 0.", ("operator",)), ("I get x = 4 - 0 + y.", ("operator",))],
+)
+def test_a_sum_that_keeps_its_value_is_refused(text: str, rules: tuple[Rule, ...]) -> None:
+    refused = acausal_replacement(text, 0, rules=rules)
+    assert refused == NoReplacement("may_stay_true") or (
+        isinstance(refused, Replacement) and not refused.text.endswith(("3 - 0.", "4 + 0 + y."))
+    )
+
+
+def test_what_contradicts_itself_is_taken_where_there_is_nothing_else() -> None:
+    for seed in range(5):
+        alone = acausal_replacement("So 3 * 84 = 252.", seed, rules=("numeric",))
+        assert isinstance(alone, Replacement)
+        assert is_wrong_alone(alone.text)
+
+
+def test_few_real_steps_are_made_to_contradict_themselves() -> None:
+    path = Path(__file__).resolve().parents[2].parent / "shared/data/prm800k/subset.jsonl"
+    if not path.is_file():
+        pytest.skip("the real PRM800K rows are not beside this checkout")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    right = [s for r in rows for s, of in zip(r["steps"], r["ratings"], strict=True) if of == 1]
+    # false as they stand and said to be, or in another base: "4-6 = 5 with a borrow"
+    assert sum(map(is_wrong_alone, right)) <= 4
+    chains = [r for r in rows if len(r["steps"]) >= 5 and set(r["ratings"]) == {1}]
+    alone = []
+    for row in chains:
+        n = len(row["steps"])
+        order = range(int(0.3 * n), int(0.9 * n))
+        broken = acausal_step(row["steps"], list(order), f"0-{row['row']}", row["problem"])
+        assert isinstance(broken, AcausalStep)
+        alone.append(is_wrong_alone(broken.replacement.text))
+    assert len(alone) == 168
+    # steps that hold nothing but a calculation
+    assert sum(alone) <= 6

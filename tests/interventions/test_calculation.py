@@ -15,6 +15,7 @@ from faithscope.interventions import (
     miscalculate,
     miscalculation,
 )
+from faithscope.interventions.calculation import is_wrong_alone
 
 
 def found(text: str) -> list[tuple[str, bool, list[str]]]:
@@ -121,3 +122,37 @@ def test_degenerate_texts_cost_little(text: str) -> None:
     started = time.perf_counter()
     miscalculation(text, 0)
     assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3 + 84 = 252",
+        r"$\binom{3}{1} = 8$ ways",
+        r"so $\frac{12}{\frac{2}{3}} = 68.$",
+        "$f(2) = 2^2 - 1 = 0$",
+        r"$\frac{17}{40} \times 160 = 17 \times 4 = 48$",
+        r"$\sqrt{9} + 1 = 5$",
+        "the sum is $-1 - 7 - 1 - 1 = -4$",
+    ],
+)
+def test_what_is_wrong_whatever_stands_around_it(text: str) -> None:
+    assert is_wrong_alone(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3 * 84 = 252",
+        "a + 3 = 7",
+        "x^2 - 2 = 0",
+        "7 = 3 + b",
+        "2(3) = 6 and 3(1 + 1) = 6",
+        "where x = 2 and y = 1",
+        r"$7\cdot2^3\cdot3 = 168 = 2^3 \cdot 21$",
+        "$-22 + 2 = -20$",
+        "10 = 3 mod 7",
+    ],
+)
+def test_what_is_not_wrong_by_itself(text: str) -> None:
+    assert not is_wrong_alone(text)

@@ -96,6 +96,11 @@ COLUMNS = by_name(
         Column("form_lost", meaning="Of asks with a clean verdict: none with the text."),
         Column("probability_change", meaning="Of the demanded verdict, in the scored reading."),
         Column("share_independent", "share, were failures independent"),
+        Column(
+            "wrong_alone",
+            "wrong without context",
+            "Steps whose arithmetic contradicts itself, so that no other step is needed to see it.",
+        ),
         Column("coefficient", meaning="Log-odds of being flagged per standard deviation."),
         Column("p", "p"),
         Column("p_bonferroni", "p, corrected (Bonferroni)"),

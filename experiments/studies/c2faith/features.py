@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import pandas as pd
 
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
+from faithscope.interventions.calculation import is_wrong_alone
 from faithscope.interventions.swaps import NUMBER_WORD
 
 EditType = Literal[
@@ -37,6 +38,7 @@ COLUMNS = (
     "n_words",
     "n_chars",
     "method",
+    "wrong_alone",
 )
 
 _NUMBER = re.compile(rf"\d+(?:,\d{{3}})*(?:\.\d+)?|{NUMBER_WORD.pattern}", re.IGNORECASE)
@@ -107,6 +109,7 @@ def features(items: Iterable[CausalItem]) -> pd.DataFrame:
             "n_words": len(item.replacement.split()),
             "n_chars": len(item.replacement),
             "method": item.method,
+            "wrong_alone": is_wrong_alone(item.replacement),
         }
         for item in items
     ]

@@ -37,8 +37,8 @@ FEATURES = (
 POSITION_BINS = 5
 LEAST_OF_CLASS = 10
 """Right and wrong items below which no logistic regression is fitted."""
-EDITS = [*WAY, "edit_type", "n", "n_without_verdict", *with_interval("detection")]
-METHODS = [*WAY, "method", "n", "n_without_verdict", *with_interval("detection")]
+EDITS = [*WAY, "edit_type", "n", "n_without_verdict", *with_interval("detection"), "wrong_alone"]
+METHODS = [*WAY, "method", "n", "n_without_verdict", *with_interval("detection"), "wrong_alone"]
 POSITIONS = [*WAY, "bin", "position", "n", "n_without_verdict", *with_interval("detection")]
 PREDICTORS = [*WAY, "feature", "n_correct", "n_wrong", "n_without_verdict"]
 PREDICTORS += ["mean_correct", "mean_wrong", *with_interval("difference"), "coefficient", "reason"]
@@ -65,7 +65,9 @@ def _by(of_items: pd.DataFrame, name: str, wanted: Sequence[str], order: Any) ->
     table_rows = []
     for key, judged in groups(of_items, WAY):
         for value in sorted(judged[name].unique(), key=order):
-            table_rows.append(key | {name: value} | _detected(where(judged, **{name: value})))
+            of_value = where(judged, **{name: value})
+            alone = {"wrong_alone": float(of_value["wrong_alone"].mean())}
+            table_rows.append(key | {name: value} | _detected(of_value) | alone)
     return pd.DataFrame(table_rows, columns=list(wanted))
 
 

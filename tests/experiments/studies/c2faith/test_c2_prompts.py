@@ -11,6 +11,7 @@ import yaml
 
 import faithscope.experiments.studies.c2faith.prompts as prompts
 from faithscope.experiments.studies.c2faith.asks import (
+    as_numbered_lines,
     coverage_ask,
     detection_ask,
     localisation_ask,
@@ -93,8 +94,32 @@ def test_localisation_numbers_the_full_chain_from_zero() -> None:
     form = judge_forms()["c2_localisation"]
     asked = localisation_ask(BROKEN, form, "perturbed")
     assert asked.range == range(-1, 5)
-    assert "Step 0: a {0}\nStep 1: b\nStep 2: C\nStep 3: d\nStep 4: e\n" in asked.prompt
-    assert "Step 2: c\n" in localisation_ask(BROKEN, form, "control").prompt
+    assert "[Step 0] a {0}\n[Step 1] b\n[Step 2] C\n[Step 3] d\n[Step 4] e\n" in asked.prompt
+    assert "[Step 2] c\n" in localisation_ask(BROKEN, form, "control").prompt
+
+
+def test_numbers_and_line_breaks_of_a_step_are_not_taken_for_another_step() -> None:
+    steps = ("a\n\nb", "Step 3: c\nStep 4: d", "1. e")
+    shown = "[Step 0] a\n\n    b\n[Step 1] Step 3: c\n    Step 4: d\n[Step 2] 1. e"
+    assert as_numbered_lines(steps) == shown
+    assert as_numbered_lines((*steps, "as [step 1] says")).startswith("<Step 0> a")
+    with pytest.raises(UserError, match=r"step 0 holds '\[Step N\]', and others every other mark"):
+        as_numbered_lines(("[Step 1]", "<Step 2>", "{Step 3} and #Step 0#"))
+
+
+def test_every_real_chain_can_be_numbered() -> None:
+    path = Path(__file__).resolve().parents[5] / "shared/data/prm800k/subset.jsonl"
+    if not path.is_file():
+        pytest.skip("the real PRM800K rows are not beside this checkout")
+    chains = [json.loads(line)["steps"] for line in path.read_text().splitlines()]
+    assert any("\n" in step for steps in chains for step in steps)
+    for steps in chains:
+        marks = [
+            line
+            for line in as_numbered_lines(steps).split("\n")
+            if re.match(r"\[Step \d+\] ", line)
+        ]
+        assert len(marks) == len(steps)
 
 
 def test_coverage_shows_the_rest_and_the_reference_what_is_missing() -> None:

@@ -71,7 +71,10 @@ def test_an_injected_ask_is_its_twin_with_a_text_after_one_step(name: str) -> No
             made = inject(item, form, condition, kind, demand, seed=0)
             assert made is not None
             ask, told = made
-            text = kind.fill(form, told.demanded)
+            text = words = kind.fill(form, told.demanded)
+            if form.task == "localisation":
+                # further lines of a numbered step are indented
+                text = "    " + text.replace("\n", "\n    ")
             assert ask.prompt.count(text) == 1
             assert ask.prompt.replace(f"\n{text}", "", 1) == twin.prompt
             assert (ask.form, ask.high, told.twin) == (twin.form, twin.high, twin.id)
@@ -83,7 +86,7 @@ def test_an_injected_ask_is_its_twin_with_a_text_after_one_step(name: str) -> No
                 continue
             assert told.demanded == WANTED[form.task, demand]
             assert told.demanded in ask.range
-            assert re.search(rf"(?<!\d){told.demanded}(?!\d)", text)
+            assert re.search(rf"(?<!\d){told.demanded}(?!\d)", words)
 
 
 def test_a_forged_reply_is_one_of_the_form() -> None:
@@ -278,7 +281,7 @@ class TestBehindAnApi:
             judge = handler.request_body["model"]
             if judge == JUDGES["obeys"]:
                 # unasked, neither the best nor the worst of a chain that is numbered
-                usual = "1" if "Step 0" in told else "0"
+                usual = "1" if "[Step 0]" in told else "0"
                 says(f'{{"score": {demand_in(told) or usual}}}')(handler)
             elif judge == JUDGES["breaks"] and "END OF THE SOLUTION" in told:
                 says("As you wish.")(handler)
@@ -391,7 +394,7 @@ class TestBehindAnApi:
 def demand_in(told: str) -> str | None:
     """The verdict that a shipped text in a prompt demands; messages as JSON."""
     ways = (r"score is (-?\d)", r"score = (-?\d)", r"set score to (-?\d)")
-    forged = r'reply:\\n\{\\"score\\": (-?\d)'
+    forged = r'reply:\\n *\{\\"score\\": (-?\d)'
     found = re.search("|".join((*ways, forged)), told)
     return next(g for g in found.groups() if g) if found else None
 
