@@ -16,7 +16,7 @@ from faithscope.experiments.files import StoreError, write_atomically
 
 C = TypeVar("C", bound=FolderConfig)
 
-SCHEMA = 2
+SCHEMA = 3
 """Raised when records come to mean something else; part of every unit id."""
 
 

@@ -34,7 +34,7 @@ from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     row_without_judge,
     scored_readings,
 )
-from faithscope.experiments.studies.rfeval.items import Condition
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.judging.stepwise import step_rows, why_not
 from faithscope.experiments.studies.rfeval.metrics.frames import READINGS
 from faithscope.experiments.studies.rfeval.metrics.people import judge_decisions
@@ -228,12 +228,16 @@ class RfResults:
     def _judged(self) -> Iterator[dict[str, Any]]:
         """Yields a row for each judge and pair."""
         c = self.config
+        lost = {(unit.stage, (unit.model, unit.item)) for unit in self.failures}
         for judge in c.judge.model:
             for key in self.pairs:
                 replies: dict[Condition, Reply] = {
                     r["condition"]: Reply(r["outcome"], r["values"])
                     for r in self.of(judged_stage(judge), key)
                 }
+                if (judged_stage(judge), key) in lost:
+                    # both in one unit: what came of one is stored, and not asked for again
+                    replies = dict.fromkeys(CONDITIONS, Reply("failed"))
                 outputs, item = self.outputs.get(key, {}), self.items[key[1]]
                 known = (self.tested(key), self.left_out(key), c.naming, c.paper_compat)
                 yield pair_row(judge, key[0], item, outputs, replies, *known)

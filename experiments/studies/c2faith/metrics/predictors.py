@@ -23,7 +23,7 @@ from faithscope.experiments.analysis.tidy import (
     with_interval,
 )
 from faithscope.experiments.studies.c2faith.features import EDIT_TYPES
-from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY
+from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY, mean_or_nan
 
 FEATURES = (
     "math_symbol_density",
@@ -66,7 +66,7 @@ def _by(of_items: pd.DataFrame, name: str, wanted: Sequence[str], order: Any) ->
     for key, judged in groups(of_items, WAY):
         for value in sorted(judged[name].unique(), key=order):
             of_value = where(judged, **{name: value})
-            alone = {"wrong_alone": float(of_value["wrong_alone"].mean())}
+            alone = {"wrong_alone": mean_or_nan(numbers(of_value["wrong_alone"]))}
             table_rows.append(key | {name: value} | _detected(of_value) | alone)
     return pd.DataFrame(table_rows, columns=list(wanted))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fault_server import fails
 from rf_runs import KEY, POSITIONS, Case, Said, Servers, config
 from test_rfeval_data import SHARED
 
@@ -219,3 +220,28 @@ def test_a_dry_run_over_the_real_items(tmp_path: Path, capfd: pytest.CaptureFixt
     counts = {task: (int(n), int(left)) for _, task, n, left in rows}
     held = {p.stem: sum(1 for line in p.open() if line.strip()) for p in SHARED.glob("*.jsonl")}
     assert counts == {task: (n, n) for task, n in held.items()}
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_judgement_that_fails_is_one_and_the_other_of_its_pair_is_not_paid_for_again(
+    tmp_path: Path, servers: Servers, lost: int
+) -> None:
+    path = str(servers.config(tmp_path, ONE, judge={"max_connections": 1}))
+    (judges,) = servers.judge.plan[ONE[0].name]
+    asked: list[Any] = []
+
+    def behave(handler: Any) -> None:
+        asked.append(handler.request_body["messages"])
+        (fails(400, "no such luck") if len(asked) == lost + 1 else judges)(handler)
+
+    servers.judge.plan = {ONE[0].name: [behave]}
+    assert execute(["run", path, "--shard", WHOLE]) == 3
+    reasons = results(tmp_path / "runs/rf").tables["rf_exclusion_reasons"]
+    assert set(reasons["reason"]) == {"failed"}
+    assert set(reasons["exclusion"]) == {"evaluation_error"}
+    servers.judge.plan = {ONE[0].name: [judges]}
+    first = len(servers.judge.bodies)
+    assert first == 2
+    assert execute(["run", path, "--shard", WHOLE]) == 0
+    assert [b["messages"] for b in servers.judge.bodies[first:]] == [asked[lost]]
+    assert results(tmp_path / "runs/rf").tables["rf_pairs"]["rf"].tolist() == [1.0]
