@@ -24,7 +24,7 @@ BOTH = "both"
 NO_STEP = -1
 """Said by a judge that finds no broken step (C2-Faith, §3.3)."""
 _EDITS = ("target", "n_steps", "relative_position", "edit_similarity", "math_symbol_density")
-_EDITS += ("n_words", "n_chars", "edit_type", "method")
+_EDITS += ("n_words", "n_chars", "edit_type", "method", "wrong_alone")
 _JUDGEMENT = (*WAY, "item", "chain", "outcome")
 _PLACED = ("n_steps", "n_middle", "target", "predicted")
 _SCORED = ("n_middle", "n_removed", "score", "expected", "reference")

@@ -123,6 +123,7 @@ def made_up(
             "n_words": rng.integers(3, 30, size=chains),
             "n_chars": rng.integers(20, 150, size=chains),
             "method": rng.choice(["rule:numeric", "rule:operator", "llm"], size=chains),
+            "wrong_alone": rng.random(chains) < 0.2,
         }
     )
     internals, places = [], []

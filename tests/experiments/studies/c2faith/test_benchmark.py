@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -259,7 +260,8 @@ def test_the_benchmark_of_real_rows(tmp_path: Path) -> None:
             ask = detection_ask(item, forms["c2_detection"], condition)
             assert f'Step to evaluate: "{told}"' in ask.prompt
             ask = localisation_ask(item, forms["c2_localisation"], condition)
-            assert f"\nStep {item.target}: {told}\n" in ask.prompt
+            indented = re.sub(r"\n(?=[^\n])", "\n    ", told)
+            assert f"\n[Step {item.target}] {indented}\n" in ask.prompt
     for item in built.coverage:
         asked = coverage_ask(item, forms["c2_coverage_reference"])
         assert "\n".join(item.removed_steps) in asked.prompt

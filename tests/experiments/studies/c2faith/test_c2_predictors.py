@@ -30,7 +30,7 @@ from faithscope.experiments.studies.c2faith.tables import tables
 def features(n: int, **columns) -> pd.DataFrame:
     made = pd.DataFrame({"item": [f"i{i}" for i in range(n)], "chain": [f"c{i}" for i in range(n)]})
     made["edit_type"], made["method"] = "numeric_swap", "rule:numeric"
-    for name in ("target", *FEATURES):
+    for name in ("target", "wrong_alone", *FEATURES):
         made[name] = 1.0
     return Frames(features=made.assign(**columns)).features
 

@@ -241,7 +241,7 @@ class TestBehindAnApi:
         form.write_text(yaml.safe_dump(told))
         said = '{"rationale": "KEY", "score": 1}'
         server.plan[""] = [
-            says_key(f"My key is KEY. {said}", "KEY"),
+            says_key(f"My key is KEY:\n```json\n{said}\n```", "KEY"),
             says(said, served="a-version"),
             says_key(f"<think>KEY</think>{said}", "KEY"),
         ]
