@@ -8,17 +8,19 @@ from typing import Any
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     BLUE,
     GREEN,
     GREY,
     MARKERS,
     ORANGE,
     PURPLE,
-    Dot,
     Style,
-    dot_rows,
     signed,
+)
+from faithscope.experiments.analysis.charts import (
+    Dot,
+    dot_rows,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut, short_names

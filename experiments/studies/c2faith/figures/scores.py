@@ -13,19 +13,21 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     BLUE,
     GREEN,
     GREY,
     ORANGE,
     PURPLE,
     Style,
-    behind,
-    curve,
     legend_above,
     quarter,
-    share_bars,
     unit_square,
+)
+from faithscope.experiments.analysis.charts import (
+    behind,
+    curve,
+    share_bars,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut

@@ -12,20 +12,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     BLUE,
     GREEN,
     GREY,
     ORANGE,
     PURPLE,
-    Dot,
     Style,
     along_reasoning,
+    share_rise,
+)
+from faithscope.experiments.analysis.charts import (
+    Dot,
     behind,
     curve,
     dot_rows,
     dots_of,
-    share_rise,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import LONGEST, middle_cut, short_names

@@ -13,7 +13,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import Style, dot_rows, dots_of, note, panels
+from faithscope.experiments.analysis.axes import (
+    Style,
+    note,
+)
+from faithscope.experiments.analysis.charts import (
+    dot_rows,
+    dots_of,
+    panels,
+)
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where
 

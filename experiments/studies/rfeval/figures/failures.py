@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     AMBER,
     BLUE,
     DARK_BLUE,
@@ -20,8 +20,10 @@ from faithscope.experiments.analysis.charts import (
     ORANGE,
     PURPLE,
     SKY,
-    Dot,
     Style,
+)
+from faithscope.experiments.analysis.charts import (
+    Dot,
     dots_of,
 )
 from faithscope.experiments.analysis.picture import Picture

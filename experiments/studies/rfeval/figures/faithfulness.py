@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     AMBER,
     BLUE,
     DARK_BLUE,
@@ -17,10 +17,12 @@ from faithscope.experiments.analysis.charts import (
     LIGHT_GREY,
     ORANGE,
     Style,
-    dot_rows,
-    dots_of,
     signed,
     styles_for,
+)
+from faithscope.experiments.analysis.charts import (
+    dot_rows,
+    dots_of,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     AMBER,
     BLUE,
     DARK_BLUE,
@@ -18,14 +18,16 @@ from faithscope.experiments.analysis.charts import (
     ORANGE,
     PURPLE,
     SKY,
-    Dot,
     Style,
-    curve,
-    dot_rows,
     name_rows,
     part_handles,
-    share_bars,
     share_rise,
+)
+from faithscope.experiments.analysis.charts import (
+    Dot,
+    curve,
+    dot_rows,
+    share_bars,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import distinct, rows, where

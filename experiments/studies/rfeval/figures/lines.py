@@ -9,19 +9,21 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     GREY,
-    Dot,
     Style,
     counts_beside,
+    legend_above,
+    name_rows,
+    part_handles,
+    rules_between,
+)
+from faithscope.experiments.analysis.charts import (
+    Dot,
     dot_rows,
     dots_of,
     draw_dots,
-    legend_above,
-    name_rows,
     panels,
-    part_handles,
-    rules_between,
     share_bars,
 )
 from faithscope.experiments.analysis.short_names import short_names

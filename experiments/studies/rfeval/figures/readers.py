@@ -10,21 +10,23 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     BLUE,
     ORANGE,
     PALE,
     PURPLE,
-    Dot,
     Style,
-    dot_rows,
-    dots_of,
-    draw_dots,
     handle,
     legend_above,
     name_rows,
-    panels,
     share_axis,
+)
+from faithscope.experiments.analysis.charts import (
+    Dot,
+    dot_rows,
+    dots_of,
+    draw_dots,
+    panels,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import short_names

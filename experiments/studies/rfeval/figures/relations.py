@@ -11,20 +11,22 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     GREY,
     PLAIN,
     PURPLE,
     Style,
-    behind,
-    curve,
     handle,
     legend_above,
-    panels,
     share_axis,
     share_rise,
     signed,
     styles_for,
+)
+from faithscope.experiments.analysis.charts import (
+    behind,
+    curve,
+    panels,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items

@@ -10,23 +10,25 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.by_unit import told_apart
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     BLUE,
     GREEN,
     GREY,
     ORANGE,
-    Dot,
     Style,
     along_reasoning,
+    legend_above,
+    name_rows,
+    share_axis,
+    share_rise,
+)
+from faithscope.experiments.analysis.by_unit import told_apart
+from faithscope.experiments.analysis.charts import (
+    Dot,
     curve,
     dot_rows,
     dots_of,
-    legend_above,
-    name_rows,
     panels,
-    share_axis,
-    share_rise,
 )
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     BLUE,
     GREEN,
     GREY,

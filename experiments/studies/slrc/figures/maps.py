@@ -13,16 +13,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     BLUE,
     GREEN,
     ORANGE,
     PURPLE,
     Style,
+    unit_square,
+)
+from faithscope.experiments.analysis.charts import (
     field,
     panels,
     points,
-    unit_square,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut, pair_names, pairs_of, short

@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.by_unit import UNIT_WORDS, UNITS
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     BLUE,
     ORANGE,
     Style,
+)
+from faithscope.experiments.analysis.by_unit import UNIT_WORDS, UNITS
+from faithscope.experiments.analysis.charts import (
     names_beside,
     panels,
     points,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     BLUE,
     GREEN,
     ORANGE,

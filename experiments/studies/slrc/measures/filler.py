@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     BLUE,
     GREEN,
     ORANGE,

@@ -17,7 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.charts import INK_ON_DARK, INK_ON_PALE
+from faithscope.experiments.analysis.axes import (
+    INK_ON_DARK,
+    INK_ON_PALE,
+)
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record

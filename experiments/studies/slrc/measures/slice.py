@@ -15,15 +15,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.charts import (
+from faithscope.experiments.analysis.axes import (
     GREY,
     LINES,
     Style,
     along_reasoning,
-    curve,
-    panels,
     share_rise,
     share_ticks,
+)
+from faithscope.experiments.analysis.charts import (
+    curve,
+    panels,
 )
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.item_tables import Analysis
