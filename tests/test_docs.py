@@ -55,3 +55,8 @@ def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     torch.testing.assert_close(left["stream"][0, -1], ours.residuals[0, 2], **near)
     torch.testing.assert_close(left["pattern"][0, :, -1], ours.rows[0][1], **near)
     assert (left["without"][0, -1] - ours.logits[0]).abs().max() > 1e-3
+
+
+def test_the_page_of_columns_is_what_the_studies_declare() -> None:
+    made = runpy.run_path(str(ROOT / "tools" / "columns.py"))["text"]()
+    assert made == (ROOT / "docs" / "columns.md").read_text(), "run `python tools/columns.py`"

@@ -22,12 +22,12 @@ from faithscope.experiments.analysis.page import (
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.studies.rfeval.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
 from faithscope.experiments.studies.rfeval.report.paper import paper_tables
 from faithscope.experiments.studies.rfeval.report.sections import (
     ABSENT,
     ALSO_LEFT_OUT,
-    COLUMNS,
     SECTIONS,
     TERMS,
 )
@@ -68,6 +68,7 @@ def page(run: RfResults, drawn: Sequence[Picture]) -> Page:
         {name: table for name, table in tables.items() if len(table)},
         {p.name: p for p in drawn if p.figure is not None},
         COLUMNS,
+        OF_TABLES,
         prefix="rf_",
         most_rows=MOST_ROWS,
     )

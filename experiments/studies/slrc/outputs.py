@@ -11,7 +11,6 @@ from pathlib import Path
 import pandas as pd
 
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS, told_apart, units_apart
-from faithscope.experiments.analysis.columns import by_name
 from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_cell
 from faithscope.experiments.analysis.page import (
     Block,
@@ -35,11 +34,10 @@ from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
+from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REASONS
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.frames import Results
-from faithscope.experiments.studies.slrc.labels import COLUMNS, OF_TABLES, REASONS
-from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.measures.slice import Topic
 from faithscope.experiments.studies.slrc.show import LEGEND, item_records, trace_block, typical
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
@@ -104,7 +102,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
         tables,
         figures,
         COLUMNS,
-        _OF_TABLES,
+        OF_TABLES,
         order=model_order,
         warnings=_unfinished(tables["exclusions"]),
     )
@@ -282,12 +280,8 @@ def _waterfall(stages: Mapping[str, Sequence[tuple[str, int]]]) -> Iterator[Coun
         at, then = (
             ("", "traces to edit") if name == "trace" else (f" ({stage})", f"measured, {stage}")
         )
-        yield from (Count(f"− {_REASONS.get(reason, reason)}{at}", n) for reason, n in lost)
+        yield from (Count(f"− {REASONS.get(reason, reason)}{at}", n) for reason, n in lost)
         yield Count(then, left, left / total if total else 0.0)
-
-
-_REASONS = REASONS | {k: v for s in SLICES.values() for k, v in s.reasons.items()}
-_OF_TABLES = OF_TABLES | {t.name: by_name(s.columns) for s in SLICES.values() for t in s.tables}
 
 
 def write_all(run_dir: Path) -> Path:

@@ -1,6 +1,7 @@
 """Columns of the tables, and reasons why items are left out, in words for readers."""
 
 from faithscope.experiments.analysis.columns import Column, by_name
+from faithscope.experiments.studies.slrc.measures import SLICES
 
 COLUMNS = by_name(
     [
@@ -98,6 +99,7 @@ OF_TABLES = {
     "agreement": by_name([Column("n", "pairs")]),
     "threshold_sensitivity": by_name([Column("n", "models × tasks")]),
     "model_correlations": by_name([Column("n", "models")]),
+    **{table.name: by_name(s.columns) for s in SLICES.values() for table in s.tables},
 }
 """Columns that hold something else than in the other tables."""
 REASONS = {
@@ -118,4 +120,5 @@ REASONS = {
     "fewer_than_2_labels": "fewer than 2 answers to score",
     "low_label_mass": "the answers that are scored have too little of the probability",
     "no_room": "no room in the model's positions",
+    **{reason: words for s in SLICES.values() for reason, words in s.reasons.items()},
 }
