@@ -145,5 +145,6 @@ def test_the_document_names_every_family():
 def test_every_family_is_served_as_the_document_says(family: str, tmp_path):
     served = service(family, tmp_path)
     assert served.how == documented()[family], served
-    assert served.gap < 1e-4
+    # Gemma 4's own logits in float32 are 1.4e-4 from those in float64, all others' under 1e-5
+    assert served.gap < (3e-4 if family.startswith("gemma4") else 1e-4)
     assert served.wrong == 0
