@@ -12,10 +12,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    PURPLE,
-)
+from faithscope.experiments.analysis.axes import BLUE, PURPLE
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.files import write_atomically
 

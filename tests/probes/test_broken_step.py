@@ -14,12 +14,7 @@ from faithscope import interp
 from faithscope.experiments.data.planted.data import DIGITS
 from faithscope.interp.model import Model
 from faithscope.probes.broken_chain import BrokenChain, Condition, read_both, without_last
-from faithscope.probes.broken_step import (
-    SIGNALS,
-    BrokenStepSettings,
-    broken_step,
-    rows,
-)
+from faithscope.probes.broken_step import SIGNALS, BrokenStepSettings, broken_step, rows
 from faithscope.probes.record import Record
 
 CHAIN = BrokenChain(

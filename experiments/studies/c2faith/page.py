@@ -10,12 +10,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.page import (
-    Grid,
-    Page,
-    Section,
-    spent_and_failed,
-)
+from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order

@@ -10,14 +10,7 @@ from rich.console import Console
 
 from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.item_view import Narrowing, narrowed, print_item
-from faithscope.experiments.analysis.page import (
-    Block,
-    Fold,
-    Grid,
-    Heading,
-    Paragraph,
-    Verbatim,
-)
+from faithscope.experiments.analysis.page import Block, Fold, Grid, Heading, Paragraph, Verbatim
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.models.judges import as_sent

@@ -29,10 +29,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     Built,
     item_lines,
 )
-from faithscope.experiments.studies.rfeval.data import (
-    annotations_of,
-    read_annotations,
-)
+from faithscope.experiments.studies.rfeval.data import annotations_of, read_annotations
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.judges import RfJudging, StepJudging, run_lines
 from faithscope.experiments.studies.rfeval.prompts import as_files

@@ -24,11 +24,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     read_filtering,
     read_left_out,
 )
-from faithscope.experiments.studies.rfeval.data import (
-    annotations_of,
-    item_name,
-    read_rfeval,
-)
+from faithscope.experiments.studies.rfeval.data import annotations_of, item_name, read_rfeval
 from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     ScoredStance,
     row_without_judge,

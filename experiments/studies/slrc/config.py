@@ -6,14 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    StrictInt,
-    StrictStr,
-    create_model,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, create_model, model_validator
 
 from faithscope.experiments.config.api import (
     API,

@@ -27,11 +27,7 @@ from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.measures.slice import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
-from faithscope.experiments.studies.slrc.tables.measures import (
-    PROBES_READ,
-    SCORES,
-    all_scores,
-)
+from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ, SCORES, all_scores
 from faithscope.experiments.studies.slrc.tables.outcomes import label_mass_table, without_low_mass
 from faithscope.experiments.studies.slrc.topics import TOPICS
 from faithscope.probes import PROBES

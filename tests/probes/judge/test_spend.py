@@ -12,12 +12,7 @@ from faithscope.interp.errors import UserError
 from faithscope.probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS, Charge
 from faithscope.probes.judge.form import Ask, Field, Form, Usage
 from faithscope.probes.judge.parse import request
-from faithscope.probes.judge.spend import (
-    Budget,
-    Price,
-    add,
-    estimate,
-)
+from faithscope.probes.judge.spend import Budget, Price, add, estimate
 
 PRICES = {"m": Price(input=2.0, cached=0.5, output=8.0), "plain": Price(1.0, 1.0)}
 FORM = Form("f", "Rate {x}.", (Field("score", "integer", 0, 4),), "score", system="Be strict.")

@@ -18,10 +18,7 @@ from faithscope.experiments.analysis.axes import (
     Style,
     signed,
 )
-from faithscope.experiments.analysis.charts import (
-    Dot,
-    dot_rows,
-)
+from faithscope.experiments.analysis.charts import Dot, dot_rows
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut, short_names
 from faithscope.experiments.analysis.textual import visible

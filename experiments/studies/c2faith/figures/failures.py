@@ -10,12 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    GREY,
-    ORANGE,
-    PALE,
-)
+from faithscope.experiments.analysis.axes import BLUE, GREY, ORANGE, PALE
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where

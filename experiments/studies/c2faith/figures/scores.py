@@ -24,11 +24,7 @@ from faithscope.experiments.analysis.axes import (
     quarter,
     unit_square,
 )
-from faithscope.experiments.analysis.charts import (
-    behind,
-    curve,
-    share_bars,
-)
+from faithscope.experiments.analysis.charts import behind, curve, share_bars
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
@@ -39,12 +35,7 @@ from faithscope.experiments.studies.c2faith.figures.voices import (
     voice_panels,
     voices,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import (
-    BOTH,
-    CONTROL,
-    PERTURBED,
-    maximum,
-)
+from faithscope.experiments.studies.c2faith.metrics.frames import BOTH, CONTROL, PERTURBED, maximum
 
 PARTS = 5
 """Scores are drawn in so many parts of equal width: each score of 0-4 by itself."""

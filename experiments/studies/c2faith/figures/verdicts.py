@@ -22,13 +22,7 @@ from faithscope.experiments.analysis.axes import (
     along_reasoning,
     share_rise,
 )
-from faithscope.experiments.analysis.charts import (
-    Dot,
-    behind,
-    curve,
-    dot_rows,
-    dots_of,
-)
+from faithscope.experiments.analysis.charts import Dot, behind, curve, dot_rows, dots_of
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import LONGEST, middle_cut, short_names
 from faithscope.experiments.analysis.textual import visible

@@ -13,15 +13,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import (
-    Style,
-    note,
-)
-from faithscope.experiments.analysis.charts import (
-    dot_rows,
-    dots_of,
-    panels,
-)
+from faithscope.experiments.analysis.axes import Style, note
+from faithscope.experiments.analysis.charts import dot_rows, dots_of, panels
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where
 

@@ -15,10 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from faithscope.experiments.analysis.statistics.calibration import (
-    calibration_error,
-    log_loss,
-)
+from faithscope.experiments.analysis.statistics.calibration import calibration_error, log_loss
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, means, spearman
 from faithscope.experiments.analysis.tidy import (
     all_columns,

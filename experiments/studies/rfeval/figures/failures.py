@@ -22,10 +22,7 @@ from faithscope.experiments.analysis.axes import (
     SKY,
     Style,
 )
-from faithscope.experiments.analysis.charts import (
-    Dot,
-    dots_of,
-)
+from faithscope.experiments.analysis.charts import Dot, dots_of
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.lines import (

@@ -20,10 +20,7 @@ from faithscope.experiments.analysis.axes import (
     signed,
     styles_for,
 )
-from faithscope.experiments.analysis.charts import (
-    dot_rows,
-    dots_of,
-)
+from faithscope.experiments.analysis.charts import dot_rows, dots_of
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible

@@ -23,12 +23,7 @@ from faithscope.experiments.analysis.axes import (
     part_handles,
     share_rise,
 )
-from faithscope.experiments.analysis.charts import (
-    Dot,
-    curve,
-    dot_rows,
-    share_bars,
-)
+from faithscope.experiments.analysis.charts import Dot, curve, dot_rows, share_bars
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL

@@ -21,13 +21,7 @@ from faithscope.experiments.analysis.axes import (
     name_rows,
     share_axis,
 )
-from faithscope.experiments.analysis.charts import (
-    Dot,
-    dot_rows,
-    dots_of,
-    draw_dots,
-    panels,
-)
+from faithscope.experiments.analysis.charts import Dot, dot_rows, dots_of, draw_dots, panels
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items

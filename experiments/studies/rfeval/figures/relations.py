@@ -23,11 +23,7 @@ from faithscope.experiments.analysis.axes import (
     signed,
     styles_for,
 )
-from faithscope.experiments.analysis.charts import (
-    behind,
-    curve,
-    panels,
-)
+from faithscope.experiments.analysis.charts import behind, curve, panels
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tidy import columns, numbers, rows, where

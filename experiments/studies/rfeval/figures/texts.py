@@ -10,16 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    GREY,
-    ORANGE,
-    Style,
-)
-from faithscope.experiments.analysis.charts import (
-    dot_rows,
-    dots_of,
-)
+from faithscope.experiments.analysis.axes import BLUE, GREY, ORANGE, Style
+from faithscope.experiments.analysis.charts import dot_rows, dots_of
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.lines import Cell, crossed, task_names

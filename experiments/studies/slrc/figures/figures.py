@@ -23,13 +23,7 @@ from faithscope.experiments.analysis.axes import (
     share_rise,
 )
 from faithscope.experiments.analysis.by_unit import told_apart
-from faithscope.experiments.analysis.charts import (
-    Dot,
-    curve,
-    dot_rows,
-    dots_of,
-    panels,
-)
+from faithscope.experiments.analysis.charts import Dot, curve, dot_rows, dots_of, panels
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.statistics.stats import wilson

@@ -13,19 +13,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    Style,
-    unit_square,
-)
-from faithscope.experiments.analysis.charts import (
-    field,
-    panels,
-    points,
-)
+from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, PURPLE, Style, unit_square
+from faithscope.experiments.analysis.charts import field, panels, points
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut, pair_names, pairs_of, short
 from faithscope.experiments.analysis.textual import visible

@@ -10,17 +10,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    ORANGE,
-    Style,
-)
+from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS, UNITS
-from faithscope.experiments.analysis.charts import (
-    names_beside,
-    panels,
-    points,
-)
+from faithscope.experiments.analysis.charts import names_beside, panels, points
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where, with_interval

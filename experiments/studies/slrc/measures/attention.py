@@ -10,13 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    Style,
-)
+from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section

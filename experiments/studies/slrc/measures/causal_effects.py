@@ -6,13 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    Style,
-)
+from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, PURPLE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section

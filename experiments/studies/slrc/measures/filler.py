@@ -8,12 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    Style,
-)
+from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, by_step
 from faithscope.experiments.analysis.page import Section

@@ -11,10 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.axes import (
-    along_reasoning,
-    legend_above,
-)
+from faithscope.experiments.analysis.axes import along_reasoning, legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, mean_of, value

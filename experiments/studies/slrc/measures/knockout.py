@@ -7,15 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    ORANGE,
-    Style,
-    unit_square,
-)
-from faithscope.experiments.analysis.charts import (
-    panels,
-)
+from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style, unit_square
+from faithscope.experiments.analysis.charts import panels
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
 from faithscope.experiments.analysis.page import Section

@@ -17,10 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.axes import (
-    INK_ON_DARK,
-    INK_ON_PALE,
-)
+from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
@@ -34,12 +31,7 @@ from faithscope.experiments.analysis.statistics.classifiers import (
 )
 from faithscope.experiments.analysis.statistics.stats import NOTHING
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import (
-    Frame,
-    Slice,
-    Table,
-    picture,
-)
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, picture
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")

@@ -23,10 +23,7 @@ from faithscope.experiments.analysis.axes import (
     share_rise,
     share_ticks,
 )
-from faithscope.experiments.analysis.charts import (
-    curve,
-    panels,
-)
+from faithscope.experiments.analysis.charts import curve, panels
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.measure import Measure

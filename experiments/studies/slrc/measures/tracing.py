@@ -5,11 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.axes import (
-    PLAIN,
-    share_rise,
-    share_ticks,
-)
+from faithscope.experiments.analysis.axes import PLAIN, share_rise, share_ticks
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value

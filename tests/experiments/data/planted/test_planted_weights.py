@@ -9,13 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from faithscope.experiments.data.planted import (
-    NAMES,
-    path,
-    questions,
-    verified_path,
-    verify,
-)
+from faithscope.experiments.data.planted import NAMES, path, questions, verified_path, verify
 from faithscope.experiments.data.planted.data import parse_answer
 from faithscope.experiments.data.planted.flips import write
 from faithscope.experiments.data.planted.shipped import read_card

@@ -16,11 +16,7 @@ from test_rfeval_construction import item
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import item_lines
-from faithscope.experiments.studies.rfeval.data import (
-    annotations_of,
-    read_annotations,
-    read_rfeval,
-)
+from faithscope.experiments.studies.rfeval.data import annotations_of, read_annotations, read_rfeval
 from faithscope.experiments.studies.rfeval.results import results
 from faithscope.interp.errors import UserError
 

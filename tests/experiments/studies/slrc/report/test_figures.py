@@ -14,9 +14,7 @@ from matplotlib.figure import Figure
 from probe_records import table_of
 from sample_records import FAITHFUL, HINT, chain_sample, records_of, sample_run
 
-from faithscope.experiments.analysis.axes import (
-    legend_above,
-)
+from faithscope.experiments.analysis.axes import legend_above
 from faithscope.experiments.analysis.picture import STYLE, Picture, save, svg
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.figures import figures, maps

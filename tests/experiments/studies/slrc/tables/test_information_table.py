@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from probe_records import base, slrc_outcome, table_of
 
-from faithscope.experiments.studies.slrc.measures.information import (
-    information_picture,
-)
+from faithscope.experiments.studies.slrc.measures.information import information_picture
 
 BY_KIND = ("removed", "corrupted", "replaced")
 

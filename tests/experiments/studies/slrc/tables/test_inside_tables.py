@@ -11,23 +11,11 @@ from matplotlib.figure import Figure
 from probe_records import base, table_of
 from scipy.stats import binomtest
 
-from faithscope.experiments.studies.slrc.measures.attention import (
-    signal,
-)
-from faithscope.experiments.studies.slrc.measures.flow import (
-    flow_picture,
-)
-from faithscope.experiments.studies.slrc.measures.knockout import (
-    against_removal,
-    knockout_picture,
-)
-from faithscope.experiments.studies.slrc.measures.patching import (
-    patching_picture,
-)
-from faithscope.experiments.studies.slrc.measures.rigidity import (
-    newly_stable,
-    rigidity_picture,
-)
+from faithscope.experiments.studies.slrc.measures.attention import signal
+from faithscope.experiments.studies.slrc.measures.flow import flow_picture
+from faithscope.experiments.studies.slrc.measures.knockout import against_removal, knockout_picture
+from faithscope.experiments.studies.slrc.measures.patching import patching_picture
+from faithscope.experiments.studies.slrc.measures.rigidity import newly_stable, rigidity_picture
 from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
 
 
