@@ -33,7 +33,7 @@ from faithscope.experiments.studies.rfeval.figures.lines import (
     line_of,
     lines_of,
 )
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import CAUSALITY_UNFAITHFUL
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import CAUSALITY_ALL
 
 BEHAVIOURS = {
     "misled": (DARK_BLUE, "follows r′ all the way"),
@@ -133,27 +133,27 @@ def failures_picture(rf: pd.DataFrame, shares: pd.DataFrame, places: pd.DataFram
 
 
 def causality_picture(rf: pd.DataFrame, causality: pd.DataFrame) -> Picture:
-    """Figure 5: what r′ changes, of the unfaithful pairs; beside it, not drawn, of all."""
-    drawn = where(causality, statistic=CAUSALITY_UNFAITHFUL)
+    """Figure 5: what r′ changes, of all pairs that count; the unfaithful are not drawn."""
+    drawn = where(causality, statistic=CAUSALITY_ALL)
     figure = None
     if len(drawn):
         figure = line_dots(
             lines_of(by_group(rf)),
             {"": _dots(drawn, CHANGES)},
             [{line_of(r): r["n_of"] for r in rows(drawn)}],
-            labels=["share of unfaithful pairs in which r′ changes anything"],
+            labels=["share of the pairs that count in which r′ changes anything"],
             silent="changes nothing",
         )
     return Picture(
         "rf_causality",
         "What does r′ change?",
-        "Of the unfaithful pairs in which the stance of reasoning or answer is another under r′: "
-        "whether both change, the reasoning alone (a change that does not reach the answer), or "
-        "the answer alone. The table has the same of all pairs in contrast (causality_all). 95 % "
-        "Wilson intervals over pairs.",
+        "Of the pairs that count in which the stance of reasoning or answer is another under r′ "
+        "(κ = 1): whether both change, the reasoning alone (a change that does not reach the "
+        "answer), or the answer alone. The table has the same of the unfaithful pairs alone "
+        "(causality_unfaithful). 95 % Wilson intervals over pairs.",
         causality,
         figure,
-        "There is no unfaithful pair in which r′ changes anything.",
+        "There is no pair that counts in which r′ changes anything.",
     )
 
 

@@ -3,6 +3,7 @@ its own tables (arXiv 2602.17053) say of how they were counted."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 from rf_frames import drawn, frame, judged
@@ -85,6 +86,31 @@ TABLE_21 = (
     "0.134 0.584 0.249 0.033",
     "0.164 0.553 0.221 0.063",
 )
+# Table 20: both, reasoning, answer, of each model's pairs in which r′ changes anything
+TABLE_20 = {
+    "Qwen3-8B": "0.920 0.036 0.044",
+    "Qwen3-32B": "0.940 0.041 0.019",
+    "R1-Qwen-7B": "0.929 0.040 0.032",
+    "R1-Qwen-32B": "0.962 0.020 0.018",
+    "R1-Llama-8B": "0.909 0.058 0.033",
+    "R1-Llama-70B": "0.930 0.038 0.032",
+    "gpt-oss-20b": "0.497 0.491 0.011",
+    "gpt-oss-120b": "0.468 0.523 0.009",
+    "MiMo-RL": "0.775 0.198 0.028",
+    "MiMo-RL-Zero": "0.838 0.114 0.048",
+    "Magistral-Small": "0.639 0.346 0.015",
+    "LN-Super_v1": "0.888 0.080 0.032",
+}
+# Table 24, the same by task
+TABLE_24 = (
+    "0.733 0.222 0.045",
+    "0.786 0.120 0.094",
+    "0.784 0.194 0.022",
+    "0.836 0.144 0.020",
+    "0.810 0.179 0.011",
+    "0.875 0.114 0.011",
+    "0.892 0.103 0.005",
+)
 # Table 25, Overall: the share of included pairs with χ(o) = 1
 TABLE_25 = {"Qwen3-32B": 0.9908, "R1-Llama-70B": 0.9261}
 NUMBERS = (2, 3, *range(10, 15), *range(16, 26), 27)
@@ -133,6 +159,17 @@ def test_every_table_is_there_with_rows(made: dict[str, pd.DataFrame]) -> None:
     assert len(empty) - len(others) == sum(name.startswith("rf_inside") for name in made)
     for name, table in made.items():
         assert all(c == c.lower() and " " not in c for c in table.columns), name
+
+
+def test_causality_tables_are_of_all_pairs_that_count(made: dict[str, pd.DataFrame]) -> None:
+    all_types = made["rf_causality"]
+    of = all_types.loc[all_types["statistic"] == "causality_all"]
+    of = of.loc[of["group"] != OVERALL]
+    for number, by in ((20, "model"), (24, "task")):
+        n_of = of.loc[of["by"] == by].groupby("group")["n_of"].first()
+        table = made[f"paper_rf_table{number}"].groupby("group")["n_of"].first()
+        assert len(table) > 0
+        assert table.to_dict() == n_of.to_dict()
 
 
 def test_the_papers_layout() -> None:
@@ -289,3 +326,32 @@ def test_the_papers_causality_is_not_of_effective_answers() -> None:
     influenced = rf + (1 - rf) * (1 - no_influence)
     assert (rf + (1 - rf) * other) / influenced < 0.42 < 0.491
     assert other / (1 - no_influence) < 0.03  # of the unfaithful alone
+
+
+def test_the_papers_causality_types_are_of_all_pairs_that_count() -> None:
+    """Tables 20 and 24 pool to the same shares over all included pairs with κ = 1, not over the
+    unfaithful ones, whatever appendix F says of "all shares below"."""
+    by_model = [
+        (TABLE_13[model][1], float(text.split()[-2]) / 100, TABLE_17[model], TABLE_20[model])
+        for model, text in TABLE_2.items()
+    ]
+    cells = published().assign(n_faithful=lambda rows: rows["n_included"] * rows["rf"])
+    sums = cells.groupby("task")[["n_included", "n_faithful"]].sum()
+    by_task = [
+        (sums["n_included"][task], sums["n_faithful"][task] / sums["n_included"][task], *texts)
+        for task, *texts in zip(TASKS, TABLE_21, TABLE_24, strict=True)
+    ]
+
+    def pooled(groups: list, among: str) -> np.ndarray:
+        total, weights = np.zeros(3), 0.0
+        for n, rf, failures, types in groups:
+            still = (1 - rf) * float(failures.split()[2])  # share of the included with κ = 0
+            weight = n * (1 - still if among == "included" else 1 - rf - still)
+            total, weights = total + weight * np.array(types.split(), float), weights + weight
+        return total / weights
+
+    expected = [0.820, 0.153, 0.027]
+    assert pooled(by_model, "included") == pytest.approx(expected, abs=5e-4)
+    assert pooled(by_task, "included") == pytest.approx(expected, abs=1e-3)
+    gap = abs(pooled(by_model, "unfaithful") - pooled(by_task, "unfaithful"))
+    assert gap.max() > 0.03
