@@ -43,7 +43,7 @@ def test_a_dry_run_prices_what_is_not_asked(
     assert not run_folder(path).exists()
 
 
-@every_study
+@every_study_in_time
 def test_a_spent_budget_stops_a_run_and_a_greater_one_goes_on(
     case: Case, over_api: Setting, server: FaultServer, capfd: pytest.CaptureFixture[str]
 ) -> None:

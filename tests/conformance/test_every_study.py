@@ -143,7 +143,7 @@ def test_a_torn_line_in_every_file_and_another_number_of_parts_change_nothing(
     assert outputs(run_dir) == outputs(undisturbed)
 
 
-@every_study
+@every_study_in_time
 def test_parts_in_folders_of_their_own_are_joined(
     case: Case, undisturbed: Path, here: Setting
 ) -> None:
