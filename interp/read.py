@@ -67,12 +67,17 @@ def read(
             (one by one), or `auto`: packed where the model allows.
 
     Raises:
-        UserError: a branch is longer than the model's positions, the execution asked for
-            is not possible, or rows or knockouts are wanted of a model whose attention does
-            not go through transformers' interface.
+        UserError: what is given are no branches; a branch is longer than the model's positions,
+            the execution asked for is not possible, or rows or knockouts are wanted of a model
+            whose attention does not go through transformers' interface.
         ValueError: an edit names a position, layer or head that is not there.
     """
     for b in branches:
+        if not isinstance(b, Branch):
+            raise UserError(
+                f"run takes a list of branches, got {type(b).__name__} in it; of token ids make "
+                "one: model.run([Branch(ids)])"
+            )
         check(model, b.edits, len(b.ids))
     return _read(model, branches, rows, residuals, sites, logits, execution)
 

@@ -114,6 +114,6 @@ for step in trace.counted_steps:
 pd.DataFrame(rows).round(3)
 
 # %% [markdown]
-# One item proves nothing: `faithscope run configs/slrc.yaml` does many, resumes after a kill and
+# One item proves nothing: `faithscope run slrc` does many, resumes after a kill and
 # writes tables, figures and a page; `faithscope.load_run(folder)` gives its frames. What to
 # trust, and for what, is in `05_compare_measures`.

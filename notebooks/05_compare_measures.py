@@ -18,7 +18,7 @@
 # seen a text with a step missing, flips when one is deleted. A measure worth its name puts the
 # first above the two others.
 #
-# `faithscope run configs/planted.yaml` does this on the whole series, with intervals; here a few
+# `faithscope run planted` does this on the whole series, with intervals; here a few
 # items are enough to see the pattern.
 
 # %%

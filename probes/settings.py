@@ -45,7 +45,7 @@ Seed = Annotated[StrictInt, Field(ge=0, exclude=True)]
 Execution = Annotated[Literal["auto", "packed", "dense", "loop"], Field(exclude=True)]
 """How branches are run, which changes numbers by rounding alone; `loop` is the oracle."""
 AFTERWARDS = "afterwards"
-"""Marks a setting of what is made of the records of many items: it decides no record."""
+"""Marks a setting that is about many items, not about one: it decides no record."""
 
 
 def template(*fields: str) -> AfterValidator:
@@ -77,6 +77,9 @@ class Settings(BaseModel):
 
     OF_A_CALL: ClassVar[tuple[str, ...]] = ("seed", "execution")
     """Settings that a config does not hold for each probe."""
+
+    limit: Annotated[StrictInt | None, Field(ge=1), AFTERWARDS] = None
+    """In a run, only the first N items of each task are measured; null measures all."""
 
     @classmethod
     def of_a_config(cls) -> tuple[str, ...]:

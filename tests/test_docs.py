@@ -57,6 +57,8 @@ def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     assert (left["without"][0, -1] - ours.logits[0]).abs().max() > 1e-3
 
 
-def test_the_page_of_columns_is_what_the_studies_declare() -> None:
-    made = runpy.run_path(str(ROOT / "tools" / "columns.py"))["text"]()
-    assert made == (ROOT / "docs" / "columns.md").read_text(), "run `python tools/columns.py`"
+def test_the_pages_of_keys_and_columns_are_what_the_code_declares() -> None:
+    for page, text in runpy.run_path(str(ROOT / "tools" / "reference.py"))["PAGES"].items():
+        made = text()
+        assert made == (ROOT / "docs" / page).read_text(), "run `python tools/reference.py`"
+        assert "|  |\n" not in made or page == "columns.md"  # no key without its meaning

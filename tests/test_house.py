@@ -205,12 +205,16 @@ def test_folders_of_the_same_names_shadow_nothing(tmp_path: Path) -> None:
     assert done.stdout.strip() == homes
 
 
+BESIDE = ("configs", "pyproject.toml", "README.md", "LICENSE")
+"""What a wheel is made of, too."""
+
+
 @pytest.mark.slow
 def test_a_wheel_holds_every_file_of_the_four_rooms(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
     for name in files.split():
-        if name.split("/")[0] in {*MAY_IMPORT, PACKAGE, "pyproject.toml", "README.md", "LICENSE"}:
+        if name.split("/")[0] in {*MAY_IMPORT, PACKAGE, *BESIDE}:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
     subprocess.run(
@@ -226,7 +230,8 @@ def test_a_wheel_holds_every_file_of_the_four_rooms(tmp_path: Path) -> None:
         if name.split("/")[0] in MAY_IMPORT and not name.endswith(".md")
     }
     assert wanted <= held
-    assert {f"{PACKAGE}/__init__.py", f"{PACKAGE}/py.typed"} <= held
+    configs = {f"{PACKAGE}/{name}" for name in files.split() if name.startswith("configs/")}
+    assert {f"{PACKAGE}/__init__.py", f"{PACKAGE}/py.typed", *configs} <= held
     assert not {name.split("/")[0] for name in held} & set(MAY_IMPORT)
 
 

@@ -159,4 +159,5 @@ class SpendConfig(Section):
     max_calls: StrictInt | None = Field(default=None, ge=0)
     """The most calls, those repeated for a malformed reply or after `timeout` included."""
     prices: StrictStr | None = None
-    """A YAML file of prices like configs/prices.yaml, which max_cost needs; null knows none."""
+    """A YAML file of prices, which max_cost needs; null knows none. `shipped:prices.yaml` comes
+    with faithscope."""

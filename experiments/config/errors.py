@@ -59,7 +59,8 @@ def _lines(tree: Tree, error: Any, root: type[BaseModel]) -> list[str]:
     if kind == "extra_forbidden":
         section = _section_at(root, loc[:-1])
         known = list(section.model_fields) if section else []
-        guess = did_you_mean(str(loc[-1]), known) or f"; known here: {', '.join(known)}"
+        guess = _elsewhere(root, str(loc[-1])) or did_you_mean(str(loc[-1]), known)
+        guess = guess or f"; known here: {', '.join(known)}"
         return [f"{source}: {key}: unknown key {str(loc[-1])!r}{guess}"]
     if kind == "missing":
         return [f"{source}: {key}: missing; add {_example(loc)}"]
@@ -83,6 +84,13 @@ def _section_at(root: type[BaseModel], loc: tuple[str | int, ...]) -> type[BaseM
     for part in loc:
         section = _section_of(section, str(part)) if section else None
     return section
+
+
+def _elsewhere(root: type[BaseModel], key: str) -> str:
+    """`; did you mean data.limit?` where sections have a key of this name, the first of them."""
+    sections = {name: _section_of(root, name) for name in root.model_fields}
+    (first, *_) = [n for n, s in sections.items() if s and key in s.model_fields] or [""]
+    return f"; did you mean {first}.{key}?" if first else ""
 
 
 def _example(loc: tuple[str | int, ...]) -> str:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from faithscope.experiments.config.base import ConfigError, FolderConfig
 from faithscope.experiments.config.errors import explain, without_empty_sections
 from faithscope.experiments.config.model import AT_HAND
+from faithscope.experiments.config.shipped import config_path
 from faithscope.experiments.config.study import KEY, study_of
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.interp.errors import UserError
@@ -30,7 +31,7 @@ def load_config(
     """Read and check a run config.
 
     Args:
-        path: a YAML file.
+        path: a YAML file, or the name of a shipped config (`config.shipped`).
         overrides: `key.sub=value` each, the value in YAML.
         must_be: the kind of run that the caller can serve.
         at_hand: whether models that it names must be there; of a run that is only read they need
@@ -40,7 +41,7 @@ def load_config(
         ConfigError: with a line per problem.
     """
     try:
-        tree = read_tree(Path(path), overrides or [])
+        tree = read_tree(config_path(path), overrides or [])
     except UserError as error:
         raise ConfigError(str(error).split("\n")) from error
     kind = study_of(tree.values, tree).kind

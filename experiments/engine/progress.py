@@ -50,6 +50,8 @@ class Meter:
         self._since = 0.0
         self._bar: Progress | None = None
         self._task: TaskID | None = None
+        self._shown = 0.0
+        """The most that was shown as done: units that turn out slower never take it back."""
         self._told = (-1, -1e9)
         """Tenth of the work and time of the last line."""
 
@@ -142,13 +144,15 @@ class Meter:
         seconds = self._clock() - self._started
         rate = f", {done / seconds:.2g} a second" if done and seconds > 0 else ""
         label = self._at.label if self._at else ""
-        return f"{label}  {done}/{total} units{rate}, about {duration(self.left)} left"
+        left = f", about {duration(self.left)} left" if done < total else ""
+        return f"{label}  {done}/{total} units{rate}{left}"
 
     def _show(self, force: bool = False) -> None:
+        fraction, now = max(self._shown, self.fraction), self._clock()
+        self._shown = fraction
         if self._bar and self._task is not None:
-            self._bar.update(self._task, completed=self.fraction, description=self._line())
+            self._bar.update(self._task, completed=fraction, description=self._line())
             return
-        fraction, now = self.fraction, self._clock()
         tenth = int(fraction * 10 + 1e-9)
         if force or tenth > self._told[0] or now >= self._told[1] + 30:
             self._told = (tenth, now)

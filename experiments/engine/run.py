@@ -144,6 +144,7 @@ def work_through(whole: AnyPlan, shard: Shard | None = None, build_only: bool = 
 
 def write_outputs(run_dir: Path) -> Path:
     """Tables, figures and report from the stored records; gives the report's path."""
+    print(f"writing tables, figures and page of {run_dir}", file=sys.stderr, flush=True)
     with _standard_output_kept_clean(), outputs_lock(run_dir):
         return study_of(stored_config(run_dir)).part("outputs").write_all(run_dir)
 

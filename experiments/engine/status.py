@@ -23,9 +23,31 @@ from faithscope.experiments.engine.models.account import calls_of, in_words
 from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
 from faithscope.experiments.engine.progress import duration
 from faithscope.experiments.files import StoreError
+from faithscope.interp.errors import UserError
 
 SILENT = 120.0
 """Seconds without a unit after which a worker counts as stopped, at the least."""
+
+
+def run_rows(folder: Path) -> list[tuple[str, str]]:
+    """The runs in a folder, by path, and how far each is.
+
+    Raises:
+        StoreError: there is none.
+    """
+    runs = sorted(p.parent for p in folder.glob("*/config.yaml"))
+    if not runs:
+        raise StoreError(f"{folder}: holds no runs; say where they are (--out DIR), or make one")
+    return [(str(path), _state(path)) for path in runs]
+
+
+def _state(path: Path) -> str:
+    try:
+        (head, *_) = status(path).lines()
+    except UserError as error:
+        return str(error).removeprefix(f"{path}: ")
+    return head.removeprefix(f"{path}: ")
+
 
 _Work = tuple[str, str, str]
 """(stage, model, task)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
@@ -37,15 +38,27 @@ Prices = Mapping[str, Price]
 
 
 def price_of(name: str, prices: Prices) -> Price | None:
-    """The price of a judge: under its whole name, or under the model's own (its last part).
+    """The price of a judge, under the name that `priced_as` finds."""
+    known = priced_as(name, prices)
+    return None if known is None else prices[known]
+
+
+_DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+
+
+def priced_as(name: str, prices: Prices) -> str | None:
+    """The name under which a model has a price: its whole name, its last part, or one of these
+    without the date that it ends in (`o3-2025-04-16` as `o3`).
 
     Each as it is written, then in whatever case: services spell one model in different ways.
     """
-    folded = {known.casefold(): price for known, price in prices.items()}
-    for wanted in (name, name.rsplit("/", 1)[-1]):
-        price = prices.get(wanted) or folded.get(wanted.casefold())
-        if price is not None:
-            return price
+    folded = {known.casefold(): known for known in prices}
+    whole, last = name, name.rsplit("/", 1)[-1]
+    for wanted in (whole, last, _DATED.sub("", whole), _DATED.sub("", last)):
+        if wanted in prices:
+            return wanted
+        if wanted.casefold() in folded:
+            return folded[wanted.casefold()]
     return None
 
 

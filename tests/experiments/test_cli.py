@@ -51,6 +51,12 @@ def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["list", "xyz"], "error: cannot list 'xyz'; known: models, tasks, probes"),
         (["run", "configs/quickstrat.yaml"], "error: configs/quickstrat.yaml: no such file; "
          "did you mean 'quickstart.yaml'?"),
+        (["run", "quickstrat"], "error: quickstrat: no such file, nor a shipped config; "
+         "did you mean 'quickstart'?"),
+        (["run", "quickstart", "--set", "limit=5"], "error: --set limit=5: limit: unknown key "
+         "'limit'; did you mean data.limit?"),
+        (["list", "runs", "--out", "no/such"], "error: no/such: holds no runs; say where they "
+         "are (--out DIR), or make one"),
         (["fetch", "smollm2"], "error: unknown packaged model 'smollm2'; "
          "did you mean 'smollm2-135m'?"),
         (["doctor", "planted:fathful"], "error: unknown model 'planted:fathful'; "
@@ -110,3 +116,24 @@ def test_help_does_not_wait_for_torch() -> None:
     assert done.returncode == 0, done.stderr
     assert "Measure whether a language model" in done.stdout
     assert time.perf_counter() - started < 5, "the limit is 1 s on an idle core"
+
+
+def test_alone_it_says_what_there_is_and_no_summary_is_cut(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert execute([]) == 0
+    out, err = capsys.readouterr()
+    assert (out.startswith("Usage: faithscope"), err) == (True, "")
+    assert "..." not in out.split("Commands:")[1]
+
+
+def test_configs_and_runs_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["list", "configs"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in listed]
+    assert {"quickstart", "slrc", "paper/slrc", "paper/c2faith", "paper/rfeval"} <= set(names)
+    assert not {"prices", "models/qwen3-8b"} & set(names)
+    assert all(len(line) < 130 and line.endswith((".", "?")) for line in listed)
+    assert execute(["run", config(tmp_path)]) == 0
+    assert execute(["list", "runs", "--out", str(tmp_path / "runs")]) == 0
+    assert "complete, 2 items" in capsys.readouterr().out.splitlines()[-1]

@@ -49,8 +49,9 @@ def test_settings_are_those_of_a_config(model: interp.Model, trace: Trace) -> No
         ("tracing", {"evry": 2}, "probe 'tracing' has no setting 'evry'; did you mean 'every'"),
         ("tracing", {"every": 0}, r"tracing\.every: .*got 0"),
         ("slrc", {"conclusion": "keep"}, "probe 'slrc' has no setting 'conclusion'"),
-        ("linear_probe", {"folds": 7}, "'folds' acts where tables are made"),
-        ("flow", {"every": 1}, "probe 'flow' has no settings, got every"),
+        ("linear_probe", {"folds": 7}, "'folds' is about the items of a run"),
+        ("flow", {"every": 1}, "probe 'flow' has no setting 'every'; it has none"),
+        ("flow", {"limit": 1}, "'limit' is about the items of a run"),
     ],
 )
 def test_what_cannot_be_measured_is_named(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from faithscope.experiments.config.api import SpendConfig
-from faithscope.experiments.engine.models.prices import prices_of, read_prices
+from faithscope.experiments.engine.models.prices import dated_note, prices_of, read_prices
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Price, price_of
 
@@ -83,6 +83,7 @@ def test_prices_that_are_not_there_are_told_where_and_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(SHIPPED.parents[1])
+    assert prices_of(SpendConfig(prices="shipped:prices.yaml")) == read_prices(SHIPPED).prices
     shipped = SpendConfig(prices="configs/prices.yaml")
     assert prices_of(shipped) == read_prices(SHIPPED).prices
     monkeypatch.chdir(tmp_path)
@@ -92,7 +93,7 @@ def test_prices_that_are_not_there_are_told_where_and_what_to_do(
     assert told.startswith("spend.prices: configs/prices.yaml: no such file")
     assert f"looked for from {tmp_path}" in told
     assert "--set spend.prices=PATH" in told
-    assert "configs/prices.yaml in faithscope's repository" in told
+    assert "the shipped one is shipped:prices.yaml" in told
     with pytest.raises(UserError, match=r"^spend.prices: /.*no such file") as error:
         prices_of(SpendConfig(prices=str(tmp_path / "none.yaml")))
     assert "looked for" not in str(error.value)
@@ -102,3 +103,13 @@ def test_prices_that_are_not_there_are_told_where_and_what_to_do(
         prices_of(SpendConfig(prices="bad.yaml"))
     assert prices_of(SpendConfig(prices=str(SHIPPED))) == read_prices(SHIPPED).prices
     assert prices_of(SpendConfig()) == {}
+
+
+def test_a_dated_name_is_priced_by_its_base_and_says_so():
+    prices = {"o3": Price(2, 8), "gpt-5-2025-08-07": Price(9, 9), "gpt-5": Price(1, 10)}
+    assert price_of("openai/o3-2025-04-16", prices) == Price(2, 8)
+    assert price_of("openai/o3-20250416", prices) == Price(2, 8)
+    assert price_of("openai/gpt-5-2025-08-07", prices) == Price(9, 9)
+    assert price_of("openai/o3-pro", prices) is None
+    assert dated_note("openai/o3-2025-04-16", prices) == ["openai/o3-2025-04-16 is priced as o3"]
+    assert dated_note("openai/o3", prices) == dated_note("openai/gpt-5-2025-08-07", prices) == []

@@ -12,10 +12,11 @@ from pydantic import Field, ValidationError
 from faithscope.experiments.config.api import API, ApiSection, SpendConfig
 from faithscope.experiments.config.base import Section
 from faithscope.experiments.config.errors import explain
+from faithscope.experiments.config.shipped import located
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.listing import columns
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.spend import Price, estimate
+from faithscope.probes.judge.spend import Price, estimate, priced_as
 
 if TYPE_CHECKING:
     from faithscope.probes.judge.form import Ask, Writing
@@ -63,7 +64,7 @@ def prices_of(spend: SpendConfig) -> dict[str, Price]:
     """
     if spend.prices is None:
         return {}
-    path = Path(spend.prices).expanduser()
+    path = located(spend.prices)
     try:
         return read_prices(path).prices
     except UserError as error:
@@ -72,7 +73,7 @@ def prices_of(spend: SpendConfig) -> dict[str, Price]:
         where = "" if path.is_absolute() else f", looked for from {Path.cwd()}"
         raise UserError(
             f"spend.prices: {error}{where}; say where it is: --set spend.prices=PATH (the shipped "
-            "one is configs/prices.yaml in faithscope's repository)"
+            "one is shipped:prices.yaml)"
         ) from error
 
 
@@ -88,12 +89,14 @@ def spending_lines(
         who: they are, at the head of the table.
     """
 
-    table, method = [], ""
+    table, notes, method = [], [], ""
+    prices = prices_of(spend)
     for model, of_model in asks.items():
         if not model.startswith(API) or not of_model:
             continue
         name = model.removeprefix(API)
-        expected = estimate(of_model, name, judge.max_tokens, prices_of(spend))
+        expected = estimate(of_model, name, judge.max_tokens, prices)
+        notes += dated_note(name, prices)
         cost = "no price" if expected.cost is None else f"{expected.cost:.2f}"
         tokens = (f"{expected.input_tokens:,}", f"{expected.output_tokens:,}")
         table.append((model, f"{expected.calls:,}", *tokens, cost))
@@ -101,4 +104,11 @@ def spending_lines(
     if not table:
         return []
     header = (who, "calls", "input tokens", "output tokens, at most", "dollars, at most")
-    return ["", *columns([header, *table]), f"tokens counted as {method}"]
+    return ["", *columns([header, *table]), f"tokens counted as {method}", *notes]
+
+
+def dated_note(name: str, prices: Mapping[str, Price]) -> list[str]:
+    """Where a model has the price of another name, without the date in its own: which."""
+    known = priced_as(name, prices)
+    same = known is None or name.casefold().endswith(known.casefold())
+    return [] if same else [f"{name} is priced as {known}"]

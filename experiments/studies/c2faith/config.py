@@ -60,6 +60,7 @@ class PerturbConfig(Section):
     rules: Annotated[list[Literal["numeric", "operator", "comparator"]], *OneOrMany] = Field(
         default=["numeric", "operator", "comparator"]
     )
+    """What the rule may change in a step."""
     writer: JudgeName | None = None
     """The model that rewrites, for `llm`."""
     temperature: StrictFloat = Field(default=0.7, ge=0)
@@ -70,8 +71,9 @@ class PerturbConfig(Section):
     """How often at most the writer is asked for one step, where what it wrote is refused
     (unchanged, several lines …); once where its temperature is 0."""
     low: Share = 0.3
+    """Where the middle region begins, from which targets are drawn, as a share of the chain."""
     high: Share = 0.9
-    """The middle region, as shares of the chain."""
+    """Where it ends."""
     levels: Annotated[list[Annotated[StrictFloat, Field(gt=0, le=1)]], *OneOrMany] = Field(
         default=[0.1, 0.3, 0.5, 0.7]
     )
@@ -143,6 +145,7 @@ class C2FaithConfig(FolderConfig):
     )
 
     benchmark: Literal["c2faith"]
+    """The study."""
     data: ChainsConfig = ChainsConfig()
     perturb: PerturbConfig = PerturbConfig()
     judge: JudgeConfig

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 review = typer.Typer(
-    help="Sheets for people to review counterfactual reasoning, or to label parts of outputs.",
+    help="Sheets for people who review r′ or label outputs.",
     rich_markup_mode=None,
 )
 ItemsFrom = "RFEval items: a run folder, or a data file or folder."

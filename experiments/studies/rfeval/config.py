@@ -92,8 +92,11 @@ class TestsConfig(Section):
     """`auto` leaves the answers of code to the judge where the machine has no sandbox, and says
     so; `required` ends the run there."""
     seconds: StrictFloat = Field(default=10.0, gt=0)
+    """The longest that one test may take."""
     memory_mb: StrictInt = Field(default=2048, ge=1)
+    """The most memory, in MiB."""
     processes: StrictInt = Field(default=32, ge=1)
+    """The most processes and threads at once."""
 
 
 class Excluded(Section):
@@ -139,6 +142,7 @@ class RFEvalConfig(FolderConfig):
     SHOWN: ClassVar[tuple[str, ...]] = (*FolderConfig.SHOWN, "annotations")
 
     benchmark: Literal["rfeval"]
+    """The study."""
     data: ItemsConfig = ItemsConfig()
     counterfactual: CounterfactualConfig = CounterfactualConfig()
     model: SubjectsConfig

@@ -93,9 +93,9 @@ class SubjectsConfig(Section):
     `api:PROVIDER/MODEL`, into whose mouth nothing can be put: r′ is quoted to it as an earlier
     turn (section `api`; appendix G.2)."""
     profiles: StrictStr | None = None
-    """A folder of model files like configs/models: system prompt, penalty, family, GPUs of each
-    model by its name. Null, or a model that no file names: no system prompt, and what `generate`
-    says."""
+    """A folder of model files (`shipped:models` comes with faithscope): system prompt, penalty,
+    family, GPUs of each model by its name. Null, or a model that no file names: no system prompt,
+    and what `generate` says."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """`auto` is float32 on a CPU and bfloat16 on an accelerator."""
     device: StrictStr = "auto"

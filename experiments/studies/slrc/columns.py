@@ -107,6 +107,7 @@ REASONS = {
     "included": "measured",
     "failed": "failed with an error",
     "not_run": "not reached",
+    "beyond_limit": "beyond the limit of the probe",
     "fewer_than_2_steps": "fewer than 2 steps",
     "empty_generation": "nothing generated",
     "reasoning_unclosed": "reasoning never ended",

@@ -83,10 +83,12 @@ class _RunConfig(FolderConfig):
     api: SubjectConfig = SubjectConfig()
     spend: SpendConfig = SpendConfig()
     tasks: Annotated[list[TaskName], *OneOrMany]
+    """What is asked, by name (`faithscope list tasks`)."""
     data: DataConfig = DataConfig()
     generation: GenerationConfig = GenerationConfig()
     steps: StepsConfig = StepsConfig()
     probes: Annotated[list[ProbeName], *OneOrMany] = Field(default=["slrc"])
+    """What is measured, by name (`faithscope list probes`)."""
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
@@ -153,12 +155,11 @@ class _RunConfig(FolderConfig):
         return self
 
     def _given(self, probe: str) -> set[str]:
-        section = getattr(self, probe, None)
-        return set() if section is None else section.model_fields_set
+        return getattr(self, probe).model_fields_set
 
     def settings(self, probe: str) -> Settings:
         """Of a probe, with the seed of the run."""
-        given = getattr(self, probe, None) or PROBES[probe].settings()
+        given = getattr(self, probe)
         if "seed" not in type(given).model_fields:
             return given
         return given.model_copy(update={"seed": self.seed})
@@ -219,7 +220,7 @@ class _RunConfig(FolderConfig):
 if TYPE_CHECKING:
 
     class RunConfig(_RunConfig):
-        """A run over traces, with a section of settings for every probe that has any."""
+        """A run over traces, with a section of settings for every probe."""
 
         def __getattr__(self, name: str) -> Any: ...
 else:
@@ -228,9 +229,5 @@ else:
         __base__=_RunConfig,
         __doc__="A run over traces: models write them, probes measure them.",
         __module__=__name__,
-        **{
-            name: (probe.settings, probe.settings())
-            for name, probe in PROBES.items()
-            if probe.settings.of_a_config()
-        },
+        **{name: (probe.settings, probe.settings()) for name, probe in PROBES.items()},
     )

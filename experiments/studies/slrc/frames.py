@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.engine.folder import read_environment, stored_config
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import read as read_plan
 from faithscope.experiments.engine.units import API_REPLIES, Unit
 from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig
 from faithscope.experiments.studies.slrc.measures import SLICES
@@ -165,6 +166,7 @@ class Results:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
+        planned = read_plan(self.run.path)
         analysis = SlrcAnalysis(
             self.stored.get("seed", 0),
             self.report.bootstrap,
@@ -172,6 +174,7 @@ class Results:
             lambda probe: PROBES[probe].settings.model_validate(self.stored.get(probe) or {}),
             self.taxonomy,
             self.sizes,
+            (lambda key: True) if planned is None else planned.by_key.__contains__,
         )
         spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
         return tables_of(self.records, self.run.failures, analysis) | spent
@@ -188,7 +191,7 @@ def tables_of(
     masses = label_mass_table(records)
     return {
         **by_unit(records, lambda of_unit: of_topics(of_unit, analysis)),
-        "exclusions": exclusions_table(records, failures),
+        "exclusions": exclusions_table(records, failures, analysis.is_planned),
         **({"label_mass": masses} if len(masses) else {}),
         **of_topics(records, analysis, over_steps=False),
     }

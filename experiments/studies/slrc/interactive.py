@@ -71,10 +71,8 @@ def measure(
     kind = PROBES[probe].settings
     if afterwards := [name for name in settings if name in kind.afterwards()]:
         raise ConfigError(
-            [f"probe {probe!r}: {afterwards[0]!r} acts where tables are made, not on one trace"]
+            [f"probe {probe!r}: {afterwards[0]!r} is about the items of a run, not about one trace"]
         )
-    if settings and not kind.of_a_config():
-        raise ConfigError([f"probe {probe!r} has no settings, got {', '.join(settings)}"])
     seeded = {"seed": seed} if "seed" in kind.model_fields else {}
     asking = asking_for(model, chosen, trace)
     return PROBES[probe].measure(model, trace, asking, _checked(kind, probe, settings | seeded))
@@ -88,8 +86,8 @@ def _checked(section: type[Settings], probe: str, settings: dict[str, Any]) -> S
         for detail in error.errors():
             name = ".".join(map(str, detail["loc"]))
             if detail["type"] == "extra_forbidden":
-                known = section.of_a_config()
-                guess = did_you_mean(name, known) or f"; it has {', '.join(known)}"
+                known = [n for n in section.of_a_config() if n not in section.afterwards()]
+                guess = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
                 problems.append(f"probe {probe!r} has no setting {name!r}{guess}")
             else:
                 problems.append(f"{probe}.{name}: {detail['msg']}, got {detail['input']!r}")

@@ -16,7 +16,7 @@ from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
-from faithscope.experiments.engine.models.prices import prices_of
+from faithscope.experiments.engine.models.prices import dated_note, prices_of
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished, missing
 from faithscope.experiments.engine.units import API_REPLIES, UnitIds
 from faithscope.experiments.studies.slrc.config import RunConfig
@@ -58,8 +58,11 @@ class Plan:
             traces = sum(not index.is_done(i.key(TRACE), i.units[TRACE]) for i in items)
             probes = sum(not is_finished(index, i) for i in items)
             of_model = config.of(model)
-            branches = sum(PROBES[p].calls(GUESS, of_model.settings(p)) for p in of_model.probes)
-            table.append((model, task, len(items), traces, probes, probes * branches))
+            of_probes = {p: PROBES[p].calls(GUESS, of_model.settings(p)) for p in of_model.probes}
+            branches = sum(
+                of_probes[p] for i in items if not is_finished(index, i) for p in i.probes
+            )
+            table.append((model, task, len(items), traces, probes, branches))
         lines += columns([header, *table, total(table)])
         lines += ["", f"branches are estimated at {GUESS.steps} steps per trace"]
         lines += api_lines(config, self.items, index)
@@ -95,9 +98,9 @@ def plan(config: RunConfig) -> Plan:
     }
     probes = {m: _probe_ids(config.of(m)) for m in config.model.name}
     items = [
-        _item(traces[model], probes[model], model, get_task(task), question)
+        _item(traces[model], _within(probes[model], config, n), model, get_task(task), question)
         for model, task in config.pairs
-        for question in questions[task]
+        for n, question in enumerate(questions[task], start=1)
     ]
     return Plan(config, tuple(items))
 
@@ -120,6 +123,12 @@ def _probe_ids(config: RunConfig) -> dict[str, UnitIds]:
         name: UnitIds(probe=name, settings=config.settings(name).decides())
         for name in config.probes
     }
+
+
+def _within(probes: dict[str, UnitIds], config: RunConfig, n: int) -> dict[str, UnitIds]:
+    """Those of the probes that are asked of the n-th item of a task."""
+    limits = {name: config.settings(name).limit for name in probes}
+    return {name: ids for name, ids in probes.items() if n <= (limits[name] or n)}
 
 
 def _questions(config: RunConfig, task: Task) -> list[Question]:
@@ -175,7 +184,7 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
     )
     prices = prices_of(config.spend)
     reasoning = GUESS.steps * GUESS.tokens
-    table = []
+    table, notes = [], []
     for model in (m for m in config.model.name if m.startswith(API)):
         of_model = config.of(model)
         calls = put = written = 0
@@ -196,8 +205,10 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
             written += asks * ANSWER_TOKENS + reasoning * (TRACE in lacking)
         price = price_of(model.removeprefix(API), prices)
         cost = "no price" if price is None else f"{price.of(Usage(calls, put, written)):.2f}"
+        notes += dated_note(model.removeprefix(API), prices)
         table.append((model, f"{calls:,}", f"{put:,}", f"{written:,}", cost))
     if not table:
         return []
     header = ("model", "calls, about", "input tokens", "output tokens", "dollars, about")
-    return ["", *columns([header, *table]), "without what a model thinks before it answers"]
+    thinking = "without what a model thinks before it answers"
+    return ["", *columns([header, *table]), thinking, *notes]

@@ -10,7 +10,7 @@ from faithscope.experiments.config.load import load_config
 from faithscope.experiments.studies.slrc.config import RunConfig
 
 CONFIGS = Path(__file__).parents[3] / "configs"
-CLOSED = CONFIGS / "slrc_closed.yaml"
+CLOSED = CONFIGS / "paper" / "slrc.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def config() -> RunConfig:
 def test_all_sixteen_are_asked_as_the_paper_asked(config):
     assert len(config.model.name) == 16
     assert all(name.startswith("api:") for name in config.model.name)
-    paper = load_config(CONFIGS / "slrc_paper.yaml")
+    paper = load_config(CONFIGS / "paper" / "slrc_open.yaml")
     assert isinstance(paper, RunConfig)
     assert config.tasks == paper.tasks
     assert config.probes == paper.probes

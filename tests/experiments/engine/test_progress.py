@@ -63,3 +63,22 @@ def test_nothing_to_do_is_all_done() -> None:
 
 def test_durations_read_naturally() -> None:
     assert [duration(s) for s in (0.2, 40, 180, 7800)] == ["1 s", "40 s", "3 min", "2 h 10 min"]
+
+
+def test_what_was_shown_is_never_taken_back() -> None:
+    """Units that turn out a hundred times slower than guessed are more of the work than thought."""
+    stream, clock = io.StringIO(), Clock()
+    meter = Meter(stream, clock)
+    traces = meter.expect("m · traces", 100, "trace", tiny=False)
+    probes = meter.expect("m · slrc", 100, "slrc", tiny=True)
+    with meter:
+        for handle, seconds in ((traces, 0.1), (probes, 50.0)):
+            meter.begin(handle)
+            for _ in range(100):
+                clock.now += seconds
+                meter.advance()
+    lines = stream.getvalue().splitlines()
+    shown = [int(line.split("%")[0]) for line in lines]
+    assert shown == sorted(shown)
+    assert shown[-1] == 100
+    assert "left" not in lines[-1]

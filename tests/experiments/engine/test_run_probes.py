@@ -147,3 +147,22 @@ def test_every_probe_of_a_task_in_words(llama: Model, tmp_path: Path) -> None:
     for frame in (opened.sycophancy, opened.error_detection):
         assert len(frame) == 3 * 2
     assert opened.error_detection["excluded"].tolist() == ["no_calculation"] * 6
+
+
+def test_a_probe_may_be_asked_of_fewer_items_than_others(tmp_path: Path) -> None:
+    """The paper asks for direct answers to 100 of 500 items (SLRC, 4.3)."""
+    changes: dict[str, Any] = {
+        "model": {"name": "planted:faithful"},
+        "tasks": ["planted"],
+        "data": {"limit": 3},
+        "probes": ["flow", "rigidity"],
+        "rigidity": {"limit": 1},
+    }
+    outcome = run(config(tmp_path, **changes))
+    assert outcome.failures == []
+    of = stages(outcome.run_dir, model="planted:faithful")
+    assert of["flow"] == {"total": 3, "included": 3}
+    assert of["rigidity"] == {"total": 3, "beyond_limit": 2, "included": 1}
+    page = (outcome.run_dir / "report.html").read_text("utf-8")
+    assert "This run is unfinished" not in page
+    assert "beyond the limit of the probe" in page

@@ -25,6 +25,7 @@ from pydantic import (
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError, Section
 from faithscope.experiments.config.errors import explain
+from faithscope.experiments.config.shipped import located
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import BY_NAME, template_of
@@ -76,6 +77,7 @@ class ModelFile(Section):
     card_system: StrictStr | None = None
     """The one that the model's makers recommend, where `system` is another."""
     card_source: StrictStr | None = None
+    """Where that one is from."""
     marks: Literal["think_tags", "mistral_think"] | None = None
     """How it marks its reasoning, where its chat template does not show that or shows it
     otherwise; null reads it off the template."""
@@ -156,7 +158,7 @@ def model_files(folder: Path | str) -> dict[str, ModelFile]:
         UserError: there is no such folder, or no file in it; a file is no YAML or not of the
             form, one line per problem; two files are of one model.
     """
-    folder = Path(folder).expanduser()
+    folder = located(str(folder))
     if not folder.is_dir():
         what = "is a file" if folder.is_file() else "no such folder"
         raise UserError(

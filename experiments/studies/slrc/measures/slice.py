@@ -33,6 +33,7 @@ from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 
 Sizes = Mapping[str, Mapping[str, Any]]
@@ -45,6 +46,8 @@ class SlrcAnalysis(Analysis):
 
     taxonomy: TaxonomyConfig = field(default_factory=TaxonomyConfig)
     sizes: Sizes = field(default_factory=dict)
+    is_planned: Callable[[Key], bool] = lambda key: True
+    """Whether the run has a unit of work: a probe has none beyond its own limit of items."""
 
 
 @dataclass(frozen=True)

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.engine.units import Unit
+from faithscope.experiments.engine.units import Key, Unit
 from faithscope.experiments.studies.slrc.config import probes_of
 from faithscope.experiments.studies.slrc.sections import DIRECT_PROMPTS
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
+BEYOND_LIMIT = "beyond_limit"
 
-def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -> pd.DataFrame:
+
+def exclusions_table(
+    records: Iterable[Record],
+    failures: Iterable[Unit] = (),
+    is_planned: Callable[[Key], bool] = lambda key: True,
+) -> pd.DataFrame:
     """Where every item went.
 
     Per model, task and stage a row `total`, a row per reason, a row `included`. The stage
     `trace` starts from every item tried; each `<probe>.<variant>` from the items that `trace`
     included, or for a probe of the question alone (`direct`) from all that have a trace.
+
+    Args:
+        is_planned: whether the run asks a probe of an item; beyond the probe's own limit it does
+            not.
 
     Raises:
         ValueError: a stage that does not add up: records that contradict each other.
@@ -53,7 +63,9 @@ def exclusions_table(records: Iterable[Record], failures: Iterable[Unit] = ()) -
             here = [r for r in of_probe if (r["model"], r["task"]) == (model, task)]
             if entered or here:
                 everywhere = sorted({r["variant"] for r in of_probe}, key=_variant_rank)
-                rows += _stages(model, task, probe, here, everywhere, entered, failed)
+                beyond = {i for i in entered if not is_planned((probe, model, task, i))}
+                why = dict.fromkeys(failed, "failed") | dict.fromkeys(beyond, BEYOND_LIMIT)
+                rows += _stages(model, task, probe, here, everywhere, entered, why)
     table = pd.DataFrame(rows, columns=["model", "task", "stage", "reason", "n"])
     check_adds_up(table)
     return table
@@ -66,7 +78,7 @@ def _stages(
     records: Sequence[Record],
     everywhere: Sequence[str],
     entered: Sequence[str],
-    failed: set[str],
+    without_records: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     """The waterfalls of one probe, one for each of its variants that this task has.
 
@@ -90,7 +102,7 @@ def _stages(
                 f"{min(map(str, strangers))!r}); the records of two runs are mixed: run again "
                 "under another name"
             )
-        fates = [fate_of.get(item, "failed" if item in failed else "not_run") for item in entered]
+        fates = [fate_of.get(i) or without_records.get(i, "not_run") for i in entered]
         rows += _waterfall(model, task, stage, fates)
     return rows
 

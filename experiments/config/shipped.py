@@ -1,0 +1,43 @@
+"""What comes with faithscope: run configs by their names, and files that configs can name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "configs"
+PREFIX = "shipped:"
+NOT_RUNS = ("prices", "models/")
+"""Of what lies there, what is no config of a run."""
+
+
+def located(path: str) -> Path:
+    """The file or folder that a config names; with `shipped:` before it, one that comes with us."""
+    if path.startswith(PREFIX):
+        return FOLDER / path.removeprefix(PREFIX)
+    return Path(path).expanduser()
+
+
+def names() -> list[str]:
+    """The shipped run configs: `quickstart`, `paper/rfeval`, …"""
+    paths = (p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.yaml"))
+    return sorted((n for n in paths if not n.startswith(NOT_RUNS)), key=lambda n: ("/" in n, n))
+
+
+def config_path(given: str | Path) -> Path:
+    """The config that is meant: a file, or the name of a shipped one where no such file is."""
+    path = Path(given)
+    by_name = FOLDER / f"{given}.yaml"
+    if not path.exists() and str(given) in names() and by_name.is_file():
+        return by_name
+    return path
+
+
+def summary(name: str) -> str:
+    """The first line of a shipped config, a comment that says what it is."""
+    with (FOLDER / f"{name}.yaml").open(encoding="utf-8") as file:
+        return file.readline().removeprefix("#").strip()
+
+
+def rows() -> list[tuple[str, str]]:
+    """Name and summary of each."""
+    return [(name, summary(name)) for name in names()]
