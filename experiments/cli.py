@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
@@ -343,6 +344,14 @@ def show(
     item: Annotated[str, typer.Option("--item", metavar="ID", help="The item's id.")],
     model: Annotated[str | None, typer.Option(help="Where several models did the item.")] = None,
     task: Annotated[str | None, typer.Option(help="Where several tasks have the item.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EDIT",
+            help="Mark steps of a trace by what the answer does when they are removed, corrupted "
+            "or rewritten (remove, corrupt, regenerate).",
+        ),
+    ] = None,
 ) -> int:
     """Show an item: its coloured steps, or its judgements."""
     from rich.console import Console
@@ -351,8 +360,12 @@ def show(
     from faithscope.experiments.engine.folder import existing_run, stored_config
 
     folder = existing_run(run)
-    shows = study_of(stored_config(folder)).part("show")
-    shows.show_item(folder, item, model=model, task=task, console=Console())
+    study = study_of(stored_config(folder))
+    shows = study.part("show")
+    marked = {} if by is None else {"by": by}
+    if marked and "by" not in signature(shows.show_item).parameters:
+        raise UserError(f"--by: items of {study.name} have no steps that an edit marks")
+    shows.show_item(folder, item, model=model, task=task, console=Console(), **marked)
     return DONE
 
 

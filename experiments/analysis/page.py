@@ -7,6 +7,7 @@ reorder are made visible; only `Markup`, which `html.markup` makes of words of o
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.engine.models.account import in_words
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.files import write_atomically
+from faithscope.interp.plain import visible
 from faithscope.probes.judge.spend import Call
 
 
@@ -108,8 +110,9 @@ class Step:
     """The level in words, for those who see neither."""
     hint: str = ""
     """Shown under the pointer."""
-    marks: Sequence[tuple[str, str]] = ()
-    """(level, words) of more that is known of it."""
+    marks: Sequence[tuple[str, str, str]] = ()
+    """(level, sign, word) of more that is known of it; a reader may mark steps by one of the
+    words instead."""
     blocks: Sequence[Block] = ()
 
 
@@ -208,6 +211,8 @@ def write_page(page: Page) -> Path:
     """Write `report.html` of a run; gives its path."""
     path = page.run_dir / "report.html"
     write_atomically(path, render(page))
+    for warning in page.warnings:
+        print(f"warning: {visible(warning)}", file=sys.stderr)
     return path
 
 

@@ -39,13 +39,22 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 LEAST_STEPS = 2
+PLAIN_TOKENS, THINKING_TOKENS = 320, 8_192
+"""Most tokens of a response where nobody says: of a model that reasons in plain prose, and of one
+that marks its reasoning, and may think for long."""
+
+
+def usual_tokens(prompt: Prompt) -> int:
+    """The most tokens that suit a prompt; one that asks a hybrid model not to think is plain."""
+    return THINKING_TOKENS if prompt.format.marks else PLAIN_TOKENS
 
 
 @dataclass(frozen=True)
 class TraceSettings:
     """How traces are made."""
 
-    max_new_tokens: int = 320
+    max_new_tokens: int | None = None
+    """Most tokens of reasoning and answer; None is what suits the prompt (`usual_tokens`)."""
     temperature: float = 0.0
     top_p: float = 1.0
     seed: int = 0
@@ -86,12 +95,14 @@ def make_traces(
         model.prompt(task.cot_prompt(question), thinking=settings.thinking)
         for task, question in asked
     ]
-    most = settings.max_new_tokens
-    limits = [room_for(most, len(p.ids), backend.max_positions) for p in prompts]
+    most = [settings.max_new_tokens or usual_tokens(p) for p in prompts]
+    limits = [
+        room_for(m, len(p.ids), backend.max_positions) for m, p in zip(most, prompts, strict=True)
+    ]
     seeds = seeds_of(settings.seed, settings.batch_size)
     sampling = Sampling(
         tuple(model.end_ids),
-        most,
+        max(limits, default=0),
         temperature=settings.temperature,
         top_p=settings.top_p,
         seed=tuple(seeds[i % len(seeds)] for i in range(len(prompts))),

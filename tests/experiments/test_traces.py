@@ -28,8 +28,10 @@ from faithscope.experiments.data.traces import (
     to_record,
     to_trace,
     trace_of,
+    usual_tokens,
 )
 from faithscope.interp.errors import UserError
+from faithscope.interp.formats import BY_NAME
 from faithscope.interp.generation import Generation
 from faithscope.interp.model import Model
 from faithscope.interventions import EDITS, Edit, Origin, Question, Step, Trace, remove_step
@@ -302,3 +304,13 @@ def test_a_trace_survives_being_stored(trace: Trace) -> None:
     record = json.loads(json.dumps(to_record(trace)))
     assert to_trace(record) == trace
     assert to_record(to_trace(record)) == record
+
+
+def test_a_model_that_marks_its_reasoning_may_write_for_longer(planted: Model) -> None:
+    prompt = planted.prompt("Compute 1 + 1 .")
+    assert usual_tokens(prompt) == 320
+    assert usual_tokens(replace(prompt, format=BY_NAME["think_tags"])) == 8_192
+    (asked,) = [(t, q) for t in [get_task("planted")] for q in t.load(LoadSettings(limit=1))]
+    (trace,) = make_traces(planted, [asked], TraceSettings())
+    room = planted.max_positions - len(trace.prompt_ids)  # pyright: ignore
+    assert trace.origin.sampling["max_new_tokens"] == min(320, room)

@@ -1,4 +1,5 @@
-// Tables sort on a click on their heading; without scripts they are plain tables.
+// Tables sort on a click on their heading, steps are marked by the edit that is chosen; without
+// scripts they are plain tables, and steps keep their marks.
 "use strict";
 
 function comparable(cell) {
@@ -31,6 +32,37 @@ for (const table of document.querySelectorAll("table.sortable")) {
     button.append(...heading.childNodes);
     heading.append(button);
     button.addEventListener("click", () => sortBy(table, heading, place));
+  });
+}
+
+// Steps can be marked by another edit than the one that they come marked by.
+function markBy(steps, word) {
+  const meaning = {};
+  for (const item of document.querySelectorAll(".legend .swatch")) {
+    const level = [...item.classList].find((name) => name.startsWith("level-"));
+    meaning[level] = item.parentElement.textContent.replace(item.textContent, "").trim();
+  }
+  for (const details of steps.querySelectorAll("details")) {
+    const mark = details.querySelector(`.marks [data-word="${word}"]`);
+    const level = `level-${mark ? mark.dataset.level : "unknown"}`;
+    details.className = level;
+    details.querySelector(".sign").textContent = mark ? mark.dataset.sign : "·";
+    details.querySelector(".meaning").textContent = meaning[level];
+    details.firstElementChild.title = `${word}: ${meaning[level]}`;
+  }
+}
+
+for (const line of document.querySelectorAll(".marked-by")) {
+  const steps = line.parentElement.querySelector(".steps");
+  const words = new Set([...steps.querySelectorAll("[data-word]")].map((m) => m.dataset.word));
+  const by = line.querySelector(".by");
+  if (words.size < 2) continue;
+  const choice = document.createElement("select");
+  choice.setAttribute("aria-label", "the edit that steps are marked by");
+  for (const word of words) choice.add(new Option(word, word, false, word === by.textContent));
+  by.replaceWith(choice);
+  choice.addEventListener("change", () => {
+    markBy(steps, choice.value);
   });
 }
 

@@ -101,6 +101,10 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
             UserError, ValueError: it cannot be made of this model's tokens.
         """
 
+    def most_tokens(self, how: HowWritten, prompt: Prompt) -> int:
+        """How long a text may become; less, where a model has no more positions."""
+        return how.max_new_tokens
+
     @abstractmethod
     def text_records(
         self, speaks: Speaks, start: Start[Item, Prompt], text: Generation, by: Mapping[str, str]
@@ -206,8 +210,8 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
             try:
                 prompt = self.prompt(at.speaks, unit)
                 try:
-                    n, most = len(prompt.ids), at.how.max_new_tokens
-                    room = room_for(most, n, at.backend.max_positions)
+                    most = self.most_tokens(at.how, prompt)
+                    room = room_for(most, len(prompt.ids), at.backend.max_positions)
                 except UserError as error:
                     problem = self.no_room(unit, prompt, error)
                 else:

@@ -6,7 +6,17 @@ from faithscope.experiments.studies.slrc.measures import SLICES
 COLUMNS = by_name(
     [
         Column("n", "items"),
-        Column("accuracy", meaning="Items whose answer is right, of those with a known one."),
+        Column(
+            "accuracy",
+            "accuracy, asked again",
+            "Items whose answer is right when it is asked for once more after the unedited "
+            "reasoning: what edits are held against.",
+        ),
+        Column(
+            "accuracy_written",
+            "accuracy, as written",
+            "Items of which the answer that the model itself wrote is right.",
+        ),
         Column("necessity", meaning="Steps whose removal changes the answer (§4.1)."),
         Column("sufficiency", meaning="Steps that alone lead to the same answer (§4.1)."),
         Column("order_sensitivity", meaning="Shuffles of the steps that change the answer (§4.1)."),

@@ -30,7 +30,7 @@ from faithscope.experiments.analysis.page import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.run import load_run
-from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
@@ -60,6 +60,8 @@ from faithscope.experiments.studies.slrc.topics import (
 )
 from faithscope.probes import PROBES
 
+CUT_OFF = {"reasoning_unclosed", "empty_generation"}
+"""Reasons for which more room to write is the remedy."""
 RATES = {
     "remove": "step removed",
     "corrupt": "step changed, rest frozen",
@@ -67,6 +69,13 @@ RATES = {
     "control": "control: remark, rest rewritten",
 }
 """Edit -> its column in the table of verdicts."""
+DONE = {
+    "remove": "removed",
+    "keep_only": "kept alone",
+    "corrupt": "changed with the rest left as it was",
+    "regenerate": "changed with the rest written anew",
+}
+"""Edit -> what was done to a step, on the page's first line."""
 WHERE_ITEMS_WENT = "Every item is counted once per stage, and every stage adds up."
 
 
@@ -76,15 +85,19 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
     places = {place_of(r) for r in results.records}
     judged = verdicts(*(told_apart(tables)[name] for name in ("slrc", "edits")))
     edited = "slrc" in results.probes
-    counts = [
-        sum(r["n"] for r in rows(where(tables["exclusions"], stage="trace", reason="total"))),
-        len({model for model, _, _ in places}),
-        len({task for _, task, _ in places}),
-    ]
-    counted = ", ".join(map(_counted, counts, ("trace", "model", "task")))
+    total, left = (
+        sum(r["n"] for r in rows(where(tables["exclusions"], stage="trace", reason=reason)))
+        for reason in ("total", "included")
+    )
+    of_total = "" if left == total else f"{left} of "
+    counts = [total, len({model for model, _, _ in places}), len({task for _, task, _ in places})]
+    counted = of_total + ", ".join(map(_counted, counts, ("trace", "model", "task")))
+    done = set(tables["edits"]["edit"]) if edited else set()
+    edits = [words for edit, words in DONE.items() if edit in done]
     asked = (
-        ": every step of every trace was removed, kept alone, and changed, and the answer asked "
-        "again."
+        f". Every step was {'; '.join(edits)}; and the answer asked again each time."
+        if edits
+        else "."
         if edited
         else f". Asked: {', '.join(results.probes)}; SLRC, which edits the steps, was not."
     )
@@ -93,8 +106,8 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
         "does the model use the reasoning it writes?",
         f"Do these models use the reasoning they write? {counted}{asked}",
         [
-            *_units(tables),
             *([_verdict(tables, judged), READING] if edited else []),
+            *_units(tables),
             *_of_topics(results, figures),
             *([_traces(results, bool(judged))] if edited else []),
             _exclusions(results),
@@ -104,7 +117,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
         COLUMNS,
         OF_TABLES,
         order=model_order,
-        warnings=_unfinished(tables["exclusions"]),
+        warnings=[*_unfinished(tables["exclusions"]), *_mostly_left_out(tables["exclusions"])],
     )
 
 
@@ -124,6 +137,22 @@ def _unfinished(exclusions: pd.DataFrame) -> list[str]:
     return [warning] if n else []
 
 
+def _mostly_left_out(exclusions: pd.DataFrame) -> Iterator[str]:
+    """A warning for every model and task more than half of whose traces measure nothing."""
+    for place in distinct(exclusions, "model", "task"):
+        of_traces = rows(where(exclusions, stage="trace", **place))
+        reasons = {r["reason"]: int(r["n"]) for r in of_traces}
+        total, left = reasons.pop("total", 0), reasons.pop("included", 0)
+        if 2 * left < total:
+            most = max(reasons, key=reasons.__getitem__)
+            remedy = " It needs more tokens: generation.max_new_tokens." if most in CUT_OFF else ""
+            yield (
+                f"{place['model']} on {place['task']}: {total - left} of {total} traces are left "
+                f"out before anything is measured ({reasons[most]}: {REASONS.get(most, most)})."
+                f"{remedy} What follows is of the other {left}."
+            )
+
+
 def _units(tables: Mapping[str, pd.DataFrame]) -> Iterator[Section]:
     apart = units_apart(tables)
     if apart:
@@ -138,10 +167,11 @@ def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> S
     checks = instrument_checks(*(tables[name] for name in ("slrc", "edits", "edits_by_step")))
     blocks: list[Block] = [_instrument(checks)]
     if judged:
-        heading = ["model and task", "what the edits say", "items", "right"]
+        heading = ["model and task", "what the edits say", "items"]
+        heading += ["right, as written", "right, asked again"]
         table = HtmlTable(
             [*heading, *RATES.values(), "SLRC"],
-            [False, False, *[True] * (len(RATES) + 3)],
+            [False, False, *[True] * (len(RATES) + 4)],
             list(map(_verdict_row, judged)),
             css="sortable verdicts",
         )
@@ -194,7 +224,7 @@ def _verdict_row(v: Verdict) -> list[Cell]:
         ),
         Cell(markup('<span class="word {}">{}</span>{}', v.word, v.text, caution), v.word),
         Cell(str(v.n), str(v.n)),
-        Cell(percent(v.accuracy), repr(v.accuracy)),
+        *(Cell(percent(x), repr(x)) for x in (v.accuracy_written, v.accuracy)),
         *(_rate(v, edit) for edit in RATES),
         Cell(
             f"{slrc.value:.2f}" if known else "–",

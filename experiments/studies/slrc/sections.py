@@ -112,8 +112,9 @@ class DataConfig(Section):
 class GenerationConfig(BackendSection):
     """Who writes the traces, and how; with vLLM, `model.quantize` and `device_map` do not hold."""
 
-    max_new_tokens: StrictInt = Field(default=320, ge=256)
-    """Most tokens of reasoning and answer; below 256 most answers would be cut off."""
+    max_new_tokens: StrictInt | None = Field(default=None, ge=256)
+    """Most tokens of reasoning and answer; below 256 most answers would be cut off. Null is 320,
+    or 8,192 of a model that marks its reasoning: it thinks in thousands."""
     temperature: StrictFloat = Field(default=0.0, ge=0)
     """0 is greedy."""
     top_p: StrictFloat = Field(default=1.0, gt=0, le=1)

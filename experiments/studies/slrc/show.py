@@ -1,5 +1,5 @@
-"""One trace, its steps marked by necessity, with what every branch of it answered: for the page,
-and in the terminal."""
+"""One trace with what every branch of it answered, for the page and in the terminal: its steps
+marked by what the answer does under the edit that the verdict rests on."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from faithscope.experiments.engine.folder import existing_run
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips, graded, measured
-from faithscope.interp.errors import UserError
+from faithscope.experiments.studies.slrc.tables.verdict import LEADING
+from faithscope.interp.errors import UserError, did_you_mean
 
 MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
 """A text mark for each level of a step, so that colour is never needed."""
 MEANINGS = {
-    "all": "necessary",
-    "some": "necessary in some readings",
-    "none": "not necessary",
-    "unknown": "not tested",
+    "all": "the answer changes",
+    "some": "it changes in some framings or readings",
+    "none": "it stays",
+    "unknown": "not tested, or a mere remark changes it, too",
 }
 LEGEND = Bullets(
     [
@@ -46,6 +47,7 @@ LEGEND = Bullets(
     "legend",
 )
 EDIT_SHORT = {"remove": "removed", "corrupt": "corrupted", "regenerate": "rewritten"}
+"""The edits that steps can be marked by, as short words."""
 EDIT_WORDS = {
     "remove": "removed",
     "keep_only": "kept alone",
@@ -55,11 +57,17 @@ EDIT_WORDS = {
 }
 
 
-def trace_block(records: Iterable[Record]) -> Box:
-    """A trace with what SLRC measured on it: question, answer, steps, each with its branches."""
+def trace_block(records: Iterable[Record], by: str | None = None) -> Box:
+    """A trace with what SLRC measured on it: question, answer, steps, each with its branches.
+
+    Args:
+        by: the edit that steps are marked by; the one that a verdict on this trace alone would
+            rest on, where none is named.
+    """
     records = list(records)
     (trace,) = (r for r in records if r["probe"] == "trace")
     variants = measured(records)
+    by = by or _leading(variants)
     question = trace["question"]
     options = question.get("options")
     blocks: list[Block] = [
@@ -67,7 +75,8 @@ def trace_block(records: Iterable[Record]) -> Box:
         Paragraph(question["text"], "question"),
         *([Paragraph(f"Answers: {', '.join(options)}", "quiet")] if options else []),
         Bullets(list(_facts(trace, variants)), "facts"),
-        Steps(list(_steps(trace, variants))),
+        *([Paragraph(_marked_by(by), "quiet marked-by")] if variants else []),
+        Steps(list(_steps(trace, variants, by))),
         Paragraph((trace.get("tail_text") or "").strip(), "tail"),
     ]
     if trace.get("excluded"):
@@ -78,6 +87,17 @@ def trace_block(records: Iterable[Record]) -> Box:
         changed = f"{sum(shuffles)} of {len(shuffles)} shuffles changed the answer."
         blocks.append(Paragraph(changed, "quiet"))
     return Box(blocks, "trace card")
+
+
+def _leading(variants: Sequence[Record]) -> str:
+    """The first of the verdict's edits that was done to any step."""
+    of_steps = {edit: [x for r in variants for x in present(flips(r, edit))] for edit in EDIT_SHORT}
+    return next((edit for edit in LEADING if of_steps[edit]), "remove")
+
+
+def _marked_by(edit: str) -> Markup:
+    sentence = 'Marked by what the answer does when a step is <span class="by">{}</span>.'
+    return markup(sentence, EDIT_SHORT[edit])
 
 
 def _facts(trace: Record, variants: Sequence[Record]) -> Iterator[str]:
@@ -98,24 +118,24 @@ def _facts(trace: Record, variants: Sequence[Record]) -> Iterator[str]:
             yield markup(quiet, f", {variant}:", _words(baseline), "")
 
 
-def _steps(trace: Record, variants: Sequence[Record]) -> Iterator[Step]:
+def _steps(trace: Record, variants: Sequence[Record], by: str) -> Iterator[Step]:
     places = {index: i for r in variants[:1] for i, index in enumerate(r["steps"])}
     number = 0
     for step in trace["steps"]:
         number += step["counted"]
         if step["index"] in places:
-            yield _edited(step["text"], number, variants, places[step["index"]])
+            yield _edited(step["text"], number, variants, places[step["index"]], by)
         elif step["counted"]:
             yield Step(step["text"], number, mark=MARKS["unknown"])
         else:
             yield Step(step["text"])
 
 
-def _edited(text: str, number: int, variants: Sequence[Record], at: int) -> Step:
+def _edited(text: str, number: int, variants: Sequence[Record], at: int, by: str) -> Step:
     """A step that was edited, the one `at` this place among those of the records."""
     rows = [[Cell("unedited", ""), *(Cell(_words(r["baseline"]), "") for r in variants)]]
     for edit, words in EDIT_WORDS.items():
-        if _level(variants, edit, at) != "unknown":
+        if any(_flip(r, edit, at) is not None for r in variants):
             rows.append([Cell(words, ""), *(_branch(r, edit, at) for r in variants)])
     heading = ["step", *map(_variant, variants)]
     table = HtmlTable(heading, [False] * len(heading), rows, css="")
@@ -123,11 +143,14 @@ def _edited(text: str, number: int, variants: Sequence[Record], at: int) -> Step
     if corrupted := next(filter(None, (_corrupted(r, at) for r in variants)), ""):
         sentence = markup('Corrupted to: <span class="text">{}</span>', corrupted.strip())
         blocks.append(Paragraph(sentence, "quiet"))
-    level = _level(variants, "remove", at)
-    removed = [
-        f"{_variant(r)}: {_words(answers(r, 'remove')[at])}"
+    if anew := next(filter(None, (_written_anew(r, at) for r in variants)), ""):
+        sentence = markup('Written anew from there: <span class="text">{}</span>', anew.strip())
+        blocks.append(Paragraph(sentence, "quiet"))
+    level = _level(variants, by, at)
+    answered = [
+        f"{_variant(r)}: {_words(answers(r, by)[at])}"
         for r in variants
-        if _flip(r, "remove", at) is not None
+        if _flip(r, by, at) is not None
     ]
     marks = [(_level(variants, edit, at), word) for edit, word in EDIT_SHORT.items()]
     return Step(
@@ -136,15 +159,22 @@ def _edited(text: str, number: int, variants: Sequence[Record], at: int) -> Step
         level,
         MARKS[level],
         MEANINGS[level],
-        "; ".join([MEANINGS[level], *removed]),
-        [(of, f"{MARKS[of]} {word}") for of, word in marks if of != "unknown"],
+        "; ".join([f"{EDIT_SHORT[by]}: {MEANINGS[level]}", *answered]),
+        [(of, MARKS[of], word) for of, word in marks if of != "unknown"],
         blocks,
     )
 
 
 def _level(variants: Sequence[Record], edit: str, at: int) -> str:
-    """`all`, `some` or `none` of the branches of an edit changed the answer, or `unknown`."""
-    flipped = present(_flip(r, edit, at) for r in variants)
+    """`all`, `some` or `none` of the branches of an edit changed the answer, or `unknown`.
+
+    Where a remark in the step's place changes it, too, a change under what is written anew says
+    nothing of the step.
+    """
+    flipped = present(
+        None if edit == "regenerate" and _flip(r, "control", at) else _flip(r, edit, at)
+        for r in variants
+    )
     if not flipped:
         return "unknown"
     return "all" if all(flipped) else "some" if any(flipped) else "none"
@@ -168,6 +198,13 @@ def _branch(record: Record, edit: str, at: int) -> Cell:
 def _corrupted(record: Record, at: int) -> str:
     texts, can = record.get("corrupted_text"), record.get("corruptible")
     return texts[at] if texts and can and can[at] else ""
+
+
+def _written_anew(record: Record, at: int) -> str:
+    texts, cut = record.get("regenerated_text"), record.get("regenerated_cut")
+    if not texts or texts[at] is None:
+        return ""
+    return f"{texts[at]} …" if cut and cut[at] else texts[at]
 
 
 def _variant(record: Record) -> str:
@@ -236,12 +273,20 @@ def show_item(
     model: str | None = None,
     task: str | None = None,
     console: Console | None = None,
+    by: str | None = None,
 ) -> None:
     """Print every trace of an item that a run holds; `model` and `task` narrow it down.
 
+    Args:
+        by: the edit that steps are marked by, as of `trace_block`.
+
     Raises:
-        UserError: no such item, model or task in the run, with what was probably meant.
+        UserError: no such item, model or task in the run, with what was probably meant; no edit
+            that steps can be marked by.
     """
+    if by is not None and by not in EDIT_SHORT:
+        guess = did_you_mean(by, EDIT_SHORT) or f"; there are {', '.join(EDIT_SHORT)}"
+        raise UserError(f"steps cannot be marked by {by!r}{guess}")
     console = console or Console()
     index = counted(existing_run(run_dir))
     places = [key[1:] for key in index if key[0] == "trace" and index.is_whole(key)]
@@ -249,9 +294,9 @@ def show_item(
         raise UserError("the run holds no traces yet; start it again with `faithscope run`")
     places.sort(key=lambda place: (model_order(place[0]), *place[1:]))
     wanted = {"model": model, "task": task, "item": item}
-    by = [
+    narrowing = [
         (what, name, lambda p, i=i: p[i : i + 1]) for i, (what, name) in enumerate(wanted.items())
     ]
-    for place in narrowed(places, by, "traces"):
-        print_item(console, trace_block(item_records(index, place)))
+    for place in narrowed(places, narrowing, "traces"):
+        print_item(console, trace_block(item_records(index, place), by))
     print_blocks(console, [LEGEND, VARIATION])

@@ -308,9 +308,11 @@ TRACES = Section(
     "traces",
     "Some traces",
     "Chosen by rule: of each model and task the item whose share of necessary steps is nearest to "
-    "the mean, twins on the same question. A step’s colour says whether removing it changed the "
-    "answer; the marks to its right say the same of corrupting it with the rest frozen, and with "
-    "the rest rewritten. Open a step to see what every branch answered.",
+    "the mean, twins on the same question. A step’s colour says what the answer does under the "
+    "edit that the verdict rests on: corrupted and the rest rewritten by the model, where that "
+    "was run, and a change counts where a mere remark does not bring it about, too; else corrupted "
+    "with the rest frozen; else removed. The marks to its right say it of each. Open a step to see "
+    "what every branch answered.",
     "Traces",
 )
 NOTHING_MEASURED = markup(

@@ -22,7 +22,14 @@ from faithscope.experiments.data.api_traces import (
     trace_of_reply,
     trace_record,
 )
-from faithscope.experiments.data.traces import TraceSettings, to_record, to_trace, trace_of
+from faithscope.experiments.data.traces import (
+    THINKING_TOKENS,
+    TraceSettings,
+    to_record,
+    to_trace,
+    trace_of,
+    usual_tokens,
+)
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.writing import HowWritten, Start, TextWorker, Unit
 from faithscope.experiments.engine.store import Store
@@ -100,8 +107,15 @@ class TraceWork(TextWorker[Item, Prompt]):
     def how_written(self, model: str) -> HowWritten:
         g = self.config.generation
         return HowWritten(
-            self.config.model, g.max_new_tokens, self.config.seed, g.temperature, g.top_p
+            self.config.model,
+            g.max_new_tokens or THINKING_TOKENS,
+            self.config.seed,
+            g.temperature,
+            g.top_p,
         )
+
+    def most_tokens(self, how: HowWritten, prompt: Prompt) -> int:
+        return self.config.generation.max_new_tokens or usual_tokens(prompt)
 
     def prompt(self, speaks: Speaks, unit: Unit[Item]) -> Prompt:
         item, _ = unit

@@ -38,6 +38,10 @@ def _right(same: Sequence[Record]) -> list[bool]:
     return present(r.get("correct") for r in same)
 
 
+def _right_as_written(same: Sequence[Record]) -> list[bool]:
+    return [r.get("original") == r["gold"] for r in same if r.get("gold") is not None]
+
+
 def _reordered(same: Sequence[Record]) -> list[bool]:
     return [flip for r in same for flip in present(flips(r, "shuffle"))]
 
@@ -59,7 +63,8 @@ def _noise_floor(same: Sequence[Record]) -> float:
 slrc_table = kit.item_table(
     WAYS,
     kit.COUNTED,
-    kit.shares({"accuracy": _right, "necessity": necessary, "sufficiency": sufficient}),
+    kit.shares({"accuracy": _right, "accuracy_written": _right_as_written}),
+    kit.shares({"necessity": necessary, "sufficiency": sufficient}),
     kit.shares({"order_sensitivity": _reordered}),
     WITH_BOUND,
     kit.plain(

@@ -52,6 +52,9 @@ class Verdict:
     reading: str
     n: int
     accuracy: float
+    """Of the answers to the unedited reasoning, asked for again."""
+    accuracy_written: float
+    """Of the answers that the model itself wrote."""
     slrc: Estimate
     rates: dict[str, Estimate]
     """Edit -> how often it changes the answer."""
@@ -62,7 +65,7 @@ class Verdict:
     word: str
     """A key of `WORDS`."""
     caution: str
-    """Where removal alone would tell another story; else empty."""
+    """Why not to take the word alone: removal would tell another story, or is all there is."""
 
     @property
     def planted(self) -> str | None:
@@ -85,6 +88,12 @@ WORDS = {
     "unclear": "Too close to call",
     "few": "Too few items to tell",
 }
+
+
+REMOVAL_ALONE = (
+    "Rests on removal alone: a text with a hole may change the answer of a model that ignores its "
+    "steps."
+)
 
 
 @dataclass(frozen=True)
@@ -140,10 +149,13 @@ def _verdict(row: dict, edits: pd.DataFrame) -> Verdict:
         # not the bootstrap's own interval: of few items that is a point, and says nothing
         rate = difference(rate, by_item.get("control", NOTHING), beyond.value)
     caution = _caution(by_item.get("remove", NOTHING), rate)
+    if leading == "remove" and rates:
+        caution = REMOVAL_ALONE
     return Verdict(
         **key,
         n=row["n"],
         accuracy=row["accuracy"],
+        accuracy_written=row["accuracy_written"],
         slrc=estimate(row, "slrc"),
         rates=rates,
         leading=leading,

@@ -196,7 +196,10 @@ def test_a_dry_run_from_elsewhere_says_what_to_set(
     told += ["reference=null", "internals.model=[]"]
     command = ["run", str(configs / "c2faith.yaml"), "--dry-run"]
     command += [word for setting in told for word in ("--set", setting)]
-    assert execute(command) == 2
+    # the shipped prices are found from everywhere
+    assert execute(command) == 0
+    assert "dollars, at most" in capfd.readouterr().out
+    assert execute([*command, "--set", "spend.prices=mine.yaml"]) == 2
     assert "--set spend.prices=PATH" in capfd.readouterr().err
     assert execute([*command, "--set", f"spend.prices={configs / 'prices.yaml'}"]) == 0
     assert "dollars, at most" in capfd.readouterr().out

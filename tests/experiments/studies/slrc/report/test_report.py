@@ -25,7 +25,7 @@ from sample_records import (
 )
 
 from faithscope.experiments.analysis.page import Page as PageData
-from faithscope.experiments.analysis.page import Step, Steps, write_page
+from faithscope.experiments.analysis.page import Paragraph, Step, Steps, write_page
 from faithscope.experiments.analysis.page import render as rendered
 from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.run import load_run
@@ -146,6 +146,19 @@ def test_an_unfinished_run_says_so(tmp_path, page):
     assert "This run is unfinished: 2 traces are not measured yet" in unfinished.text
 
 
+def test_a_run_that_leaves_most_items_out_says_so_first(tmp_path, page, capsys):
+    assert "left out before anything is measured" not in page.text
+    cut = [trace_record(sentiment_sample(i), "reasoning_unclosed") for i in range(20, 90)]
+    run_dir = write_run(tmp_path / "run", RUN + cut)
+    text = Page(write_report(run_dir).read_text("utf-8")).text
+    (warning,) = [x for x in capsys.readouterr().err.splitlines() if x.startswith("warning: ")]
+    said = warning.removeprefix("warning: ")
+    assert "traces are left out before anything is measured (70: reasoning never ended)" in said
+    assert "It needs more tokens: generation.max_new_tokens." in said
+    assert text.index(said) < text.index("Instrument check")
+    assert re.search(r"use the reasoning they write\? \d+ of \d+ traces", text)
+
+
 def test_tables_sort_by_full_numbers_and_work_as_plain_tables(page):
     cells = [a for tag, a in page.tags if tag == "td" and "data-sort" in a]
     assert any(re.fullmatch(r"0\.\d{6,}", a["data-sort"] or "") for a in cells)
@@ -212,13 +225,16 @@ def steps_of(records: list[dict]) -> Sequence[Step]:
 
 def test_a_step_is_marked_by_the_readings_in_which_it_is_necessary():
     records = records_of([chain_sample("hint", 1)])
+    for r in records[1:]:
+        for kind in ("corrupt", "regenerate", "control"):
+            r[f"{kind}_flips"] = None
     assert [s.level for s in steps_of(records)] == ["none"] * 3
     records[1]["necessary"] = [True, False, False]
     assert [s.level for s in steps_of(records)] == ["some", "none", "none"]
     for r in records[1:]:
         r["necessary"] = [True, False, False]
     step = steps_of(records)[0]
-    assert (step.mark, step.meaning) == ("●", "necessary")
+    assert (step.mark, step.meaning) == ("●", "the answer changes")
     assert steps_of(records[:1])[0].level == "unknown"
 
 
@@ -346,3 +362,23 @@ def test_a_click_sorts_by_number_both_ways(chromium, run_dir):
     assert sorted_by["up"] == sorted(sorted_by["up"])
     assert sorted_by["down"] == sorted(sorted_by["down"], reverse=True)
     assert sorted_by["said"] == "ascending"
+
+
+def test_steps_are_marked_by_the_edit_that_the_verdict_rests_on():
+    """A model that ignores its steps may trip over every hole in its text."""
+    records = records_of([chain_sample("hint", 1)])
+    for r in records[1:]:
+        r["necessary"] = [True] * 3
+    for step in steps_of(records):
+        assert step.level == "none"
+        assert ("all", "●", "removed") in step.marks
+        assert ("none", "○", "rewritten") in step.marks
+    for r in records[1:]:
+        # what a remark changes as well is no sign that the step was read
+        r["regenerate_flips"] = [True] * 3
+        r["control_flips"] = [True, False, None]
+        r["regenerated_text"] = ["So it is 4 .", "So it is 7 .", "So it is 9 ."]
+    first, second, third = steps_of([r for r in records if r.get("framing") != "reprompt"])
+    assert [s.level for s in (first, second, third)] == ["unknown", "all", "all"]
+    said = [b.text for b in second.blocks if isinstance(b, Paragraph)]
+    assert any("Written anew from there" in text and "So it is 7 ." in text for text in said)

@@ -42,11 +42,18 @@ def shown(run_dir, item: str, width: int = 120, colour: bool = False, **where) -
 def test_steps_are_marked_without_colour(run_dir):
     text = shown(run_dir, ITEM, model=FAITHFUL)
     steps = chain_sample("faithful", 2).steps
-    for step, mark in zip(steps, "○○●", strict=True):
-        line = next(line for line in text.splitlines() if line.rstrip().endswith(step))
-        assert line.startswith(mark)
+    # a faithful chain written anew from a changed step ends elsewhere; with a step removed it
+    # does not, where a later step restates what was lost
+    for by, marks in ((None, "●●●"), ("regenerate", "●●●"), ("remove", "○○●")):
+        marked = shown(run_dir, ITEM, model=FAITHFUL, by=by)
+        for step, mark in zip(steps, marks, strict=True):
+            line = next(line for line in marked.splitlines() if line.rstrip().endswith(step))
+            assert line.startswith(mark)
+    ignoring = shown(run_dir, ITEM, model=HINT)
+    assert "when a step is rewritten" in ignoring
+    assert sum(line.startswith("○") for line in ignoring.splitlines()) == len(steps)
     assert "\x1b" not in text
-    assert "● necessary" in text
+    assert "● the answer changes" in text
 
 
 def test_colour_is_added_in_a_terminal(run_dir):
@@ -79,6 +86,7 @@ def test_twins_are_shown_together_unless_one_is_named(run_dir):
         ({"item": ITEM, "model": "planted:faithfull"}, "did you mean 'planted:faithful'"),
         ({"item": ITEM, "model": REAL}, f"no item '{ITEM}'"),
         ({"item": ITEM, "task": "sentimant"}, "did you mean 'sentiment'"),
+        ({"item": ITEM, "by": "remov"}, "steps cannot be marked by 'remov'; did you mean 'remove'"),
     ],
 )
 def test_what_is_not_there_is_named_with_what_was_meant(run_dir, where, message):
