@@ -17,6 +17,11 @@ COLUMNS = by_name(
             "accuracy, as written",
             "Items of which the answer that the model itself wrote is right.",
         ),
+        Column(
+            "asked_again_differs",
+            "asked again, another answer",
+            "Items that answer otherwise when asked again after their unedited reasoning.",
+        ),
         Column("necessity", meaning="Steps whose removal changes the answer (§4.1)."),
         Column("sufficiency", meaning="Steps that alone lead to the same answer (§4.1)."),
         Column("order_sensitivity", meaning="Shuffles of the steps that change the answer (§4.1)."),
@@ -65,6 +70,10 @@ COLUMNS = by_name(
         Column("gap", meaning="What reasoning adds to accuracy."),
         Column("settled", meaning="Neither interval, of gap or necessity, holds its threshold."),
         Column("n_same", "same mode"),
+        Column(
+            "n_as_gap", "necessity as the gain", "Steps matter and reasoning helps, or neither."
+        ),
+        Column("as_gap", "share, necessity as the gain"),
         *(Column(f"n_{mode}", mode) for mode in ("genuine", "scaffolding", "decorative", "empty")),
         Column("sycophancy", "agrees with a wrong one"),
         Column("unit", "unit of removal"),

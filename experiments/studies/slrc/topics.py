@@ -22,6 +22,7 @@ from faithscope.experiments.studies.slrc.tables.slrc import (
     agreement_table,
     edits_by_step_table,
     edits_table,
+    slrc_original_table,
     slrc_table,
     steps_table,
 )
@@ -64,6 +65,12 @@ OF_SLRC = (
         Section("slrc", "Step-Level Reasoning Capacity", short="SLRC"),
         (
             Table("slrc", slrc_table, "SLRC per model, task, framing and reading"),
+            Table(
+                "slrc_original",
+                slrc_original_table,
+                "SLRC against the answer that the model itself wrote",
+                "Held against the answer as written, as in the paper",
+            ),
             Table("steps", steps_table, "Counted steps per trace", "Steps per trace"),
         ),
         ("forest", "by_task"),

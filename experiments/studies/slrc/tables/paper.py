@@ -26,6 +26,7 @@ from faithscope.experiments.analysis.paper_table import (
 from faithscope.experiments.analysis.tidy import distinct, keep, rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
+from faithscope.experiments.studies.slrc.tables.taxonomy import CLASSIFICATION
 from faithscope.experiments.studies.slrc.tables.verdict import MATTERS
 
 TITLES = {
@@ -98,6 +99,7 @@ def _of_unit(
         other_tasks(slrc),
         by_task("paper_ed6", steps, "mean_steps", lambda v: f"{v:.1f}"),
         *([thresholds(tables[t])] if (t := "threshold_sensitivity") in tables else []),
+        *([attention(tables["attention"])] if "attention" in tables else []),
     ]
     return {table.name: table for table in laid_out if len(table.data)}
 
@@ -232,13 +234,34 @@ def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], 
 
 
 def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
-    """Extended Data Table 3: pairs that keep their mode under another necessity threshold."""
-    printed = [
-        {"Nec threshold": f"{r['necessity_threshold']:.2f}", "Measured": _way(r)}
-        | {"Classification": f"{r['n_same']}/{r['n']} ({or_dash(whole, 100 * r['agreement'])}%)"}
-        for r in rows(sensitivity)
-    ]
-    return PaperTable("paper_ed3", sensitivity, pd.DataFrame(printed))
+    """Extended Data Table 3: under each necessity threshold the pairs of which necessity says what
+    the gain in accuracy says; of classification, and of all tasks."""
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for r in rows(sensitivity):
+        key = (f"{r['necessity_threshold']:.2f}", _way(r))
+        line = lines.setdefault(key, {"Nec threshold": key[0], "Measured": key[1]})
+        heading = "Classification" if r["tasks"] == CLASSIFICATION else "All tasks"
+        line[heading] = f"{r['n_as_gap']}/{r['n']} ({or_dash(whole, 100 * r['as_gap'])}%)"
+    order = ["Nec threshold", "Measured", "Classification", "All tasks"]
+    printed = pd.DataFrame(list(lines.values()))
+    return PaperTable("paper_ed3", sensitivity, printed[[c for c in order if c in printed]])
+
+
+def attention(table: pd.DataFrame) -> PaperTable:
+    """Table 4: attention of the answer to the reasoning, real and shuffled, in points.
+
+    The paper leaves open which summary its numbers are: means over layers and heads come first,
+    then the gap of what is lost from the first layer to the last.
+    """
+    points = {"Real": "real", "Shuf": "shuffled"}
+    headings = {"Model": _of("model"), "Task": _of("task", title)}
+    headings |= {name: _of(column, lambda v: f"{100 * v:.0f}%") for name, column in points.items()}
+    for name, column in (("Gap", "gap"), ("Gap, drop", "gap_drop")):
+        headings[name] = _of(column, lambda v: or_dash(lambda x: f"{100 * x:+.0f}pp", v))
+        signal = column.replace("gap", "signal")
+        headings[name.replace("Gap", "Signal")] = _of(signal, lambda word: word.capitalize() or "—")
+    lines = sorted(rows(_own(table)), key=lambda r: model_order(r["model"]))
+    return _table("paper_table4", lines, list(table.columns), headings)
 
 
 def title(task: str) -> str:

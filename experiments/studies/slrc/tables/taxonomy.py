@@ -11,6 +11,7 @@ questions of `sst2` with another prompt for the reasoning; both are measured ove
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -34,6 +35,9 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
 )
 from faithscope.probes.framing import READINGS
 
+CALCULATIONS = ("gsm8k", "sequential_math")
+"""Tasks whose answer is a number; all others are of classification."""
+CLASSIFICATION = "classification"
 MODES = ("genuine", "scaffolding", "decorative", "empty")
 
 
@@ -108,27 +112,37 @@ def _row(
 
 
 def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) -> pd.DataFrame:
-    """How many (model, task) pairs keep their mode under another necessity threshold.
+    """What becomes of the modes of (model, task) pairs under another necessity threshold.
 
-    A task in other words (`sst2:alternative`) is no task of its own. Extended Data Table 3 counts
-    pairs that a reference agrees with and does not name it: here it is the mode at the default.
+    A task in other words (`sst2:alternative`) is no task of its own. `n_same`: pairs that keep
+    their mode. `n_as_gap`: pairs in which necessity and the gain in accuracy say the same, steps
+    that matter and reasoning that helps, or neither: Extended Data Table 3 counts pairs that agree
+    with a reference that it does not name, and this one fits its figures. `tasks`: all, or as in
+    that table's first column those of classification, where a run has others, too.
     """
     settings, counts = analysis.taxonomy, []
     for variant in distinct(taxonomy, "framing", "reading"):
         pairs = [r for r in rows(where(taxonomy, **variant)) if not is_variant(r["task"])]
-        for threshold in settings.sensitivity:
-            modes = [mode(r["necessity"], r["gap"], threshold, settings.gap) for r in pairs]
-            same = [now == r["mode"] for now, r in zip(modes, pairs, strict=True)]
+        labelled = [r for r in pairs if r["task"] not in CALCULATIONS]
+        groups = {"all": pairs} | (
+            {CLASSIFICATION: labelled} if 0 < len(labelled) < len(pairs) else {}
+        )
+        for (tasks, of), threshold in itertools.product(groups.items(), settings.sensitivity):
+            modes = [mode(r["necessity"], r["gap"], threshold, settings.gap) for r in of]
+            same = [now == r["mode"] for now, r in zip(modes, of, strict=True)]
+            as_gap = [now in ("genuine", "decorative") for now in modes if now]
             counts.append(
                 variant
-                | {"necessity_threshold": threshold, "n": len(pairs), "n_same": sum(same)}
+                | {"tasks": tasks, "necessity_threshold": threshold}
+                | {"n": len(of), "n_same": sum(same)}
                 | columns("agreement", stats.share(same))
+                | {"n_as_gap": sum(as_gap)}
+                | columns("as_gap", stats.share(as_gap))
                 | {f"n_{name}": modes.count(name) for name in MODES}
             )
-    names = ["framing", "reading", "necessity_threshold", "n", "n_same"]
-    return pd.DataFrame(
-        counts, columns=[*names, *with_interval("agreement"), *(f"n_{name}" for name in MODES)]
-    )
+    names = ["framing", "reading", "tasks", "necessity_threshold", "n", "n_same"]
+    names += [*with_interval("agreement"), "n_as_gap", *with_interval("as_gap")]
+    return pd.DataFrame(counts, columns=[*names, *(f"n_{name}" for name in MODES)])
 
 
 def mode(necessity: float, gap: float, necessity_threshold: float, gap_threshold: float) -> str:

@@ -119,10 +119,33 @@ def test_table_2_puts_every_pair_in_the_field_of_its_mode():
 def test_extended_data_3_prints_shares_of_pairs():
     sensitivity = pd.DataFrame(
         [{"framing": "reprompt", "reading": "generated", "necessity_threshold": 0.2}]
-    ).assign(n=12, n_same=9, agreement=0.75, unit="sentence")
+    ).assign(n=12, n_as_gap=9, as_gap=0.75, unit="sentence", tasks="classification")
+    every = sensitivity.assign(n=18, n_as_gap=12, as_gap=12 / 18, tasks="all")
+    sensitivity = pd.concat([every, sensitivity])
     tables = {"slrc": SLRC, "steps": STEPS, "threshold_sensitivity": sensitivity}
     printed = {t.name: t for t in paper_tables(tables)}["paper_ed3"].printed
-    assert printed["Classification"].tolist() == ["9/12 (75%)"]  # as the paper prints it
+    # as the paper prints it
+    assert printed["Classification"].tolist() == ["9/12 (75%)"]
+    assert printed["All tasks"].tolist() == ["12/18 (67%)"]
+
+
+def test_table_4_prints_points_and_classes():
+    """Two rows of the paper: R1 on SST-2, Qwen3-8B on MedQA."""
+    columns = ["model", "task", "real", "shuffled", "gap", "signal", "gap_drop", "signal_drop"]
+    attention = pd.DataFrame(
+        [
+            ["org/small", "sst2", 0.26, 0.07, 0.19, "semantic", math.nan, ""],
+            ["org/big", "medqa", 0.28, 0.23, 0.05, "positional", -0.02, "positional"],
+        ],
+        columns=columns,
+    ).assign(unit="sentence")
+    found = paper_tables({"slrc": SLRC, "steps": STEPS, "attention": attention}, MODELS)
+    table = next(t for t in found if t.name == "paper_table4")
+    big, small = table.printed.to_dict("records")
+    assert (small["Real"], small["Shuf"], small["Gap"]) == ("26%", "7%", "+19pp")
+    assert (small["Signal"], small["Gap, drop"], small["Signal, drop"]) == ("Semantic", "—", "—")
+    assert (big["Gap"], big["Signal"], big["Gap, drop"]) == ("+5pp", "Positional", "-2pp")
+    assert table.data["real"].tolist() == [0.28, 0.26]
 
 
 def test_a_run_without_the_papers_tasks_leaves_only_what_it_has():

@@ -27,6 +27,7 @@ from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
+from faithscope.experiments.studies.slrc.tables.slrc import slrc_original_table
 
 RUN = sample_run()
 
@@ -351,3 +352,23 @@ def test_a_probe_of_the_question_refuses_items_without_any_trace():
     records = [bare_trace("m", "t", "0"), direct_answer("m", "t", "1", True)]
     with pytest.raises(ValueError, match="without a trace"):
         exclusions_table(records)
+
+
+def test_held_against_the_answer_as_written_a_fickle_baseline_is_necessity() -> None:
+    """As in the paper's protocol: a model that answers otherwise when it is asked again seems to
+    need every step."""
+    record = slrc_record(chain_sample("hint", 1), "reprompt", "generated")
+    n = record["n_steps"]
+    record |= {"original": "8", "baseline": "4", "removed": ["4"] * n, "necessary": [False] * n}
+    record |= {"alone": ["4", *["8"] * (n - 1)], "sufficient": [True, *[False] * (n - 1)]}
+    steady = slrc_record(chain_sample("hint", 2), "reprompt", "generated")
+    steady["original"] = steady["baseline"]
+    for records, differs, necessity in (([record], 1.0, 1.0), ([steady], 0.0, 0.0)):
+        made = tables_of(records, analysis=SlrcAnalysis(resamples=10))
+        ours, theirs = (made[name].iloc[0] for name in ("slrc", "slrc_original"))
+        assert ours["necessity"] == 0.0
+        assert (theirs["asked_again_differs"], theirs["necessity"]) == (differs, necessity)
+    fickle = one(slrc_original_table([record], SlrcAnalysis(resamples=10)))
+    assert fickle["sufficiency"] == (n - 1) / n
+    scored = slrc_record(chain_sample("hint", 1), "reprompt", "scored")
+    assert len(slrc_original_table([scored], SlrcAnalysis())) == 0
