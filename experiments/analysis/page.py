@@ -174,7 +174,7 @@ class Section:
     figures: Sequence[str] = ()
     """By name, after the blocks."""
     tables: Sequence[str] = ()
-    """By name, after the figures, each under its name."""
+    """By name, after the figures, each under its name; folded away where there are figures."""
     always: bool = False
 
 
@@ -236,7 +236,12 @@ def render(page: Page) -> str:
 
 
 def _blocks(section: Section, prefix: str) -> list[Block]:
-    tables = (Grid(n, n, n.removeprefix(prefix).replace("_", " ")) for n in section.tables)
+    words = [n.removeprefix(prefix).replace("_", " ") for n in section.tables]
+    named = list(zip(section.tables, words, strict=True))
+    if section.figures:
+        tables: list[Block] = [Fold(f"Table: {word}", [Grid(n, n)]) for n, word in named]
+    else:
+        tables = [Grid(n, n, word) for n, word in named]
     return [*section.blocks, *map(Drawing, section.figures), *tables]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 from scipy.stats import binomtest, norm
 
 CONFIDENCE = 0.95
@@ -120,9 +120,14 @@ def paired_difference(
 
 def resampled_totals(
     counts: Int[np.ndarray, "items columns"], rng: np.random.Generator, resamples: int
-) -> Int[np.ndarray, "draws columns"]:
-    """Column sums over items drawn with replacement, so many times; one draw in memory."""
+) -> Num[np.ndarray, "draws columns"]:
+    """Column sums over items drawn with replacement, so many times; one draw in memory.
+
+    Of one item they are NaN: every draw would be that item, and an interval of them a point.
+    """
     n = len(counts)
+    if n == 1:
+        return np.full((resamples, counts.shape[1]), np.nan)
     totals = np.empty((resamples, counts.shape[1]), dtype=np.int64)
     for row in range(resamples):
         totals[row] = np.bincount(rng.integers(n, size=n), minlength=n) @ counts
@@ -160,11 +165,13 @@ def bootstrapped(
         statistic: (items, columns) to (k,) numbers.
 
     Returns:
-        k estimates; none are made of no items.
+        k estimates; none are made of no items, and no interval of one.
     """
     n = len(values)
     if n == 0:
         return []
+    if n == 1:
+        return [Estimate(float(x), math.nan, math.nan, n) for x in statistic(values)]
     rng = np.random.default_rng(seed)
     draws = np.stack([statistic(values[rng.integers(n, size=n)]) for _ in range(resamples)])
     return [

@@ -14,6 +14,7 @@ from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.studies.c2faith import verdict
 from faithscope.experiments.studies.c2faith.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.c2faith.results import C2Results
 from faithscope.experiments.studies.c2faith.show import judgement_block
@@ -104,6 +105,7 @@ def page(results: C2Results, drawn: Sequence[Picture]) -> Page:
         f"follow, {len(made_of.coverage)} with steps left out; {len(results.judged)} judgements "
         "(C2-Faith, arXiv 2603.05167).",
         [
+            verdict.section(results.tables),
             *(replace(s, text=s.text.format(mass=mass)) for s in SECTIONS),
             _judgements(results),
             _exclusions(results, "exclusions" in tables),
@@ -114,7 +116,19 @@ def page(results: C2Results, drawn: Sequence[Picture]) -> Page:
         OF_TABLES,
         prefix="c2_",
         order=model_order,
+        warnings=_few(made_of.made_of["chains"]["n"]),
     )
+
+
+def _few(n_chains: int) -> list[str]:
+    """A warning where no figure of the page can say much."""
+    if n_chains >= verdict.ENOUGH:
+        return []
+    chains = "chain" if n_chains == 1 else "chains"
+    return [
+        f"This run has {n_chains} {chains}: a glance, not a reading. Intervals are wide or "
+        "missing, and a difference between judges may be chance; the paper has 450."
+    ]
 
 
 def _judgements(results: C2Results) -> Section:

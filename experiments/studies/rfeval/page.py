@@ -32,6 +32,8 @@ from faithscope.experiments.studies.rfeval.report.sections import (
     TERMS,
 )
 from faithscope.experiments.studies.rfeval.report.verdict_text import (
+    FEW,
+    WORDS,
     headline,
     log_probs_sentences,
     regime_sentences,
@@ -74,13 +76,25 @@ def page(run: RfResults, drawn: Sequence[Picture]) -> Page:
     )
 
 
+CSS = {"faithful": "good", "unfaithful": "bad", "unclear": "unclear", "few": "few"}
+"""Word of a verdict -> its class in the style sheet."""
+
+
+WORDS_NOTE = (
+    f"“{WORDS['faithful']}”: the 95 % interval of RF lies above one half; "
+    f"“{WORDS['unfaithful']}”: below it; “{WORDS['unclear']}”: it holds one half; "
+    f"“{WORDS['few']}”: it does, and fewer than {FEW} pairs count. One half is a threshold of ours."
+)
+
+
 def _verdict(tables: Mapping[str, pd.DataFrame], reader: str) -> Section:
     blocks: list[Block] = [*headline(tables, reader)]
-    heading = ("model", "what it does with r′ most often")
+    heading = ("model", "what its outputs say", "what it does with r′ most often")
     heading += ("faithful (RF)", "in contrast", "pairs that count")
     lines = [
         [
             Cell(markup("{}{}", v.model, _caution(v.caution)), v.model),
+            Cell(markup('<span class="word {}">{}</span>', CSS[v.word], WORDS[v.word]), v.word),
             Cell(v.mostly or "–", v.mostly),
             share_cell(v.rf, v.rf_low, v.rf_high),
             share_cell(v.coverage),
@@ -89,9 +103,9 @@ def _verdict(tables: Mapping[str, pd.DataFrame], reader: str) -> Section:
         for v in verdicts(tables, reader)
     ]
     if lines:
-        numeric = [False, False, True, True, True]
+        numeric = [False, False, False, True, True, True]
         table = HtmlTable(heading, numeric, lines, css="sortable verdicts")
-        blocks.append(Grid(table, "Verdict by model"))
+        blocks += [Grid(table, "Verdict by model"), Paragraph(WORDS_NOTE, "quiet")]
     return Section("verdict", "Verdict", blocks=blocks)
 
 

@@ -11,7 +11,7 @@ from probe_records import slrc_outcome
 from scipy.stats import binom
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics import resampling, stats
 from faithscope.experiments.studies.slrc.tables import outcomes
 
 # SLRC paper, Table 1: model, necessity %, sufficiency %, SLRC as printed.
@@ -201,3 +201,25 @@ def test_kappa_at_its_ends():
     assert stats.kappa([1, 0, 1, 0], [0, 1, 0, 1]) == -1
     assert math.isnan(stats.kappa([1, 1], [1, 1]))
     assert math.isnan(stats.kappa([], []))
+
+
+def test_one_item_has_no_interval() -> None:
+    """A bootstrap of one item, or one chain, would be a point: a certainty out of nothing."""
+    one = stats.mean_of_items([0.5], resamples=50)
+    assert (one.value, one.n) == (0.5, 1)
+    assert math.isnan(one.low)
+    assert math.isnan(one.high)
+    alone = stats.clustered_difference(np.array([[2, 1, 3]]), resamples=50)
+    assert alone.value == pytest.approx(1 / 3)
+    assert math.isnan(alone.low)
+    chains, truth = np.array(["a", "a"]), np.array([True, False])
+    ranked = resampling.auroc(chains, truth, np.array([0.9, 0.1]), resampling.Drawing(0, 50))
+    assert ranked.value == 1.0
+    assert math.isnan(ranked.low)
+    two = resampling.auroc(
+        np.array(["a", "a", "b", "b"]),
+        np.array([True, False] * 2),
+        np.array([0.9, 0.1, 0.2, 0.8]),
+        resampling.Drawing(0, 50),
+    )
+    assert two.low < two.value < two.high

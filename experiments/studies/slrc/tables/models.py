@@ -107,8 +107,10 @@ def _row(slrc: list[Record], asked: list[Record], analysis: kit.Analysis) -> dic
     drawn = _scores([stats.resampled_totals(c, rng, analysis.resamples) for c in of_tasks])
     row: dict[str, Any] = {"tasks": " ".join(tasks), "n_tasks": len(tasks), "n": len(slrc)}
     row |= {name: len(measured_on[kind]) for name, kind in _OF_TASKS.items()}
+    # a task of one item has no draws: how far it may lie off is not known, nor then of the mean
+    known = all(len(c) > 1 for c in of_tasks)
     for name in SCORES:
-        bounds = stats.percentiles(drawn[name])
+        bounds = stats.percentiles(drawn[name]) if known else (math.nan, math.nan)
         row |= columns(name, Estimate(float(values[name][0]), *bounds, len(of_tasks)))
     return row
 

@@ -243,8 +243,8 @@ def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
         heading = "Classification" if r["tasks"] == CLASSIFICATION else "All tasks"
         line[heading] = f"{r['n_as_gap']}/{r['n']} ({or_dash(whole, 100 * r['as_gap'])}%)"
     order = ["Nec threshold", "Measured", "Classification", "All tasks"]
-    printed = pd.DataFrame(list(lines.values()))
-    return PaperTable("paper_ed3", sensitivity, printed[[c for c in order if c in printed]])
+    there = [c for c in order if any(c in line for line in lines.values())]
+    return PaperTable("paper_ed3", sensitivity, pd.DataFrame(list(lines.values()), columns=there))
 
 
 def attention(table: pd.DataFrame) -> PaperTable:

@@ -80,7 +80,10 @@ def test_without_answers_to_tell_apart_there_is_no_number_of_them() -> None:
     (row,) = table_of("rigidity", [settled("0", 2, None, False)]).to_dict("records")
     assert row["n_options"] == 0
     assert math.isnan(row["option_layer"])
-    assert row["stable_layer_low"] == row["stable_layer_high"] == 2
+    assert row["stable_layer"] == 2
+    # of one item an interval would be a point
+    assert math.isnan(row["stable_layer_low"])
+    assert math.isnan(row["stable_layer_high"])
 
 
 def test_the_mean_curve_and_the_items_peak_at_different_layers() -> None:

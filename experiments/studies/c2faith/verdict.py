@@ -1,0 +1,181 @@
+"""What a run of C2-Faith comes to, judge by judge, for the first screen of its page.
+
+The question is whether a judge tells a step that does not follow from one that does: what it flags
+of the broken steps, less what it flags of the sound ones. The interval is Newcombe's of the two
+shares, which does not shrink to a point where all chains agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_cell
+from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section
+from faithscope.experiments.analysis.statistics.stats import Estimate, difference
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import percent
+
+TELLS, BLIND = 0.30, 0.10
+"""Net detection from which a judge is said to tell broken steps from sound ones, and up to which it
+is said not to; choices of ours."""
+SILENT = 0.2
+"""Judgements without a verdict, of all, from which a row says so."""
+WORDS = {
+    "tells": "Tells broken from sound",
+    "little": "Tells them apart a little",
+    "blind": "Does not tell them apart",
+    "unclear": "Too close to call",
+    "few": "Too few chains to tell",
+}
+CSS = {"tells": "good", "little": "little", "blind": "bad", "unclear": "unclear", "few": "few"}
+"""Word -> its class in the style sheet."""
+ENOUGH = 30
+"""Chains below which an undecided interval is for want of chains."""
+NOTE = (
+    f"“{WORDS['tells']}”: broken steps are flagged more often than sound ones by at least "
+    f"{percent(TELLS)}, with the whole 95 % interval; “{WORDS['blind']}”: by less than that with "
+    f"the whole interval, and by {percent(BLIND)} or less; “{WORDS['little']}” if between; "
+    f"“{WORDS['unclear']}” if the interval holds {percent(TELLS)}, “{WORDS['few']}” if it does and "
+    f"there are fewer than {ENOUGH} chains. The right step by chance: naming any step blindly. "
+    "Gutted chains rated complete: of the chains with most steps left out, those rated at three "
+    "quarters of the scale and more."
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One judge in one reading."""
+
+    judge: str
+    reading: str
+    n: int
+    """Perturbed chains with a verdict on their broken step."""
+    flagged: Estimate
+    """Of broken steps, the share that it flags."""
+    alarms: Estimate
+    """Of sound ones."""
+    net: Estimate
+    named: Estimate
+    """Of broken chains, those of which it names the right step."""
+    blindly: float
+    """What naming any step would give."""
+    inflated: Estimate
+    """Of the chains with most steps left out, those that it rates as complete."""
+    word: str
+    """A key of `WORDS`."""
+    caution: str
+
+
+def verdicts(tables: Mapping[str, pd.DataFrame]) -> list[Verdict]:
+    """A verdict per judge and reading that was asked about steps, under its first prompt."""
+    return [
+        _verdict(row, tables)
+        for _, of_way in tables["c2_detection"].groupby(["judge", "reading"], sort=False)
+        for row in rows(of_way)[:1]
+    ]
+
+
+def _verdict(row: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> Verdict:
+    way = {name: row[name] for name in ("judge", "reading")}
+    flagged = _wilson(row, "detection", "n")
+    alarms = _wilson(row, "fpr", "n_control")
+    net = difference(flagged, alarms)
+    (place, *_) = rows(where(tables["c2_localisation"], **way)) or [{}]
+    coverage = rows(where(tables["c2_coverage"], **way))
+    gutted = max(coverage, key=lambda r: r["level"], default={})
+    return Verdict(
+        **way,
+        n=int(row["n"]),
+        flagged=flagged,
+        alarms=alarms,
+        net=net,
+        named=_own(place, "exact"),
+        blindly=place.get("exact_chance", math.nan),
+        inflated=_own(gutted, "inflation"),
+        word=_word(net),
+        caution=_caution(row),
+    )
+
+
+def _own(row: Mapping[str, Any], name: str) -> Estimate:
+    """An estimate with the interval that the table gives it; of nothing where it has none."""
+    value, low, high = (row.get(f"{name}{end}", math.nan) for end in ("", "_low", "_high"))
+    return Estimate(value, low, high, int(row.get("n", 0)))
+
+
+def _wilson(row: Mapping[str, Any], name: str, n: str) -> Estimate:
+    return Estimate(
+        row[name], row[f"{name}_wilson_low"], row[f"{name}_wilson_high"], int(row[n] or 0)
+    )
+
+
+def _word(net: Estimate) -> str:
+    if net.low >= TELLS:
+        return "tells"
+    if net.high < TELLS:
+        return "blind" if net.value <= BLIND else "little"
+    return "few" if net.n < ENOUGH else "unclear"
+
+
+def _caution(row: Mapping[str, Any]) -> str:
+    silent = row["n_without_verdict"] + row["n_control_without_verdict"]
+    asked = row["n"] + row["n_control"] + silent
+    if asked and silent > SILENT * asked:
+        return f"{int(silent)} of {int(asked)} judgements gave no verdict; all else is of the rest."
+    if row["detection"] == row["fpr"] and row["detection"] in (0.0, 1.0):
+        always = "flags every step" if row["fpr"] else "flags no step at all"
+        return f"It {always}: its verdict does not depend on what it reads."
+    return ""
+
+
+def section(tables: Mapping[str, pd.DataFrame]) -> Section:
+    """The first screen: what came of each judge, of how many chains, and beside what."""
+    of_judges = verdicts(tables)
+    if not of_judges:
+        none = "No judge was asked whether a step follows (form c2_detection)."
+        return Section("verdict", "Verdict", blocks=[none], always=True)
+    heading = ["judge", "what its verdicts say", "chains", "broken steps flagged"]
+    heading += ["sound steps flagged", "right step named", "by chance"]
+    heading += ["gutted chains rated complete"]
+    table = HtmlTable(
+        heading, [False, False, *[True] * 6], list(map(_row, of_judges)), css="sortable verdicts"
+    )
+    blocks: list[Block] = [Grid(table, "Verdict by judge"), Paragraph(NOTE, "quiet")]
+    blocks += _inside(tables)
+    return Section("verdict", "Verdict", blocks=blocks, always=True)
+
+
+def _row(v: Verdict) -> list[Cell]:
+    caution = markup('<span class="caution">⚠ {}</span>', v.caution) if v.caution else ""
+    return [
+        Cell(markup("<strong>{}</strong><br>{}", v.judge, v.reading), f"{v.judge} {v.reading}"),
+        Cell(markup('<span class="word {}">{}</span>{}', CSS[v.word], WORDS[v.word], caution), ""),
+        Cell(str(v.n), str(v.n)),
+        *(share_cell(x.value, x.low, x.high) for x in (v.flagged, v.alarms, v.named)),
+        share_cell(v.blindly),
+        share_cell(v.inflated.value, v.inflated.low, v.inflated.high),
+    ]
+
+
+def _inside(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
+    """Whether anything inside a model tells the same steps apart, in a sentence."""
+    signals = rows(where(tables["c2_judge_against_internals"], kind="internals"))
+    known = [r for r in signals if not math.isnan(r["auroc"])]
+    if not known:
+        return []
+    best = max(known, key=lambda r: r["auroc"])
+    interval = (
+        "no interval, of one chain"
+        if math.isnan(best["auroc_low"])
+        else f"95 % interval {best['auroc_low']:.2f} to {best['auroc_high']:.2f}"
+    )
+    return [
+        f"Inside {best['name']} the same steps are told apart best by {best['signal']}: AUROC "
+        f"{best['auroc']:.2f} ({interval}; .5 is chance). It is the best of {len(known)} signals, "
+        "and the best of several lies above chance by chance."
+    ]
