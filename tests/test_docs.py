@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import pytest
 
+from faithscope.experiments.cli import execute
 from faithscope.interp import Branch
 
 ROOT = Path(__file__).parents[1]
@@ -27,22 +29,39 @@ def answer_scores(text: str) -> list[dict[str, float]]:
     return [ast.literal_eval(line) for line in text.splitlines() if line.startswith("{'")]
 
 
+def commands(page: Path) -> list[tuple[str, str]]:
+    """Every command of a page's consoles, and what it is said to print."""
+    blocks = re.findall(r"^```console\n(.*?)^```$", page.read_text(), re.M | re.S)
+    parts = [part for block in blocks for part in re.split(r"^\$ ", block, flags=re.M) if part]
+    return [(first, printed) for first, _, printed in (p.partition("\n") for p in parts)]
+
+
 @pytest.mark.slow
-def test_the_readme_scores_both_versions_on_the_answers_that_it_prints(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_readme_shows_what_its_examples_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The bundled model runs; what it prints differs from the page in the last digits alone."""
     readme = ROOT / "README.md"
+    monkeypatch.chdir(tmp_path)
+    shown = commands(readme)
+    assert len(shown) == 3
+    for command, printed in shown:
+        program, *arguments = shlex.split(command)
+        assert program == "faithscope"
+        assert execute(arguments) == 0
+        assert capsys.readouterr().out == printed, command
     left = runpy.run_path(str(code_of(readme, tmp_path)))
-    printed, shown = answer_scores(capsys.readouterr().out), answer_scores(readme.read_text())
-    assert len(printed) == len(shown) == 2
-    answers = list(printed[0])
-    assert left["trace"].question.gold in answers
-    for scores, on_page in zip(printed, shown, strict=True):
-        assert list(scores) == list(on_page) == answers
+    printed = capsys.readouterr().out
+    answers, on_page = answer_scores(printed), answer_scores(readme.read_text())
+    assert len(answers) == len(on_page) == 2
+    assert left["trace"].question.gold in answers[0]
+    for scores, expected in zip(answers, on_page, strict=True):
+        assert list(scores) == list(expected) == list(answers[0])
         assert sum(scores.values()) == pytest.approx(1, abs=1e-2)
         # what the page concludes from the numbers must hold of those printed
-        assert max(scores, key=scores.__getitem__) == max(on_page, key=on_page.__getitem__)
+        assert max(scores, key=scores.__getitem__) == max(expected, key=expected.__getitem__)
+    _, _, table = printed.partition("edit ")
+    assert f"```\nedit {table}```" in readme.read_text()
 
 
 @pytest.mark.parametrize("page", ["doors.md"])
