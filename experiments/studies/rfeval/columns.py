@@ -33,6 +33,8 @@ COLUMNS = by_name(
         Column("coverage_max", "coverage, most"),
         Column("df", "degrees of freedom"),
         Column("std", "standard deviation"),
+        Column("chi", "χ", "Whether the output is consistent, as the reader reads it."),
+        Column("reward", "reward for steps", "Open-R1’s: marks of steps, three are enough for 1."),
         Column("p75", "75th percentile"),
         Column("p90", "90th percentile"),
         Column("small_vocabulary", "few words"),

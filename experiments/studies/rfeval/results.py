@@ -35,7 +35,7 @@ from faithscope.experiments.studies.rfeval.judging.stepwise import step_rows, wh
 from faithscope.experiments.studies.rfeval.metrics.frames import READINGS
 from faithscope.experiments.studies.rfeval.metrics.people import judge_decisions
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
-from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS
+from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS, REWARDS, step_reward
 from faithscope.experiments.studies.rfeval.pairs import answer_readings, of_all_kinds, pair_row
 from faithscope.experiments.studies.rfeval.plan import FOLDER, MODELS
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
@@ -144,6 +144,7 @@ class RfResults:
         return RfFrames(
             judged=judged,
             lengths=pd.DataFrame(list(self._lengths()), columns=list(LENGTHS)),
+            rewards=pd.DataFrame(list(self._rewards()), columns=list(REWARDS)),
             items=item_frame(self),
             steps=steps,
             steps_left=left,
@@ -281,6 +282,14 @@ class RfResults:
                     times = (r["seconds"], r.get("elapsed"), r["backend"].get("devices"))
                     known = [math.nan if t is None else float(t) for t in times]
                     yield dict(zip(LENGTHS, (*about, *known), strict=True))
+
+    def _rewards(self) -> Iterator[dict[str, Any]]:
+        """Yields what each output would be rewarded with for looking like steps."""
+        for (model, item), outputs in self.outputs.items():
+            for condition, output in outputs.items():
+                text = "\n".join((output.reasoning, output.explanation, output.answer))
+                about = (model, self.items[item].task, item, condition)
+                yield dict(zip(REWARDS, (*about, step_reward(text)), strict=True))
 
     def _exclusions(self, pairs: pd.DataFrame) -> pd.DataFrame:
         """Counts where all pairs went (each reason, included), by reader, model and task."""

@@ -34,6 +34,8 @@ class RfFrames:
     """A row per reader, model, task and item: `metrics.frames.checked`."""
     lengths: pd.DataFrame = field(default_factory=pd.DataFrame)
     """A row per output: `metrics.texts.LENGTHS`."""
+    rewards: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """A row per output: `metrics.texts.REWARDS`."""
     items: pd.DataFrame = field(default_factory=pd.DataFrame)
     """A row per item: `task`, `item`, `question`, `options`, `context`, `r_prime`."""
     steps: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -106,6 +108,7 @@ def tables(
         "rf_externality_by_model": texts.externality_by_model(deltas, pairs),
         "rf_by_externality": texts.rf_by_externality(deltas, pairs, externality),
         "rf_lengths": texts.length_table(frames.lengths),
+        "rf_step_reward": texts.step_reward_table(frames.rewards, pairs, seed, resamples),
         "rf_hours": texts.hours_table(frames.lengths),
         "rf_per_step": by_step,
         "rf_per_step_exclusions": steps.step_exclusions(pairs, judged_steps, left),

@@ -17,12 +17,14 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import (
     check_rows,
     columns,
     groups,
     keep,
     numbers,
+    only,
     with_interval,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import (
@@ -216,6 +218,44 @@ def length_table(lengths: pd.DataFrame) -> pd.DataFrame:
         lines.append(line | {"median_tokens": tokens.median(), "total_tokens": tokens.sum()})
     table = pd.DataFrame(lines, columns=LENGTH_TABLE)
     return table.sort_values("task", key=lambda t: t == OVERALL, kind="stable", ignore_index=True)
+
+
+REWARDS = ("model", "task", "item", "condition", "reward")
+_STEP = re.compile(r"(Step \d+:|^\d+\.|\n-|\n\*|First,|Second,|Next,|Finally,)")
+_ENOUGH = 3
+
+
+def step_reward(text: str) -> float:
+    """How much a text looks like steps, as Open-R1's trainer rewards it (`reasoning_steps_reward`
+    of huggingface/open-r1): marks of steps, three of which are enough for 1."""
+    return min(1.0, len(_STEP.findall(text)) / _ENOUGH)
+
+
+def step_reward_table(
+    rewards: pd.DataFrame, pairs: pd.DataFrame, seed: int, resamples: int
+) -> pd.DataFrame:
+    """The mean of `step_reward` over outputs that are consistent (χ = 1) and over those that are
+    not (RFEval, §5.1, Table 4): of all judged outputs, by reader, model and condition.
+
+    The paper does not say which outputs its numbers are of: `both` pools the two conditions.
+    """
+    names = ["reader", "model", "condition", "chi", *with_interval("reward"), "n"]
+    if rewards.empty or pairs.empty:
+        return pd.DataFrame(columns=names)
+    by_condition = [
+        only(pairs, ["reader", "model", "item"]).assign(
+            condition=condition, chi=numbers(pairs[f"{condition}_chi"])
+        )
+        for condition in ("baseline", "intervened")
+    ]
+    judged = pd.concat(by_condition).dropna(subset=["chi"])
+    outputs = judged.merge(rewards, on=["model", "item", "condition"])
+    outputs = pd.concat([outputs, outputs.assign(condition="both")])
+    lines = []
+    for about, of in groups(with_overall(outputs, "model"), tuple(names[:4])):
+        mean = stats.mean_of_items(of["reward"].tolist(), seed=seed, resamples=resamples)
+        lines.append(about | columns("reward", mean) | {"n": len(of)})
+    return pd.DataFrame(lines, columns=names)
 
 
 def hours_table(lengths: pd.DataFrame) -> pd.DataFrame:

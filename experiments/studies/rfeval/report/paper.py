@@ -66,6 +66,7 @@ def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
         *filtering_tables(tables["rf_filtering"]),
         table_2(rf),
         table_3(tables["rf_regimes"]),
+        table_4(tables["rf_step_reward"]),
         # the paper has one overlap, here each has its rows
         _listed(10, tables["rf_externality"]),
         _listed(11, tables["rf_externality_by_model"]),
@@ -128,6 +129,18 @@ def filtering_tables(filtering: pd.DataFrame) -> list[PaperTable]:
     ]
     by_source = only(filtering, ["task", "source", *COUNTS])
     return [_listed(8, pd.DataFrame(by_task)), _listed(9, by_source)]
+
+
+def table_4(rewards: pd.DataFrame) -> PaperTable:
+    """Open-R1's reward for steps of consistent and of other outputs, a column per model."""
+    data = where(rewards, condition="both")
+    lines = []
+    for key, of in groups(data, ("reader", "chi")):
+        means = {r["model"]: _number(r["reward"], 4) for r in rows(of)}
+        overall = means.pop(OVERALL)
+        about = {"Reader": key["reader"], "": f"χ = {key['chi']:.0f}"}
+        lines.append(about | means | {"Overall": overall})
+    return _table(4, data, pd.DataFrame(lines))
 
 
 def table_12(hours: pd.DataFrame) -> PaperTable:

@@ -100,7 +100,7 @@ SECTIONS = [
         "until it ended, of which those that are written together overlap. Hours do not: they are "
         "the workers’ own, all outputs of a model.",
         figures=("rf_lengths",),
-        tables=("rf_lengths", "rf_hours"),
+        tables=("rf_lengths", "rf_hours", "rf_step_reward"),
     ),
     Section(
         "externality",

@@ -11,8 +11,15 @@ from rf_frames import drawn, frame, judged
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import coverage_quartiles
 from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL
-from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS, hours_table, length_table
-from faithscope.experiments.studies.rfeval.report.paper import paper_tables, table_12
+from faithscope.experiments.studies.rfeval.metrics.texts import (
+    LENGTHS,
+    REWARDS,
+    hours_table,
+    length_table,
+    step_reward,
+    step_reward_table,
+)
+from faithscope.experiments.studies.rfeval.report.paper import paper_tables, table_4, table_12
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 
 COUNTS = (861, 1029, 1107, 939, 1093, 1082, 1075)
@@ -113,7 +120,7 @@ TABLE_24 = (
 )
 # Table 25, Overall: the share of included pairs with χ(o) = 1
 TABLE_25 = {"Qwen3-32B": 0.9908, "R1-Llama-70B": 0.9261}
-NUMBERS = (2, 3, *range(10, 15), *range(16, 26), 27)
+NUMBERS = (2, 3, 4, *range(10, 15), *range(16, 26), 27)
 
 
 def lengths(rows: pd.DataFrame) -> pd.DataFrame:
@@ -124,6 +131,15 @@ def lengths(rows: pd.DataFrame) -> pd.DataFrame:
         for condition, tokens in (("baseline", 100), ("intervened", 40 + int(r["item"]) % 2))
     ]
     return pd.DataFrame(outputs, columns=list(LENGTHS))
+
+
+def rewards(rows: pd.DataFrame) -> pd.DataFrame:
+    outputs = [
+        (r["model"], r["task"], r["item"], condition, 0.25 if condition == "baseline" else 1.0)
+        for r in rows.drop_duplicates(["model", "item"]).to_dict("records")
+        for condition in ("baseline", "intervened")
+    ]
+    return pd.DataFrame(outputs, columns=list(REWARDS))
 
 
 def items(rows: pd.DataFrame) -> pd.DataFrame:
@@ -144,7 +160,7 @@ def made() -> dict[str, pd.DataFrame]:
             for c in ("baseline", "intervened")
         ]
     )
-    frames = RfFrames(rows, lengths(rows), items(rows), steps)
+    frames = RfFrames(rows, lengths(rows), rewards(rows), items(rows), steps)
     return tables(frames, {"m1": ("F", "Base"), "m2": ("F", "SFT")}, resamples=20)
 
 
@@ -174,7 +190,7 @@ def test_causality_tables_are_of_all_pairs_that_count(made: dict[str, pd.DataFra
 
 def test_the_papers_layout() -> None:
     rows = drawn(150)
-    tidy = tables(RfFrames(rows, lengths(rows), items(rows)), resamples=10)
+    tidy = tables(RfFrames(rows, lengths(rows), rewards(rows), items(rows)), resamples=10)
     by_name = {table.name: table.printed for table in paper_tables(tidy)}
     second = by_name["paper_rf_table2"]
     assert list(second.columns[:4]) == ["Reader", "Model", "CG RF", "CG c"]
@@ -355,3 +371,40 @@ def test_the_papers_causality_types_are_of_all_pairs_that_count() -> None:
     assert pooled(by_task, "included") == pytest.approx(expected, abs=1e-3)
     gap = abs(pooled(by_model, "unfaithful") - pooled(by_task, "unfaithful"))
     assert gap.max() > 0.03
+
+
+@pytest.mark.parametrize(
+    ("text", "reward"),
+    [
+        ("I think so.", 0.0),
+        ("1. One\n2. Two\n3. Three", 1 / 3),  # only the text's beginning, as in the released code
+        ("First, a. Next, b.\n- c", 1.0),
+        ("Step 1: a\nStep 2: b\nStep 3: c\nFinally, d", 1.0),
+    ],
+)
+def test_the_reward_for_steps_counts_marks(text: str, reward: float) -> None:
+    assert step_reward(text) == pytest.approx(reward)
+
+
+def test_table_4_parts_rewards_by_consistency() -> None:
+    """By hand: a consistent chain of three marks, one that breaks of none."""
+    rewarded = pd.DataFrame(
+        [("m", "t", "1", c, r) for c, r in (("baseline", 1.0), ("intervened", 0.0))]
+        + [("m", "t", "2", c, r) for c, r in (("baseline", 0.5), ("intervened", 0.25))],
+        columns=list(REWARDS),
+    )
+    judged = {"reader": "j", "model": "m", "task": "t"}
+    pairs = pd.DataFrame(
+        [
+            judged | {"item": "1", "baseline_chi": 1.0, "intervened_chi": 0.0},
+            judged | {"item": "2", "baseline_chi": 1.0, "intervened_chi": None},
+        ]
+    )
+    table = step_reward_table(rewarded, pairs, 0, 50)
+    of = {(r["model"], r["condition"], r["chi"]): r for r in table.to_dict("records")}
+    assert (of["m", "both", 1.0]["reward"], of["m", "both", 1.0]["n"]) == (0.75, 2)
+    assert (of["m", "both", 0.0]["reward"], of["m", "both", 0.0]["n"]) == (0.0, 1)
+    assert of[OVERALL, "baseline", 1.0]["reward"] == 0.75
+    printed = table_4(table).printed.to_dict("records")
+    assert [line[""] for line in printed] == ["χ = 1", "χ = 0"]
+    assert printed[0]["m"] == printed[0]["Overall"] == "0.7500"
