@@ -38,15 +38,14 @@ def run_rows(folder: Path) -> list[tuple[str, str]]:
     runs = sorted(p.parent for p in folder.glob("*/config.yaml"))
     if not runs:
         raise StoreError(f"{folder}: holds no runs; say where they are (--out DIR), or make one")
-    return [(str(path), _state(path)) for path in runs]
-
-
-def _state(path: Path) -> str:
-    try:
-        (head, *_) = status(path).lines()
-    except UserError as error:
-        return str(error).removeprefix(f"{path}: ")
-    return head.removeprefix(f"{path}: ")
+    rows = []
+    for path in runs:
+        try:
+            state = status(path).lines()[0]
+        except UserError as error:
+            state = str(error)
+        rows.append((str(path), state.removeprefix(f"{path}: ")))
+    return rows
 
 
 _Work = tuple[str, str, str]

@@ -62,6 +62,13 @@ def priced_as(name: str, prices: Prices) -> str | None:
     return None
 
 
+def dated_note(name: str, prices: Prices) -> list[str]:
+    """Where a model has the price of another name, without the date in its own: which."""
+    known = priced_as(name, prices)
+    same = known is None or name.casefold().endswith(known.casefold())
+    return [] if same else [f"{name} is priced as {known}"]
+
+
 def add(a: Usage, b: Usage) -> Usage:
     """Both together."""
     return Usage(*(getattr(a, f.name) + getattr(b, f.name) for f in fields(Usage)))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from faithscope.experiments.config.api import SpendConfig
-from faithscope.experiments.engine.models.prices import dated_note, prices_of, read_prices
+from faithscope.experiments.engine.models.prices import prices_of, read_prices
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.spend import Price, price_of
+from faithscope.probes.judge.spend import Price, dated_note, price_of
 
 SHIPPED = Path(__file__).parents[2] / "configs" / "prices.yaml"
 

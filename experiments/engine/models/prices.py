@@ -16,7 +16,7 @@ from faithscope.experiments.config.shipped import located
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.listing import columns
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.spend import Price, estimate, priced_as
+from faithscope.probes.judge.spend import Price, dated_note, estimate
 
 if TYPE_CHECKING:
     from faithscope.probes.judge.form import Ask, Writing
@@ -105,10 +105,3 @@ def spending_lines(
         return []
     header = (who, "calls", "input tokens", "output tokens, at most", "dollars, at most")
     return ["", *columns([header, *table]), f"tokens counted as {method}", *notes]
-
-
-def dated_note(name: str, prices: Mapping[str, Price]) -> list[str]:
-    """Where a model has the price of another name, without the date in its own: which."""
-    known = priced_as(name, prices)
-    same = known is None or name.casefold().endswith(known.casefold())
-    return [] if same else [f"{name} is priced as {known}"]

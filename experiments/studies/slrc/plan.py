@@ -16,7 +16,7 @@ from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
-from faithscope.experiments.engine.models.prices import dated_note, prices_of
+from faithscope.experiments.engine.models.prices import prices_of
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished, missing
 from faithscope.experiments.engine.units import API_REPLIES, UnitIds
 from faithscope.experiments.studies.slrc.config import RunConfig
@@ -175,7 +175,7 @@ def api_lines(config: RunConfig, items: Sequence[Item], index: Index) -> list[st
     """
     from faithscope.probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS
     from faithscope.probes.judge.form import Usage
-    from faithscope.probes.judge.spend import price_of
+    from faithscope.probes.judge.spend import dated_note, price_of
 
     # what was answered before a stop is asked no more, though its probe is not taken yet
     stored = Counter(
