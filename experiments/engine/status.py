@@ -30,21 +30,16 @@ SILENT = 120.0
 
 
 def run_rows(folder: Path) -> list[tuple[str, str]]:
-    """The runs in a folder, by path, and how far each is.
-
-    Raises:
-        StoreError: there is none.
-    """
-    runs = sorted(p.parent for p in folder.glob("*/config.yaml"))
-    if not runs:
-        raise StoreError(f"{folder}: holds no runs; say where they are (--out DIR), or make one")
+    """The runs in a folder, by path, and how far each is; a StoreError where there is none."""
     rows = []
-    for path in runs:
+    for path in sorted(p.parent for p in folder.glob("*/config.yaml")):
         try:
             state = status(path).lines()[0]
         except UserError as error:
             state = str(error)
         rows.append((str(path), state.removeprefix(f"{path}: ")))
+    if not rows:
+        raise StoreError(f"{folder}: holds no runs; say where they are (--out DIR), or make one")
     return rows
 
 

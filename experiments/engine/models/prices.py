@@ -88,9 +88,7 @@ def spending_lines(
     Args:
         who: they are, at the head of the table.
     """
-
-    table, notes, method = [], [], ""
-    prices = prices_of(spend)
+    table, notes, method, prices = [], [], "", prices_of(spend)
     for model, of_model in asks.items():
         if not model.startswith(API) or not of_model:
             continue
