@@ -103,6 +103,12 @@ def test_the_page_is_well_formed_and_holds_nothing_that_its_policy_refuses(
     assert faults((undisturbed / "report.html").read_text("utf-8")) == []
 
 
+BEYOND = """[...document.querySelectorAll("table.verdicts")].flatMap(
+    (table) => [...table.tHead.rows[0].cells].slice(0, 5)
+        .filter((cell) => cell.getBoundingClientRect().right > innerWidth)
+        .map((cell) => cell.textContent))"""
+
+
 @pytest.mark.slow
 @every_page
 def test_a_browser_draws_all_of_the_page(undisturbed: Path, tmp_path: Path) -> None:
@@ -110,6 +116,8 @@ def test_a_browser_draws_all_of_the_page(undisturbed: Path, tmp_path: Path) -> N
         for width, scheme in itertools.product((1440, 800), ("light", "dark")):
             chromium.open(undisturbed / "report.html", width, scheme)
             assert chromium.problems() == []
+            # what a verdict rests on is in sight, on a narrow window, too
+            assert chromium.evaluate(BEYOND) == []
             # its own script ran
             assert chromium.evaluate("document.querySelectorAll('th button').length") > 0
             dark = chromium.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")

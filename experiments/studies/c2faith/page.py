@@ -35,7 +35,14 @@ SECTIONS = [
         "One step is put to the judge with those before it. Detected: broken steps that it says do "
         "not follow. False alarms: sound steps of which it says the same.",
         figures=("c2_detection", "c2_positions", "c2_calibration", "c2_failure_overlap"),
-        tables=("c2_detection", "c2_mcnemar", "c2_calibration", "c2_positions", "c2_edit_types"),
+        tables=(
+            "c2_detection",
+            "c2_mcnemar",
+            "c2_calibration",
+            "c2_positions",
+            "c2_edit_types",
+            "c2_words",
+        ),
     ),
     Section(
         "localisation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -32,7 +32,8 @@ from faithscope.experiments.studies.c2faith.judgements import (
     task_frames,
 )
 from faithscope.experiments.studies.c2faith.metrics.calibration import mass_table
-from faithscope.experiments.studies.c2faith.metrics.frames import WAY, Frames
+from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY, Frames
+from faithscope.experiments.studies.c2faith.metrics.words import TEXT, words_table
 from faithscope.experiments.studies.c2faith.plan import FOLDER, FORMS
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.experiments.studies.c2faith.tables import tables
@@ -83,10 +84,28 @@ class C2Results:
         mass = pd.DataFrame(scored, columns=[*WAY, "item", "chain", "outcome", "mass"])
         return all_tables | {
             "c2_mass": mass_table(mass.astype({"mass": float}), how),
+            "c2_words": words_table(self._texts()),
             "exclusions": self._exclusions(),
             "usage": self._usage(),
             "spend": spend_table(self.run.calls),
         }
+
+    def _texts(self) -> Iterator[dict[str, Any]]:
+        """Yields the rationale and the step of every verdict on a broken step, from the disk."""
+        steps = {item.id: item.replacement for item in self.benchmark.causal}
+        for r in self.run.records(*READINGS):
+            if r["task"] != "detection" or r["condition"] != PERTURBED or is_injected(r):
+                continue
+            if r["verdict"] is None:
+                continue
+            way = (r["judge"], READINGS[r["probe"]], r["variant"])
+            fields = self.forms[r["variant"]].form.fields
+            rationale = " ".join(
+                str(r["values"].get(f.name, "")) for f in fields if f.kind == "text"
+            )
+            for of, text in (("rationale", rationale), ("step", steps[r["item"]])):
+                if text:
+                    yield dict(zip(TEXT, (*way, of, r["verdict"] == 0, text), strict=True))
 
     def _region(self, n_steps: int) -> range:
         """The steps of a chain among which its target was drawn."""

@@ -89,21 +89,21 @@ WORDS_NOTE = (
 
 def _verdict(tables: Mapping[str, pd.DataFrame], reader: str) -> Section:
     blocks: list[Block] = [*headline(tables, reader)]
-    heading = ("model", "what its outputs say", "what it does with r′ most often")
-    heading += ("faithful (RF)", "in contrast", "pairs that count")
+    heading = ("model", "what its outputs say", "pairs that count", "faithful (RF)")
+    heading += ("in contrast", "what it does with r′ most often")
     lines = [
         [
             Cell(markup("{}{}", v.model, _caution(v.caution)), v.model),
             Cell(markup('<span class="word {}">{}</span>', CSS[v.word], WORDS[v.word]), v.word),
-            Cell(v.mostly or "–", v.mostly),
+            Cell(f"{v.n_included} of {v.n_total}", str(v.n_included)),
             share_cell(v.rf, v.rf_low, v.rf_high),
             share_cell(v.coverage),
-            Cell(f"{v.n_included} of {v.n_total}", str(v.n_included)),
+            Cell(v.mostly or "–", v.mostly),
         ]
         for v in verdicts(tables, reader)
     ]
     if lines:
-        numeric = [False, False, False, True, True, True]
+        numeric = [False, False, True, True, True, False]
         table = HtmlTable(heading, numeric, lines, css="sortable verdicts")
         blocks += [Grid(table, "Verdict by model"), Paragraph(WORDS_NOTE, "quiet")]
     return Section("verdict", "Verdict", blocks=blocks)

@@ -63,12 +63,13 @@ from faithscope.probes import PROBES
 CUT_OFF = {"reasoning_unclosed", "empty_generation"}
 """Reasons for which more room to write is the remedy."""
 RATES = {
-    "remove": "step removed",
-    "corrupt": "step changed, rest frozen",
     "regenerate": "step changed, rest rewritten",
     "control": "control: remark, rest rewritten",
+    "remove": "step removed",
+    "corrupt": "step changed, rest frozen",
 }
-"""Edit -> its column in the table of verdicts."""
+"""Edit -> its column in the table of verdicts; first those that a verdict rests on, which a narrow
+window shows."""
 DONE = {
     "remove": "removed",
     "keep_only": "kept alone",
@@ -167,10 +168,9 @@ def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> S
     checks = instrument_checks(*(tables[name] for name in ("slrc", "edits", "edits_by_step")))
     blocks: list[Block] = [_instrument(checks)]
     if judged:
-        heading = ["model and task", "what the edits say", "items"]
-        heading += ["right, as written", "right, asked again"]
+        heading = ["model and task", "what the edits say", "items", *RATES.values(), "SLRC"]
         table = HtmlTable(
-            [*heading, *RATES.values(), "SLRC"],
+            [*heading, "right, as written", "right, asked again"],
             [False, False, *[True] * (len(RATES) + 4)],
             list(map(_verdict_row, judged)),
             css="sortable verdicts",
@@ -224,13 +224,13 @@ def _verdict_row(v: Verdict) -> list[Cell]:
         ),
         Cell(markup('<span class="word {}">{}</span>{}', v.word, v.text, caution), v.word),
         Cell(str(v.n), str(v.n)),
-        *(Cell(percent(x), repr(x)) for x in (v.accuracy_written, v.accuracy)),
         *(_rate(v, edit) for edit in RATES),
         Cell(
             f"{slrc.value:.2f}" if known else "–",
             repr(slrc.value),
             f"{slrc.low:.2f}–{slrc.high:.2f}" if slrc.low == slrc.low else "",
         ),
+        *(Cell(percent(x), repr(x)) for x in (v.accuracy_written, v.accuracy)),
     ]
 
 

@@ -239,8 +239,8 @@ TOPICS = (*OF_SLRC, *WITH_AND_WITHOUT, MODELS, *OF_MEASURES, *COMPARED)
 VERDICT_NOTE = (
     "Percentages: how often the edit changed the answer, with 95 % intervals; reasoning edited in "
     "its own place (prefix), answer generated, unless a row says otherwise. The verdict rests on "
-    "the last of the three edits that was run, less its control where that was run, with an "
-    "interval that counts every item once, as the steps of one item are not independent: "
+    "a step changed and the rest rewritten, less its control, where these were run; else on a step "
+    "changed with the rest frozen; else on removal; with an interval that counts every item once, as the steps of one item are not independent: "
     f"“{WORDS['uses']}” if it lies at or above {percent(MATTERS)}, “{WORDS['ignores']}” if wholly "
     f"below it with a rate of {percent(IGNORED)} or less, “{WORDS['little']}” if below it "
     f"otherwise, “{WORDS['unclear']}” if across it, “{WORDS['few']}” if only for want of items."
