@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import statistics
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -272,6 +273,13 @@ def test_the_perfect_chains_of_real_rows() -> None:
     assert found.counts == {"kept": 168, "not_all_positive": 1156, "too_short": 9}
     assert perfect(solutions, answered=True).chains == found.chains
     assert len(perfect(solutions, one_per_problem=True).chains) == 122
+    # the filter of configs/paper/c2faith.yaml: the paper's chains have 8 to 30 steps, 13 in the
+    # median
+    as_paper = perfect(solutions, least=8, answered=True, one_per_problem=True).chains
+    lengths = sorted(len(chain.steps) for chain in as_paper)
+    assert len(lengths) == 80
+    assert lengths[0] == 8
+    assert statistics.median(lengths) == 12
     with (SHARED / "subset.jsonl").open() as lines:
         by_row = {r["row"]: r for r in map(json.loads, lines)}
     for chain in found.chains:
