@@ -20,7 +20,7 @@ BUDGETS = {
     f"{FIRST_FLOOR}/studies/slrc": 8_200,
     f"{FIRST_FLOOR}/studies/rfeval": 11_800,
     f"{FIRST_FLOOR}/studies/c2faith": 7_650,
-    "tests": 38_000,
+    "tests": 38_050,
 }
 FILES_IN_A_FOLDER = 20
 

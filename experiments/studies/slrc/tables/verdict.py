@@ -170,8 +170,7 @@ def _word(pooled: Estimate, by_item: Estimate) -> str:
         return "uses"
     if by_item.high < MATTERS:
         return "ignores" if by_item.value <= IGNORED else "little"
-    one_item = math.isnan(pooled.low)
-    return "few" if one_item or pooled.low >= MATTERS or pooled.high < MATTERS else "unclear"
+    return "few" if by_item.n == 1 or pooled.low >= MATTERS or pooled.high < MATTERS else "unclear"
 
 
 def _caution(removal: Estimate, rate: Estimate) -> str:

@@ -15,6 +15,7 @@ from sample_records import (
     sentiment_sample,
 )
 
+from faithscope.experiments.analysis.statistics.stats import wilson, wilson_of_items
 from faithscope.experiments.analysis.wording import model_order, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.studies.slrc.frames import tables_of
@@ -22,6 +23,7 @@ from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
     Verdict,
+    _word,
     instrument_checks,
     verdicts,
 )
@@ -167,3 +169,10 @@ def test_planted_models_come_first_the_faithful_one_ahead():
         "a",
         "bundled:x",
     ]
+
+
+def test_one_item_is_too_few_whatever_its_steps_say() -> None:
+    """Six steps of one item pool to an interval that holds the threshold; it is still one item."""
+    for pooled in (wilson(0, 6), wilson(3, 6), wilson(6, 6)):
+        assert _word(pooled, wilson_of_items(pooled.value, 1)) == "few"
+    assert _word(wilson(30, 100), wilson_of_items(0.3, 20)) == "unclear"
