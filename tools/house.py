@@ -1,26 +1,21 @@
 """How large each room is, and its budget: `python tools/house.py`.
 
 Lines of Python and templates, blank lines and docstrings among them. What is over its budget is
-marked, and the exit code is then 1. A budget is a little above what its room held when it was last
-set: it is raised in the commit that needs it, which says what the lines are for, and lowered when a
-room has become smaller.
+marked.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    FIRST_FLOOR: 40_700,
+    FIRST_FLOOR: 31_000,
     f"{FIRST_FLOOR}/engine": 3_800,
-    f"{FIRST_FLOOR}/analysis": 3_600,
-    f"{FIRST_FLOOR}/studies/slrc": 8_200,
-    f"{FIRST_FLOOR}/studies/rfeval": 11_800,
-    f"{FIRST_FLOOR}/studies/c2faith": 7_650,
-    "tests": 38_050,
+    f"{FIRST_FLOOR}/studies/rfeval": 9_500,
+    f"{FIRST_FLOOR}/studies/c2faith": 5_500,
+    "tests": 30_000,
 }
 FILES_IN_A_FOLDER = 20
 
@@ -31,8 +26,7 @@ def lines(folder: Path) -> int:
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
 
 
-def main() -> int:
-    over = False
+def main() -> None:
     floor = ROOT / FIRST_FLOOR
     rooms = [p for p in sorted(floor.iterdir()) if p.is_dir() and any(p.rglob("*.py"))]
     studies = sorted(p for p in (floor / "studies").iterdir() if any(p.glob("*.py")))
@@ -40,16 +34,13 @@ def main() -> int:
     for folder in [*bottom, floor, *rooms, *studies, ROOT / "tests"]:
         name, n = folder.relative_to(ROOT).as_posix(), lines(folder)
         budget = BUDGETS.get(name)
-        over |= budget is not None and n > budget
-        of = "" if budget is None else f" of {budget:>6,}{'  OVER' if n > budget else ''}"
-        print(f"{name:<32} {n:>6,}{of}")
+        told = "" if budget is None else f" of {budget:>6,}{'  OVER' if n > budget else ''}"
+        print(f"{name:<32} {n:>6,}{told}")
     for folder in sorted({p.parent for p in floor.rglob("*.py")}):
         n = len(list(folder.glob("*.py")))
         if n > FILES_IN_A_FOLDER:
             print(f"{folder.relative_to(ROOT).as_posix()}: {n} files, {FILES_IN_A_FOLDER} at most")
-            over = True
-    return int(over)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from faithscope.interp.errors import UserError, did_you_mean
+
 FOLDER = Path(__file__).parents[2] / "configs"
 PREFIX = "shipped:"
 NOT_RUNS = ("prices", "models/")
@@ -24,11 +26,18 @@ def names() -> list[str]:
 
 
 def config_path(given: str | Path) -> Path:
-    """The config that is meant: a file, or the name of a shipped one where no such file is."""
-    path = Path(given)
-    by_name = FOLDER / f"{given}.yaml"
-    if not path.exists() and str(given) in names() and by_name.is_file():
-        return by_name
+    """The config that is meant: a file, or the name of a shipped one where no such file is.
+
+    Raises:
+        UserError: neither, of a word that is nearly the name of a shipped one.
+    """
+    path, name = Path(given), str(given)
+    if path.is_file():
+        return path
+    if name in names():
+        return FOLDER / f"{name}.yaml"
+    if guess := did_you_mean(name, names()):
+        raise UserError(f"{name}: no such file, nor a shipped config{guess}")
     return path
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import yaml
 
-from faithscope.experiments.config import shipped
 from faithscope.interp.errors import UserError, did_you_mean
 
 Key = tuple[str | int, ...]
@@ -77,8 +76,6 @@ def _read(path: Path, needs: str) -> dict[str, Any]:
     if path.is_dir():
         raise UserError(f"{path}: is a folder; give a YAML file")
     if not path.is_file():
-        if guess := did_you_mean(str(path), shipped.names()):
-            raise UserError(f"{path}: no such file, nor a shipped config{guess}")
         beside = sorted(p.name for p in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
         guess = did_you_mean(path.name, beside)
         hint = guess or (f"; {path.parent} has {', '.join(beside)}" if beside else "")

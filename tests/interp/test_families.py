@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from all_families import FAMILIES, MARKS, save, service
+from all_families import FAMILIES, MARKS, plain_logits, save, service, texts
 from transformers import AutoModelForCausalLM
 
 from faithscope import interp
@@ -140,11 +140,21 @@ def test_the_document_names_every_family():
     assert set(documented()) == set(FAMILIES)
 
 
+def rounding(saved: Path) -> float:
+    """How far plain transformers in float32 is from itself in float64, as a `Service.gap` is
+    taken."""
+    plain = AutoModelForCausalLM.from_pretrained(saved, dtype=torch.float32).eval()
+    narrow = [plain_logits(plain, ids) for ids in texts()]
+    wide = [plain_logits(plain.double(), ids) for ids in texts()]
+    gaps = [float((a - b).abs().max()) for a, b in zip(narrow, wide, strict=True)]
+    return max(gaps) / float(narrow[0].std())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_is_served_as_the_document_says(family: str, tmp_path):
     served = service(family, tmp_path)
     assert served.how == documented()[family], served
-    # Gemma 4's own logits in float32 are 1.4e-4 from those in float64, all others' under 1e-5
-    assert served.gap < (3e-4 if family.startswith("gemma4") else 1e-4)
+    # where plain transformers itself is further from float64 (Gemma 4: 1.4e-4), as near as that
+    assert served.gap < 1e-4 or served.gap < rounding(tmp_path)
     assert served.wrong == 0

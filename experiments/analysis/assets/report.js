@@ -61,9 +61,7 @@ for (const line of document.querySelectorAll(".marked-by")) {
   choice.setAttribute("aria-label", "the edit that steps are marked by");
   for (const word of words) choice.add(new Option(word, word, false, word === by.textContent));
   by.replaceWith(choice);
-  choice.addEventListener("change", () => {
-    markBy(steps, choice.value);
-  });
+  choice.addEventListener("change", () => markBy(steps, choice.value));
 }
 
 let opened = [];

@@ -91,21 +91,14 @@ class C2Results:
         }
 
     def _texts(self) -> Iterator[dict[str, Any]]:
-        """Yields the rationale and the step of every verdict on a broken step, from the disk."""
+        """Yields the rationale and the step of every verdict on a broken step."""
         steps = {item.id: item.replacement for item in self.benchmark.causal}
-        for r in self.run.records(*READINGS):
-            if r["task"] != "detection" or r["condition"] != PERTURBED or is_injected(r):
-                continue
-            if r["verdict"] is None:
-                continue
-            way = (r["judge"], READINGS[r["probe"]], r["variant"])
-            fields = self.forms[r["variant"]].form.fields
-            rationale = " ".join(
-                str(r["values"].get(f.name, "")) for f in fields if f.kind == "text"
-            )
-            for of, text in (("rationale", rationale), ("step", steps[r["item"]])):
-                if text:
-                    yield dict(zip(TEXT, (*way, of, r["verdict"] == 0, text), strict=True))
+        for r in self.judged:
+            if _on_a_broken_step(r) and r["verdict"] is not None:
+                way = (r["judge"], r["reading"], r["form"])
+                for of, text in (("rationale", r["rationale"]), ("step", steps[r["item"]])):
+                    if text:
+                        yield dict(zip(TEXT, (*way, of, r["verdict"] == 0, text), strict=True))
 
     def _region(self, n_steps: int) -> range:
         """The steps of a chain among which its target was drawn."""
@@ -194,13 +187,20 @@ def results(run: Run) -> C2Results:
 
 
 def _counted(r: Record, forms: Mapping[str, TaskForm]) -> Row:
-    """A judgement without its texts, also those among its values."""
+    """A judgement without its texts, also those among its values; of broken steps alone the
+    rationale is kept."""
     form = forms[r["variant"]]
     numbers = {f.name for f in form.form.fields if f.kind != "text"}
+    written = [x for name, x in r["values"].items() if name not in numbers and x]
     return judgement({k: v for k, v in r.items() if k not in TEXTS}, form) | {
         "values": {name: x for name, x in r["values"].items() if name in numbers},
         "text_cut": r["outcome"] == "parsed" and was_cut(r["problem"]),
+        "rationale": " ".join(written) if _on_a_broken_step(r) else "",
     }
+
+
+def _on_a_broken_step(r: Record) -> bool:
+    return r["task"] == "detection" and r["condition"] == PERTURBED
 
 
 def _asked(r: Row) -> str:

@@ -154,7 +154,9 @@ def _row(v: Verdict) -> list[Cell]:
     caution = markup('<span class="caution">⚠ {}</span>', v.caution) if v.caution else ""
     return [
         Cell(markup("<strong>{}</strong><br>{}", v.judge, v.reading), f"{v.judge} {v.reading}"),
-        Cell(markup('<span class="word {}">{}</span>{}', CSS[v.word], WORDS[v.word], caution), ""),
+        Cell(
+            markup('<span class="word {}">{}</span>{}', CSS[v.word], WORDS[v.word], caution), v.word
+        ),
         Cell(str(v.n), str(v.n)),
         *(share_cell(x.value, x.low, x.high) for x in (v.flagged, v.alarms, v.named)),
         share_cell(v.blindly),

@@ -6,12 +6,7 @@ from faithscope.experiments.studies.slrc.measures import SLICES
 COLUMNS = by_name(
     [
         Column("n", "items"),
-        Column(
-            "accuracy",
-            "accuracy, asked again",
-            "Items whose answer is right when it is asked for once more after the unedited "
-            "reasoning: what edits are held against.",
-        ),
+        Column("accuracy", meaning="Items whose answer is right, of those with a known one."),
         Column(
             "accuracy_written",
             "accuracy, as written",
@@ -114,7 +109,15 @@ COLUMNS = by_name(
         Column("forwards", "calls", "Mean model calls of an item for this measure alone."),
     ]
 )
+_ASKED_AGAIN = Column(
+    "accuracy",
+    "accuracy, asked again",
+    "Items whose answer is right when it is asked for once more after the unedited reasoning: what "
+    "edits are held against.",
+)
 OF_TABLES = {
+    "slrc": by_name([_ASKED_AGAIN]),
+    "models": by_name([_ASKED_AGAIN]),
     "agreement": by_name([Column("n", "pairs")]),
     "threshold_sensitivity": by_name([Column("n", "models × tasks")]),
     "model_correlations": by_name([Column("n", "models")]),

@@ -166,7 +166,9 @@ class Results:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
-        planned = read_plan(self.run.path)
+        # without limits every probe is asked of every item, and the plan need not be read again
+        limited = any((self.stored.get(probe) or {}).get("limit") for probe in PROBES)
+        planned = read_plan(self.run.path) if limited else None
         analysis = SlrcAnalysis(
             self.stored.get("seed", 0),
             self.report.bootstrap,

@@ -97,8 +97,9 @@ def plan(config: RunConfig) -> Plan:
         m: UnitIds(**_asked(config, m), model=m, weights=weights[m]) for m in config.model.name
     }
     probes = {m: _probe_ids(config.of(m)) for m in config.model.name}
+    limits = {name: config.settings(name).limit for name in config.probes}
     items = [
-        _item(traces[model], _within(probes[model], config, n), model, get_task(task), question)
+        _item(traces[model], _within(probes[model], limits, n), model, get_task(task), question)
         for model, task in config.pairs
         for n, question in enumerate(questions[task], start=1)
     ]
@@ -125,9 +126,10 @@ def _probe_ids(config: RunConfig) -> dict[str, UnitIds]:
     }
 
 
-def _within(probes: dict[str, UnitIds], config: RunConfig, n: int) -> dict[str, UnitIds]:
+def _within(
+    probes: dict[str, UnitIds], limits: dict[str, int | None], n: int
+) -> dict[str, UnitIds]:
     """Those of the probes that are asked of the n-th item of a task."""
-    limits = {name: config.settings(name).limit for name in probes}
     return {name: ids for name, ids in probes.items() if n <= (limits[name] or n)}
 
 

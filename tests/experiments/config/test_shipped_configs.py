@@ -28,6 +28,12 @@ def test_a_file_of_the_name_goes_first(tmp_path: Path, monkeypatch: pytest.Monke
     assert load_config("slrc", at_hand=False).name == "mine"
 
 
+def test_a_folder_of_the_name_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("slrc").mkdir()
+    assert load_config("slrc", at_hand=False).name == "slrc"
+
+
 def test_what_configs_name_of_ours_is_there() -> None:
     assert shipped.located("shipped:prices.yaml").is_file()
     assert shipped.located("shipped:models").is_dir()

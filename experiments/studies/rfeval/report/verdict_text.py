@@ -173,8 +173,8 @@ def headline(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:
     sentences = [
         f"{_pairs(row['n_total'])} of outputs: a problem answered freely, and the same problem "
         "answered from wrong reasoning r′ on, put into the model’s mouth. In "
-        f"{percent(row['contrast_coverage'])} of the pairs r′ argues for another answer than the "
-        f"model gives by itself{by}; only such pairs can show whether it follows what it says."
+        f"{percent(row['contrast_coverage'])} of those attempted r′ argues for another answer than "
+        f"the model gives by itself{by}; only such pairs can show whether it follows what it says."
     ]
     if row["n_included"]:
         sentences.append(

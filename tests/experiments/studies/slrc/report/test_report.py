@@ -314,6 +314,28 @@ def test_a_browser_draws_every_image_and_cuts_nothing_off(chromium, page_path):
     assert chromium.problems() == []
 
 
+def test_a_reader_may_mark_steps_by_another_edit(chromium, page_path):
+    """The steps of one trace take level and sign of the mark beside them that is chosen."""
+    chromium.open(page_path)
+    script = """(word) => {
+        const choice = document.querySelector(".marked-by select");
+        choice.value = word;
+        choice.dispatchEvent(new Event("change"));
+        return [...choice.closest(".trace").querySelectorAll(".steps details")].map((step) => [
+            step.className, step.querySelector(".sign").textContent,
+            step.querySelector(`[data-word="${word}"]`)?.dataset.level ?? "unknown"]);
+    }"""
+    by_word = {w: chromium.evaluate(f"({script})('{w}')") for w in ("rewritten", "removed")}
+    signs = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
+    for steps in by_word.values():
+        assert steps
+        assert [(css, sign) for css, sign, _ in steps] == [
+            (f"level-{level}", signs[level]) for _, _, level in steps
+        ]
+    assert by_word["rewritten"] != by_word["removed"]
+    assert chromium.console == []
+
+
 def test_the_browser_sees_what_is_wrong(chromium, page_path, tmp_path):
     """The checks of a page find faults that are put into it."""
     text = page_path.read_text("utf-8")
