@@ -51,12 +51,12 @@ def prompt_tokens(ask: Ask | Writing, prompted: bool = True) -> int:
     Args:
         prompted: whether the schema is asked for in the prompt (`ApiJudge.structured`).
     """
-    texts = [ask.prompt]
+    texts = [ask.prompt, ask.system or ""]
     if isinstance(ask, Ask):
-        texts += [ask.form.system or "", parse.request(ask) if prompted else ""]
+        texts.append(parse.request(ask) if prompted else "")
         turns = 1
     else:
-        texts += [ask.system or "", *(content for _, content in ask.before)]
+        texts += [content for _, content in ask.before]
         turns = len(ask.turns)
     return math.ceil(sum(map(len, texts)) / CHARACTERS_PER_TOKEN) + MESSAGE_TOKENS * turns
 

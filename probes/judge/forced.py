@@ -93,7 +93,7 @@ class ForcedJudge:
         form, limit, states = asks[0].form, self.model.max_positions, []
         texts = sum(f.kind == "text" for f in form.fields)
         for ask in asks:
-            prompt = tuple(message_ids(self.model, Message(ask.prompt, ask.form.system)))
+            prompt = tuple(message_ids(self.model, Message(ask.prompt, ask.system)))
             needed = len(prompt) + self._put_there(ask)
             room = inf if limit is None else limit - needed
             if room < texts:

@@ -53,6 +53,7 @@ class Form:
     """How the open model's reply begins where log-probs of the verdict are read, up to where the
     number, the label (its opening quote may be there), or true or false stands."""
     system: str | None = None
+    """The system message, with places like the template's."""
 
     def __post_init__(self) -> None:
         verdict_fields = [f for f in self.fields if f.name == self.verdict]
@@ -108,6 +109,10 @@ class Ask:
     @property
     def prompt(self) -> str:
         return self.form.template.format(**self.values)
+
+    @property
+    def system(self) -> str | None:
+        return None if self.form.system is None else self.form.system.format(**self.values)
 
     @property
     def range(self) -> range:

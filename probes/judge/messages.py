@@ -21,12 +21,11 @@ def messages(ask: Ask | Writing, requested: str) -> list[ChatMessage]:
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
     if isinstance(ask, Writing):
-        system, turns = ask.system, ask.turns
+        turns = ask.turns
     else:
-        content = parse.sent(ask.prompt, requested)
-        system, turns = ask.form.system, [{"role": "user", "content": content}]
+        turns = [{"role": "user", "content": parse.sent(ask.prompt, requested)}]
     by_role = {"user": ChatMessageUser, "assistant": ChatMessageAssistant}
-    first: list[ChatMessage] = [ChatMessageSystem(content=system)] if system else []
+    first: list[ChatMessage] = [ChatMessageSystem(content=ask.system)] if ask.system else []
     return first + [by_role[turn["role"]](content=turn["content"]) for turn in turns]
 
 

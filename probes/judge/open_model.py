@@ -132,7 +132,7 @@ class GeneratingJudge:
         """The asks whose prompts leave room for a reply; the others are answered."""
         for ask in asks:
             content = ask.turns if isinstance(ask, Writing) else words(ask)
-            prompt = self.model.prompt(content, _system(ask), self.settings.thinking)
+            prompt = self.model.prompt(content, ask.system, self.settings.thinking)
             room = self.settings.max_new_tokens
             if positions is not None:
                 room = min(room, positions - len(prompt.ids))
@@ -174,10 +174,6 @@ def seed_of(settings: GeneratingSettings, ask: Ask | Writing, attempt: int) -> i
     name = "" if isinstance(ask, Writing) else ask.form.name
     text = f"{settings.seed}\n{name}\n{ask.id}\n{attempt}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
-
-
-def _system(ask: Ask | Writing) -> str | None:
-    return ask.system if isinstance(ask, Writing) else ask.form.system
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,8 @@ def fields(ask: Ask, answer: str) -> tuple[dict[str, Any], int]:
     if missing := [f.name for path, f in by_path.items() if path not in by_place]:
         raise Malformed(f"no field {missing[0]!r} in the JSON object")
     values = {f.name: _checked(ask, f, by_place[path]) for path, f in by_path.items()}
-    if not alone and any(found == quoted for quoted in _objects_in(ask.prompt)):
+    told = f"{ask.system or ''}\n{ask.prompt}"
+    if not alone and any(found == quoted for quoted in _objects_in(told)):
         raise Malformed("the JSON object may be quoted: it stands in the prompt, word for word")
     return values, len(by_place) - len(by_path)
 

@@ -121,7 +121,7 @@ class ScoringJudge:
                 "beginning of a reply, up to where the number stands"
             )
         text = words(ask) if self.settings.request_form else ask.prompt
-        message = Message(text, ask.form.system)
+        message = Message(text, ask.system)
         return (*message_ids(self.model, message), *self.model.encode(ask.form.cue.rstrip()))
 
     def _labels(self, ask: Ask) -> list[tuple[int, ...]]:

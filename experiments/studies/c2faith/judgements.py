@@ -220,7 +220,7 @@ def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> di
         "probabilities": list(reply.probabilities),
         "mass": reply.mass,
         "form_sha256": item.ask.form.sha256,
-        "system": item.ask.form.system,
+        "system": item.ask.system,
         "asked": item.ask.prompt,
         **replied(reply),
     }

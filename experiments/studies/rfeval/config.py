@@ -154,7 +154,8 @@ class RFEvalConfig(FolderConfig):
     """What options are called among the stances: letters, or words where the paper's Table 15 has
     words (`stances.Naming`)."""
     prompts: StrictStr | None = None
-    """A folder of your own prompt files, over the shipped ones."""
+    """A folder of your own prompt files, over the shipped ones; or a checkout of the authors'
+    repository, whose prompts are then asked."""
     log_probs: StrictBool = True
     """Whether a model's own log-probs of the options are read after each part of its output."""
     inside: InsideConfig = InsideConfig()

@@ -114,8 +114,12 @@ def answer_readings(
 
 
 NO_GOLD = "None is given. Work out from the problem whether a conclusion is right."
-NO_EXPLANATION = "(The output has none.)"
-NO_ANSWER = "(None was marked as the final answer.)"
+ABSENT = {
+    "gold": NO_GOLD,
+    "explanation": "(The output has none.)",
+    "answer": "(None was marked as the final answer.)",
+}
+"""What a judge reads in place of what there is not."""
 PARTS: dict[str, str] = {
     "counterfactual_reasoning": "r_prime",
     "model_subsequent_reasoning": "r",
@@ -159,14 +163,15 @@ def output_ask(
     if not output.usable:
         raise ValueError(f"item {item.id!r}: its {condition} output is {output.outcome}; leave out")
     stances = stance_set(item, naming)
+    absent = ABSENT | dict(form.absent)
     values = {
         "problem": question_of(item, words),
-        "gold": item.gold or NO_GOLD,
-        "stances": _listed(stances),
+        "gold": item.gold or absent["gold"],
+        **_shown(stances),
         "r_prime": item.r_prime,
         "reasoning": output.reasoning,
-        "explanation": output.explanation or NO_EXPLANATION,
-        "answer": output.answer or NO_ANSWER,
+        "explanation": output.explanation or absent["explanation"],
+        "answer": output.answer or absent["answer"],
     }
     asked = form.form if output.explanation else without_explanation(form.form)
     return Ask(f"{item.id}.{condition}", asked, values, labels=stances)
@@ -185,7 +190,7 @@ def stance_ask(
     values = {
         "problem": question_of(item, words),
         "gold": item.gold or NO_GOLD,
-        "stances": _listed(stances),
+        **_shown(stances),
         "part": part,
     }
     return Ask(f"{item.id}.{key}", form.form, values, labels=stances)
@@ -249,8 +254,14 @@ def judged_parts(
     return parts
 
 
-def _listed(stances: tuple[str, ...]) -> str:
-    return ", ".join(f'"{stance}"' for stance in stances)
+def _shown(stances: tuple[str, ...]) -> dict[str, str]:
+    """The stances in each way that a prompt may show them (`prompts.STANCES`)."""
+    listed = ", ".join(f'"{stance}"' for stance in stances)
+    return {
+        "stances": listed,
+        "stance_tuple": str(stances),
+        "stance_choices": " | ".join(stances),
+    }
 
 
 def of_all_kinds(rows: Sequence[Mapping[str, Any]], n: int) -> list[int]:

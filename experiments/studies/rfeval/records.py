@@ -166,7 +166,7 @@ def judged_record(of: Record, condition: Condition, ask: Ask, reply: Reply) -> R
         "condition": condition,
         "values": dict(reply.values),
         "form_sha256": ask.form.sha256,
-        "system": ask.form.system,
+        "system": ask.system,
         "asked": ask.prompt,
         **replied(reply),
     }

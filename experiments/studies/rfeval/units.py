@@ -132,9 +132,9 @@ class _Names:
             for name, s in whole.subjects.items()
         }
         self.others = UnitIds(**shared)
-        hashes = [f.form.sha256 for f in whole.forms.values()]
+        hashes = [f.sha256 for f in whole.forms.values()]
         self.judges = {j: self._judged(j, shared, hashes) for j in config.judge.model}
-        hashes = [f.form.sha256 for f in whole.step_forms.values()]
+        hashes = [f.sha256 for f in whole.step_forms.values()]
         self.by_step: dict[tuple[str, Reading], UnitIds] = {
             (judge, reading): self._judged(
                 *(judge, shared, hashes), reading=reading, most_steps=config.per_step.most_steps

@@ -153,7 +153,8 @@ def _read_all(folder: Path | None) -> dict[str, tuple[_PromptFile, str]]:
 def _checked(text: PromptText) -> tuple[_PromptFile, str]:
     file, where = checked(_PromptFile, text), text.where
     of = f"task {file.task!r}"
-    check_places(file.template, PLACES[file.task], OPTIONAL, f"{where}: template", of)
+    words = f"{file.system or ''}{file.template}"
+    check_places(words, PLACES[file.task], OPTIONAL, f"{where}: template", of)
     return file, where
 
 

@@ -14,11 +14,11 @@ import pandas as pd
 
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.data.saved import MANIFEST, SavedBenchmark, json_lines, rows_of
-from faithscope.experiments.engine.models.prompt_files import check_places, values_of, with_folder
+from faithscope.experiments.engine.models.prompt_files import check_places, values_of
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, Item
 from faithscope.experiments.studies.rfeval.pairs import NO_GOLD, question_of
-from faithscope.experiments.studies.rfeval.prompts import RfForm
+from faithscope.experiments.studies.rfeval.prompts import RfForm, prompt_texts
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing
 
@@ -44,10 +44,17 @@ _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _REPLY = re.compile(
     r"^\s*#*\s*\**Reasoning\**:?\**\s*\n(.*?)\n\s*#*\s*\**Flaw\**:?\**\s*\n(.*)$", re.S | re.M
 )
+_REPLY_TO_AUTHORS = re.compile(
+    r"^\s*#*\s*\**Augmented Reasoning\**:\**\s*(.*?)\n\s*#*\s*\**Explanation\**:\**\s*(.*)$",
+    re.S | re.M,
+)
+"""The headings that the authors' prompts ask for."""
 
 
 def generation_prompts(folder: Path | None = None) -> dict[str, Any]:
-    """The words of the request: `template`, `example`; `flaws` and `length` by task.
+    """The words of the request: `template`, `example`; `flaws` and `length` by task. Where there is
+    `of_source`, that is a whole request for each data set instead: `system` and `template`, with
+    examples of its own.
 
     Args:
         folder: of prompts; its `rf_generate.yaml` takes the packaged one's place.
@@ -55,8 +62,14 @@ def generation_prompts(folder: Path | None = None) -> dict[str, Any]:
     Raises:
         UserError: the file cannot be used; names file, key and remedy.
     """
-    file = with_folder("faithscope.experiments.studies.rfeval.prompts", folder)["rf_generate"]
+    file = prompt_texts(folder)["rf_generate"]
     values = values_of(file)
+    for source, request in values.get("of_source", {}).items():
+        where = f"{file.where}: of_source: {source}"
+        if not isinstance(request, dict) or {*request} != {"system", "template"}:
+            raise UserError(f"{where}: give `system` and `template`, and nothing else")
+        text = f"{request['system']}{request['template']}"
+        check_places(text, (), ("question", "context", "options", "gold"), where, "a request")
     for key in ("template", "example"):
         if not isinstance(values.get(key), str):
             raise UserError(f"{file.where}: {key}: is no text; give one, as the packaged file has")
@@ -86,7 +99,10 @@ def generation(
 
     Raises:
         ValueError: an example is the item itself, is of another task or has no r′.
+        UserError: requests by data set, and none for the item's.
     """
+    if of_source := (prompts or {}).get("of_source"):
+        return _of_source(item, of_source)
     for example in examples:
         if example.id == item.id or example.task != item.task or not example.r_prime:
             raise ValueError(
@@ -116,9 +132,28 @@ def generation(
     return Writing(f"{item.id}.r_prime", prompt)
 
 
+def _of_source(item: Item, requests: Mapping[str, Mapping[str, str]]) -> Writing:
+    # the data write "mmlu/professional_law" and "mmlu_professional_law", and parts by number
+    source = item.source.replace("/", "_")
+    name = next((n for n in requests if f"{source}_".startswith(f"{n}_")), None)
+    if name is None:
+        raise UserError(
+            f"prompts: no request for r′ of {item.source!r} (item {item.id!r}); there are "
+            f"{', '.join(requests)}"
+        )
+    values = {
+        "question": item.question,
+        "context": item.context,
+        "options": item.lettered,
+        "gold": item.gold or NO_GOLD,
+    }
+    texts = {part: text.format(**values) for part, text in requests[name].items()}
+    return Writing(f"{item.id}.r_prime", texts["template"], texts["system"])
+
+
 def with_counterfactual(item: Item, text: str) -> Item | None:
     """The item with the r′ and the flaw of a reply; None where the reply is not of the form."""
-    match = _REPLY.search(text.strip())
+    match = _REPLY.search(text.strip()) or _REPLY_TO_AUTHORS.search(text.strip())
     if not match or not match[1].strip() or not match[2].strip():
         return None
     return replace(item, r_prime=match[1].strip(), explanation=match[2].strip())

@@ -59,11 +59,14 @@ def writing_requests(
     words: Mapping[str, str],
     request_words: Mapping[str, Any],
 ) -> Iterator[Request]:
-    writer, examples = str(config.counterfactual.writer), examples_of(config)
+    writer = str(config.counterfactual.writer)
+    shown = "of_source" not in request_words
+    examples = examples_of(config) if shown else lambda _: []
     ids = UnitIds(**build_decides(config, writer, writing_as(config)))
     for item in problems:
         ask = generation(item, examples(item), words, request_words)
-        unit = ids.of(item=item.sha256, prompt=ask.prompt)
+        told = {} if ask.system is None else {"system": ask.system}
+        unit = ids.of(item=item.sha256, prompt=ask.prompt, **told)
         yield Request(writer, item, {WRITING: unit}, ask)
 
 
@@ -175,4 +178,5 @@ class BuildWork(Preparing[Request]):
         record |= {"writer": writer, "values": dict(reply.values)}
         if isinstance(item.ask, Ask):
             record["form_sha256"] = item.ask.form.sha256
-        return storable([record | {"asked": item.ask.prompt, **replied(reply)}])
+        record |= {"system": item.ask.system, "asked": item.ask.prompt}
+        return storable([record | replied(reply)])

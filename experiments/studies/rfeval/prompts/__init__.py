@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +21,7 @@ from faithscope.experiments.engine.models.prompt_files import (
     values_of,
     with_folder,
 )
+from faithscope.experiments.studies.rfeval.prompts.released import checkout_of, released
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.judge.form import Field, Form
 
@@ -33,8 +36,10 @@ PLACES: dict[str, tuple[str, ...]] = {
     "flaw": ("before", "part"),
     "validate": ("problem", "r_prime", "flaw"),
 }
-"""What a template of each kind has to show."""
-OPTIONAL = ("problem", "gold", "stances")
+"""What a prompt of each kind has to show, in its system message or its template."""
+STANCES = ("stances", "stance_tuple", "stance_choices")
+"""Ways to show the stances, any of which will do: `"A", "B"`, `('A', 'B')` and `A | B`."""
+OPTIONAL = ("problem", "gold", *STANCES)
 """What any may show besides."""
 _STANCES, _FLAWS = "stance_analysis", "transition_analysis"
 
@@ -63,6 +68,9 @@ _ASKED: dict[str, dict[str, str]] = {
 """The fields that every form of a kind has, by the paper's names; further ones may stand beside."""
 
 
+_Part = Literal["gold", "explanation", "answer"]
+
+
 @dataclass(frozen=True)
 class RfForm:
     """A form and what is judged with it."""
@@ -73,6 +81,14 @@ class RfForm:
     """Where its words come from."""
     ours: bool
     """Whether they are not the paper's."""
+    absent: Mapping[_Part, str] = field(default_factory=dict)
+    """What stands for a part that is missing, by place; by default `pairs.ABSENT`."""
+
+    @property
+    def sha256(self) -> str:
+        """Of all that the judge is told."""
+        told = json.dumps([self.form.sha256, dict(self.absent)], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest() if self.absent else self.form.sha256
 
 
 class _FieldFile(BaseModel):
@@ -97,6 +113,21 @@ class _PromptFile(BaseModel):
     cue: str = ""
     system: str | None = None
     template: str
+    absent: Mapping[_Part, str] = {}
+
+
+def prompt_texts(folder: Path | None = None) -> dict[str, PromptText]:
+    """Every prompt file by name: the packaged ones, and over them those that `folder` holds, or
+    those that say what the authors' code asks, where it is a checkout of their repository.
+
+    Raises:
+        UserError: the folder, a file or the checkout cannot be used.
+    """
+    code = checkout_of(folder) if folder is not None else None
+    if code is None:
+        return with_folder(_PACKAGE, folder)
+    ours = packaged(_PACKAGE)
+    return {**ours, **released(code, ours)}
 
 
 def judge_forms(folder: Path | None = None) -> dict[str, RfForm]:
@@ -104,12 +135,13 @@ def judge_forms(folder: Path | None = None) -> dict[str, RfForm]:
 
     Args:
         folder: YAML files like the packaged ones; one that is named as a packaged one takes its
-            place, any other has to begin with such a name (`rf_intervened_mine.yaml`).
+            place, any other has to begin with such a name (`rf_intervened_mine.yaml`). Or a
+            checkout of the authors' repository (`released`).
 
     Raises:
         UserError: the folder or a file cannot be used; names file, field or place, and remedy.
     """
-    read = with_folder(_PACKAGE, folder)
+    read = prompt_texts(folder)
     return {name: _form(name, text) for name, text in read.items() if name not in NO_FORMS}
 
 
@@ -119,7 +151,7 @@ def questions(folder: Path | None = None) -> dict[str, str]:
     Raises:
         UserError: the file cannot be used.
     """
-    file = with_folder(_PACKAGE, folder)[QUESTIONS]
+    file = prompt_texts(folder)[QUESTIONS]
     values, where = values_of(file), file.where
     known = values_of(packaged(_PACKAGE)[QUESTIONS])
     for name, template in values.items():
@@ -161,14 +193,17 @@ def _to_yaml(f: RfForm) -> str:
         cue=f.form.cue,
         system=f.form.system,
         template=f.form.template,
+        absent=dict(f.absent),
     )
     return yaml.safe_dump(file.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
 def _form(name: str, text: PromptText) -> RfForm:
     file, where = checked(_PromptFile, text), text.where
-    of = f"a form of task {file.task!r}"
-    check_places(file.template, PLACES[file.task], OPTIONAL, f"{where}: template", of)
+    of, words = f"a form of task {file.task!r}", f"{file.system or ''}{file.template}"
+    shown = next((name for name in STANCES if f"{{{name}}}" in words), STANCES[0])
+    wanted = tuple(shown if place == STANCES[0] else place for place in PLACES[file.task])
+    check_places(words, wanted, OPTIONAL, f"{where}: template", of)
     fields = tuple(Field(**f.model_dump()) for f in file.fields)
     kinds = {f.name: f.kind for f in fields}
     for wanted, kind in _ASKED[file.task].items():
@@ -180,4 +215,4 @@ def _form(name: str, text: PromptText) -> RfForm:
         form = Form(name, file.template, fields, file.verdict, file.cue, file.system)
     except ValueError as error:
         raise UserError(f"{where}: {error}") from error
-    return RfForm(form, file.task, file.source, file.ours)
+    return RfForm(form, file.task, file.source, file.ours, {**file.absent})

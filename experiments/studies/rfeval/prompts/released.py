@@ -1,0 +1,241 @@
+"""The authors' own prompts, read from a checkout of their repository (AIDASLab/RFEval, Apache-2.0).
+
+Their Python is read as text and never run. A prompt is there a literal in three quotes, its places
+are expressions, and the names in an expression say which value stands at its place. What is read
+becomes the text of prompt files, so that all else is as with files of one's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from faithscope.experiments.engine.models.prompt_files import PromptText, values_of
+from faithscope.interp.errors import UserError
+
+JUDGES = "evaluation.py"
+"""The module of `get_evaluation_prompt`, at the top of the repository or in its `src`."""
+QUESTIONS = "dataset_utils"
+"""Beside it: a folder a data set with `utils.py`, of the questions and the requests for r′."""
+TASKS_OF_SOURCES = {
+    "livecodebench": "code_generation",
+    "ds1000": "code_generation",
+    "gsm8k": "mathematical_reasoning",
+    "mmlu_college_mathematics": "mathematical_reasoning_options",
+    "mmlu_high_school_mathematics": "mathematical_reasoning_options",
+    "prontoqa": "logical_reasoning",
+    "rulebert_union_rules": "logical_reasoning",
+    "scitab": "table_reasoning",
+    "pubmedqa": "context_understanding",
+    "mmlu_professional_law": "legal_decision",
+    "peerread": "paper_review",
+}
+"""The task whose questions a data set has, as `rf_questions.yaml` calls it."""
+_SOURCE = "{} of AIDASLab/RFEval (Apache-2.0), read from {}"
+_Rules = Sequence[tuple[frozenset[str], str]]
+
+
+def _rules(*rules: tuple[str, str]) -> _Rules:
+    return [(frozenset(names.split()), place) for names, place in rules]
+
+
+_OF_OUTPUT = _rules(
+    ("tuple stance_set", "stance_tuple"),
+    ("join stance_set", "stance_choices"),
+    ("r_prime", "r_prime"),
+    ("output reasoning", "reasoning"),
+    ("output remainder", "explanation"),
+    ("output answer", "answer"),
+    ("answer", "gold"),
+    ("problem", "problem"),
+)
+_OF_ITEM = _rules(
+    ("options", "options"),
+    ("answer", "gold"),
+    ("content", "context"),
+    ("context", "context"),
+    ("paper", "context"),
+    ("question", "question"),
+)
+"""The value that an expression shows: that of the first rule all of whose names are in it."""
+
+
+class _Template(NamedTuple):
+    text: str
+    """With our places, and doubled braces of its own."""
+    absent: dict[str, str]
+    """What stands at a place whose value is empty."""
+
+
+def checkout_of(folder: Path) -> Path | None:
+    """Where a folder holds the authors' code; None where it holds none."""
+    return next((f for f in (folder, folder / "src") if (f / JUDGES).is_file()), None)
+
+
+def released(code: Path, ours: dict[str, PromptText]) -> dict[str, PromptText]:
+    """The prompt files that say what the authors' code asks, by name; there is none for validation.
+
+    Args:
+        code: a folder that `checkout_of` found.
+        ours: the packaged files, whose fields the authors' forms have, too.
+
+    Raises:
+        UserError: a file is missing or cannot be read, or holds prompts in another form than at
+            commit 9aecc76 of the repository; names file, function and remedy.
+    """
+    utils = {name: _utils_of(code, name) for name in TASKS_OF_SOURCES}
+    return {
+        **_judges(code / JUDGES, ours),
+        "rf_questions": _questions(utils, code),
+        "rf_generate": _generation(utils, code, ours["rf_generate"]),
+    }
+
+
+def _judges(path: Path, ours: dict[str, PromptText]) -> dict[str, PromptText]:
+    where = f"{path}: get_evaluation_prompt"
+    function = _after(_text(path), "def get_evaluation_prompt(", where)
+    literals = {name: list(_literals(function, name)) for name in ("instruction", "input")}
+    if any(len(found) < 2 for found in literals.values()):
+        raise _newer(where, "not two of `instruction` and of `input`")
+    files = {}
+    # which of the two is of which output is told by what it shows: the code has them exchanged
+    for system, template in zip(*literals.values(), strict=False):
+        shown = _template(template, _OF_OUTPUT, where)
+        name = "rf_intervened" if "{r_prime}" in shown.text else "rf_baseline"
+        own = {
+            "ours": False,
+            "source": _SOURCE.format("get_evaluation_prompt of evaluation.py", path),
+            "system": _template(system, _OF_OUTPUT, where).text.strip(),
+            "template": shown.text.strip(),
+            "absent": shown.absent,
+        }
+        files[name] = _as_file(values_of(ours[name]) | own, where)
+    if len(files) < 2:
+        raise _newer(where, "not one input with r_prime and one without")
+    return files
+
+
+def _questions(utils: dict[str, Path], code: Path) -> PromptText:
+    templates: dict[str, str] = {}
+    for source, path in utils.items():
+        where = f"{path}: parsing_inference_input"
+        literal = next(
+            _literals(_after(_text(path), "def parsing_inference_input(", where), "input")
+        )
+        text, task = _template(literal, _OF_ITEM, where).text.strip(), TASKS_OF_SOURCES[source]
+        if templates.setdefault(task, text) != text:
+            raise _newer(where, f"asks otherwise than the other data sets of {task}")
+    return _as_file(templates, str(code / QUESTIONS))
+
+
+def _generation(utils: dict[str, Path], code: Path, ours: PromptText) -> PromptText:
+    of_source = {}
+    for source, path in utils.items():
+        text, where = _text(path), f"{path}: augmentation_prompt"
+        prompt = next(_literals(text, "augmentation_prompt"), None)
+        shown = next(_literals(text, "input_text"), None)
+        if prompt is None or shown is None:
+            raise _newer(where, "no `augmentation_prompt` and `input_text` in three quotes")
+        of_source[source] = {
+            "system": _escaped(prompt[1]).replace("{{answer}}", "{gold}").strip(),
+            "template": _template(shown, _OF_ITEM, f"{path}: input_text").text.strip(),
+        }
+    return _as_file(values_of(ours) | {"of_source": of_source}, str(code / QUESTIONS))
+
+
+def _utils_of(code: Path, source: str) -> Path:
+    for name in (source, source.replace("mmlu_", "mmlu/")):
+        if (path := code / QUESTIONS / name / "utils.py").is_file():
+            return path
+    raise UserError(
+        f"prompts: {code} holds {JUDGES} but no {QUESTIONS}/{source}/utils.py; give a whole "
+        "checkout of the authors' repository, or a folder of prompt files"
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+
+
+def _after(text: str, start: str, where: str) -> str:
+    _, found, rest = text.partition(start)
+    if not found:
+        raise _newer(where, "no such function")
+    return rest
+
+
+def _literals(text: str, name: str) -> Iterator[tuple[str, str]]:
+    """Prefix and body of every literal in three quotes that is given to a name, in order."""
+    given = rf"^[ \t]*{name}[ \t]*=[ \t]*([fr]{{0,2}})('''|\"\"\")(.*?)\2"
+    for match in re.finditer(given, text, re.S | re.M):
+        yield match[1], match[3]
+
+
+def _template(literal: tuple[str, str], rules: _Rules, where: str) -> _Template:
+    prefix, body = literal
+    if "f" not in prefix:
+        raise _newer(where, "a literal without places")
+    text, absent = "", {}
+    for plain, expression in _pieces(body, where):
+        text += plain if "r" in prefix else _unescaped(plain)
+        if expression:
+            shown, _, otherwise = expression.partition(" if ")
+            text += f"{{{(place := _place(shown, rules, where))}}}"
+            if instead := re.search(r"else\s+(['\"])(.*)\1\s*$", otherwise):
+                absent[place] = instead[2]
+    return _Template(text, absent)
+
+
+def _pieces(body: str, where: str) -> Iterator[tuple[str, str]]:
+    """Plain text, its doubled braces as they are, and the expression after it; "" at the end."""
+    start = at = 0
+    while at < len(body):
+        if body[at : at + 2] in ("{{", "}}"):
+            at += 2
+        elif body[at] != "{":
+            at += 1
+        else:
+            end, depth = at + 1, 1
+            while depth and end < len(body):
+                depth += {"{": 1, "}": -1}.get(body[end], 0)
+                end += 1
+            if depth:
+                raise _newer(where, "a brace without its end")
+            yield body[start:at], body[at + 1 : end - 1]
+            start = at = end
+    yield body[start:], ""
+
+
+def _place(expression: str, rules: _Rules, where: str) -> str:
+    names = frozenset(re.findall(r"\w+", expression))
+    for wanted, place in rules:
+        if wanted <= names:
+            return place
+    raise _newer(where, f"{{{expression}}} shows nothing that is known")
+
+
+def _unescaped(text: str) -> str:
+    """Reads a literal's escapes as Python does."""
+    return text.encode("latin-1", "backslashreplace").decode("unicode_escape")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _as_file(values: dict[str, Any], where: str) -> PromptText:
+    return PromptText(yaml.safe_dump(values, sort_keys=False, allow_unicode=True), where)
+
+
+def _newer(where: str, what: str) -> UserError:
+    return UserError(
+        f"{where}: {what}; it is read as at commit 9aecc76 of AIDASLab/RFEval: check that one out, "
+        "or give a folder of prompt files (docs/rfeval.md)"
+    )
