@@ -186,9 +186,18 @@ def run(
             "a Slurm array; join them afterwards with `faithscope merge`.",
         ),
     ] = None,
+    mixed: Annotated[
+        bool,
+        typer.Option(
+            "--mixed",
+            help="Finish items that were begun on another kind of device, in another dtype or "
+            "with other versions of torch or transformers, too; status and page say so.",
+        ),
+    ] = False,
 ) -> int:
     """Run a config, or go on with it. Prints the run folder as its last line."""
-    return _carry_out(config, _with(overrides, paper_compat), shard, dry_run=dry_run)
+    with_all = _with(overrides, paper_compat)
+    return _carry_out(config, with_all, shard, dry_run=dry_run, mixed=mixed)
 
 
 @app.command()
@@ -213,6 +222,7 @@ def _carry_out(
     *,
     dry_run: bool = False,
     build_only: bool = False,
+    mixed: bool = False,
 ) -> int:
     with _nothing_to_collect():
         from faithscope.experiments.config.load import load_config
@@ -229,7 +239,7 @@ def _carry_out(
             return DONE
         from faithscope.interp import loading  # noqa: F401
 
-    outcome = work_through(whole, part, build_only)
+    outcome = work_through(whole, part, build_only, mixed)
     for failure in outcome.failures:
         _say(f"failed: {failure}")
     if outcome.interrupted:

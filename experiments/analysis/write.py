@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,7 @@ from faithscope.experiments.analysis.columns import Columns
 from faithscope.experiments.analysis.page import Page, write_page
 from faithscope.experiments.analysis.picture import Picture, save
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
+from faithscope.experiments.engine.provenance import made_by
 from faithscope.experiments.files import make_folder, write_atomically
 
 
@@ -29,7 +31,7 @@ def write_outputs(
     folder = make_folder(page.run_dir / "figures")
     for picture in drawn:
         save(picture, folder)
-    return write_page(page)
+    return write_page(replace(page, warnings=[*page.warnings, *made_by(page.run_dir)]))
 
 
 def write_tables(

@@ -19,13 +19,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from safetensors.numpy import load, save
 
-from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.index import Index, beside
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import StoreError, make_folder, unwritable
 from faithscope.probes.record import ARRAYS
 
 Arrays = dict[str, np.ndarray]
-SUFFIX = ".arrays"
 
 
 def take_arrays(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Arrays]:
@@ -36,11 +35,6 @@ def take_arrays(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Ar
         for name, array in r.get(ARRAYS, {}).items()
     }
     return [{k: v for k, v in r.items() if k != ARRAYS} for r in records], arrays
-
-
-def beside(record_file: Path) -> Path:
-    """The file of arrays of a record file."""
-    return record_file.with_suffix(SUFFIX)
 
 
 def to_blob(arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -76,8 +70,6 @@ def pack(run_dir: Path, index: Index, stage: str) -> Path | None:
     A tensor's name is `model|task|item|array`. Nothing is held but one unit at a time.
     """
     path = run_dir / "arrays" / f"{stage}.safetensors"
-    if not any((run_dir / "records").glob(f"{stage}.*{SUFFIX}")):
-        return None
     tensors: dict[str, Any] = {"__metadata__": {"format": "np"}}
     end = 0
     for key, blob in _blobs(index, stage):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -39,7 +40,21 @@ def environment() -> dict[str, Any]:
         "cuda": torch.version.cuda,
         "packages": {name: v for name in _PACKAGES if (v := version(name))},
         "commit": commit(),
+        "source": source(),
     }
+
+
+def source() -> str:
+    """Eight hex digits that differ where the code does, committed or not."""
+    root = Path(__file__).resolve().parents[2]
+    rooms = ("experiments", "interp", "interventions", "probes")
+    files = (
+        f for room in rooms for kind in ("py", "yaml") for f in (root / room).rglob(f"*.{kind}")
+    )
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:8]
 
 
 def version(package: str) -> str | None:

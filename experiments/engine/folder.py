@@ -56,9 +56,13 @@ def read_environment(run_dir: Path) -> dict[str, Any]:
     if not path.is_file():
         return {"schema": SCHEMA, "sessions": [], "models": {}}
     try:
-        return json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+        environment = json.loads(path.read_text("utf-8"))
+        whole = isinstance(environment["schema"], int) and isinstance(environment["models"], dict)
+        if not whole or not all(isinstance(s, dict) for s in environment["sessions"]):
+            raise TypeError("holds other things than were written")
+    except (ValueError, TypeError, KeyError) as error:
         raise StoreError(f"{path}: is damaged ({error}); delete it and run again") from error
+    return environment
 
 
 def write_environment(run_dir: Path, environment: dict[str, Any]) -> None:

@@ -15,7 +15,38 @@ from typing import Any, BinaryIO, NamedTuple
 
 from faithscope.experiments.engine.append import damaged, whole_lines
 from faithscope.experiments.engine.units import Head, Key, Unit, read_head, read_unit
-from faithscope.experiments.files import StoreError
+from faithscope.experiments.files import StoreError, write_atomically
+
+ARRAYS = ".arrays"
+
+
+def beside(record_file: Path) -> Path:
+    """The file of arrays of a record file."""
+    return record_file.with_suffix(ARRAYS)
+
+
+def _heads(path: Path) -> Iterator[tuple[int, bytes, Head, bool]]:
+    """Offset, line, what it is about, and whether its arrays are there, of every line of a file."""
+    size = 0
+    for offset, line in whole_lines(path):
+        try:
+            head = read_head(line)
+        except (ValueError, TypeError, KeyError) as error:
+            raise damaged(path, offset, error, "its item is redone") from error
+        if head.arrays_end > size:
+            # anew for every such line: another worker may be adding to both files
+            arrays = beside(path)
+            size = arrays.stat().st_size if arrays.is_file() else 0
+        yield offset, line, head, head.arrays_end <= size
+
+
+def drop_lost(path: Path) -> int:
+    """Take the lines out of a record file whose arrays are gone, before new arrays come to lie
+    where those lay; gives their number. For the one worker that adds to it."""
+    lines = [(line, whole) for _, line, _, whole in _heads(path)]
+    if n := sum(not whole for _, whole in lines):
+        write_atomically(path, b"".join(line for line, whole in lines if whole))
+    return n
 
 
 class Entry(NamedTuple):
@@ -38,6 +69,8 @@ class Index:
     def __init__(self) -> None:
         self._entries: dict[Key, Entry] = {}
         self._failed: Counter[tuple[Key, str]] = Counter()
+        self.lost: Counter[str] = Counter()
+        """Units that do not count as the file that held their arrays lacks them, by its name."""
 
     @classmethod
     def of(cls, run_dir: Path) -> Index:
@@ -48,12 +81,11 @@ class Index:
         """
         index = cls()
         for path in sorted((run_dir / "records").glob("*.jsonl")):
-            for offset, line in whole_lines(path):
-                try:
-                    head = read_head(line)
-                except (ValueError, TypeError, KeyError) as error:
-                    raise damaged(path, offset, error, "its item is redone") from error
-                index.put(head, path, offset, len(line))
+            for offset, line, head, whole in _heads(path):
+                if whole:
+                    index.put(head, path, offset, len(line))
+                else:
+                    index.lost[beside(path).name] += 1
         return index
 
     def put(self, head: Head, path: Path, offset: int, size: int) -> None:
@@ -81,7 +113,15 @@ class Index:
         """What of it a plan names: same thing, made from the same."""
         index = Index()
         index._entries = {k: e for k, e in self._entries.items() if planned.get(k) == e.unit}
+        index.lost = self.lost
         return index
+
+    def losses(self) -> list[str]:
+        """A line for every file that lacks arrays."""
+        return [
+            f"{name}: lacks the arrays of {n} units, which do not count; run again: they are redone"
+            for name, n in self.lost.items()
+        ]
 
     def is_done(self, key: Key, unit: str) -> bool:
         """Stored, not failed, and made from what would make it now."""

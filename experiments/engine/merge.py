@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -117,7 +116,7 @@ def _command(run_dir: Path, folders: Sequence[Path], shard: Shard) -> str:
 
 
 def _workers(run_dir: Path) -> set[str]:
-    return {s["worker"] for s in read_environment(run_dir)["sessions"]}
+    return {s["worker"] for s in read_environment(run_dir)["sessions"] if "worker" in s}
 
 
 def join(folders: Sequence[Path], into: Path) -> None:
@@ -143,9 +142,9 @@ def join(folders: Sequence[Path], into: Path) -> None:
         for asked in (folders[0] / name for name in ASKED):
             for path in asked.glob("[!.]*"):
                 write_atomically(make_folder(into / asked.name) / path.name, path.read_bytes())
-        session = _join_environments(folders, into)
+        sessions = _join_environments(folders, into)
         account.join(folders, into)
-        _copy_units(folders, into, session)
+        _copy_units(folders, into, sessions)
 
 
 ASKED = ("benchmark", "prompts")
@@ -162,32 +161,27 @@ def _is_other(name: str) -> bool:
     return (name[1:].removesuffix(".writing") if half_written else name) not in _OWN
 
 
-def _join_environments(folders: Sequence[Path], into: Path) -> int:
-    """Sessions and models of all; gives the number of this session."""
+def _join_environments(folders: Sequence[Path], into: Path) -> list[dict[int, int]]:
+    """Sessions and models of all; gives of each folder which session is which of the joined."""
     joined = read_environment(into)
-    joined_sessions = {json.dumps(s, sort_keys=True) for s in joined["sessions"]}
+    sessions, numbers = joined["sessions"], []
     for folder in folders:
-        theirs = read_environment(folder)
-        for session in theirs["sessions"]:
-            session |= {"folder": str(folder)}
-            if json.dumps(session, sort_keys=True) not in joined_sessions:
-                joined["sessions"].append(session)
+        theirs, of_folder = read_environment(folder), {}
+        for number, session in enumerate(theirs["sessions"], start=1):
+            session |= {"folder": str(folder), "session": number}
+            if session not in sessions:
+                sessions.append(session)
+            of_folder[number] = sessions.index(session) + 1
+        numbers.append(of_folder)
         for model, facts in theirs["models"].items():
-            known = joined["models"].setdefault(model, facts)
-            for key in ("dtype", "revision", "tree_reason"):
-                if known.get(key) != facts.get(key):
-                    print(
-                        f"note: {model} ran with {key} {known.get(key)!r} in some parts and "
-                        f"{facts.get(key)!r} in {folder}: their numbers may differ a little",
-                        file=sys.stderr,
-                    )
-    joined["sessions"].append({"worker": "merged", "folders": [str(f) for f in folders]})
+            joined["models"].setdefault(model, facts)
+    sessions.append({"worker": "merged", "folders": [str(f) for f in folders]})
     write_environment(into, joined)
-    return len(joined["sessions"])
+    return numbers
 
 
-def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
-    planned = _plan(into).by_key
+def _copy_units(folders: Sequence[Path], into: Path, sessions: Sequence[dict[int, int]]) -> None:
+    planned, of_all = _plan(into).by_key, read_environment(into)["sessions"]
     for path in (into / "records").glob("*.merged.jsonl"):
         cut_torn_line(path)
     merged = Index.of(into)
@@ -196,7 +190,7 @@ def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
     parts = [i.only(planned | {k: e.unit for k, e in i.places((API_REPLIES,))}) for i in whole]
     # what one part failed at, another may have done
     for failed in (False, True):
-        for index in parts:
+        for index, numbers in zip(parts, sessions, strict=True):
             with index.reader() as read, Appender() as files:
                 for key, entry in index.places():
                     if (entry.failed is not None) != failed or merged.is_done(key, entry.unit):
@@ -204,7 +198,9 @@ def _copy_units(folders: Sequence[Path], into: Path, session: int) -> None:
                     if failed and merged.failed(key, entry.unit):
                         continue
                     path = into / record_file(key[0], "merged")
-                    unit = replace(read(entry), session=session)
+                    unit = read(entry)
+                    # of sessions whose environment.json was lost nothing but their units is left
+                    unit = replace(unit, session=numbers.get(unit.session, len(of_all)))
                     if unit.arrays is not None:
                         with beside(entry.path).open("rb") as file:
                             blob = read_blob(file, unit.arrays, beside(entry.path))

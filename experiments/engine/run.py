@@ -95,23 +95,29 @@ def plan(config: FolderConfig) -> AnyPlan:
     return study_of(config.model_dump()).part("plan").plan(config)
 
 
-def run(config: FolderConfig, shard: Shard | None = None) -> Outcome:
+def run(config: FolderConfig, shard: Shard | None = None, mixed: bool = False) -> Outcome:
     """Do what is missing of a run.
 
     With one of several shards, tables and report are left to `write_outputs`.
+
+    Args:
+        mixed: as of `Store`.
 
     Raises:
         UserError: the config, its data, its models or the run folder cannot be used.
     """
     with _standard_output_kept_clean():
         whole = plan(config)
-    return work_through(whole, shard)
+    return work_through(whole, shard, mixed=mixed)
 
 
-def work_through(whole: AnyPlan, shard: Shard | None = None, build_only: bool = False) -> Outcome:
+def work_through(
+    whole: AnyPlan, shard: Shard | None = None, build_only: bool = False, mixed: bool = False
+) -> Outcome:
     """`run` of a plan that is already made.
 
     Args:
+        mixed: as of `Store`.
         build_only: end where the work could be shared out, with what is asked in the run folder.
     """
     shard = shard or Shard()
@@ -122,7 +128,7 @@ def work_through(whole: AnyPlan, shard: Shard | None = None, build_only: bool = 
         )
     with (
         _standard_output_kept_clean(),
-        Store(whole.config, environment(), shard.worker, whole.stored()) as store,
+        Store(whole.config, environment(), shard.worker, whole.stored(), mixed) as store,
     ):
         whole.write_inputs(store)
         if build_only and not whole.prepares:
@@ -139,7 +145,7 @@ def work_through(whole: AnyPlan, shard: Shard | None = None, build_only: bool = 
                 write_outputs(store.run_dir)
         except KeyboardInterrupt:
             return Outcome(store.run_dir, work.failures(), True, work.done())
-    return ended if more is None else work_through(more, shard, build_only)
+    return ended if more is None else work_through(more, shard, build_only, mixed)
 
 
 def write_outputs(run_dir: Path) -> Path:

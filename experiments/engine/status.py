@@ -22,6 +22,7 @@ from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.account import calls_of, in_words
 from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
 from faithscope.experiments.engine.progress import duration
+from faithscope.experiments.engine.provenance import made_by
 from faithscope.experiments.files import StoreError
 from faithscope.interp.errors import UserError
 
@@ -106,6 +107,8 @@ class Status:
     """On APIs, in words."""
     of_traces: bool = True
     """Whether models write traces here, which may be excluded."""
+    remarks: tuple[str, ...] = ()
+    """Arrays that were lost, and what its sessions differ in (`provenance.made_by`)."""
 
     @property
     def at_work(self) -> int:
@@ -138,6 +141,8 @@ class Status:
         if self.kinds:
             out += ["", "failed, by kind:"]
             out += [f"{k.n:>5} × {k.stage}: {k.reason}  (e.g. {k.example})" for k in self.kinds]
+        if self.remarks:
+            out += ["", *self.remarks]
         return out
 
     def _speed(self) -> str:
@@ -183,6 +188,7 @@ def status(run_dir: Path, now: float | None = None) -> Status:
         (run_dir / "report.html").is_file(),
         in_words(calls_of(run_dir)),
         any("trace" in i.units for i in planned.items),
+        (*stored.losses(), *made_by(run_dir)),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -21,7 +22,7 @@ from filelock import FileLock, Timeout
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.append import Appender, cut_torn_line
-from faithscope.experiments.engine.arrays import SUFFIX, take_arrays, to_blob
+from faithscope.experiments.engine.arrays import take_arrays, to_blob
 from faithscope.experiments.engine.folder import (
     check_config,
     existing_run,
@@ -31,7 +32,7 @@ from faithscope.experiments.engine.folder import (
     to_yaml,
     write_environment,
 )
-from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.index import Index, beside, drop_lost
 from faithscope.experiments.engine.planfile import StoredPlan, counted
 from faithscope.experiments.engine.units import Key, Unit, check_heads
 from faithscope.experiments.files import StoreError, make_folder, unwritable, write_atomically
@@ -46,6 +47,10 @@ def read_records(run_dir: str | Path, *probes: str) -> list[dict[str, Any]]:
 def read_failures(run_dir: str | Path) -> list[Unit]:
     """The units that failed and were not made good since."""
     return counted(existing_run(run_dir)).failures()
+
+
+LOST = "unknown"
+"""The worker of a session of which there are only records."""
 
 
 def record_file(stage: str, worker: str) -> str:
@@ -94,8 +99,14 @@ class Store:
         environment: dict[str, Any],
         worker: str = "main",
         plan: StoredPlan | None = None,
+        mixed: bool = False,
     ):
+        """
+        Args:
+            mixed: whether items may be finished otherwise than they were begun (`provenance`).
+        """
         self.config = config
+        self.mixed = mixed
         self.plan = plan
         self.environment = environment
         self.worker = worker
@@ -103,18 +114,21 @@ class Store:
         self.session = 0
         self._files = Appender(sync=True)
         self._held = ExitStack()
+        self._lost: Counter[str] = Counter()
 
     def __enter__(self) -> Store:
         check_config(self.config)
         make_folder(self.run_dir / "records")
         with ExitStack() as stack:
             stack.enter_context(hold(self.run_dir, self.worker))
+            for path in self._own_files():
+                cut_torn_line(path)
+            for path in self._own_records():
+                self._lost[beside(path).name] = drop_lost(path)
             with self.shared():
                 others = self._others_at_work()
                 check_config(self.config, in_use=others)
                 self._begin_session(others)
-            for path in self._own_files():
-                cut_torn_line(path)
             self._held = stack.pop_all()
         return self
 
@@ -130,7 +144,9 @@ class Store:
     @cached_property
     def index(self) -> Index:
         """Everything stored so far, by any worker; `add` keeps it up to date."""
-        return Index.of(self.run_dir)
+        index = Index.of(self.run_dir)
+        index.lost += self._lost
+        return index
 
     def add(
         self,
@@ -152,7 +168,7 @@ class Store:
         place = None
         if arrays:
             blob = to_blob(arrays)
-            place = (self._files.add(path.with_suffix(SUFFIX), blob), len(blob), zlib.crc32(blob))
+            place = (self._files.add(beside(path), blob), len(blob), zlib.crc32(blob))
         stored = Unit(unit, stage, model, task, item, self.session, records, failed, place)
         line = stored.to_line()
         self.index.put(stored.head, path, self._files.add(path, line), len(line))
@@ -170,10 +186,13 @@ class Store:
             write_environment(self.run_dir, environment)
 
     def note_model(self, name: str, facts: dict[str, Any]) -> None:
-        """Keep in environment.json what a loaded model turned out to be, beside what is known."""
+        """Keep in environment.json what a loaded model turned out to be, beside what is known, and
+        with this session what it was in it."""
         with self.shared():
             environment = read_environment(self.run_dir)
-            environment["models"].setdefault(name, {}).update(facts)
+            session = environment["sessions"][self.session - 1]
+            for models in (environment["models"], session.setdefault("models", {})):
+                models.setdefault(name, {}).update(facts)
             write_environment(self.run_dir, environment)
 
     @cached_property
@@ -199,8 +218,12 @@ class Store:
     def _begin_session(self, others: bool) -> None:
         self._keep_plan(others)
         environment = read_environment(self.run_dir)
-        self.session = len(environment["sessions"]) + 1
-        environment["sessions"].append({"worker": self.worker, **self.environment})
+        sessions = environment["sessions"]
+        # what is known of sessions may have been deleted; their records are still theirs
+        last = max((entry.session for _, entry in self.index.places()), default=0)
+        sessions += [{"worker": LOST} for _ in range(len(sessions), last)]
+        sessions.append({"worker": self.worker, **self.environment})
+        self.session = len(sessions)
         write_environment(self.run_dir, environment)
         if not others and not has_records(self.run_dir):
             write_atomically(self.run_dir / "config.yaml", to_yaml(self.config))
@@ -218,7 +241,10 @@ class Store:
             )
         planfile.write(self.run_dir, self.plan)
 
-    def _own_files(self) -> Iterator[Path]:
+    def _own_records(self) -> Iterator[Path]:
         yield from (self.run_dir / "records").glob(f"*.{self.worker}.jsonl")
+
+    def _own_files(self) -> Iterator[Path]:
+        yield from self._own_records()
         for kind in ("timing", "spend"):
             yield from self.run_dir.glob(f"{kind}.{self.worker}.jsonl")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -62,6 +63,8 @@ class Head(NamedTuple):
     failed: str | None
     excluded: str | None
     """Why a trace is not probed, if it is one that is not."""
+    arrays_end: int = 0
+    """How long the file of its arrays has to be."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,8 @@ class Unit:
 
     @property
     def head(self) -> Head:
-        return Head(self.unit, self.key, self.session, self.failed, self.excluded)
+        end = _end(self.arrays)
+        return Head(self.unit, self.key, self.session, self.failed, self.excluded, end)
 
     def to_line(self) -> bytes:
         """The line, its newline included.
@@ -132,7 +136,12 @@ def read_head(line: bytes) -> Head:
     key = (fields["stage"], fields["model"], fields["task"], fields["item"])
     if not isinstance(fields["session"], int):
         raise TypeError("not a unit of work")
-    return Head(fields["unit"], key, fields["session"], fields["failed"], fields["excluded"])
+    end = _end(fields.get("arrays"))
+    return Head(fields["unit"], key, fields["session"], fields["failed"], fields["excluded"], end)
+
+
+def _end(arrays: Sequence[int] | None) -> int:
+    return 0 if arrays is None else arrays[0] + arrays[1]
 
 
 def read_unit(line: bytes) -> Unit:

@@ -22,6 +22,7 @@ from faithscope.experiments.engine.models.judges import checked_apis
 from faithscope.experiments.engine.models.loading import Weights, WeightSettings, load_for_run
 from faithscope.experiments.engine.planfile import Planned, failures, missing
 from faithscope.experiments.engine.progress import Meter
+from faithscope.experiments.engine.provenance import check_same
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable, why_failed
 from faithscope.interp.errors import UserError
@@ -153,6 +154,8 @@ class Worker(ABC, Generic[Item]):
         """Tell the meter what is to come, once."""
         if self._handles:
             return
+        for line in self.index.losses():
+            self.meter.say(line)
         for model in self.todo:
             short, tiny = model.rpartition("/")[2], model.startswith("planted:")
             for stage in self.stages_of(model):
@@ -217,7 +220,8 @@ class Worker(ABC, Generic[Item]):
         """The model, as the run holds its weights: read once for all that is done with it.
 
         Raises:
-            UserError: it cannot be loaded, or lacks what the config asks of its template.
+            UserError: it cannot be loaded, lacks what the config asks of its template, or would
+                finish items that were begun otherwise (`provenance.check_same`).
         """
 
         def read() -> interp.Model:
@@ -226,6 +230,8 @@ class Worker(ABC, Generic[Item]):
             )
 
         model = self.weights.of(name, settings, trust_remote_code, read)
+        if not self.store.mixed:
+            check_same(self.store.run_dir, self.index, self.items, name, self.store.session)
         # says so at once where the config asks of its template what that cannot give
         model.prompt("?", thinking=settings.thinking)
         return model

@@ -119,8 +119,8 @@ def test_a_merge_takes_them_along(tmp_path: Path) -> None:
     into = tmp_path / "m"
     (into / "records").mkdir(parents=True)
     write(into, StoredPlan(1, items))
-    _copy_units(parts, into, 1)
-    _copy_units(parts, into, 1)
+    _copy_units(parts, into, [{1: 1}, {1: 2}])
+    _copy_units(parts, into, [{1: 1}, {1: 2}])
     found = dict(each(Index.of(into), "slrc"))
     assert [key[3] for key in found] == ["a", "b"]
     for key, arrays in found.items():

@@ -59,7 +59,8 @@ def test_config_and_environment_are_there_from_the_start(tmp_path: Path) -> None
         store.note_model("m", {"dtype": "float32"})
     assert read_config(tmp_path / "t").seed == 4
     environment = json.loads((tmp_path / "t/environment.json").read_text())
-    assert environment["sessions"] == [{"worker": "main", "python": "3"}]
+    models = {"m": {"dtype": "float32"}}
+    assert environment["sessions"] == [{"worker": "main", "python": "3", "models": models}]
     assert environment["models"] == {"m": {"dtype": "float32"}}
     assert not list((tmp_path / "t").glob("tmp*"))
 

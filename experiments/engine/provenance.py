@@ -1,0 +1,117 @@
+"""What made the records of a run: code, libraries, devices and weights, session by session.
+
+A run may be begun on one machine and finished on another. Then its numbers need not be those that
+either would have given, and whoever reads them has to know.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import starmap
+from pathlib import Path
+from typing import Any
+
+from faithscope.experiments.engine.folder import read_environment
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import Planned, counted, missing
+from faithscope.experiments.files import StoreError
+
+Session = Mapping[str, Any]
+DECIDE = ("torch", "transformers")
+"""The packages that a model's numbers come out of."""
+
+
+def made_by(run_dir: Path) -> list[str]:
+    """A sentence for everything in which the sessions differ that made the records that count."""
+    environment = read_environment(run_dir)
+    sessions = dict(enumerate(environment["sessions"], start=1))
+    if len({str(_said(s)) for s in sessions.values()}) < 2:
+        return []
+    units: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for (_, model, *_), entry in counted(run_dir).places():
+        session = sessions.get(entry.session, {})
+        for what, value in _said(session)["run"].items():
+            units["this run"][what][value] += 1
+        for what, value in _said(session)["models"].get(model, {}).items():
+            units[model][what][value] += 1
+    return [
+        f"{of} was made with more than one {what}: {_shares(values)}; its numbers may differ from "
+        "those of either alone"
+        for of, facts in units.items()
+        for what, values in facts.items()
+        if len(values) > 1
+    ]
+
+
+def _shares(values: Counter[str]) -> str:
+    ordered = sorted(values.items(), key=lambda of: (-of[1], of[0]))
+    return ", ".join(f"{value} ({n:,} unit{'s' * (n > 1)})" for value, n in ordered)
+
+
+def _said(session: Session) -> dict[str, Any]:
+    """What is said of a session where another's differs."""
+    packages = session.get("packages", {})
+    run = {f"version of {name}": version for name, version in packages.items()}
+    if source := session.get("source"):
+        run["state of faithscope's code"] = f"{(session.get('commit') or '')[:7]} {source}".strip()
+    if devices := session.get("devices"):
+        run["kind of device"] = ", ".join(sorted(set(devices)))
+    models = session.get("models", {})
+    return {"run": run, "models": {m: _weights(facts) for m, facts in models.items()}}
+
+
+def _weights(facts: Mapping[str, Any]) -> dict[str, str]:
+    """How a model was loaded; nothing where only its texts were had, from elsewhere."""
+    if "dtype" not in facts:
+        return {}
+    kinds = {part.partition(":")[0].strip() for part in str(facts.get("device", "")).split(",")}
+    return {
+        "dtype": str(facts["dtype"]),
+        "kind of place": ", ".join(sorted(kinds)),
+        "way to run branches": facts.get("tree_reason") or "packed",
+    }
+
+
+def _decides(session: Session, model: str) -> dict[str, str]:
+    """What of a session decides the numbers that a loaded model gave in it, to the last bits."""
+    weights = _weights(session.get("models", {}).get(model, {}))
+    if not weights:
+        return {}
+    packages = session.get("packages", {})
+    libraries = {name: packages[name] for name in DECIDE if name in packages}
+    on_gpus = weights["kind of place"] != "cpu"
+    names = {"device": ", ".join(sorted(set(session.get("devices", []))))} if on_gpus else {}
+    return {**weights, **libraries, **names}
+
+
+def check_same(
+    run_dir: Path, index: Index, items: Iterable[Planned], model: str, session: int
+) -> None:
+    """See that no item was begun by the same model in another dtype, on another kind of device or
+    with other libraries than it would be finished with.
+
+    Raises:
+        StoreError: one was; says what differs, how many there are and what to do.
+    """
+    sessions = read_environment(run_dir)["sessions"]
+    now = _decides(sessions[session - 1], model)
+    mixed, differing = [], ""
+    for item in items:
+        if item.model != model or not (lacking := missing(index, item)):
+            continue
+        entries = (index.get(item.key(stage)) for stage in item.units if stage not in lacking)
+        begun = {e.session for e in entries if e is not None} - {session}
+        for then in (_decides(sessions[s - 1], model) for s in begun if s <= len(sessions)):
+            if then and (others := {k for k in now if then.get(k) != now[k]}):
+                mixed.append(item)
+                here = [(k, then.get(k, "unknown"), now[k]) for k in sorted(others)]
+                differing = ", ".join(starmap("{}: {} then, {} now".format, here))
+                break
+    if mixed:
+        raise StoreError(
+            f"{run_dir}: {len(mixed)} items of {model} were begun otherwise (first: "
+            f"{mixed[0].item!r} of task {mixed[0].task!r}; {differing}), and the numbers of an "
+            "item are held against each other; go on as they were begun, or mix them all the same "
+            "with --mixed, or use another name (--set name=…)"
+        )
