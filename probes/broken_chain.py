@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 Condition = Literal["perturbed", "control"]
 CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
 FEWEST_STEPS = 3
+BROKEN_STEP = 1
+"""Version of `probes.broken_step`; see `probes.probe.Probe.version`."""
 
 NotMeasurable = Literal["too_few_steps", "last_step_replaced"]
 """Why a chain cannot be measured: the target has too few others to be held against, or it is the

@@ -58,6 +58,9 @@ class Probe:
     where such a model cannot be measured."""
     listed: int = UNLISTED
     """Its place in lists and tables; probes of one place follow each other by name."""
+    version: int = 1
+    """Raised when its numbers come to be others on the same traces: records of a run are of one
+    version. `tests/test_versions.py` fails where that was forgotten."""
 
     def quotes(self, size: Size, settings: Any) -> int:
         """Steps that all calls together quote."""
@@ -82,6 +85,7 @@ def probe(
     on_excluded: bool = False,
     from_outside: Mapping[str, tuple[str, ...]] | None = None,
     listed: int = UNLISTED,
+    version: int = 1,
 ) -> Callable[[F], F]:
     """Registers a function of (model, trace, asking, settings) under its own name.
 
@@ -103,6 +107,7 @@ def probe(
             on_excluded,
             from_outside,
             listed,
+            version,
         )
         return function
 

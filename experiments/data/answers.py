@@ -52,6 +52,10 @@ _STATED_CHOICE = (
 _OPERATION = re.compile(r"[^=+−*/×÷\n]{0,30}?(?:[=+\-−*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(=]*")
 
 
+ANSWERS = 1
+"""Version of how answers are read out of texts; see `probes.probe.Probe.version`."""
+
+
 def last_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> str | None:
     """The last label word that the text asserts ("last sentiment keyword").
 

@@ -47,6 +47,15 @@ class UnitIds:
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
+def versions(**of: int) -> dict[str, int]:
+    """What an id holds of the versions of the measures and parsers that make a unit, so that what
+    changed code would give otherwise is measured anew and never mixed with what there is.
+
+    A first version is not in it: ids from before there were versions stand.
+    """
+    return {f"version_of_{name}": version for name, version in of.items() if version > 1}
+
+
 _ENCODE = json.JSONEncoder(sort_keys=True, ensure_ascii=True, default=str).encode
 
 

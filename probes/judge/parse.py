@@ -85,6 +85,10 @@ class Reading:
     """Fields of a parsed object that the form has not; they are ignored."""
 
 
+REPLIES = 1
+"""Version of how replies are read; see `probes.probe.Probe.version`."""
+
+
 def schema(ask: Ask, *, listed: bool = False) -> dict[str, Any]:
     """The JSON schema of a reply: every field required, nothing beside them.
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from faithscope.probes.judge.form import Judge, Reply
     from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings
     from faithscope.probes.judge.spend import Budget
-
+from faithscope.experiments.engine.units import versions
+from faithscope.probes.judge.parse import REPLIES
 
 _OF_MODELS_HERE = ("thinking", "batch_size", "dtype", "device", "revision", "quantize")
 _OF_MODELS_HERE += ("device_map",)
@@ -32,7 +33,8 @@ def decides(model: str, judge: JudgeConfig) -> dict[str, Any]:
     of_api = model.startswith(API)
     how = (*DECIDES, "structured", *(DECIDES_API if of_api else _OF_MODELS_HERE))
     backend = {} if of_api else judge.decides()
-    return {"model": model, "judge": {name: values[name] for name in how} | backend}
+    read = versions(replies=REPLIES)
+    return {"model": model, "judge": {name: values[name] for name in how} | backend, **read}
 
 
 def replied(reply: Reply) -> dict[str, Any]:

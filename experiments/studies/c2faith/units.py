@@ -13,7 +13,7 @@ from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.judges import decides
 from faithscope.experiments.engine.planfile import Planned
-from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.c2faith.asked import forms_of, injections_of, reference_forms
 from faithscope.experiments.studies.c2faith.asks import Condition, ask_of, cases
 from faithscope.experiments.studies.c2faith.benchmark.injection import (
@@ -27,6 +27,7 @@ from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.inside import INTERNALS, not_inside
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
+from faithscope.probes.broken_chain import BROKEN_STEP
 from faithscope.probes.judge.form import Ask
 
 STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
@@ -98,7 +99,9 @@ class Units:
             for form in asked.values():
                 yield from self._judged(model, form, benchmark)
             if model in c.internals.model:
-                ids = UnitIds(**self._decides(model), settings=c.internals.model_dump(mode="json"))
+                settings = c.internals.model_dump(mode="json")
+                version = versions(measure=BROKEN_STEP)
+                ids = UnitIds(**self._decides(model), settings=settings, **version)
                 for item in benchmark.causal:
                     if not_inside(item):
                         continue

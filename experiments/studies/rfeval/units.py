@@ -14,12 +14,13 @@ from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.judges import decides
 from faithscope.experiments.engine.planfile import Planned
-from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stepwise import KINDS, Kind
 from faithscope.experiments.studies.rfeval.pairs import question_of
 from faithscope.experiments.studies.rfeval.prompts import RfForm, judge_forms, questions
+from faithscope.experiments.studies.rfeval.subjects.parsing import PARTS
 from faithscope.experiments.studies.rfeval.subjects.subjects import Subject, subjects_of
 
 OUTPUTS: dict[Condition, str] = {"baseline": "rf_baseline", "intervened": "rf_intervened"}
@@ -27,6 +28,8 @@ OUTPUTS: dict[Condition, str] = {"baseline": "rf_baseline", "intervened": "rf_in
 TESTS = "rf_tests"
 LOG_PROBS = "rf_log_probs"
 INSIDE = "rf_inside"
+VERSIONS = {TESTS: 1, LOG_PROBS: 1, INSIDE: 1}
+"""See `probes.probe.Probe.version`."""
 JUDGED = "rf_judged"
 """With the judge behind it, as `judged_stage` has it."""
 STEPS: dict[Reading, str] = {"generated": "rf_steps", "scored": "rf_steps_scored"}
@@ -131,6 +134,7 @@ class _Names:
             name: UnitIds(**shared, **s.decides(config.generate.batch_size))
             for name, s in whole.subjects.items()
         }
+        shared |= versions(parts=PARTS)
         self.others = UnitIds(**shared)
         hashes = [f.sha256 for f in whole.forms.values()]
         self.judges = {j: self._judged(j, shared, hashes) for j in config.judge.model}
@@ -177,16 +181,20 @@ class _Names:
             about = {"item": item.sha256, "asked": asked, "condition": condition}
             output_units[condition] = self.outputs[model].of(**about)
             yield stage, output_units[condition]
+        version = {stage: versions(measure=v) for stage, v in VERSIONS.items()}
         if item.tests is not None and c.tests.run != "never":
             limits = c.tests.model_dump(mode="json", exclude={"run"})
-            yield TESTS, self.others.of(stage=TESTS, outputs=output_units, limits=limits)
+            of_stage = {"stage": TESTS, "outputs": output_units, **version[TESTS]}
+            yield TESTS, self.others.of(**of_stage, limits=limits)
         if c.log_probs and item.options and not model.startswith(API):
             how = {"naming": c.naming, "dtype": subjects[model].dtype}
-            yield LOG_PROBS, self.others.of(stage=LOG_PROBS, outputs=output_units, **how)
+            of_stage = {"stage": LOG_PROBS, "outputs": output_units, **version[LOG_PROBS]}
+            yield LOG_PROBS, self.others.of(**of_stage, **how)
         if model in c.inside.model:
             inside_settings = c.inside.model_dump(mode="json", exclude={"model"})
             how = {"naming": c.naming, "dtype": subjects[model].dtype, "inside": inside_settings}
-            yield INSIDE, self.others.of(stage=INSIDE, outputs=output_units, **how)
+            of_stage = {"stage": INSIDE, "outputs": output_units, **version[INSIDE]}
+            yield INSIDE, self.others.of(**of_stage, **how)
         judged = {
             j: ids.of(outputs=output_units, item=item.sha256) for j, ids in self.judges.items()
         }

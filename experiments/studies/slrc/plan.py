@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.data.answers import ANSWERS
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
@@ -18,7 +19,7 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.prices import prices_of
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished, missing
-from faithscope.experiments.engine.units import API_REPLIES, UnitIds
+from faithscope.experiments.engine.units import API_REPLIES, UnitIds, versions
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.units import TRACE, Item, api_decides, words
 from faithscope.interventions.segment import SEGMENTATION
@@ -109,7 +110,7 @@ def plan(config: RunConfig) -> Plan:
 def _asked(config: RunConfig, model: str) -> dict[str, Any]:
     """What the config says that determines every trace of a model."""
     rules = {"version": SEGMENTATION, **config.steps.model_dump()}
-    steps = {"schema": SCHEMA, "steps": rules}
+    steps = {"schema": SCHEMA, "steps": rules, **versions(answers=ANSWERS)}
     if model.startswith(API):
         return steps | {"api": api_decides(config)}
     return steps | {
@@ -121,7 +122,11 @@ def _asked(config: RunConfig, model: str) -> dict[str, Any]:
 
 def _probe_ids(config: RunConfig) -> dict[str, UnitIds]:
     return {
-        name: UnitIds(probe=name, settings=config.settings(name).decides())
+        name: UnitIds(
+            probe=name,
+            settings=config.settings(name).decides(),
+            **versions(measure=PROBES[name].version),
+        )
         for name in config.probes
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from faithscope.experiments.engine.provenance import check_same, made_by
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.status import status
 from faithscope.experiments.engine.store import Store, read_failures, read_records
+from faithscope.experiments.engine.units import versions
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.probes import PROBES
 from faithscope.probes.record import head
 
 MODEL, TASK = "planted:faithful", "planted"
@@ -220,3 +223,25 @@ def test_the_code_has_a_name_that_its_changes_change(tmp_path: Path, monkeypatch
     before = source()
     (tmp_path / "probes/a.py").write_text("2")
     assert source() != before
+
+
+def test_a_new_version_of_a_measure_is_never_mixed_with_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = {"probes": ["slrc"], "data": {"limit": 2}, "generation": {"batch_size": 1}}
+    shared, alone = config(tmp_path / "a", **changes), config(tmp_path / "b", **changes)
+    run(shared, Shard(0, 2))
+    monkeypatch.setitem(PROBES, "slrc", replace(PROBES["slrc"], version=2))
+    run(shared, Shard(1, 2))
+    run(alone, Shard(1, 2))
+    with pytest.raises(StoreError, match="part 1/2 lacks 1 of 1 items"):
+        merge([shared.run_dir])
+    monkeypatch.undo()
+    run(shared, Shard(0, 2))
+    with pytest.raises(StoreError, match="or another version of the measure"):
+        merge([shared.run_dir, alone.run_dir], tmp_path / "m")
+
+
+def test_a_first_version_leaves_ids_as_they_were() -> None:
+    assert versions(measure=1, replies=1) == {}
+    assert versions(measure=2, replies=1) == {"version_of_measure": 2}

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+PARTS = 1
+"""Version of how outputs are taken apart; see `probes.probe.Probe.version`."""
 Thinking = Literal["opened", "written", "unmarked"]
 """Where the reasoning stands: the prompt opened its block (and put r′ there); the model opens it
 itself; or the model's format has none, and what comes before the answer is its reasoning."""
