@@ -56,6 +56,9 @@ class CodeTests:
     """Of DS-1000 none."""
     context: str = ""
     """Of DS-1000, the code that defines `test_execution` and perhaps `test_string`."""
+    reference: str = ""
+    """Of DS-1000, its own solution: where the test refuses that one, it says nothing. "" where the
+    item came without."""
 
     def __post_init__(self) -> None:
         if (self.kind == "ds1000") == bool(self.cases) or (self.kind == "ds1000") != bool(
@@ -112,8 +115,11 @@ class Item:
 
     @property
     def sha256(self) -> str:
-        """Of all that the item holds."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        """Of all that the item holds, but for the solution by which its test is checked."""
+        values = asdict(self)
+        if self.tests is not None:
+            del values["tests"]["reference"]
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def item_of(row: Row, task: Task | None = None, bare: bool = False) -> Item:
@@ -185,7 +191,12 @@ def _context(row: Row, task: Task, content: dict[str, Any]) -> str:
 def _tests(row: Row, content: dict[str, Any]) -> CodeTests | None:
     """The public tests of a code row; None where there are none."""
     if context := content.get("code_context"):
-        return CodeTests("ds1000", context=usable(context, "'content.code_context'", row))
+        solution = content.get("reference_code")
+        return CodeTests(
+            "ds1000",
+            context=usable(context, "'content.code_context'", row),
+            reference=solution if isinstance(solution, str) else "",
+        )
     where, given = f"{row.where}: 'content.public_test_cases'", content.get("public_test_cases")
     if not (cases := _parsed(given)):
         if given and cases is None:

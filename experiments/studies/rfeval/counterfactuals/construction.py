@@ -219,6 +219,7 @@ def row_of(item: Item) -> dict[str, Any]:
         content[names.get(item.task, "context")] = item.context
     if item.tests is not None and item.tests.kind == "ds1000":
         content["code_context"] = item.tests.context
+        content["reference_code"] = item.tests.reference
     elif item.tests is not None:
         cases = [
             {"input": case.input, "output": case.output, "testtype": item.tests.kind}

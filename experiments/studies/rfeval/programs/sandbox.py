@@ -11,15 +11,15 @@ nothing is run: there is no weaker way to fall back on.
 from __future__ import annotations
 
 import json
-import math
 import os
+import reprlib
 import secrets
 import shutil
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -55,11 +55,11 @@ class Limits:
     memory_mb: int = 2048
     """Of each process's address space, and of what all of them hold together."""
     processes: int = 32
-    """Threads count, too, where the kernel counts them."""
+    """Their threads together."""
     output_mb: int = 8
     """Of each file that it writes, standard output among them."""
     tmpfs_mb: int = 64
-    """Of all files together."""
+    """Of all files together, of which there may be `sandbox_inside.FILES`."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -104,9 +104,9 @@ def run_tests(tests: CodeTests, code: str, limits: Limits | None = None) -> Repo
 
     What a program has to give is compared outside: it never sees what a test wants, except of
     DS-1000, whose tests hold their own solution. A program that ends before it has given its
-    result passes nothing, whatever its exit code. What it cannot do is cheat by accident: one
-    written to search the harness's memory for its token could pass tests of functions and of
-    DS-1000 unsolved.
+    result passes nothing, whatever its exit code, and none can have its test taken for a broken
+    one: that is found out without it. What it cannot do is cheat by accident: one written to search
+    the harness's memory for its token could pass tests of functions and of DS-1000 unsolved.
 
     Args:
         code: Python; fences around it are to be taken off before (`parsing.split_answer` does).
@@ -123,7 +123,27 @@ def run_tests(tests: CodeTests, code: str, limits: Limits | None = None) -> Repo
         runs.append(_run(tests, case, code, limits))
         if runs[-1].outcome != "passed":
             break
+    if tests.kind == "ds1000" and runs[-1].outcome != "passed" and (why := _broken(tests, limits)):
+        runs[-1] = TestRun("test_broken", why[-500:], runs[-1].seconds)
     return Report(tuple(runs), len(cases))
+
+
+@lru_cache(maxsize=64)
+def _broken(tests: CodeTests, limits: Limits) -> str:
+    """Why the test of a DS-1000 item says nothing here; "" where it does.
+
+    Asked of its own solution, or, where the item came without, of a line that does nothing: not of
+    a program's own run, with which it may have tampered.
+    """
+    if tests.reference:
+        run = _run(tests, TestCase("", ""), tests.reference, limits)
+        return "" if run.outcome == "passed" else f"its own solution: {run.outcome} {run.detail}"
+    nonce = secrets.token_hex(16)
+    ended = _inside(tests.kind, "pass", tests.context, "", nonce, limits)
+    harness_says = _said_by_harness(ended["out"], nonce)
+    if "ready" not in harness_says:
+        return f"{ended['outcome']} {ended['err'].strip()}"
+    return str(harness_says.get("broken", ""))
 
 
 @cache
@@ -147,12 +167,6 @@ def _run(tests: CodeTests, case: TestCase, code: str, limits: Limits) -> TestRun
     ended = _inside(tests.kind, code, tests.context, case.input, nonce, limits)
     outcome, detail = ended["outcome"], ended["err"].strip()
     harness_says = {} if tests.kind == "stdin" else _said_by_harness(ended["out"], nonce)
-    if tests.kind == "ds1000" and "ready" not in harness_says:
-        # the program had not begun
-        detail = f"{'' if outcome == 'ended' else outcome} {detail[-480:]}".strip()
-        return TestRun("test_broken", detail, ended["seconds"])
-    if "broken" in harness_says:
-        return TestRun("test_broken", harness_says["broken"][-500:], ended["seconds"])
     if outcome == "ended" and ended["exit"] != 0:
         # what Python makes of a limit that the kernel holds it to
         limit = {"MemoryError": "memory_limit", "File too large": "output_limit"}
@@ -168,7 +182,7 @@ def _said_by_harness(out: str, nonce: str) -> dict[str, Any]:
     for line in out.splitlines():
         try:
             by, word, value = json.loads(line)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             continue
         if by == nonce:
             values[word] = value
@@ -193,39 +207,33 @@ def _judged(
     result = harness_says["result"]
     if same_value(result, wanted):
         return "passed", ""
-    return "wrong_answer", f"gave {json.dumps(result)[:300]}"
+    return "wrong_answer", f"gave {reprlib.repr(result)}"
 
 
 def same_output(given: str, wanted: str) -> bool:
-    """Whether two outputs are the same: line by line, white space at the ends of lines and empty
-    lines at the end aside, and numbers by their value (1.50 and 1.5)."""
-    one, other = ([line.split() for line in text.rstrip().split("\n")] for text in (given, wanted))
-    if len(one) != len(other):
-        return False
-    return all(
-        len(a) == len(b) and all(map(_same_word, a, b)) for a, b in zip(one, other, strict=True)
+    """Whether two outputs are the same, as LiveCodeBench has it (`testing_util.grade_stdio`): as
+    many lines, each the same but for white space at its ends, or all numbers and these equal."""
+    one, other = ([line.strip() for line in t.strip().split("\n")] for t in (given, wanted))
+    return len(one) == len(other) and all(
+        a == b or ((numbers := _numbers(a)) is not None and numbers == _numbers(b))
+        for a, b in zip(one, other, strict=True)
     )
 
 
-def _same_word(one: str, other: str) -> bool:
-    if one == other:
-        return True
+def _numbers(line: str) -> list[Decimal] | None:
     try:
-        return Decimal(one) == Decimal(other)
+        return [Decimal(word) for word in line.split()]
     except InvalidOperation:
-        return False
+        return None
 
 
 def same_value(given: Any, wanted: Any) -> bool:
-    """Whether two JSON values are the same; numbers with a fraction within 1e-9 of each other."""
-    if isinstance(given, list) and isinstance(wanted, list):
-        return len(given) == len(wanted) and all(map(same_value, given, wanted))
-    if isinstance(given, bool) or isinstance(wanted, bool):
-        return given is wanted
-    if isinstance(given, int | float) and isinstance(wanted, int | float):
-        exact = isinstance(given, int) and isinstance(wanted, int)
-        return given == wanted if exact else math.isclose(given, wanted, rel_tol=1e-9, abs_tol=1e-9)
-    return given == wanted
+    """Whether two JSON values are the same, as LiveCodeBench has it: exactly
+    (`testing_util.grade_call_based`)."""
+    try:
+        return bool(given == wanted)
+    except RecursionError:
+        return False
 
 
 def _inside(

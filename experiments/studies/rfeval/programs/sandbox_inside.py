@@ -40,6 +40,15 @@ DENIED = {
 }
 """shmget, semget, msgget, mq_open, vmsplice, perf_event_open, memfd_create, bpf, io_uring_setup,
 memfd_secret, add_key, request_key, keyctl."""
+_UNIX, _INET, _INET6 = 1, 2, 10
+SOCKETS = {
+    "x86_64": {41: (_UNIX, _INET, _INET6), 53: (_UNIX,)},
+    "aarch64": {198: (_UNIX, _INET, _INET6), 199: (_UNIX,)},
+}
+"""socket and socketpair, and the families that they may be of: those that a network namespace
+contains. AF_VSOCK reaches the machine's own."""
+FILES = 4096
+"""A file without content, too, is memory of the kernel's."""
 MACHINE = platform.machine()
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -59,11 +68,14 @@ def main() -> None:
         told = {name: job[name] for name in ("kind", "code", "context", "stdin", "nonce")}
         Path("job.json").write_text(json.dumps(told), "utf-8")
     Path("in").write_text(job["stdin"], "utf-8")
+    # opened here: whatever the program makes of their names, these are what it wrote
+    new = os.O_RDWR | os.O_CREAT | os.O_TRUNC
+    files = os.open("in", os.O_RDONLY), os.open("out", new, 0o600), os.open("err", new, 0o600)
     told, tells = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            run(job, program, tells)
+            run(job, program, files, tells)
         except BaseException as error:
             os.write(tells, repr(error).encode())
         os._exit(125)
@@ -71,7 +83,7 @@ def main() -> None:
     # it closes as the program begins: what is said until then is of the sandbox, not of it
     if said := os.read(told, 1000):
         sys.exit(said.decode())
-    print(json.dumps(watch(child, job)))
+    print(json.dumps(watch(child, job, *files[1:])))
 
 
 def lay_out(read_only: list[str], tmpfs_mb: int) -> None:
@@ -97,10 +109,14 @@ def lay_out(read_only: list[str], tmpfs_mb: int) -> None:
     for name in ("proc", "dev", HOME.strip("/")):
         os.makedirs(f"{root}/{name}", exist_ok=True)
     mount("proc", f"{root}/proc", "proc", MS_NOSUID | MS_NODEV | 8)
-    mount("tmpfs", root + HOME, "tmpfs", MS_NOSUID | MS_NODEV, f"size={tmpfs_mb}m,mode=755")
+    room = f"size={tmpfs_mb}m,nr_inodes={FILES},mode=755"
+    mount("tmpfs", root + HOME, "tmpfs", MS_NOSUID | MS_NODEV, room)
     for name in DEVICES:
         Path(f"{root}/dev/{name}").touch()
         mount(f"/dev/{name}", f"{root}/dev/{name}", None, MS_BIND)
+    # they are the machine's own: what is written goes on its way, but no mode or owner changes
+    for point, flags in mounted([f"{root}/dev"]):
+        mount("none", point, None, MS_BIND | MS_REMOUNT | MS_RDONLY | flags)
     os.chdir(root)
     os.mkdir("old")
     if libc.syscall(PIVOT_ROOT[MACHINE], b".", b"old"):
@@ -146,10 +162,11 @@ def failed(what: str) -> OSError:
     return OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def run(job: dict, program: str, tells: int) -> None:
+def run(job: dict, program: str, files: tuple[int, ...], tells: int) -> None:
     """Becomes the program: without capabilities and keys, within its limits.
 
     Args:
+        files: what it reads, and where it writes output and errors.
         tells: an end of a pipe, to be closed as the program begins.
     """
     os.setsid()
@@ -158,14 +175,8 @@ def run(job: dict, program: str, tells: int) -> None:
     joined = libc.syscall(KEYCTL[MACHINE], 1, None)
     if joined == -1 and ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
         raise failed("keyctl")
-    for number, path, flags in (
-        (0, "in", os.O_RDONLY),
-        (1, "out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
-        (2, "err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
-    ):
-        opened = os.open(path, flags, 0o600)
+    for number, opened in enumerate(files):
         os.dup2(opened, number)
-        os.close(opened)
     os.dup2(tells, 3, inheritable=False)
     os.closerange(4, 256)
     for capability in range(LAST_CAPABILITY + 1):
@@ -192,7 +203,8 @@ def run(job: dict, program: str, tells: int) -> None:
 
 
 def deny() -> None:
-    """Refuses the system calls of `DENIED`, and shared memory that belongs to no file.
+    """Refuses the system calls of `DENIED`, sockets of other families than those of `SOCKETS`, and
+    shared memory that belongs to no file.
 
     A filter of the kernel's own (seccomp), for this process and all that come of it. Calls of
     another architecture, and x32's, are refused too: their numbers mean something else.
@@ -218,6 +230,11 @@ def deny() -> None:
     steps += [(load, 0, 0, number), (at_least, 0, 1, 0x40000000), refused]
     for call in DENIED[MACHINE]:
         steps += [(equal, 0, 1, call), refused]
+    for call, allowed in SOCKETS[MACHINE].items():
+        # the first argument is the family; behind it, whatever was compared is no call any more
+        steps += [(equal, 0, len(allowed) + 3, call), (load, 0, 0, 16)]
+        steps += [(equal, len(allowed) - i, 0, family) for i, family in enumerate(allowed)]
+        steps += [refused, (give, 0, 0, allow)]
     steps += [(equal, 1, 0, MMAP[MACHINE]), (give, 0, 0, allow)]
     steps += [(load, 0, 0, flags), (both, 0, 0, shared_anonymous)]
     steps += [(equal, 0, 1, shared_anonymous), refused, (give, 0, 0, allow)]
@@ -226,7 +243,7 @@ def deny() -> None:
         raise failed("seccomp filter (the kernel needs CONFIG_SECCOMP_FILTER)")
 
 
-def watch(child: int, job: dict) -> dict:
+def watch(child: int, job: dict, out: int, err: int) -> dict:
     """Waits for the program; ends all there is where it goes over a limit that is not the kernel's.
 
     Limits of a process do not bound what many do together: their number and the memory that they
@@ -267,31 +284,26 @@ def watch(child: int, job: dict) -> dict:
     return {
         "outcome": outcome,
         "exit": os.waitstatus_to_exitcode(status),
-        "out": read("out", job["output_mb"] << 20),
-        "err": read("err", 1 << 20)[-2000:],
+        "out": read(out, job["output_mb"] << 20),
+        "err": read(err, 1 << 20)[-2000:],
         "seconds": time.monotonic() - began,
     }
 
 
 def load() -> tuple[int, int]:
-    """How many processes there are beside this one, and bytes of memory that they hold."""
+    """How many threads there are beside this process's, and bytes of memory that they hold."""
     pages = n = 0
     for name in os.listdir("/proc"):
         if name.isdigit() and name != "1":
             with contextlib.suppress(OSError, ValueError, IndexError):
                 pages += int(Path(f"/proc/{name}/statm").read_text().split()[1])
-                n += 1
+                # the 20th field; the second is a name in brackets, with anything in it
+                n += int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[17])
     return n, pages * resource.getpagesize()
 
 
-def read(path: str, limit: int) -> str:
-    try:
-        # what the program may have put in its place: a link, a pipe
-        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return ""
-    with os.fdopen(opened, "rb") as file:
-        return file.read(limit).decode("utf-8", "replace")
+def read(file: int, limit: int) -> str:
+    return os.pread(file, limit, 0).decode("utf-8", "replace")
 
 
 if __name__ == "__main__":

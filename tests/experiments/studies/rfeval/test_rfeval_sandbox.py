@@ -65,6 +65,14 @@ def test_a_program_passes_all_tests_or_is_incorrect() -> None:
         ("x = bytearray(10 * 2**30); print(2)", "memory_limit"),
         ("x = []\nwhile True: x.append('y' * 10**6)", "memory_limit"),
         ("import os\nwhile True: os.fork()", "process_limit"),
+        (
+            "import threading, time\nthreading.stack_size(65536)\nfor n in range(2_500):\n"
+            "    threading.Thread(target=time.sleep, args=(60,)).start()\ntime.sleep(60)",
+            "process_limit",
+        ),
+        ("import os; os.remove('out'); os.mkdir('out'); print(2)", "wrong_answer"),
+        ("import os; os.remove('out'); os.symlink('/dev/urandom', 'out')", "no_result"),
+        ("import os; os.ftruncate(1, 0); os._exit(0)", "no_result"),
         ("while True: print('x' * 10**6)", "output_limit"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed"),
     ],
@@ -146,6 +154,13 @@ def tries(code: str) -> str:
         "import ctypes\nassert ctypes.CDLL(None).mount(b'none', b'/usr', None, 4128, None) == 0",
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**40, 2**40))",
         "import socket; socket.create_connection(('127.0.0.1', PORT), 1)",
+        "import socket; socket.socket(socket.AF_VSOCK)",
+        "import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
+        "import socket; socket.socketpair(socket.AF_INET)",
+        "import os; os.chmod('/dev/null', 0)",
+        "import os; os.chown('/dev/urandom', 0, 0)",
+        "import os; os.utime('/dev/null')",
+        "for n in range(10_000): open(f'f{n}', 'w')",
         "import socket; socket.create_connection(('1.1.1.1', 53), 1)",
     ],
 )
@@ -256,13 +271,19 @@ def test_the_keyrings_of_the_caller_are_out_of_reach() -> None:
 
 
 def test_outputs_and_values_are_compared_by_what_they_mean() -> None:
+    # as LiveCodeBench: a line is the same as text, or all numbers
     assert same_output("1 2\n3\n\n", "1  2 \n3")
     assert same_output("0.50", "0.5")
+    assert same_output("0010", "10")
+    assert not same_output("case 0010", "case 10")
+    assert not same_output("a  b", "a b")
     assert not same_output("1 2 3", "1 2\n3")
     assert not same_output("Yes", "yes")
-    assert same_value([1, [0.1 + 0.2]], [1, [0.3]])
-    assert not same_value(True, 1)
+    assert same_value([1, [0.5]], [1, [0.5]])
+    assert not same_value([0.1 + 0.2], [0.3])
+    assert not same_value(1e-10, 0)
     assert not same_value("1", 1)
+    assert not same_value(10**400, 0.5)
     with pytest.raises(ValueError, match="seconds = 0; give more than 0"):
         Limits(seconds=0)
 

@@ -18,6 +18,16 @@ FAST = Limits(seconds=20, memory_mb=256)
 SHORT = Limits(seconds=1, memory_mb=256)
 
 
+BROKEN = """
+  import sys
+  of = sys._getframe()
+  while 'tell' not in of.f_locals: of = of.f_back
+  of.f_locals['tell']('broken', 'so I say')
+"""
+FORGET = "for n in range(3, 9):\n  try: os.ftruncate(n, 0)\n  except OSError: pass"
+"""Makes the harness's word that the test had begun go."""
+
+
 def outcome(code: str, tests: CodeTests) -> str:
     return run_tests(tests, code, FAST).runs[-1].outcome
 
@@ -36,7 +46,15 @@ FUNCTION = CodeTests("functional", (TestCase("[3, 1]\n2", "[1.5, [true]]"),))
             "def h(x): return x\ndef f(xs, k):\n  print('hm')\n  return (h(1.5), (True,))",
             "passed",
         ),
-        ("class Solution:\n  def f(self, xs, k): return [1.5, [1]]", "wrong_answer"),
+        # equal, by the benchmark's rule
+        ("class Solution:\n  def f(self, xs, k): return [1.5, [1]]", "passed"),
+        # ways out of the score: each is an answer that is not right
+        ("def f(xs, k): return 10**400", "wrong_answer"),
+        ("def f(xs, k): return 10**5000", "error"),
+        ("def f(xs, k):\n  for _ in range(900): xs = [xs]\n  return xs", "wrong_answer"),
+        ("def f(xs, k):\n  for _ in range(90_000): xs = [xs]\n  return xs", "error"),
+        ("def f(xs, k):\n  import os; os.remove('out'); os.mkdir('out')", "wrong_answer"),
+        (f"def f(xs, k):\n{BROKEN}\n  raise SystemExit(0)", "no_result"),
         ("class Solution:\n  def f(self, xs): return [1.5, [True]]", "error"),
         ("print('[1.5, [true]]')", "error"),
         # helpers below what they help, and one that is tried out
@@ -111,6 +129,8 @@ THERE = {"package": "math", "head": "math", "tail": "math", "last": "math", "mad
         (CASES.format(**THERE), "y = x\nimport math, lacking", "error"),
         (CASES.format(**THERE), "y = x", "error"),
         (CASES.format(**THERE), "result = (", "error"),
+        (CASES.format(**THERE), f"def f():\n{BROKEN}\nf()\nresult = x", "error"),
+        (CASES.format(**THERE), f"import os\n{FORGET}\nresult = x", "error"),
         *(
             (CASES.format(**THERE | change), "y = 1\nresult = x + 1", "test_broken")
             for change in (
@@ -131,7 +151,8 @@ THERE = {"package": "math", "head": "math", "tail": "math", "last": "math", "mad
 )
 def test_a_test_that_does_not_run_here_says_nothing(context: str, code: str, expected: str) -> None:
     limits = SHORT if "sleep" in context else FAST
-    report = run_tests(CodeTests("ds1000", context=context), code, limits)
+    tests = CodeTests("ds1000", context=context, reference="result = x + 1")
+    report = run_tests(tests, code, limits)
     assert report.runs[-1].outcome == expected, report
     stances = {"passed": "correct", "test_broken": ""}
     assert report.stance == stances.get(expected, "incorrect")
