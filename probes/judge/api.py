@@ -8,14 +8,13 @@ told apart, a budget, and no key in anything that comes back.
 
 from __future__ import annotations
 
-import os
 import queue
 import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,10 +26,11 @@ from faithscope.probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Wri
 from faithscope.probes.judge.messages import held_to, messages
 from faithscope.probes.judge.providers import redact, service
 from faithscope.probes.judge.replies import from_error, from_output, one_line
+from faithscope.probes.judge.reply_cache import ReplyCache
 from faithscope.probes.judge.spend import Budget, BudgetSpent, add
 
 if TYPE_CHECKING:
-    from inspect_ai.model import GenerateConfig, Model, ModelOutput
+    from inspect_ai.model import GenerateConfig, Model
 
 _NEVER_REACHED = 100_000
 """Connections that Inspect is told of: what it is told first for a service holds as long as the
@@ -75,7 +75,7 @@ class ApiJudge:
     timeout: int = 300
     """Seconds until a call without an answer is given up and made again; a provider may bill it."""
     cache: Path | None = None
-    """A folder where replies are kept and found again; None keeps none."""
+    """A folder below which replies are kept and found again (`reply_cache`); None keeps none."""
     extra_body: Mapping[str, Any] | None = None
     """What else an OpenAI-compatible server is sent, e.g. `chat_template_kwargs`."""
     budget: Budget = field(default_factory=Budget)
@@ -89,6 +89,9 @@ class ApiJudge:
         if self.structured == "auto":
             self.structured = "schema" if self._service.provider.schema else "prompt"
         self.budget.check(self.name)
+        self._cache = None if self.cache is None else ReplyCache(self.cache)
+        if self._cache is not None:
+            self._cache.check()
         self._charges = Charges(self.max_tokens, prompted=self.structured == "prompt")
         self._connect()
 
@@ -129,7 +132,8 @@ class ApiJudge:
             raise ValueError(f"model {self.name!r}: asked twice: {twice[0]}")
         replies: queue.SimpleQueue[tuple[Any, Reply] | None] = queue.SimpleQueue()
         try:
-            with self._cache_folder(), start_blocking_portal() as portal:
+            in_cache = self._cache.used() if self._cache else nullcontext()
+            with in_cache, start_blocking_portal() as portal:
                 run = portal.start_task_soon(self._run, asks, replies.put)
                 run.add_done_callback(lambda _: replies.put(None))
                 try:
@@ -237,14 +241,14 @@ class ApiJudge:
         from inspect_ai.log import transcript
         from inspect_ai.model import CachePolicy
 
-        use_cache = self.cache is not None and attempt == 1
+        cache = self._cache if attempt == 1 else None
         draw = ask.draw if isinstance(ask, Writing) else 1
         scopes = {"draw": str(draw)} if draw > 1 else {}
         try:
             output = await model.generate(
                 messages(ask, self._requested(ask)),
                 config=self._config(ask),
-                cache=CachePolicy(expiry=None, scopes=scopes) if use_cache else False,
+                cache=CachePolicy(expiry=None, scopes=scopes) if cache else False,
             )
         except Exception as error:
             reply, fatal = from_error(error)
@@ -256,8 +260,9 @@ class ApiJudge:
             if reply.outcome == "unparsed" or (sent and timed_out(sent[-1])):
                 return reply, self._charges.unseen(ask, reply.outcome)
             return reply, Charge(reply.usage, reply.outcome)
-        if use_cache:
-            self._forget_secrets(output)
+        # it was kept as it came; one that repeats a key is not to stay
+        if cache and redact(whole := str(output.model_dump())) != whole:
+            cache.forget_secrets()
         reply = from_output(ask, output)
         if getattr(transcript().events[-1], "cache", None) == "read":
             reply = replace(reply, usage=Usage(), from_cache=True)
@@ -309,32 +314,6 @@ class ApiJudge:
         finally:
             # Inspect puts its own in its place, which prints tracebacks where a line is wanted.
             sys.excepthook = hook
-
-    def _forget_secrets(self, output: ModelOutput) -> None:
-        """Inspect has kept the reply as it came; one that repeats a key is not to stay."""
-        whole = str(output.model_dump())
-        if self.cache is None or redact(whole) == whole:
-            return
-        for file in [f for f in self.cache.rglob("*") if f.is_file()]:
-            text = file.read_bytes().decode("utf-8", "replace")
-            if redact(text) != text:
-                file.unlink(missing_ok=True)
-
-    @contextmanager
-    def _cache_folder(self) -> Iterator[None]:
-        """Inspect's cache in the folder that was named, and not in the user's home."""
-        if self.cache is None:
-            yield
-            return
-        before = os.environ.get("INSPECT_CACHE_DIR")
-        os.environ["INSPECT_CACHE_DIR"] = str(self.cache)
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ["INSPECT_CACHE_DIR"]
-            else:
-                os.environ["INSPECT_CACHE_DIR"] = before
 
 
 @dataclass

@@ -35,6 +35,7 @@ from faithscope.probes.judge import providers
 from faithscope.probes.judge.api import ApiJudge
 from faithscope.probes.judge.charges import prompt_tokens
 from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage, Writing
+from faithscope.probes.judge.reply_cache import ReplyCache
 from faithscope.probes.judge.spend import Budget, BudgetSpent, Call, Price
 
 FORM = Form(
@@ -422,6 +423,41 @@ def test_a_server_that_answers_nothing_is_left_alone(server):
         )
     assert kept.count("parsed") == 5
     assert 10 <= kept.count("failed") <= 11
+
+
+def test_the_cache_deletes_nothing_of_the_users(server, tmp_path, home):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    theirs = {folder / ".env": f"OPENAI_API_KEY={KEY}", folder / ("a" * 32): KEY}
+    ours = ReplyCache(folder).folder
+    ours.mkdir(mode=0o700)
+    older = ours / ("b" * 32)
+    theirs |= {ours / "notes.txt": KEY, older: KEY}
+    for path, text in theirs.items():
+        path.write_text(text)
+    os.utime(older, (1, 1))
+    server.plan = {"key": [says(GOOD.replace("fine", KEY))]}
+    ask_all(judge(server, cache=folder), ["key"])
+    assert {path: path.read_text() for path in theirs} == theirs
+
+
+def test_a_reply_that_others_could_have_planted_is_not_read(server, tmp_path, home):
+    """Inspect unpickles what it kept, and that may run code."""
+    folder = tmp_path / "cache"
+    ask_all(judge(server, cache=folder), "a")
+    (kept,) = [f for f in folder.rglob("*") if f.is_file()]
+    planted = folder / kept.relative_to(ReplyCache(folder).folder)
+    planted.parent.mkdir(parents=True, exist_ok=True)
+    kept.rename(planted)
+    assert not ask_all(judge(server, cache=folder), "a")["a"].from_cache
+    ours = ReplyCache(folder).folder
+    ours.chmod(0o770)
+    with pytest.raises(UserError, match=r"open to others \(mode 770\).*could run code here"):
+        judge(server, cache=folder)
+    ours.rename(tmp_path / "elsewhere")
+    ours.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="is a link or no folder"):
+        judge(server, cache=folder)
 
 
 def test_no_key_in_anything_that_comes_back(server, tmp_path, home, caplog, capfd):
