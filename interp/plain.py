@@ -2,7 +2,35 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+
+_WHO = re.compile(r"(?<=://)[^\s/@]+@|(?<![^\s=\[({,'\"])[^\s/@=\[({,'\"]+:[^\s/@]*@(?=\S)")
+_QUERY = re.compile(r"(://[^\s?#'\"]*)[?#][^\s'\"]*")
+_FORMULA = "=+-@\t\r"
+
+
+def without_passwords(text: str) -> str:
+    """`text` without what may be a key in the addresses it holds: user names with passwords,
+    queries and fragments."""
+    return _QUERY.sub(r"\1?…", _WHO.sub("…@", text))
+
+
+def as_cell(value: object) -> object:
+    """A value as a table's cell that no spreadsheet takes for a formula: a text that begins like
+    one, and is no number, gets an apostrophe before it. `from_cell` takes it off."""
+    if not isinstance(value, str) or not value or value[0] not in _FORMULA or _is_number(value):
+        return value
+    return f"'{value}"
+
+
+def from_cell(text: str) -> str:
+    """A text as it was before `as_cell`."""
+    return text[1:] if text[:1] == "'" and text[1:2] and text[1] in _FORMULA else text
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) is not None
 
 
 def visible(text: str) -> str:

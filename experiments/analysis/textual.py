@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import Columns, named
-from faithscope.interp.plain import visible
+from faithscope.interp.plain import as_cell, visible
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -35,12 +35,22 @@ _LATEX = {
 
 
 def to_csv(table: pd.DataFrame) -> str:
-    """Comma-separated, floats with six decimals, empty where nothing was measured."""
+    """Comma-separated, floats with six decimals, empty where nothing was measured; no text is a
+    formula to a spreadsheet (`interp.plain.as_cell`)."""
     fixed = table.copy()
     for name in fixed.select_dtypes("floating"):
         # Adding 0.0 turns a rounded -0.0 into 0.0.
         fixed[name] = fixed[name].round(6) + 0.0
+    for name in fixed.columns.difference(fixed.select_dtypes("number").columns):
+        fixed[name] = fixed[name].map(_csv_cell)
     return fixed.to_csv(index=False, float_format="%.6f", lineterminator="\n")
+
+
+def _csv_cell(value: Any) -> Any:
+    # a carriage return alone would end the row: it is not quoted
+    return as_cell(
+        value.replace("\r\n", "\n").replace("\r", "\n") if isinstance(value, str) else value
+    )
 
 
 def to_markdown(table: pd.DataFrame, columns: Columns | None = None) -> str:

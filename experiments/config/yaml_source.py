@@ -37,6 +37,10 @@ class Tree:
         return value
 
 
+MOST_VALUES = 100_000
+"""Of a config."""
+
+
 def plural_path(key: Key) -> str:
     """`("probes", 2)` as `probes[2]`, `("slrc", "edits")` as `slrc.edits`."""
     out = ""
@@ -81,7 +85,7 @@ def _read(path: Path, needs: str) -> dict[str, Any]:
         hint = guess or (f"; {path.parent} has {', '.join(beside)}" if beside else "")
         raise UserError(f"{path}: no such file{hint}")
     try:
-        values = yaml.load(path.read_text("utf-8"), Loader=_Loader)
+        values = _loaded(path.read_text("utf-8"))
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
@@ -90,7 +94,7 @@ def _read(path: Path, needs: str) -> dict[str, Any]:
         mark = error.problem_mark or error.context_mark
         at = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise UserError(f"{path}: {at}{_one_line(error)}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, _TooMuch) as error:
         raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     if values is None:
         raise UserError(f"{path}: is empty; {needs}")
@@ -99,6 +103,35 @@ def _read(path: Path, needs: str) -> dict[str, Any]:
             f"{path}: holds a {type(values).__name__}, expected `key: value` lines at the top level"
         )
     return values
+
+
+class _TooMuch(Exception):
+    """YAML that no config is."""
+
+
+def _loaded(text: str) -> Any:
+    """What YAML says.
+
+    Raises:
+        yaml.YAMLError: it is none.
+        _TooMuch: it is nested too deeply, or its aliases multiply it.
+    """
+    try:
+        value = yaml.load(text, Loader=_Loader)
+    except RecursionError:
+        raise _TooMuch("it is nested too deeply") from None
+    # what an alias names again counts again, as for whoever reads it
+    left, n = [value], 0
+    while left:
+        found = left.pop()
+        n += 1
+        if n > MOST_VALUES:
+            raise _TooMuch(f"it holds more than {MOST_VALUES:,} values; are there aliases in it?")
+        if isinstance(found, dict):
+            left += found.values()
+        elif isinstance(found, list):
+            left += found
+    return value
 
 
 def _one_line(error: yaml.MarkedYAMLError) -> str:
@@ -113,9 +146,11 @@ def _parse_override(option: str) -> tuple[tuple[str, ...], Any]:
     if not equals or not name.strip() or not all(p.strip() for p in name.split(".")):
         raise UserError(f"--set {option}: expected key=value, e.g. --set data.limit=20")
     try:
-        value = yaml.load(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        raise UserError(f"--set {option}: the value is not YAML: {_one_line(error)}") from error
+        value = _loaded(text)
+    except (yaml.YAMLError, _TooMuch) as error:
+        marked = isinstance(error, yaml.MarkedYAMLError)
+        why = _one_line(error) if marked else " ".join(str(error).split())
+        raise UserError(f"--set {option}: the value is not YAML: {why}") from error
     return tuple(p.strip() for p in name.split(".")), value
 
 

@@ -19,6 +19,7 @@ from faithscope.experiments.engine.folder import check_config, stored_config
 from faithscope.experiments.engine.planfile import Shard, StoredPlan
 from faithscope.experiments.engine.store import Store, outputs_lock
 from faithscope.experiments.files import StoreError
+from faithscope.interp.plain import visible
 
 
 class Work(Protocol):
@@ -150,7 +151,8 @@ def work_through(
 
 def write_outputs(run_dir: Path) -> Path:
     """Tables, figures and report from the stored records; gives the report's path."""
-    print(f"writing tables, figures and page of {run_dir}", file=sys.stderr, flush=True)
+    told = visible(f"writing tables, figures and page of {run_dir}")
+    print(told, file=sys.stderr, flush=True)
     with _standard_output_kept_clean(), outputs_lock(run_dir):
         return study_of(stored_config(run_dir)).part("outputs").write_all(run_dir)
 

@@ -144,7 +144,8 @@ def secret_in_address(url: str) -> str:
     parts = _split(url)
     if parts is None:
         return "something that is no address"
-    if "@" in parts.netloc or parts.query or parts.fragment:
+    # without its http:// an address has all in its path
+    if "@" in (parts.netloc or url) or parts.query or parts.fragment:
         return "a user name, a password, a query or a fragment"
     if redact(url) != url or redact(unquote(url)) != unquote(url):
         return "the value of an environment variable that is a key"

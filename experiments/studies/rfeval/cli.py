@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from faithscope.interp.plain import visible
+
 review = typer.Typer(
     help="Sheets for people who review r′ or label outputs.",
     rich_markup_mode=None,
@@ -50,7 +52,7 @@ def write(
 
         chosen = drawn(items_in(items), limit, seed, lambda item: item.task)
         write_review(out, chosen, names_in(reviewers), each, seed)
-    print(out)
+    print(visible(str(out)))
     return 0
 
 
@@ -90,5 +92,5 @@ def read(
             write_atomically(make_folder(out) / f"{name}.csv", to_csv(table))
     if keep is not None and source is not None:
         keep_accepted(reviewed, source, keep)
-    print("\n".join(in_lines(reviewed, tables)))
+    print(visible("\n".join(in_lines(reviewed, tables))))
     return 0

@@ -24,6 +24,7 @@ from faithscope.experiments.studies.rfeval.judging.stances import Naming, stance
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
 from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS
 from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.plain import from_cell
 
 REPOSITORY = "snu-aidas/RFEval"
 SPLIT = "train"
@@ -228,7 +229,7 @@ def read_annotations(path: Path) -> pd.DataFrame:
     for row in rows:
         if "label" in row.values and not has(row, "label"):
             continue
-        values = {name: text_of(row, (name,)) for name in ANNOTATIONS}
+        values = {name: from_cell(text_of(row, (name,))) for name in ANNOTATIONS}
         if values["decision"] not in DECISIONS:
             raise UserError(
                 f"{row.where}: decision {values['decision']!r}; give {' or '.join(DECISIONS)}"

@@ -245,3 +245,19 @@ def test_a_new_version_of_a_measure_is_never_mixed_with_the_one_before(
 def test_a_first_version_leaves_ids_as_they_were() -> None:
     assert versions(measure=1, replies=1) == {}
     assert versions(measure=2, replies=1) == {"version_of_measure": 2}
+
+
+def test_a_name_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "run\x1b]0;owned\x07"
+    run_dir = begun(tmp_path, LOADED).rename(tmp_path / name)
+    for command in (["status", str(run_dir)], ["list", "runs", "--out", str(tmp_path)]):
+        with pytest.raises(SystemExit, match="0"):
+            main(command)
+    path, model = tmp_path / "c.yaml", "model.name=planted:faithful"
+    path.write_text("tasks: [planted]\nprobes: [slrc]\nname: t\n")
+    out = f"out={json.dumps(str(tmp_path / name))}"
+    with pytest.raises(SystemExit, match="0"):
+        main(["run", str(path), "--dry-run", "--set", model, "--set", out])
+    said = "".join(capsys.readouterr())
+    assert "\x1b" not in said
+    assert "run␛" in said

@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import has, text_of
+from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of
 from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.files import unwritable, write_atomically
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import ITEMS, item_lines
@@ -32,6 +31,7 @@ from faithscope.experiments.studies.rfeval.metrics.people import (
 )
 from faithscope.experiments.studies.rfeval.plan import FOLDER
 from faithscope.interp.errors import UserError
+from faithscope.interp.plain import as_cell, from_cell, visible
 
 SHEET = ("item", "task", "question", "context", "options", "answer", "r_prime", "flaw")
 SHEET += ("reviewer", "decision", "comment")
@@ -100,14 +100,14 @@ def read_sheet(path: Path) -> Sheet:
     open_rows = 0
     shown: dict[str, tuple[str, str, str]] = {}
     for row in read_rows(path, ""):
-        item, task, r_prime = (text_of(row, (name,)) for name in ("item", "task", "r_prime"))
+        item, task, r_prime = (_cell(row, name) for name in ("item", "task", "r_prime"))
         where, *first = shown.setdefault(item, (row.where, task, r_prime))
         if first != [task, r_prime]:
             what = "task" if first[0] != task else "r_prime"
             raise UserError(
                 f"{row.where}: {what} of item {item!r} is not that of {where}; restore the row"
             )
-        reviewer = text_of(row, ("reviewer",))
+        reviewer = _cell(row, "reviewer")
         if not has(row, "decision"):
             open_rows += 1
             continue
@@ -123,6 +123,10 @@ def read_sheet(path: Path) -> Sheet:
     reviews = pd.DataFrame([values for _, values in decisions.values()], columns=list(REVIEWS))
     r_primes = {item: (where, text) for item, (where, _, text) in shown.items()}
     return Sheet(path, reviews, open_rows, r_primes)
+
+
+def _cell(row: Row, name: str) -> str:
+    return from_cell(text_of(row, (name,)))
 
 
 def review_tables(sheet: Sheet) -> dict[str, pd.DataFrame]:
@@ -271,6 +275,8 @@ def write_sheet(
                 whole = list(rows)
                 for name in sorted(load, key=lambda name: (load[name], rng.random()))[:each]:
                     load[name] += 1
-                    sheet.writerows({**row, person: name} for row in whole)
+                    sheet.writerows(
+                        {k: as_cell(v) for k, v in {**row, person: name}.items()} for row in whole
+                    )
     except OSError as error:
         raise unwritable(path, error) from error
