@@ -47,10 +47,10 @@ def to_csv(table: pd.DataFrame) -> str:
 
 
 def _csv_cell(value: Any) -> Any:
+    if not isinstance(value, str):
+        return as_cell(value)
     # a carriage return alone would end the row: it is not quoted
-    return as_cell(
-        value.replace("\r\n", "\n").replace("\r", "\n") if isinstance(value, str) else value
-    )
+    return as_cell(value.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def to_markdown(table: pd.DataFrame, columns: Columns | None = None) -> str:

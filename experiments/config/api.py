@@ -108,8 +108,8 @@ class ApiSection(Section):
     timeout: StrictInt = Field(default=300, ge=1)
     """Seconds until a call without an answer is made again; a provider may bill both."""
     cache: StrictStr | None = None
-    """A folder below which API replies are kept and found again, also by other runs; it must be
-    open to its owner alone."""
+    """A folder in which API replies are kept and found again, also by other runs: in a folder of
+    their own, `faithscope-replies`, that is open to its owner alone."""
     extra_body: dict[str, Any] | None = None
     """Further fields of the request to an OpenAI-compatible server."""
 

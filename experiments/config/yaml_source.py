@@ -94,7 +94,7 @@ def _read(path: Path, needs: str) -> dict[str, Any]:
         mark = error.problem_mark or error.context_mark
         at = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise UserError(f"{path}: {at}{_one_line(error)}") from error
-    except (yaml.YAMLError, _TooMuch) as error:
+    except yaml.YAMLError as error:
         raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     if values is None:
         raise UserError(f"{path}: is empty; {needs}")
@@ -105,17 +105,11 @@ def _read(path: Path, needs: str) -> dict[str, Any]:
     return values
 
 
-class _TooMuch(Exception):
-    """YAML that no config is."""
+class _TooMuch(yaml.YAMLError):
+    """What no config is: it is nested too deeply, or its aliases multiply it."""
 
 
 def _loaded(text: str) -> Any:
-    """What YAML says.
-
-    Raises:
-        yaml.YAMLError: it is none.
-        _TooMuch: it is nested too deeply, or its aliases multiply it.
-    """
     try:
         value = yaml.load(text, Loader=_Loader)
     except RecursionError:
@@ -147,7 +141,7 @@ def _parse_override(option: str) -> tuple[tuple[str, ...], Any]:
         raise UserError(f"--set {option}: expected key=value, e.g. --set data.limit=20")
     try:
         value = _loaded(text)
-    except (yaml.YAMLError, _TooMuch) as error:
+    except yaml.YAMLError as error:
         marked = isinstance(error, yaml.MarkedYAMLError)
         why = _one_line(error) if marked else " ".join(str(error).split())
         raise UserError(f"--set {option}: the value is not YAML: {why}") from error

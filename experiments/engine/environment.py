@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[2]
+"""The folder of the rooms that run: the package, or the checkout that it links to."""
 _PACKAGES = (
     "faithscope",
     "torch",
@@ -44,9 +46,8 @@ def environment() -> dict[str, Any]:
     }
 
 
-def source() -> str:
-    """Eight hex digits that differ where the code does, committed or not."""
-    root = Path(__file__).resolve().parents[2]
+def source(root: Path = ROOT) -> str:
+    """Eight hex digits that differ where the code below `root` does, committed or not."""
     rooms = ("experiments", "interp", "interventions", "probes")
     files = (
         f for room in rooms for kind in ("py", "yaml") for f in (root / room).rglob(f"*.{kind}")
@@ -66,11 +67,10 @@ def version(package: str) -> str | None:
 
 def commit() -> str | None:
     """The git commit of the source that runs, `+changes` if it was edited since."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
+    if not (ROOT / ".git").exists():
         return None
-    head = _git(root, "rev-parse", "HEAD")
-    return head and head + ("+changes" if _git(root, "status", "--porcelain", "-uno") else "")
+    head = _git(ROOT, "rev-parse", "HEAD")
+    return head and head + ("+changes" if _git(ROOT, "status", "--porcelain", "-uno") else "")
 
 
 def _git(root: Path, *arguments: str) -> str | None:

@@ -30,6 +30,7 @@ from faithscope.experiments.studies.rfeval.config_sections import (
 )
 from faithscope.experiments.studies.rfeval.items import Task
 from faithscope.experiments.studies.rfeval.judging.stances import Naming
+from faithscope.experiments.studies.rfeval.prompts.released import checkout_of, stays_ours
 from faithscope.interp.errors import did_you_mean
 
 
@@ -230,6 +231,8 @@ class RFEvalConfig(FolderConfig):
             if name in self.model.name
         ]
         notes += self.judge.short_of_thought(self.judge.model)
+        if (folder := self.prompts_folder) and (code := checkout_of(folder)):
+            notes += stays_ours(code)
         for name in self.model.name:
             if self.framing_of(name) == MULTI_TURN:
                 notes.append(

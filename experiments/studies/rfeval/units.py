@@ -181,20 +181,16 @@ class _Names:
             about = {"item": item.sha256, "asked": asked, "condition": condition}
             output_units[condition] = self.outputs[model].of(**about)
             yield stage, output_units[condition]
-        version = {stage: versions(measure=v) for stage, v in VERSIONS.items()}
         if item.tests is not None and c.tests.run != "never":
             limits = c.tests.model_dump(mode="json", exclude={"run"})
-            of_stage = {"stage": TESTS, "outputs": output_units, **version[TESTS]}
-            yield TESTS, self.others.of(**of_stage, limits=limits)
+            yield TESTS, self._other(TESTS, output_units, limits=limits)
         if c.log_probs and item.options and not model.startswith(API):
             how = {"naming": c.naming, "dtype": subjects[model].dtype}
-            of_stage = {"stage": LOG_PROBS, "outputs": output_units, **version[LOG_PROBS]}
-            yield LOG_PROBS, self.others.of(**of_stage, **how)
+            yield LOG_PROBS, self._other(LOG_PROBS, output_units, **how)
         if model in c.inside.model:
             inside_settings = c.inside.model_dump(mode="json", exclude={"model"})
             how = {"naming": c.naming, "dtype": subjects[model].dtype, "inside": inside_settings}
-            of_stage = {"stage": INSIDE, "outputs": output_units, **version[INSIDE]}
-            yield INSIDE, self.others.of(**of_stage, **how)
+            yield INSIDE, self._other(INSIDE, output_units, **how)
         judged = {
             j: ids.of(outputs=output_units, item=item.sha256) for j, ids in self.judges.items()
         }
@@ -203,3 +199,7 @@ class _Names:
         for (judge, reading), ids in self.by_step.items() if by_step else ():
             # which pairs are asked about hangs on how they were judged whole
             yield steps_stage(judge, reading), ids.of(outputs=output_units, judged=judged[judge])
+
+    def _other(self, stage: str, outputs: Mapping[str, str], **how: Any) -> str:
+        version = versions(measure=VERSIONS[stage])
+        return self.others.of(stage=stage, outputs=outputs, **version, **how)

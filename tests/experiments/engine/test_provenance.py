@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from faithscope import load_run
 from faithscope.experiments.cli import main
-from faithscope.experiments.engine.environment import source
+from faithscope.experiments.engine.environment import ROOT, commit, source
 from faithscope.experiments.engine.folder import read_environment
 from faithscope.experiments.engine.merge import merge
 from faithscope.experiments.engine.planfile import Shard, StoredItem, StoredPlan
@@ -212,17 +213,20 @@ def test_units_whose_arrays_are_gone_are_done_again(tmp_path: Path) -> None:
     assert load() == {"a": ord("a"), "b": ord("b")}
 
 
-def test_the_code_has_a_name_that_its_changes_change(tmp_path: Path, monkeypatch: Any) -> None:
-    from faithscope.experiments.engine import environment
-
-    assert source() == source()
+def test_the_code_has_a_name_that_its_changes_change(tmp_path: Path) -> None:
     for room in ("experiments/engine", "interp", "interventions", "probes"):
         (tmp_path / room).mkdir(parents=True)
     (tmp_path / "probes/a.py").write_text("1")
-    monkeypatch.setattr(environment, "__file__", str(tmp_path / "experiments/engine/x.py"))
-    before = source()
+    before = source(tmp_path)
+    assert source(tmp_path) == before
     (tmp_path / "probes/a.py").write_text("2")
-    assert source() != before
+    assert source(tmp_path) != before
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
+def test_a_run_of_a_checkout_keeps_its_commit() -> None:
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT)
+    assert (commit() or "").removesuffix("+changes") == head.stdout.strip()
 
 
 def test_a_new_version_of_a_measure_is_never_mixed_with_the_one_before(

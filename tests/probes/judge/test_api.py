@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 import sys
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
+from fault_judge import KEY, NAME, ONE, ask_all, asks, judge
 from fault_server import (
     GOOD,
-    FaultServer,
     body,
     cut_off,
     drips,
@@ -34,43 +32,10 @@ from faithscope.interp.errors import UserError
 from faithscope.probes.judge import providers
 from faithscope.probes.judge.api import ApiJudge
 from faithscope.probes.judge.charges import prompt_tokens
-from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage, Writing
-from faithscope.probes.judge.reply_cache import ReplyCache
+from faithscope.probes.judge.form import Usage, Writing
 from faithscope.probes.judge.spend import Budget, BudgetSpent, Call, Price
 
-FORM = Form(
-    "coverage",
-    "item={item}; Rate this.",
-    (Field("rationale", "text"), Field("score", "integer", 0, 4)),
-    "score",
-    system="You are strict.",
-)
-NAME = "openai/gpt-4.1"
-KEY = "sk-planted-1f0e9d8c7b6a"
-ONE = Usage(1, 100, 20, 5, 40)
-"""What the server bills for one completion."""
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch) -> Path:
-    """A home of their own, where nothing may appear; and the planted key."""
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    for names in (p.keys for p in providers.PROVIDERS.values()):
-        for name in names:
-            monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.chdir(home)
-    return home
-
-
-@pytest.fixture
-def server():
-    with FaultServer() as server:
-        yield server
+pytestmark = pytest.mark.usefixtures("home")
 
 
 class InMemory(Budget):
@@ -85,26 +50,6 @@ class InMemory(Budget):
         if len(self.kept) == self.most:
             raise UserError("the account is full")
         self.kept.append(call)
-
-
-def asks(names) -> list[Ask]:
-    return [Ask(str(name), FORM, {"item": str(name)}) for name in names]
-
-
-def judge(server: FaultServer, **changes) -> ApiJudge:
-    settings = {"max_retries": 0, "structured": "prompt"} | changes
-    return ApiJudge(NAME, base_url=server.url, **settings)
-
-
-def ask_all(judge: ApiJudge, names) -> dict[str, Reply]:
-    replies = {}
-
-    def keep(ask: Ask, reply: Reply):
-        assert ask.id not in replies, "a reply came twice"
-        replies[ask.id] = reply
-
-    judge.ask_all(asks(names), keep)
-    return replies
 
 
 LONG = "This model's maximum context length is 100 tokens, your prompt has 200"
@@ -321,26 +266,6 @@ def test_two_asks_of_one_id_are_refused(server):
     assert not server.seen
 
 
-def test_the_cache_is_where_it_was_asked_for_and_costs_nothing(server, tmp_path, home):
-    server.plan["m"] = [says("hm"), says(GOOD)]
-    folder = tmp_path / "cache"
-    first = ask_all(judge(server, cache=folder), "abm")
-    assert [first[n].from_cache for n in "abm"] == [False] * 3
-    assert first["m"].usage.calls == 2
-    me = judge(server, cache=folder)
-    again = ask_all(me, "abm")
-    assert server.seen == {"a": 1, "b": 1, "m": 3}, "a malformed reply is asked for past the cache"
-    assert (again["a"].from_cache, again["a"].usage) == (True, Usage())
-    assert again["a"].values == first["a"].values
-    assert (again["m"].outcome, again["m"].usage) == ("parsed", ONE)
-    assert me.budget.calls == 1
-    other = ask_all(judge(server, cache=folder, temperature=1.0), "a")
-    assert not other["a"].from_cache
-    assert any(folder.rglob("*"))
-    assert not list(home.rglob("*"))
-    assert "INSPECT_CACHE_DIR" not in os.environ
-
-
 def test_calls_are_limited_and_the_rest_goes_on_later(server):
     server.plan = {str(i): [waits(0.02, says(GOOD))] for i in range(20)}
     kept = {}
@@ -377,13 +302,6 @@ def test_an_ask_that_the_budget_stops_between_two_attempts_is_left_for_later(ser
         ask_all(judge(server, budget=Budget(max_calls=2)), "a")
     assert spent.value.unanswered == Usage(2, 200, 40, 10, 80)
     assert server.seen["a"] == 2
-
-
-def test_cached_replies_need_no_budget(server, tmp_path):
-    ask_all(judge(server, cache=tmp_path), range(20))
-    me = judge(server, cache=tmp_path, budget=Budget(max_calls=3))
-    assert len(ask_all(me, range(23))) == 23
-    assert me.budget.calls == 3
 
 
 def test_a_refused_key_ends_the_asking_and_is_not_shown(server):
@@ -423,41 +341,6 @@ def test_a_server_that_answers_nothing_is_left_alone(server):
         )
     assert kept.count("parsed") == 5
     assert 10 <= kept.count("failed") <= 11
-
-
-def test_the_cache_deletes_nothing_of_the_users(server, tmp_path, home):
-    folder = tmp_path / "cache"
-    folder.mkdir()
-    theirs = {folder / ".env": f"OPENAI_API_KEY={KEY}", folder / ("a" * 32): KEY}
-    ours = ReplyCache(folder).folder
-    ours.mkdir(mode=0o700)
-    older = ours / ("b" * 32)
-    theirs |= {ours / "notes.txt": KEY, older: KEY}
-    for path, text in theirs.items():
-        path.write_text(text)
-    os.utime(older, (1, 1))
-    server.plan = {"key": [says(GOOD.replace("fine", KEY))]}
-    ask_all(judge(server, cache=folder), ["key"])
-    assert {path: path.read_text() for path in theirs} == theirs
-
-
-def test_a_reply_that_others_could_have_planted_is_not_read(server, tmp_path, home):
-    """Inspect unpickles what it kept, and that may run code."""
-    folder = tmp_path / "cache"
-    ask_all(judge(server, cache=folder), "a")
-    (kept,) = [f for f in folder.rglob("*") if f.is_file()]
-    planted = folder / kept.relative_to(ReplyCache(folder).folder)
-    planted.parent.mkdir(parents=True, exist_ok=True)
-    kept.rename(planted)
-    assert not ask_all(judge(server, cache=folder), "a")["a"].from_cache
-    ours = ReplyCache(folder).folder
-    ours.chmod(0o770)
-    with pytest.raises(UserError, match=r"open to others \(mode 770\).*could run code here"):
-        judge(server, cache=folder)
-    ours.rename(tmp_path / "elsewhere")
-    ours.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match="is a link or no folder"):
-        judge(server, cache=folder)
 
 
 def test_no_key_in_anything_that_comes_back(server, tmp_path, home, caplog, capfd):

@@ -20,7 +20,8 @@ from faithscope.interp.errors import UserError
 JUDGES = "evaluation.py"
 """The module of `get_evaluation_prompt`, at the top of the repository or in its `src`."""
 QUESTIONS = "dataset_utils"
-"""Beside it: a folder a data set with `utils.py`, of the questions and the requests for r′."""
+"""Beside it: a folder a data set with `utils.py`, of the questions and the requests for r′. The
+released inference.py imports it, but AIDASLab/RFEval lacks it: `src` of RFEval/RFEval has it."""
 TASKS_OF_SOURCES = {
     "livecodebench": "code_generation",
     "ds1000": "code_generation",
@@ -72,12 +73,27 @@ class _Template(NamedTuple):
 
 
 def checkout_of(folder: Path) -> Path | None:
-    """Where a folder holds the authors' code; None where it holds none."""
-    return next((f for f in (folder, folder / "src") if (f / JUDGES).is_file()), None)
+    """Where a folder holds the authors' code, or one of its two parts; None where it holds none."""
+    places = (folder, folder / "src")
+    return next((f for f in places if (f / JUDGES).is_file() or (f / QUESTIONS).is_dir()), None)
+
+
+def stays_ours(code: Path) -> list[str]:
+    """What is asked in our words though the authors' code is there, a sentence each."""
+    notes = []
+    if not (code / JUDGES).is_file():
+        notes.append(f"prompts: {code} has no {JUDGES}, so judges are asked in our words")
+    if not (code / QUESTIONS).is_dir():
+        notes.append(
+            f"prompts: {code} has no {QUESTIONS}, so models and the writer of r′ are asked in our "
+            f"words; put src/{QUESTIONS} of github.com/RFEval/RFEval beside {JUDGES}"
+        )
+    return notes
 
 
 def released(code: Path, ours: dict[str, PromptText]) -> dict[str, PromptText]:
-    """The prompt files that say what the authors' code asks, by name; there is none for validation.
+    """The prompt files that say what the authors' code asks, by name; there is none for validation,
+    nor for a part that is not there (`stays_ours`).
 
     Args:
         code: a folder that `checkout_of` found.
@@ -87,12 +103,12 @@ def released(code: Path, ours: dict[str, PromptText]) -> dict[str, PromptText]:
         UserError: a file is missing or cannot be read, or holds prompts in another form than at
             commit 9aecc76 of the repository; names file, function and remedy.
     """
-    utils = {name: _utils_of(code, name) for name in TASKS_OF_SOURCES}
-    return {
-        **_judges(code / JUDGES, ours),
-        "rf_questions": _questions(utils, code),
-        "rf_generate": _generation(utils, code, ours["rf_generate"]),
-    }
+    files = _judges(code / JUDGES, ours) if (code / JUDGES).is_file() else {}
+    if (code / QUESTIONS).is_dir():
+        utils = {name: _utils_of(code, name) for name in TASKS_OF_SOURCES}
+        files["rf_questions"] = _questions(utils, code)
+        files["rf_generate"] = _generation(utils, code, ours["rf_generate"])
+    return files
 
 
 def _judges(path: Path, ours: dict[str, PromptText]) -> dict[str, PromptText]:
@@ -123,9 +139,10 @@ def _questions(utils: dict[str, Path], code: Path) -> PromptText:
     templates: dict[str, str] = {}
     for source, path in utils.items():
         where = f"{path}: parsing_inference_input"
-        literal = next(
-            _literals(_after(_text(path), "def parsing_inference_input(", where), "input")
-        )
+        function = _after(_text(path), "def parsing_inference_input(", where)
+        literal = next(_literals(function, "input"), None)
+        if literal is None:
+            raise _newer(where, "no `input` in three quotes")
         text, task = _template(literal, _OF_ITEM, where).text.strip(), TASKS_OF_SOURCES[source]
         if templates.setdefault(task, text) != text:
             raise _newer(where, f"asks otherwise than the other data sets of {task}")
@@ -152,8 +169,8 @@ def _utils_of(code: Path, source: str) -> Path:
         if (path := code / QUESTIONS / name / "utils.py").is_file():
             return path
     raise UserError(
-        f"prompts: {code} holds {JUDGES} but no {QUESTIONS}/{source}/utils.py; give a whole "
-        "checkout of the authors' repository, or a folder of prompt files"
+        f"prompts: {code} holds {QUESTIONS} but no {QUESTIONS}/{source}/utils.py; give a whole "
+        "one, or take it away to have the questions in our words"
     )
 
 
@@ -236,6 +253,7 @@ def _as_file(values: dict[str, Any], where: str) -> PromptText:
 
 def _newer(where: str, what: str) -> UserError:
     return UserError(
-        f"{where}: {what}; it is read as at commit 9aecc76 of AIDASLab/RFEval: check that one out, "
-        "or give a folder of prompt files (docs/rfeval.md)"
+        f"{where}: {what}; it is read as at commit 9aecc76 of AIDASLab/RFEval and, for "
+        f"{QUESTIONS}, bb20192 of RFEval/RFEval: check these out, or give a folder of prompt files "
+        "(docs/rfeval.md)"
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     generation,
     generation_prompts,
@@ -115,6 +116,10 @@ def checkout(tmp_path: Path) -> Path:
     return code.parent
 
 
+CONFIG = {
+    **{"name": "t", "benchmark": "rfeval", "model": {"name": "planted:faithful"}},
+    "judge": {"model": "planted:faithful"},
+}
 LAW = Item(
     *("legal_decision/1", "legal_decision", "mmlu/professional_law", "Guilty {?}", ""),
     *(("no", "yes"), "B", "He was not there.", "He was."),
@@ -204,9 +209,38 @@ def test_what_stands_for_a_missing_part_decides_the_form(checkout: Path) -> None
 
 def test_half_a_checkout_is_refused(checkout: Path) -> None:
     shutil.rmtree(checkout / "src" / "dataset_utils" / "scitab")
-    with pytest.raises(
-        UserError, match=r"no dataset_utils/scitab/utils\.py; give a whole checkout"
-    ):
+    with pytest.raises(UserError, match=r"no dataset_utils/scitab/utils\.py; give a whole one"):
+        questions(checkout)
+
+
+def test_the_judges_alone_are_the_authors_where_no_questions_are_released(checkout: Path) -> None:
+    """AIDASLab/RFEval itself: evaluation.py at its top, and no dataset_utils."""
+    (checkout / "src" / "evaluation.py").rename(checkout / "evaluation.py")
+    shutil.rmtree(checkout / "src")
+    assert not judge_forms(checkout)["rf_baseline"].ours
+    assert questions(checkout) == questions()
+    assert generation_prompts(checkout) == generation_prompts()
+    config = RFEvalConfig.model_validate(CONFIG | {"prompts": str(checkout)})
+    assert "so models and the writer of r′ are asked in our words" in " ".join(config.notes)
+
+
+def test_the_questions_alone_can_be_the_authors(checkout: Path) -> None:
+    (checkout / "src" / "evaluation.py").unlink()
+    assert judge_forms(checkout)["rf_baseline"].ours
+    assert questions(checkout) != questions()
+    config = RFEvalConfig.model_validate(CONFIG | {"prompts": str(checkout)})
+    assert "so judges are asked in our words" in " ".join(config.notes)
+
+
+def test_a_whole_checkout_leaves_nothing_in_our_words(checkout: Path) -> None:
+    config = RFEvalConfig.model_validate(CONFIG | {"prompts": str(checkout)})
+    assert "our words" not in " ".join(config.notes)
+
+
+def test_another_version_of_a_question_is_refused(checkout: Path) -> None:
+    path = checkout / "src" / "dataset_utils" / "scitab" / "utils.py"
+    path.write_text(path.read_text("utf-8").replace("    input = f", "    asked = f"), "utf-8")
+    with pytest.raises(UserError, match=r"scitab/utils\.py: parsing_inference_input: no `input`"):
         questions(checkout)
 
 
