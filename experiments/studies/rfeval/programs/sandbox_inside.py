@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import errno
 import json
+import math
 import os
 import platform
 import re
@@ -184,16 +185,17 @@ def run(job: dict, program: str, files: tuple[int, ...], tells: int) -> None:
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise failed("no_new_privs")
     memory, output = job["memory_mb"] << 20, job["output_mb"] << 20
-    cpu = job["seconds"]
+    cpu = math.ceil(job["seconds"])
     for which, value in (
         (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CPU, max(1, int(cpu + 0.999))),
         (resource.RLIMIT_FSIZE, output),
         (resource.RLIMIT_NPROC, job["processes"]),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 256),
     ):
         resource.setrlimit(which, (value, value))
+    # at the first a signal of its own tells the limit; at the second it is killed as by any other
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
     deny()
     env = {"HOME": HOME, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
     env |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -277,10 +279,6 @@ def watch(child: int, job: dict, out: int, err: int) -> dict:
         killed = os.WTERMSIG(status)
         limits = {int(signal.SIGXCPU): "time_limit", int(signal.SIGXFSZ): "output_limit"}
         outcome = limits.get(killed, "killed")
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if killed == signal.SIGKILL and used.ru_utime + used.ru_stime >= job["seconds"]:
-            # where soft and hard limit of processor time are one, the kernel sends this
-            outcome = "time_limit"
     return {
         "outcome": outcome,
         "exit": os.waitstatus_to_exitcode(status),
