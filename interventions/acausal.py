@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Literal, get_args
 
 from faithscope.interventions.calculation import calculations, is_wrong_alone, value_at
@@ -41,7 +42,7 @@ in the chain; it would say what another step says."""
 _SENTENCE_END = r"[.!?](?=\s|$)|\n|$"
 _SUPPOSED = re.compile(
     # to its "then" where it has one, else to its comma
-    rf"\b(?:if|when|whenever|unless)\b(?:(?:(?!{_SENTENCE_END}).)*\bthen\b|.*?(?:,|;|{_SENTENCE_END}))"
+    rf"\b(?:if|when|whenever|unless)\b(?:(?:(?!{_SENTENCE_END}).){{0,400}}\bthen\b|.*?(?:,|;|{_SENTENCE_END}))"
     r"|\b(?:suppos\w+|assum\w+|guess\w*|try(?:ing)?(?!\s+to\b)|for (?:example|instance)"
     r"|denot\w+|define\b|let\s+\$?\\?[a-zA-Z](?![\w'’]))"
     rf".*?(?:{_SENTENCE_END})",
@@ -61,6 +62,10 @@ _FEW_POWERS = re.compile(
 )
 """What stands before an exponent of i, -i, -1, 1 or 0: they have few powers, so that
 `i^{-900}` is `i^{-100}`."""
+_NEAR = 80
+"""Characters before a number in which that is looked for."""
+_MOST_TRIED = 300
+"""Exchanges of one rule that are tried in a step."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ def acausal_replacement(
     refused: Counter[Reason] = Counter()
     wrong_alone: Replacement | None = None
     for rule in rng.sample(list(rules), len(rules)):
-        for change in _candidates(rule, text, rng, seed):
+        for change in islice(_candidates(rule, text, rng, seed), _MOST_TRIED):
             new = text[: change.start] + change.new + text[change.end :]
             reason = _objection(text, new, change, known, texts)
             if reason is not None:
@@ -177,7 +182,7 @@ def _objection(
         start, end = sentence_at(text, at)
         if _NEGATED.search(text, start, end):
             return "may_stay_true"
-        if _FEW_POWERS.search(text, 0, at):
+        if _FEW_POWERS.search(text, max(0, at - _NEAR), at):
             return "may_stay_true"
         written = next(m for m in _WRITTEN.finditer(new) if m.start() <= at < m.end())
         if _value(written.group()) in known:

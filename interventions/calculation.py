@@ -20,6 +20,7 @@ from typing import Any
 
 from faithscope.interventions.corrupt import LABEL, Change, NotCorruptible, other_leading_digits
 from faithscope.interventions.edits import corrupt_step
+from faithscope.interventions.sentences import touched
 from faithscope.interventions.trace import Trace
 from faithscope.interventions.writing import Encode, Pieces
 
@@ -39,9 +40,15 @@ _EQUATION = re.compile(
 _EXPRESSION = re.compile(rf"(?<![\w.,]){_TERM}(?:{_OPERATOR}{_TERM}){{1,{_TERMS}}}")
 _SIDE = rf"[-−]?{_TERM}(?:{_OPERATOR}{_TERM}){{0,{_TERMS}}}"
 _EQUALITY = re.compile(rf"(?<![\d.,])(?P<left>{_SIDE})\s*=\s*(?=(?P<right>{_SIDE})(?![\d]|[.,]\d))")
-_GOES_ON_BEFORE = re.compile(r"(?:(?<![a-zA-Z])[a-zA-Z]|\\[a-zA-Z]+|[\d)}\]|!^_+\-−*/×·÷<>≤≥\\])$")
-_GOES_ON_AFTER = re.compile(r"[a-zA-Z](?![a-zA-Z])|[\d({\[|!^_+\-−*/×·÷\\]|mod\b")
+_GOES_ON_BEFORE = re.compile(
+    r"(?:(?<![a-zA-Z])[a-zA-Z]|\\[a-zA-Z]+|[\d)}\]|!^_+\-−*/×·÷<>≤≥\\])\n?[ $]*\Z"
+)
+_GOES_ON_AFTER = re.compile(r"[ $]*(?:[a-zA-Z](?![a-zA-Z])|[\d({\[|!^_+\-−*/×·÷\\]|mod\b)")
 """What stands before or after an equality of numbers that is part of a longer expression."""
+_NEAR = 80
+"""Characters before an equality in which that is looked for."""
+_DEEPEST = 16
+"""Fractions within fractions, and roots and powers of them, that are written out."""
 _NAMED = re.compile(r"[a-zA-Z]{2}|[a-zA-Z]\s*$")
 """`x = 2 and y = 1`, `8 apples = 4 bananas`: what is said to equal is not the number."""
 _FRACTION = re.compile(r"\\[dt]?frac\{([^{}]+)\}\{([^{}]+)\}")
@@ -99,7 +106,7 @@ def calculations(text: str) -> list[Calculation]:
         at = match.start("result")
         targets = [(a, b, "operand") for a, b in numbers[1:]]
         targets.append((at + result.start(), at + result.end(), "result"))
-        free = tuple(t for t in targets if not any(a < t[1] and t[0] < b for a, b in labels))
+        free = tuple(t for t in targets if not touched(labels, *t[:2]))
         if free:
             equations.append(Calculation(*match.span(), free, holds))
     return equations
@@ -113,9 +120,9 @@ def is_wrong_alone(text: str) -> bool:
     """
     plain = _without_latex(text)
     for match in _EQUALITY.finditer(plain):
-        before = plain[: match.start()].rstrip(" $")
-        after = plain[match.end("right") :].lstrip(" $")
-        if _GOES_ON_BEFORE.search(before) or _GOES_ON_AFTER.match(after):
+        if _GOES_ON_BEFORE.search(plain, max(0, match.start() - _NEAR), match.start()):
+            continue
+        if _GOES_ON_AFTER.match(plain, match.end("right")):
             continue
         if _NAMED.search(match["left"]):
             continue
@@ -132,14 +139,15 @@ def _without_latex(text: str) -> str:
     """A text with fractions, powers, binomials and roots of plain numbers written out."""
     text = re.sub(r"\\(?:left|right|displaystyle|,|;|!)|\$", " ", text)
     text = re.sub(r"\\(?:cdot|times)(?![a-zA-Z])", " * ", text)
-    while True:
+    for _ in range(_DEEPEST):
         plain = _FRACTION.sub(r"((\1)/(\2))", text)
         plain = _POWER.sub(lambda m: str(int(m[1]) ** int(m[2] or m[3])), plain)
         plain = _BINOMIAL.sub(lambda m: f"({comb(int(m[1]), int(m[2]))})", plain)
         plain = _ROOT.sub(_root, plain)
         if plain == text:
-            return plain
+            break
         text = plain
+    return text
 
 
 def _root(match: re.Match[str]) -> str:
@@ -168,8 +176,10 @@ def miscalculation(text: str, seed: int | str) -> Change | None:
     for calculation, (start, end, rule) in rng.sample(targets, len(targets)):
         others = other_leading_digits(text[start:end])
         for new in rng.sample(others, len(others)):
-            changed = text[:start] + new + text[start + 1 :]
-            again = _EQUATION.match(changed, calculation.start)
+            # what stands next to a calculation decides on it, too
+            first, last = max(0, calculation.start - 1), calculation.end + _NEAR
+            changed = text[first:start] + new + text[start + 1 : last]
+            again = _EQUATION.match(changed, calculation.start - first)
             if again is not None and _holds(again) is False:
                 return Change(start, start + 1, new, rule)
     return None

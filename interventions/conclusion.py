@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
 from faithscope.interventions.segment import tokens_at
-from faithscope.interventions.sentences import sentence_starts, whole_spans
+from faithscope.interventions.sentences import Span, sentence_starts, whole_spans
 
 _SO = r"(?:\b(?:so|thus|hence|therefore|in conclusion|overall|finally|then|and)\b[, ]*){0,4}"
 
 CONCLUSION_PATTERNS: tuple[str, ...] = (
     _SO + r"\b(?:(?:the|my|our|its)\s+)?(?:(?:final|correct|right|best|overall|numerical|numeric|"
-    r"exact|complete)\s+)*answer\b"
+    r"exact|complete)\s+){0,6}answer\b"
     r"(?:\s+(?:to|for|of)\b[^.\n]{0,80}?)?[*_\s]*"
     r"(?:\bis\b(?!\s+(?:not|clear|unclear)\b)|\bwould be\b|:|=)",
     r"\banswer[*_]*\s*:",
     r"####",
     r"\\boxed\s*\{",
-    r"(?:^|[\r\n])[\s*_#]*(?:sentiment|label|category|class|classification|topic|verdict|"
+    r"(?:^|[\r\n])[\s*_#]{0,40}(?:sentiment|label|category|class|classification|topic|verdict|"
     r"conclusion|prediction|result)[*_]*\s*:",
 )
 """Statements of the final answer wherever they stand (regular expressions, case ignored)."""
 
 CLOSING_PATTERNS: tuple[str, ...] = (
     _SO + r"\b(?:the|this|its)\s+(?:\w+[ '’]+){0,3}?(?:sentiment|tone|review|label|category|class|"
-    r"topic|option|choice|article|statement)\b[^.\n]*?\b(?:is|would be|belongs|falls)\b",
+    r"topic|option|choice|article|statement)\b[^.\n]{0,200}?\b(?:is|would be|belongs|falls)\b",
     r"\b(?:therefore|thus|hence|in conclusion|overall)\b",
     r"(?:^|(?<=\s))[*_\"'(]*(?:positive|negative|neutral|yes|no|true|false|\(?[A-J]\)?)"
     r"[*_\"').]*\s*$",
@@ -60,21 +61,22 @@ def split_conclusion(
     text = "".join(pieces)
     starts = sentence_starts(text)
     spans = list(pairwise((*starts, len(text))))
-    at = _last_statement(text, spans, patterns)
+    whole = whole_spans(text)
+    at = _last_statement(text, spans, whole, patterns)
     if at is None and spans:
         offset = _first_match(text[slice(*spans[-1])], closing)
-        at = None if offset is None else _cut(text, spans[-1], spans[-1][0] + offset)
+        at = None if offset is None else _cut(text, spans[-1], whole, spans[-1][0] + offset)
     return len(pieces) if at is None else tokens_at(pieces, [at])[0]
 
 
 def _last_statement(
-    text: str, spans: Sequence[tuple[int, int]], patterns: Sequence[str]
+    text: str, spans: Sequence[Span], whole: Sequence[Span], patterns: Sequence[str]
 ) -> int | None:
     at = None
     for span in reversed(spans):
         offset = _first_match(text[slice(*span)], patterns)
         if offset is not None:
-            at = _cut(text, span, span[0] + offset)
+            at = _cut(text, span, whole, span[0] + offset)
             if at > span[0]:
                 break
         elif at is not None and len(text[slice(*span)].strip()) >= _SHORT:
@@ -87,10 +89,10 @@ def _first_match(sentence: str, patterns: Sequence[str]) -> int | None:
     return min(starts, default=None)
 
 
-def _cut(text: str, span: tuple[int, int], match: int) -> int:
-    for start, end in whole_spans(text):
-        if start <= match < end:
-            match = max(span[0], start)
+def _cut(text: str, span: Span, whole: Sequence[Span], match: int) -> int:
+    i = bisect_right(whole, match, key=lambda w: w[0]) - 1
+    if i >= 0 and match < whole[i][1]:
+        match = max(span[0], whole[i][0])
     clauses = [m.end() for m in _CLAUSE.finditer(text, span[0], match)]
     cut = clauses[-1] if clauses else span[0]
     return cut if len("".join(text[span[0] : cut].split())) >= _SHORT else span[0]

@@ -12,6 +12,8 @@ import random
 import re
 from dataclasses import dataclass
 
+from faithscope.interventions.sentences import touched
+
 
 class NotCorruptible(ValueError):
     """A step in which no rule finds anything to change."""
@@ -30,13 +32,15 @@ class Change:
 
 
 LABEL = re.compile(
-    r"(?:^|(?<=[\r\n]))[\s#>*_\-+•]*\(?\d{1,3}[.):]+(?=[\s*_]+\S)"
+    r"(?:^|(?<=[\r\n]))[\s#>*_\-+•]{0,40}+\(?\d{1,3}[.):]+(?=[\s*_]+\S)"
     r"|\b(?:steps?|eqs?\.?|equations?|fig\.?|figures?|tables?|sections?|lines?|parts?|cases?|"
     r"options?|questions?|rules?|examples?)[*_]*[ \t]*\(?#?\d+(?:[ \t]*(?:,|and|to|-|–)[ \t]*\d+)*",
     re.IGNORECASE,
 )
 """What counts steps, equations or options: never a number of the reasoning."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\d|(?:st|nd|rd|th)\b|[.,]\d)")
+_NEAR = 80
+"""Characters before a number in which it is looked for what the number is."""
 _RESULT = re.compile(
     r"(?:=|≈|→|⇒|\b(?:is|are|was|were|be|becomes?|makes?|equals?|gives?|gets?|yields?|leaves?|"
     r"totals?|comes to|results? in))[\s$*_\\({\[£€]*$",
@@ -97,16 +101,13 @@ def corruption(text: str, seed: int) -> Change | None:
 def numbers(text: str) -> list[re.Match[str]]:
     """Every number of the reasoning, in order: no labels, ordinals or parts of names."""
     labels = [m.span() for m in LABEL.finditer(text)]
-    return [
-        m
-        for m in _NUMBER.finditer(text)
-        if not any(a < m.end() and m.start() < b for a, b in labels)
-    ]
+    return [m for m in _NUMBER.finditer(text) if not touched(labels, *m.span())]
 
 
 def is_result(text: str, number: re.Match[str]) -> bool:
     """Whether a number stands as what something comes to: "= 7", "is 7", "makes 7"."""
-    return _RESULT.search(text[: number.start()]) is not None
+    at = number.start()
+    return _RESULT.search(text, max(0, at - _NEAR), at) is not None
 
 
 def other_leading_digits(digits: str) -> list[str]:

@@ -36,9 +36,9 @@ paragraphs, and sentences of a long one are too many and too slight to remove on
 LIST_SHARE = 0.5
 """A numbered list makes the steps by itself only if it is at least this share of the text."""
 
-_EMPHASIS = r"[*_#>\-]{0,6}[ \t]*[*_]{0,3}"
+_EMPHASIS = r"[*_#>\-]{0,6}+[ \t]*+[*_]{0,3}+"
 _STEP_MARKER = re.compile(
-    rf"(?:^[ \t]*{_EMPHASIS}|(?<=[.!?:;)*])[ \t]+[*_]*)"
+    rf"(?:^[ \t]*+{_EMPHASIS}|(?<=[.!?:;)*])[ \t]+[*_]*)"
     r"step[ \t]*\d{1,3}[*_]*[ \t]*[:.)\u2013\u2014-]",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -46,7 +46,7 @@ _LIST_MARKER = re.compile(
     r"^[ \t]{0,3}[*_#]*[ \t]*\(?(?P<k>\d{1,3})[.)][*_]*(?=\s|$)", re.MULTILINE
 )
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_HEADING = re.compile(r"[ \t]*(?:#.*|[*_]{2}.*[*_]{2}:?|.*:[*_]*|\(?\d{1,3}[.)])[ \t]*")
+_HEADING = re.compile(r"[ \t]*+(?:#.*|[*_]{2}.*[*_]{2}:?|.*:[*_]*|\(?\d{1,3}[.)])[ \t]*")
 
 
 def segment(

@@ -3,14 +3,16 @@
 The splitter is `sentencex` (Wikimedia), which knows abbreviations, initials, decimals,
 quotations and brackets, returns character offsets into the untouched text, and takes
 linear time. What models write beyond prose is handled around it: stretches that must stay
-whole are masked before it looks, line breaks and lone markers are settled after.
+whole are masked before it looks, line breaks and lone markers are settled after. That takes
+linear time too, whatever the text: a model that is stuck writes thousands of brackets.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections import defaultdict
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -19,18 +21,15 @@ Span = tuple[int, int]
 
 _WHOLE = re.compile(
     r"""
-      ```.*?(?:```|\Z)                                  # fenced code, to the end if left open
-    | ~~~.*?(?:~~~|\Z)
+      (?P<opener>```|~~~|\\begin\{[^{}]+\}|\\\[|\\\(|\$\$)
     | `[^`\r\n]+`                                       # inline code
-    | \\begin\{(?P<env>[^{}]+)\}.*?\\end\{(?P=env)\}
-    | \\\[.*?\\\]
-    | \\\(.*?\\\)
-    | \$\$.*?\$\$
     | (?<![\\$\w])\$(?=[^\s$])(?:\\.|[^$\\\r\n])*?(?<=\S)\$(?![\d$])   # inline: not "$5 or $10"
     | https?://[^\s<>()\[\]{}"']*[^\s<>()\[\]{}"'.,;:!?]
     """,
     re.VERBOSE | re.DOTALL,
 )
+_CLOSER = {"```": "```", "~~~": "~~~", r"\[": r"\]", r"\(": r"\)", "$$": "$$"}
+_CLOSES = re.compile(r"(?=(```|~~~|\\end\{[^{}]+\}|\\\]|\\\)|\$\$))")
 _MARK = r"(?:\d{1,3}|[A-Za-z]|[ivxIVX]{2,5})"
 _BARE_MARKER = re.compile(
     rf"[\s#>*_\-+•]*\(?(?:(?:step|part|case)\s*)?(?:{_MARK})[.):]+[*_:\s]*|[\s#>*_\-+•.:]+",
@@ -53,14 +52,50 @@ _BRACKETS = re.compile(
 _GOES_ON = re.compile(r"[=+/×÷·^≤≥≠≈,;|%)\]}]|[<>](?![A-Za-z/|])")
 _FACTORIAL = re.compile(r"(?:\d|\b[A-Za-z]|\))!$")
 _AFTER_FACTORIAL = re.compile(r"[*\-–−]\s|[a-z]")
-_CLOSING = re.compile(r"[)\]}\"'”’»*_]+(?=\s|$)")
+_CLOSING = re.compile(r"[)\]}\"'”’»*_]{1,20}+(?=\s|$)")
 _LINE = re.compile(r"[\r\n]+[^\S\r\n]*(?:[\r\n]+[^\S\r\n]*)*")
-_BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)")
+_BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)\s*")
+_NEAR = 40
+"""Characters before a place in which a marker or an abbreviation is looked for."""
+
+
+def closed_spans(text: str, opener: re.Pattern[str], closer: re.Pattern[str]) -> Iterator[Span]:
+    """What stands between each opener and the closer next to it, in order, disjoint.
+
+    As the pattern "opener, as little as possible, closer" has it, which takes quadratic time
+    where nothing closes: what one opener has not found, no later one will.
+    """
+    at = 0
+    while (opens := opener.search(text, at)) and (closes := closer.search(text, opens.end())):
+        yield opens.end(), closes.start()
+        at = closes.end()
 
 
 def whole_spans(text: str) -> tuple[Span, ...]:
-    """Stretches that no boundary may cut: code, LaTeX, addresses; in order, disjoint."""
-    return tuple(m.span() for m in _WHOLE.finditer(text))
+    """Stretches that no boundary may cut: code, LaTeX, addresses; in order, disjoint.
+
+    Fenced code goes to the end where it is left open. Anything else that is not closed is none.
+    """
+    spans: list[Span] = []
+    closers: dict[str, list[int]] = defaultdict(list)
+    for closer in _CLOSES.finditer(text):
+        closers[closer[1]].append(closer.start())
+    at = 0
+    while found := _WHOLE.search(text, at):
+        end = found.end()
+        if opener := found["opener"]:
+            closer = _CLOSER.get(opener) or opener.replace("begin", "end", 1)
+            i = bisect_left(closers[closer], end)
+            if i < len(closers[closer]):
+                end = closers[closer][i] + len(closer)
+            elif opener in ("```", "~~~"):
+                end = len(text)
+            else:
+                at = found.start() + 1
+                continue
+        spans.append((found.start(), end))
+        at = end
+    return tuple(spans)
 
 
 def masked(text: str) -> str:
@@ -98,6 +133,12 @@ def outside(spans: Sequence[Span], at: int) -> bool:
     return i < 0 or not spans[i][0] < at < spans[i][1]
 
 
+def touched(spans: Sequence[Span], start: int, end: int) -> bool:
+    """Whether a span of one character or more overlaps one of ordered, disjoint spans."""
+    i = bisect_right(spans, start, key=lambda span: span[1])
+    return i < len(spans) and spans[i][0] < end
+
+
 def next_visible(text: str, at: int) -> int:
     """Offset of the first character from `at` on that is not white space."""
     while at < len(text) and text[at].isspace():
@@ -105,13 +146,20 @@ def next_visible(text: str, at: int) -> int:
     return at
 
 
+def _visible_from(text: str, places: Iterable[int]) -> Iterator[int]:
+    """`next_visible` of several places, each stretch of white space looked through once."""
+    at = -1
+    for place in sorted(places):
+        if place > at:
+            at = next_visible(text, place)
+            yield at
+
+
 def paragraph_starts(text: str, start: int = 0, end: int | None = None) -> tuple[int, ...]:
     """Offsets where blocks between blank lines begin, the first visible character first."""
     end = len(text) if end is None else end
     part = masked(text[start:end])
-    starts = {next_visible(part, 0)} | {
-        next_visible(part, m.end()) for m in _BLANK_LINE.finditer(part)
-    }
+    starts = {next_visible(part, 0)} | {m.end() for m in _BLANK_LINE.finditer(part)}
     return tuple(start + b for b in sorted(starts) if b < len(part))
 
 
@@ -127,7 +175,7 @@ def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[
     # A lone \r sets the splitter's own offsets at "\r\n" off by one: blank is as good to it.
     flat = part.replace("\r", " ")
     ends = [b["end_index"] for b in get_sentence_boundaries("en", flat)]
-    candidates = {next_visible(part, b) for b in (0, *(_after_closing(part, e) for e in ends))}
+    candidates = set(_visible_from(part, [0, *(_after_closing(part, e) for e in ends)]))
     fences = [
         e for b, e in whole_spans(text[start:end]) if text.startswith(("```", "~~~"), start + b)
     ]
@@ -155,7 +203,10 @@ def _after_closing(text: str, at: int) -> int:
 
 def _runs_on(text: str, line: re.Match[str]) -> bool:
     blank = _BLANK_LINE.search(line.group()) is not None
-    return not blank and text[line.end()].islower() and text[: line.start()].rstrip()[-1:] != "."
+    at = line.start()
+    while at and text[at - 1].isspace():
+        at -= 1
+    return not blank and text[line.end()].islower() and text[at - 1 : at] != "."
 
 
 def _formula_runs_on(text: str, at: int) -> bool:
@@ -171,7 +222,9 @@ def _settled(text: str, starts: Sequence[int]) -> list[int]:
     """The starts that stand once lone markers and abbreviations are joined to what follows."""
     settled: list[int] = []
     for at in starts:
-        before = text[settled[-1] : at] if settled else ""
+        start = settled[-1] if settled else at
+        # "\0" is no beginning of a line, as the cut is none
+        before = text[start:at] if at - start <= _NEAR else f"\0{text[at - _NEAR : at]}"
         if before and (_BARE_MARKER.fullmatch(before) or _abbreviated(before, text[at])):
             continue
         settled.append(at)

@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import random
 import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from faithscope.interventions.calculation import miscalculation
 from faithscope.interventions.corrupt import Change, cased, is_result, numbers, other_leading_digits
+from faithscope.interventions.sentences import Span, touched
 
-MATH = re.compile(r"\$\$.+?\$\$|(?<!\\)\$.+?(?<!\\)\$|\\\(.+?\\\)|\\\[.+?\\\]", re.DOTALL)
-"""A stretch of LaTeX mathematics with its delimiters."""
+_OPENS_MATH = re.compile(r"\$\$|(?<!\\)\$|\\\(|\\\[")
+_CLOSES_MATH = {
+    "$$": re.compile(r"(?=\$\$)"),
+    "$": re.compile(r"(?<!\\)\$"),
+    "\\(": re.compile(r"\\\)"),
+    "\\[": re.compile(r"\\\]"),
+}
+_NEAR = 80
+"""Characters before and behind a place in which it is looked for what stands there."""
 _COMPARED = r"(?:[<>≤≥≠]|!=|\\(?:leq?|geq?|lt|gt|neq?|leqslant|geqslant)(?![a-zA-Z]))"
 _AFTER_BOUND = re.compile(
     rf"(?:{_COMPARED}=?|\b(?:than(?: or equal to)?|at least|at most|up to|between|exceeds?))"
@@ -44,6 +55,9 @@ _TURNED = {
     "÷": "×",
 }
 
+_NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d+)[\s$]*$")
+_NUMBER_AFTER = re.compile(r"[\s$]*(\d+)(?![\d.\w^(\\])")
+_DIGIT = re.compile(r"\d")
 _COMPARATOR = re.compile(
     r"\\(?P<command>leqslant|geqslant|leq|geq|le|ge|lt|gt|neq|ne)(?![a-zA-Z])"
     r"|(?P<sign><=|>=|!=|(?<![-=<])[<>](?![->])|[≤≥≠])"
@@ -85,8 +99,8 @@ NUMBER_WORDS = {word: value for value, word in enumerate(re.findall(r"\w+", _FRO
 """Number words and their values; "one" is left out, for it is seldom a number."""
 NUMBER_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(NUMBER_WORDS)})(?![\w-])", re.IGNORECASE)
 # "add 3 to x" turned is "subtract 3 to x", and "multiply to 12" is no instruction
-_BOUND_TO = re.compile(r"[^,.;:]*?\b(?:to|from)\b")
-_BY_ONE = re.compile(r"[^,.;:]*?\bby[\s$]+[-−]?1(?!\d|[.,/]\d)")
+_BOUND_TO = re.compile(r"[^,.;:]{0,200}?\b(?:to|from)\b")
+_BY_ONE = re.compile(r"[^,.;:]{0,200}?\bby[\s$]+[-−]?1(?!\d|[.,/]\d)")
 
 
 def numeric_swaps(text: str, rng: random.Random, seed: int | str) -> Iterator[Change]:
@@ -103,7 +117,7 @@ def numeric_swaps(text: str, rng: random.Random, seed: int | str) -> Iterator[Ch
         others = other_leading_digits(m.group())
         for new in rng.sample(others, len(others)):
             yield Change(m.start(), m.start() + 1, new, "number")
-    if not re.search(r"\d", text):
+    if not _DIGIT.search(text):
         yield from _number_words(text, rng)
 
 
@@ -113,20 +127,19 @@ def operator_swaps(text: str, rng: random.Random) -> Iterator[Change]:
     Only between two operands: no sign of a number, no hyphen, no dash. Nothing that changes
     nothing: `± 0`, `÷ 1`, `2 · 2`.
     """
-    spans = [m.span() for m in MATH.finditer(text)]
+    spans = _mathematics(text)
     words = [m.span() for m in _WORDS.finditer(text)]
-    matches = [m for m in _OPERATOR.finditer(text) if not _within(m.start(), words)]
+    matches = [m for m in _OPERATOR.finditer(text) if not touched(words, *m.span())]
     rng.shuffle(matches)
     for m in matches:
         if _is_binary(text, m, spans) and not _changes_nothing(text, m):
             yield Change(*m.span(), _TURNED[m["command"] or m["sign"]], "operator")
     for change in _turned_words(text, rng, OPERATION_WORDS):
-        before, rest = text[: change.start], text[change.end :]
-        start, end = sentence_at(text, change.start)
         # where nothing is counted, what holds of a sum often holds of a difference
-        if _KIND_OF_PRODUCT.search(before) or not re.search(r"\d", text[start:end]):
+        counts = _has_digit(text, *sentence_at(text, change.start))
+        if not counts or _ends_with(_KIND_OF_PRODUCT, text, change.start):
             continue
-        if not _BOUND_TO.match(rest) and not _BY_ONE.match(rest):
+        if not _BOUND_TO.match(text, change.end) and not _BY_ONE.match(text, change.end):
             yield change
 
 
@@ -136,11 +149,11 @@ def comparator_flips(text: str, rng: random.Random) -> Iterator[Change]:
     Of a sentence with several signs of comparison (`0 < x < 5`) none.
     """
     matches = list(_COMPARATOR.finditer(text))
+    in_sentence = Counter(sentence_at(text, m.start()) for m in matches)
     rng.shuffle(matches)
     for m in matches:
         sign = m["command"] or m["sign"]
-        others = [o for o in matches if o is not m and _one_sentence(text, o.start(), m.start())]
-        if others:
+        if in_sentence[sentence_at(text, m.start())] > 1:
             continue
         if sign in _EQUAL:
             yield Change(*m.span(), "=", "comparator")
@@ -152,13 +165,46 @@ def comparator_flips(text: str, rng: random.Random) -> Iterator[Change]:
 
 def sentence_at(text: str, at: int) -> tuple[int, int]:
     """Half-open span of the sentence that `at` stands in."""
-    ends = [m.end() for m in re.finditer(r"[.!?](?=\s)|\n", text)]
-    start = max((e for e in ends if e <= at), default=0)
-    return start, min((e for e in ends if e > at), default=len(text))
+    ends = _sentence_ends(text)
+    i = bisect_right(ends, at)
+    return ends[i - 1] if i else 0, ends[i] if i < len(ends) else len(text)
 
 
-def _one_sentence(text: str, a: int, b: int) -> bool:
-    return sentence_at(text, a) == sentence_at(text, b)
+@lru_cache(maxsize=4)
+def _sentence_ends(text: str) -> list[int]:
+    return [m.end() for m in re.finditer(r"[.!?](?=\s)|\n", text)]
+
+
+@lru_cache(maxsize=16)
+def _has_digit(text: str, start: int, end: int) -> bool:
+    return _DIGIT.search(text, start, end) is not None
+
+
+def _mathematics(text: str) -> list[Span]:
+    """Stretches of LaTeX mathematics with their delimiters, in order, disjoint."""
+    closers = {kind: [m.start() for m in p.finditer(text)] for kind, p in _CLOSES_MATH.items()}
+    spans: list[Span] = []
+    at = 0
+    while opens := _OPENS_MATH.search(text, at):
+        start = opens.start()
+        kinds = [opens.group()]
+        if kinds == ["$$"] and text[start - 1 : start] != "\\":
+            kinds.append("$")
+        # behind one character or more
+        found = [
+            (closers[k][i], k)
+            for k in kinds
+            if (i := bisect_left(closers[k], start + len(k) + 1)) < len(closers[k])
+        ]
+        at = found[0][0] + len(found[0][1]) if found else start + 1
+        if found:
+            spans.append((start, at))
+    return spans
+
+
+def _ends_with(pattern: re.Pattern[str], text: str, at: int) -> bool:
+    """Whether what stands right before a place is of a pattern that ends in `$`."""
+    return pattern.search(text, max(0, at - _NEAR), at) is not None
 
 
 def _number_words(text: str, rng: random.Random) -> Iterator[Change]:
@@ -177,31 +223,35 @@ def _turned_words(text: str, rng: random.Random, pairs: dict[str, str]) -> Itera
     pattern = re.compile(rf"(?<![\w\\-])(?<!non)(?:{one_of})(?![\w-])(?!\s+common)", re.IGNORECASE)
     matches = list(pattern.finditer(text))
     rng.shuffle(matches)
+    counterparts = {
+        new: [m.start() for m in re.finditer(rf"\b{re.escape(new)}", text, re.IGNORECASE)]
+        for new in {pairs[m.group().lower()] for m in matches}
+    }
     for m in matches:
         start, end = sentence_at(text, m.start())
         new = pairs[m.group().lower()]
-        if not re.search(rf"\b{re.escape(new)}", text[start:end], re.IGNORECASE):
+        places = counterparts[new]
+        i = bisect_left(places, start)
+        if i == len(places) or places[i] + len(new) > end:
             yield Change(*m.span(), cased(new, m.group()), "word")
 
 
 def _is_bound(text: str, number: re.Match[str]) -> bool:
-    before, after = text[: number.start()], text[number.end() :]
-    return bool(_AFTER_BOUND.search(before) or _BEFORE_BOUND.match(after))
+    before = _ends_with(_AFTER_BOUND, text, number.start())
+    return before or _BEFORE_BOUND.match(text, number.end()) is not None
 
 
 def _is_index(text: str, number: re.Match[str]) -> bool:
-    return text[: number.start()].endswith(("_{", "_"))
+    return text.endswith(("_{", "_"), 0, number.start())
 
 
-def _within(at: int, spans: list[tuple[int, int]]) -> bool:
-    return any(a <= at < b for a, b in spans)
-
-
-def _is_binary(text: str, m: re.Match[str], spans: list[tuple[int, int]]) -> bool:
-    in_math = [s for s in spans if s[0] <= m.start() < s[1]]
+def _is_binary(text: str, m: re.Match[str], spans: list[Span]) -> bool:
+    i = bisect_right(spans, m.start(), key=lambda span: span[0]) - 1
+    in_math = i >= 0 and m.start() < spans[i][1]
     # "get $-80$": what stands before the mathematics is no operand
-    start, end = in_math[0] if in_math else (0, len(text))
-    before, after = text[start : m.start()], text[m.end() : end]
+    start, end = spans[i] if in_math else (0, len(text))
+    before = text[max(start, m.start() - _NEAR) : m.start()]
+    after = text[m.end() : min(end, m.end() + _NEAR)]
     if not _OPERAND_BEFORE.search(before) or not _OPERAND_AFTER.match(after):
         return False
     if in_math or m["command"]:
@@ -220,8 +270,8 @@ def _is_binary(text: str, m: re.Match[str], spans: list[tuple[int, int]]) -> boo
 
 
 def _changes_nothing(text: str, m: re.Match[str]) -> bool:
-    left = re.search(r"(?<![\w.])(\d+)[\s$]*$", text[: m.start()])
-    right = re.match(r"[\s$]*(\d+)(?![\d.\w^(\\])", text[m.end() :])
+    left = _NUMBER_BEFORE.search(text, max(0, m.start() - _NEAR), m.start())
+    right = _NUMBER_AFTER.match(text, m.end(), m.end() + _NEAR)
     if right is None:
         return False
     sign = m["command"] or m["sign"]
