@@ -5,15 +5,26 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_WHO = re.compile(r"(?<=://)[^\s/@]+@|(?<![^\s=\[({,'\"])[^\s/@=\[({,'\"]+:[^\s/@]*@(?=\S)")
-_QUERY = re.compile(r"(://[^\s?#'\"]*)[?#][^\s'\"]*")
+_BEFORE_AT = re.compile(r"(?<![^\s/@])([^\s/@]++)@(?=(\S?))")
+_USER = re.compile(r"(?:\A|(?<=[=\[({,'\"]))[^=\[({,'\"]+?:")
+_QUERY = re.compile(r"(://(?:(?!://)[^\s?#'\"])*)[?#][^\s'\"]*")
 _FORMULA = "=+-@\t\r"
 
 
 def without_passwords(text: str) -> str:
     """`text` without what may be a key in the addresses it holds: user names with passwords,
     queries and fragments."""
-    return _QUERY.sub(r"\1?…", _WHO.sub("…@", text))
+
+    def without_user(match: re.Match[str]) -> str:
+        words, at = match[1], match.start()
+        if text.endswith("://", 0, at):
+            return "…@"
+        # behind a slash or another "@" only what is set off is a user's name
+        begins = 0 if at == 0 or text[at - 1].isspace() else 1
+        user = _USER.search(words, begins) if match[2] else None
+        return f"{words[: user.start()]}…@" if user else match[0]
+
+    return _QUERY.sub(r"\1?…", _BEFORE_AT.sub(without_user, text))
 
 
 def as_cell(value: object) -> object:
@@ -30,7 +41,7 @@ def from_cell(text: str) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) is not None
+    return re.fullmatch(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", text) is not None
 
 
 def visible(text: str) -> str:

@@ -10,8 +10,8 @@ linear time too, whatever the text: a model that is stuck writes thousands of br
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]
@@ -59,15 +59,23 @@ _NEAR = 40
 """Characters before a place in which a marker or an abbreviation is looked for."""
 
 
-def closed_spans(text: str, opener: re.Pattern[str], closer: re.Pattern[str]) -> Iterator[Span]:
-    """What stands between each opener and the closer next to it, in order, disjoint.
+def enclosed(
+    text: str, opener: re.Pattern[str], closer: re.Pattern[str], least: int = 0
+) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Each opener with the closer next to it, in order, disjoint.
 
     As the pattern "opener, as little as possible, closer" has it, which takes quadratic time
     where nothing closes: what one opener has not found, no later one will.
+
+    Args:
+        least: characters that stand between at least.
     """
     at = 0
-    while (opens := opener.search(text, at)) and (closes := closer.search(text, opens.end())):
-        yield opens.end(), closes.start()
+    while opens := opener.search(text, at):
+        closes = closer.search(text, opens.end() + least)
+        if closes is None:
+            return
+        yield opens, closes
         at = closes.end()
 
 

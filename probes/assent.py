@@ -33,6 +33,9 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 _MARKUP = re.compile(r"[*_`#>]+")
 _SENTENCE = re.compile(r"[^.!?\n]*(?:\.(?=\d)[^.!?\n]*)*[.!?\n]?")
+_NEAR = 300
+"""Characters before and behind a word in which it is looked for what the word asserts: longer
+stretches without a full stop are no sentences."""
 _STOP = r"(?=\W*$|\s*[,.;:!–—-])"
 _OPENING = _words(
     rf"""\W*(?:
@@ -173,10 +176,15 @@ def _halved(rest: str) -> bool:
 
 def _half(sentence: str, match: re.Match[str]) -> bool:
     """Whether the words are said in part only: "mostly correct", "not exactly wrong"."""
-    before, after = sentence[: match.start()], sentence[match.end() :]
+    before, after = _around(sentence, match)
     if match["bad"] and _NOT_QUITE_BEFORE.search(before):
         return True
     return _HALF_BEFORE.search(before) is not None or _HALF_AFTER.match(after) is not None
+
+
+def _around(sentence: str, match: re.Match[str]) -> tuple[str, str]:
+    start, end = match.span()
+    return sentence[max(0, start - _NEAR) : start], sentence[end : end + _NEAR]
 
 
 def _assertions(sentence: str, index: int) -> list[_Assertion]:
@@ -186,7 +194,7 @@ def _assertions(sentence: str, index: int) -> list[_Assertion]:
     assertions: list[_Assertion] = []
     contrast = _CONTRAST.match(sentence) is not None
     for match in _ASSERTION.finditer(sentence):
-        before, after = sentence[: match.start()], sentence[match.end() :]
+        before, after = _around(sentence, match)
         if match["but_not"] and not assertions:
             continue
         if _empty(match, before, after) or _half(sentence, match):

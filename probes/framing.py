@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from faithscope.interventions import AnswerKind, Trace
@@ -222,7 +222,11 @@ def ask(
     return replies
 
 
-_STATEMENT_END = re.compile(r"(?<=\w)[\"'”’*_)\]}$]*[^\S\r\n]*(?:[.!?][\"'”’*_)\]}$]*\s|\r|\n)")
+_STATEMENT_END = re.compile(
+    r"(?<=\w)[\"'”’*_)\]}$]{0,20}[^\S\r\n]*(?:[.!?][\"'”’*_)\]}$]*\s|\r|\n)"
+)
+_MOST_STATEMENTS = 30
+"""Statements behind a cue of which one may be the answer; each is read with all before it."""
 
 
 def _first_answer(
@@ -233,7 +237,7 @@ def _first_answer(
     `whole`: nothing more is to come, so that the last statement is finished as it stands.
     """
     if cue:
-        for end in _STATEMENT_END.finditer(text):
+        for end in islice(_STATEMENT_END.finditer(text), _MOST_STATEMENTS):
             answer = parse(cue + text[: end.end()])
             if answer is not None:
                 return answer

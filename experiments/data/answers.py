@@ -35,7 +35,7 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _BETWEEN_OFFERED = re.compile(
-    r"[\"'”’).]*\s*(?:,?\s*\b(?:and|or|nor|and/or|vs\.?|versus)\b|/|,)\s*"
+    r"[\"'”’).]*+\s*+(?:,?\s*+\b(?:and|or|nor|and/or|vs\.?|versus)\b|/|,)\s*"
     r"(?:(?:a|an|the)\s+)?[\"'“‘(]*",
     re.IGNORECASE,
 )
@@ -46,10 +46,11 @@ _STATES = re.compile(
     re.IGNORECASE,
 )
 _STATED_CHOICE = (
-    r"\b(?i:answer|option|choice)(?i:\s+(?:is|would be|must be))?\s*[:=]?\s*"
+    r"\b(?i:answer|option|choice)(?i:\s+(?:is|would be|must be))?\s*+[:=]?\s*+"
     r"(?i:(?:option|choice)\s+)?[(\[\"'“]*"
 )
 _OPERATION = re.compile(r"[^=+−*/×÷\n]{0,30}?(?:[=+\-−*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(=]*")
+_WORD_FOLLOWS = re.compile(r"\s+[a-z]")
 
 
 ANSWERS = 1
@@ -153,7 +154,7 @@ def last_choice(text: str, n_options: int) -> str | None:
     letters = _letters(n_options)
     one = rf"(?P<letter>[{letters}](?![\w'’])|[{letters.lower()}](?=[)\]]|\.?\s*$))"
     for where, pattern in (
-        (plain, rf"\\boxed\s*\{{\s*(?:\\text\w*\s*\{{)?\s*\(?(?P<letter>[{letters}])(?!\w)"),
+        (plain, rf"\\boxed\s*\{{\s*+(?:\\text\w*\s*\{{)?\s*+\(?(?P<letter>[{letters}])(?!\w)"),
         (plain, _STATED_CHOICE + one),
         (last_line, rf"(?:^\s*|\()(?P<letter>[{letters}])[.):]"),
         (plain, rf"(?<![\w'’])(?P<letter>[{letters}])(?![\w'’])"),
@@ -232,5 +233,5 @@ def _letters(n_options: int) -> str:
 def _is_answer(text: str, match: re.Match[str]) -> bool:
     """Neither the article "A" nor the pronoun "I", and not ruled out ("not B")."""
     at = match.start("letter")
-    word = match["letter"] in ("A", "I") and re.match(r"\s+[a-z]", text[at + 1 :])
+    word = match["letter"] in ("A", "I") and _WORD_FOLLOWS.match(text, at + 1)
     return not word and not _is_negated(text, at)

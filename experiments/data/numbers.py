@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from faithscope.interventions.sentences import touched
+
 MAX_DIGITS = 40
 """A longer run of digits is a model that got stuck, not an answer."""
 
@@ -59,7 +61,8 @@ def find_numbers(text: str, *, counters: bool = False) -> list[Number]:
     hidden = [] if counters else [m.span() for m in _COUNTER.finditer(text)]
     numbers = []
     for match in _PATTERN.finditer(text):
-        if any(start <= match.start() < end for start, end in hidden):
+        at = match.start()
+        if touched(hidden, at, at + 1):
             continue
         value = _value(match)
         if value is not None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from faithscope.interventions.sentences import enclosed
 from faithscope.probes.judge.form import Ask, Field, Outcome, Writing
 
 MARKS = (
@@ -30,13 +31,13 @@ MARKS = (
 """What models write around their thinking where the server leaves it in the text: Qwen, DeepSeek
 and others, Seed, Magistral, Kimi, gpt-oss."""
 
-_FENCE = re.compile(r"```\w*[ \t]*\n(.*?)\n?[ \t]*```", re.S)
-"""A fenced block; group 1 is what stands in it."""
+_OPENS_FENCE, _CLOSES_FENCE = re.compile(r"```\w*[ \t]*\n"), re.compile("```")
 _ONE_FENCE = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.S)
 """A reply that is one block; what stands between is looked at as a whole."""
 _BEGINS_OBJECT = re.compile(r'\{\s*"')
 """`\\frac{1}{2}` is prose; this is the beginning of an object."""
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.S)
+"""A string of JSON, to the end where it is left open."""
 _LATEX = (
     "b(?:ar|egin|eta|f|ig|iggl?|igr|inom|mod|oxed|ullet)",
     "f(?:lat|loor|orall|rac|rown)",
@@ -52,6 +53,8 @@ _ESCAPE = re.compile(
 """A backslash of a JSON string and what belongs to it; group 1 where it was meant for one, before
 what is no escape, or in a command."""
 
+LONGEST = 400_000
+"""Characters of a reply: a longer one is no verdict, and is kept up to here."""
 MOST_LISTED = 500
 """Values of one field; OpenAI takes a thousand in a whole schema."""
 
@@ -156,6 +159,9 @@ def read(ask: Ask | Writing, text: str, cut: bool = False) -> Reading:
         cut: the server said that the token limit ended the reply. Such a reply is never parsed,
             though an object may stand in it: what was still to come could have changed it.
     """
+    if len(text) > LONGEST:
+        problem = f"the reply has {len(text):,} characters, of which at most {LONGEST:,} are read"
+        return Reading("unparsed", answer=text[:LONGEST], problem=problem)
     thought = strip_thinking(text)
     outcome, values, problem, extra = "parsed", {}, "", 0
     if not thought.closed:
@@ -184,16 +190,19 @@ def strip_thinking(text: str) -> Thought:
         return Thought(text.strip(), "", True)
     thoughts = []
     for opener, closer in MARKS:
-        o, c = re.escape(opener), re.escape(closer)
-        while blocks := list(re.finditer(f"{o}((?:(?!{o}|{c}).)*){c}", text, re.S | re.I)):
-            thoughts += [block[1] for block in blocks]
-            text = re.sub(f"{o}(?:(?!{o}|{c}).)*{c}", "", text, flags=re.S | re.I)
-        if ends := list(re.finditer(c, text, re.I)):
-            thoughts.append(re.sub(c, "", text[: ends[-1].start()], flags=re.I))
-            text = text[ends[-1].end() :]
-        if begins := re.search(o, text, re.I):
-            thoughts.append(text[begins.end() :])
-            return Thought(text[: begins.start()].strip(), _joined(thoughts), False)
+        levels, at = [""], 0
+        for mark in re.finditer(f"({re.escape(opener)})|{re.escape(closer)}", text, re.I):
+            levels[-1] += text[at : mark.start()]
+            at = mark.end()
+            if mark[1]:
+                levels.append("")
+            else:
+                thoughts.append(levels.pop())
+                levels = levels or [""]
+        levels[-1] += text[at:]
+        text, *open_levels = levels
+        if open_levels:
+            return Thought(text.strip(), _joined([*thoughts, *open_levels]), False)
     return Thought(text.strip(), _joined(thoughts), True)
 
 
@@ -215,7 +224,7 @@ def fields(ask: Ask, answer: str) -> tuple[dict[str, Any], int]:
         raise Malformed(f"no field {missing[0]!r} in the JSON object")
     values = {f.name: _checked(ask, f, by_place[path]) for path, f in by_path.items()}
     told = f"{ask.system or ''}\n{ask.prompt}"
-    if not alone and any(found == quoted for quoted in _objects_in(told)):
+    if not alone and _stands_in(told, found):
         raise Malformed("the JSON object may be quoted: it stands in the prompt, word for word")
     return values, len(by_place) - len(by_path)
 
@@ -293,7 +302,8 @@ def find_object(text: str) -> tuple[dict[str, Any], bool]:
     fence = _ONE_FENCE.fullmatch(text)
     if fence and (whole := _whole_object(fence[1])) is not None:
         return whole, True
-    blocks = [m for m in _FENCE.finditer(text) if m[1].lstrip().startswith("{")]
+    fenced = [(a.end(), b.start()) for a, b in enclosed(text, _OPENS_FENCE, _CLOSES_FENCE)]
+    blocks = [(a, b) for a, b in fenced if text[a:b].lstrip().startswith("{")]
     if len(blocks) > 1:
         raise Malformed(f"{len(blocks)} fenced JSON objects in the reply, expected one")
     if not blocks:
@@ -302,25 +312,30 @@ def find_object(text: str) -> tuple[dict[str, Any], bool]:
         if text.lstrip().startswith("{"):
             raise Malformed(_broken(text))
         raise Malformed("a JSON object within other text, neither the whole reply nor fenced")
-    (block,) = blocks
-    before, after = text[: block.start()], text[block.end() :]
-    if _BEGINS_OBJECT.search(before) or _BEGINS_OBJECT.search(after):
+    ((begins, ends),) = blocks
+    after = text[ends + len("```") :]
+    if _BEGINS_OBJECT.search(text, 0, begins) or _BEGINS_OBJECT.search(after):
         raise Malformed("a JSON object beside the fenced one")
     if after.strip():
         raise Malformed("text after the fenced JSON object, which could take it back")
-    if (whole := _whole_object(block[1])) is None:
-        raise Malformed(_broken(block[1]))
+    if (whole := _whole_object(text[begins:ends])) is None:
+        raise Malformed(_broken(text[begins:ends]))
     return whole, False
 
 
-def _objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """Every JSON object that stands in a text."""
-    for begins in _BEGINS_OBJECT.finditer(text):
+def _stands_in(text: str, value: dict[str, Any]) -> bool:
+    """Whether a JSON object stands in a text, whatever blanks it is laid out with."""
+    names = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in value)
+    longest = 200 + 4 * len(json.dumps(value))
+    for begins in re.finditer(rf"\{{\s*(?:{names})", text):
+        at = begins.start()
         try:
-            value, _ = _DECODER.raw_decode(_with_latex(text[begins.start() :]))
+            found, _ = _DECODER.raw_decode(_with_latex(text[at : at + longest]))
         except (ValueError, RecursionError):
             continue
-        yield value
+        if found == value:
+            return True
+    return False
 
 
 def _whole_object(text: str) -> dict[str, Any] | None:

@@ -24,6 +24,7 @@ EditType = Literal[
     "minor_rewrite",
     "moderate_rewrite",
     "major_rewrite",
+    "too_long",
 ]
 EDIT_TYPES: tuple[EditType, ...] = get_args(EditType)
 COLUMNS = (
@@ -52,13 +53,40 @@ _OPERATOR = re.compile(
 _MATH = re.compile(r"[0-9+\-−*×·/÷=<>≤≥≠±^_\\{}()\[\]|$%!]")
 
 
+_COMPARED = 2000
+"""Characters of each text that are compared: the matcher takes quadratic time."""
+
+
 def edit_similarity(original: str, replacement: str) -> float:
     """`SequenceMatcher` ratio of the two texts, in [0, 1] (C2-Faith, appendix E).
 
     Twice the matching characters over all characters. Without the matcher's shortcut for texts
-    of 200 characters and more, which takes their frequent characters for noise.
+    of 200 characters and more, which takes their frequent characters for noise. Of texts with more
+    than 2,000 characters the common beginning and end match, and what is between them is compared
+    up to 2,000 characters.
     """
-    return SequenceMatcher(None, original, replacement, autojunk=False).ratio()
+    n = len(original) + len(replacement)
+    first, second = _apart(original, replacement)
+    common = (n - len(first) - len(second)) // 2
+    matcher = SequenceMatcher(None, first[:_COMPARED], second[:_COMPARED], autojunk=False)
+    matching = common + sum(block.size for block in matcher.get_matching_blocks())
+    return 2 * matching / n if n else 1.0
+
+
+def _apart(original: str, replacement: str) -> tuple[str, str]:
+    """Both texts; where one is long, what stands between their common beginning and end."""
+    if max(len(original), len(replacement)) <= _COMPARED:
+        return original, replacement
+    start = _in_common(original, replacement)
+    first, second = original[start:], replacement[start:]
+    end = _in_common(first[::-1], second[::-1])
+    return first[: len(first) - end], second[: len(second) - end]
+
+
+def _in_common(one: str, other: str) -> int:
+    """Characters that two texts begin with."""
+    differ = (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(differ, min(len(one), len(other)))
 
 
 def edit_type(original: str, replacement: str) -> EditType:
@@ -67,9 +95,14 @@ def edit_type(original: str, replacement: str) -> EditType:
     Over .9 similar: `operator_swap` if operators differ, in signs, LaTeX or words (the paper's
     example is "add" for "subtract"); else `numeric_swap` if numbers do; else `other_swap`, for
     which the paper has no class. From .8 to .9, both included, `minor_rewrite`; from .5
-    `moderate_rewrite`; below, `major_rewrite`.
+    `moderate_rewrite`; below, `major_rewrite`. `too_long` where more than 2,000 characters differ.
     """
-    similarity = edit_similarity(original, replacement)
+    return _type_of(original, replacement, edit_similarity(original, replacement))
+
+
+def _type_of(original: str, replacement: str, similarity: float) -> EditType:
+    if max(map(len, _apart(original, replacement))) > _COMPARED:
+        return "too_long"
     if similarity > 0.9:
         if _found(_OPERATOR, original) != _found(_OPERATOR, replacement):
             return "operator_swap"
@@ -96,6 +129,8 @@ def features(items: Iterable[CausalItem]) -> pd.DataFrame:
     `relative_position` is target / (n_steps - 1), 0 the first step and 1 the last; `n_words` are
     those between white space; `n_chars` and the density are of the replacement.
     """
+    items = list(items)
+    similarities = [edit_similarity(item.original, item.replacement) for item in items]
     rows = [
         {
             "item": item.id,
@@ -103,15 +138,15 @@ def features(items: Iterable[CausalItem]) -> pd.DataFrame:
             "target": item.target,
             "n_steps": len(item.steps),
             "relative_position": item.target / max(len(item.steps) - 1, 1),
-            "edit_type": edit_type(item.original, item.replacement),
-            "edit_similarity": edit_similarity(item.original, item.replacement),
+            "edit_type": _type_of(item.original, item.replacement, similarity),
+            "edit_similarity": similarity,
             "math_symbol_density": math_symbol_density(item.replacement),
             "n_words": len(item.replacement.split()),
             "n_chars": len(item.replacement),
             "method": item.method,
             "wrong_alone": is_wrong_alone(item.replacement),
         }
-        for item in items
+        for item, similarity in zip(items, similarities, strict=True)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

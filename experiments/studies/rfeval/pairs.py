@@ -21,6 +21,7 @@ from faithscope.experiments.studies.rfeval.judging.stances import (
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, SAID, STANCES
 from faithscope.experiments.studies.rfeval.prompts import RfForm, without_explanation
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.interventions.sentences import enclosed
 from faithscope.probes.judge.form import Ask, Reply
 
 MATCHING = "matching"
@@ -29,15 +30,16 @@ TESTS = "tests"
 """The name of the reader that runs an item's public tests."""
 NOT_WRITTEN = "not_written"
 """Outcome of an output that failed; it is tried again when the run is."""
-_FENCE = re.compile(r"```[a-zA-Z0-9_+-]*[ \t]*\n(.*?)```", re.S)
+_OPENS_FENCE, _CLOSES_FENCE = re.compile(r"```[a-zA-Z0-9_+-]*[ \t]*\n"), re.compile("```")
 
 
 def code_of(output: Output) -> str:
     """The program in an output: the last fenced block of the answer, else of the explanation,
     else the answer as it stands; "" where there is none of these."""
     for part in (output.answer, output.explanation):
-        if blocks := _FENCE.findall(part):
-            return blocks[-1].strip("\n")
+        if fenced := list(enclosed(part, _OPENS_FENCE, _CLOSES_FENCE)):
+            opens, closes = fenced[-1]
+            return part[opens.end() : closes.start()].strip("\n")
     return output.answer
 
 

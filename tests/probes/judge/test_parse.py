@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from faithscope.probes.judge.form import Ask, Field, Form
 from faithscope.probes.judge.parse import (
+    LONGEST,
     MARKS,
     Malformed,
     find_object,
@@ -195,6 +196,13 @@ def test_a_reply_that_quotes_a_mark_is_a_reply():
 def test_a_cut_reply_is_truncated_even_where_an_object_stands_in_it():
     assert read(ASK, GOOD, cut=True).outcome == "truncated"
     assert read(ASK, "<think>long", cut=True).outcome == "unclosed_thinking"
+
+
+def test_a_reply_beyond_all_measure_is_no_verdict_and_is_named():
+    reading = read(ASK, GOOD + " " * LONGEST)
+    assert reading.outcome == "unparsed"
+    assert f"at most {LONGEST:,} are read" in reading.problem
+    assert len(reading.answer) == LONGEST
 
 
 def test_schema_and_reader_agree():

@@ -20,6 +20,7 @@ from faithscope.experiments.studies.rfeval.items import TASKS, Item
 from faithscope.experiments.studies.rfeval.pairs import NO_GOLD, question_of
 from faithscope.experiments.studies.rfeval.prompts import RfForm, prompt_texts
 from faithscope.interp.errors import UserError
+from faithscope.interventions.sentences import enclosed
 from faithscope.probes.judge.form import Ask, Reply, Writing
 
 CRITERIA = ("misleading_sufficiency", "logical_soundness", "plausible_subtlety", "uniqueness")
@@ -41,14 +42,16 @@ _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "example": (("problem", "r_prime", "flaw"), ("number", "gold")),
 }
 """What each text has to show, and what it may besides."""
-_REPLY = re.compile(
-    r"^\s*#*\s*\**Reasoning\**:?\**\s*\n(.*?)\n\s*#*\s*\**Flaw\**:?\**\s*\n(.*)$", re.S | re.M
+_BEFORE_HEADING = r"^[^\S\n]*+#*+[^\S\n]*+\**+"
+_HEADINGS = tuple(
+    tuple(re.compile(f"{_BEFORE_HEADING}{heading}", re.M) for heading in pair)
+    for pair in (
+        (r"Reasoning\**+:?\**+[^\S\n]*$", r"Flaw\**+:?\**+[^\S\n]*$"),
+        # those that the authors' prompts ask for
+        (r"Augmented Reasoning\**+:\**", r"Explanation\**+:\**"),
+    )
 )
-_REPLY_TO_AUTHORS = re.compile(
-    r"^\s*#*\s*\**Augmented Reasoning\**:\**\s*(.*?)\n\s*#*\s*\**Explanation\**:\**\s*(.*)$",
-    re.S | re.M,
-)
-"""The headings that the authors' prompts ask for."""
+"""What stands above r′ and above its flaw."""
 
 
 def generation_prompts(folder: Path | None = None) -> dict[str, Any]:
@@ -153,10 +156,11 @@ def _of_source(item: Item, requests: Mapping[str, Mapping[str, str]]) -> Writing
 
 def with_counterfactual(item: Item, text: str) -> Item | None:
     """The item with the r′ and the flaw of a reply; None where the reply is not of the form."""
-    match = _REPLY.search(text.strip()) or _REPLY_TO_AUTHORS.search(text.strip())
-    if not match or not match[1].strip() or not match[2].strip():
-        return None
-    return replace(item, r_prime=match[1].strip(), explanation=match[2].strip())
+    for above_r_prime, above_flaw in _HEADINGS:
+        for first, second in enclosed(text, above_r_prime, above_flaw):
+            r_prime, flaw = text[first.end() : second.start()].strip(), text[second.end() :].strip()
+            return replace(item, r_prime=r_prime, explanation=flaw) if r_prime and flaw else None
+    return None
 
 
 def validation_ask(item: Item, form: RfForm, words: Mapping[str, str]) -> Ask:

@@ -26,6 +26,8 @@ _NEGATED = re.compile(
     r"(?:\s+(?:a|an|the|be|being|is|really|quite|simply|option|choice|answer))*[\s(\[:\"“]*$",
     re.I,
 )
+_NEAR = 80
+"""Characters before an option's words in which a "not" denies them."""
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}")
 
 
@@ -123,7 +125,8 @@ def _held(item: Item, texts: dict[str, str], answer: str) -> list[str]:
     longest = [
         x for x, t in present.items() if not any(t != o and t in o for o in present.values())
     ]
-    if any(_NEGATED.search(words[:at]) for x in longest for at in places[x]):
+    negated = (_NEGATED.search(words, max(0, at - _NEAR), at) for x in longest for at in places[x])
+    if any(negated):
         return []
     return longest if all(_agrees(item, x, texts, answer) for x in longest) else []
 
@@ -144,7 +147,7 @@ def _words(plain: str) -> str:
 
 def _plain(text: str) -> str:
     """Without LaTeX and Markdown around the words: of `\\boxed{\\text{D: yes}}` "D: yes"."""
-    boxed = list(boxes(text))
-    text = boxed[-1][2] if boxed else text
+    boxed = boxes(text)
+    text = text[slice(*boxed[-1][1])].strip() if boxed else text
     text = _TEXT.sub(r"\1", text)
     return " ".join(re.sub(r"[*_`$]+", "", text).split())

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-PARTS = 1
+from faithscope.interventions.sentences import Span, enclosed, next_visible, outside
+
+PARTS = 2
 """Version of how outputs are taken apart; see `probes.probe.Probe.version`."""
 Thinking = Literal["opened", "written", "unmarked"]
 """Where the reasoning stands: the prompt opened its block (and put r′ there); the model opens it
@@ -34,16 +36,18 @@ _HARMONY = re.compile(
     r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>(analysis|final)<\|message\|>"
 )
 _SPECIAL = re.compile(r"<\|(?:end|return|im_end|eot_id|endoftext)\|>|</s>|<｜end▁of▁sentence｜>")
-_BLOCK = re.compile(rf"{_OPEN}(.*?){_CLOSE}", re.I | re.S)
-_TAGGED = re.compile(r"(?:<|\[)answer(?:>|\])\s*(.*?)(?:<|\[)/answer(?:>|\])", re.I | re.S)
-_CODE = re.compile(r"```(?:python|py|cpp)\b[^\n]*\n?(.*?)```", re.I | re.S)
-_FENCE = re.compile(r"```([\w+#.-]*)[ \t]*\n(.*?)```", re.S)
+_OPENS, _CLOSES = re.compile(_OPEN, re.I), re.compile(_CLOSE, re.I)
+_OPENS_ANSWER = re.compile(r"(?:<|\[)answer(?:>|\])", re.I)
+_CLOSES_ANSWER = re.compile(r"(?:<|\[)/answer(?:>|\])", re.I)
+_OPENS_CODE = re.compile(r"```(?:python|py|cpp)\b(?:(?!```)[^\n])*+\n?", re.I)
+_OPENS_FENCE, _CLOSES_FENCE = re.compile(r"```([\w+#.-]*)[ \t]*\n"), re.compile("```")
 _PROSE = ("", "text", "txt", "plaintext", "markdown", "md", "latex", "tex", "math")
 """What a fence may be marked with and still hold no program."""
 _LABEL = re.compile(
     r"(?:\*\*\s*)?\b(?:final\s*answer|answer|decision)(?:\s*\*\*)?\s*:(?:\s*\*\*)?\s*", re.I
 )
-_PHRASE = re.compile(r"the\s+correct\s+answer\s+is\s*:?\s*\*\*(.+?)\*\*", re.I | re.S)
+_PHRASE = re.compile(r"the\s+correct\s+answer\s+is\s*+:?\s*+\*\*", re.I)
+_CLOSES_PHRASE = re.compile(r"\*\*")
 _STATED = re.compile(
     r"\bthe\s+(?:(?:correct|right|final|best)\s+)?(?:answer|option|choice)\s+is\s*:?[ \t]*"
     r"(?:option[ \t]+)?(\S[^\n]*?)(?=\.(?:\s|\Z)|\n|\Z)",
@@ -116,8 +120,7 @@ def parse_output(
         return _judged(explanation, "", answer, finished, paper_compat)
     if thinking == "opened":
         text = f"<think>{text}"
-    blocks = [block[1].strip() for block in _BLOCK.finditer(text)]
-    tail = _BLOCK.sub("", text)
+    tail, blocks = _without_blocks(text)
     unclosed = re.search(_OPEN, tail, re.I)
     if unclosed and not (blocks and any(blocks)):
         reasoning = re.sub(_OPEN, "", tail[unclosed.start() :], flags=re.I).strip()
@@ -139,11 +142,22 @@ def components(
         finished, paper_compat: as of `parse_output`.
     """
     tail = re.sub(rf"^\s*{_CLOSE}", "", _plain_marks(tail), flags=re.I)
-    thought = [reasoning, *(block[1] for block in _BLOCK.finditer(tail))]
-    explanation, answer = split_answer(_BLOCK.sub("", tail), paper_compat)
+    tail, blocks = _without_blocks(tail)
+    thought = [reasoning, *blocks]
+    explanation, answer = split_answer(tail, paper_compat)
     bare = (re.sub(f"{_OPEN}|{_CLOSE}", "", part, flags=re.I).strip() for part in thought)
     reasoning = "\n\n".join(part for part in bare if part)
     return _judged(reasoning, explanation, answer, finished, paper_compat)
+
+
+def _without_blocks(text: str) -> tuple[str, list[str]]:
+    """A text without the blocks of thinking that are closed in it, and what stands in these."""
+    rest, blocks, at = [], [], 0
+    for opens, closes in enclosed(text, _OPENS, _CLOSES):
+        rest.append(text[at : opens.start()])
+        blocks.append(text[opens.end() : closes.start()].strip())
+        at = closes.end()
+    return "".join([*rest, text[at:]]), blocks
 
 
 def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
@@ -156,20 +170,19 @@ def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
     for inside it. Programs are not looked into (`answer: int = 0` is no label).
     """
     program = False
-    tagged = next((m for m in _TAGGED.finditer(text) if m[1].strip() or paper_compat), None)
-    if tagged:
-        answer, rest = tagged[1].strip(), text[: tagged.start()] + text[tagged.end() :]
+    tags = enclosed(text, _OPENS_ANSWER, _CLOSES_ANSWER)
+    tagged = ((text[a.end() : b.start()].strip(), a.start(), b.end()) for a, b in tags)
+    if found := next((t for t in tagged if t[0] or paper_compat), None):
+        answer, rest = found[0], text[: found[1]] + text[found[2] :]
     else:
         candidates = _candidates(text, paper_compat)
         if not candidates and not paper_compat:
             # nothing is marked: what is said in so many words
-            candidates = [
-                _Candidate(m[1].strip(), m.start(), m.end()) for m in _STATED.finditer(text)
-            ]
+            candidates = [_Candidate(m.span(1), m.start(), m.end()) for m in _STATED.finditer(text)]
         if not candidates:
             return _said(text, paper_compat), ""
         last = max(candidates, key=lambda c: c.end)
-        answer, left = _short(last, paper_compat)
+        answer, left = _short(last, text, paper_compat)
         program = last.program and not paper_compat
         rest = text[: last.start] + left + text[last.end :]
     rest = _said(rest, paper_compat)
@@ -177,7 +190,7 @@ def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
     if inside:
         last = max(inside, key=lambda c: c.end)
         rest = _said(answer[: last.start] + answer[last.end :], paper_compat)
-        answer = last.text
+        answer = last.text(answer)
     return rest, answer
 
 
@@ -190,12 +203,21 @@ def _said(text: str, paper_compat: bool) -> str:
 
 @dataclass(frozen=True)
 class _Candidate:
-    text: str
+    """Where an answer may stand. Candidates overlap: none is a text of its own."""
+
+    inner: Span
     start: int
     end: int
     """Of all that goes with it: label, box, fence."""
     labelled: bool = False
     program: bool = False
+
+    def text(self, source: str) -> str:
+        inner = source[slice(*self.inner)].strip()
+        # `**Answer: B**` closes after the answer what it opened before the label
+        if self.labelled and inner.endswith("**") and inner.count("**") % 2:
+            inner = inner[:-2].strip()
+        return inner
 
 
 def _candidates(text: str, paper_compat: bool, *, whole: bool = False) -> list[_Candidate]:
@@ -204,17 +226,27 @@ def _candidates(text: str, paper_compat: bool, *, whole: bool = False) -> list[_
     Args:
         whole: whether the text may itself be a program, its fence taken off.
     """
-    candidates = list(_marked(text))
+    candidates = [c for c in _marked(text) if _says_more(text, c)]
     if paper_compat:
         return candidates
     if whole and "```" not in text and _is_program(text):
         return []
     programs = [
-        (m.start(), m.end())
-        for m in _FENCE.finditer(text)
-        if m[1].lower() not in _PROSE or _is_program(m[2])
+        (opens.start(), closes.end())
+        for opens, closes in enclosed(text, _OPENS_FENCE, _CLOSES_FENCE)
+        if opens[1].lower() not in _PROSE or _is_program(text[opens.end() : closes.start()])
     ]
-    return [c for c in candidates if not any(start < c.start < end for start, end in programs)]
+    return [c for c in candidates if outside(programs, c.start)]
+
+
+def _says_more(text: str, candidate: _Candidate) -> bool:
+    """Whether anything stands where an answer may; the end of an emphasis is nothing."""
+    start, end = candidate.inner
+    at = next_visible(text, start)
+    if candidate.labelled and text.startswith("**", at):
+        # of more than one mark there is something in between
+        return next_visible(text, at + 2) < end
+    return at < end
 
 
 def _is_program(text: str) -> bool:
@@ -240,48 +272,49 @@ def _calls(statement: ast.stmt) -> bool:
 
 
 def _marked(text: str) -> Iterator[_Candidate]:
+    end = -1
     for label in _LABEL.finditer(text):
-        boundary = _BOUNDARY.search(text, label.end())
-        end = boundary.start() if boundary else len(text)
-        inner = text[label.end() : end].strip()
-        # `**Answer: B**` closes after the answer what it opened before the label
-        if inner.endswith("**") and inner.count("**") % 2:
-            inner = inner[:-2].strip()
-        if inner:
-            yield _Candidate(inner, label.start(), end, labelled=True)
-    for pattern in (_PHRASE, _CODE):
-        for match in pattern.finditer(text):
-            if inner := match[1].strip():
-                yield _Candidate(inner, match.start(), match.end(), program=pattern is _CODE)
-    for start, end, inner in boxes(text):
-        if inner:
-            yield _Candidate(inner, start, end)
+        if end < label.end():
+            boundary = _BOUNDARY.search(text, label.end())
+            end = boundary.start() if boundary else len(text)
+        yield _Candidate((label.end(), end), label.start(), end, labelled=True)
+    for opens, closes in enclosed(text, _PHRASE, _CLOSES_PHRASE, least=1):
+        yield _Candidate((opens.end(), closes.start()), opens.start(), closes.end())
+    for opens, closes in enclosed(text, _OPENS_CODE, _CLOSES_FENCE):
+        inner = (opens.end(), closes.start())
+        yield _Candidate(inner, opens.start(), closes.end(), program=True)
+    for start, inner in boxes(text):
+        yield _Candidate(inner, start, inner[1] + 1)
 
 
-def boxes(text: str) -> Iterator[tuple[int, int, str]]:
-    """Every `\\boxed{…}` whose braces match: where it begins, where it ends, what is in it."""
-    for opener in re.finditer(r"\\boxed\s*\{", text):
-        depth = 1
-        for i in range(opener.end(), len(text)):
-            if text[i] in "{}" and text[i - 1] != "\\":
-                depth += 1 if text[i] == "{" else -1
-                if depth == 0:
-                    yield opener.start(), i + 1, text[opener.end() : i].strip()
-                    break
+_BRACE = re.compile(r"(\\boxed\s*\{)|(?<!\\)[{}]")
 
 
-def _short(candidate: _Candidate, paper_compat: bool) -> tuple[str, str]:
+def boxes(text: str) -> list[tuple[int, Span]]:
+    """Every `\\boxed{…}` whose braces match, in order: where it begins, and what is in it."""
+    found: list[tuple[int, Span]] = []
+    opened: list[tuple[int, int] | None] = []
+    for brace in _BRACE.finditer(text):
+        if not brace.group().endswith("}"):
+            opened.append(brace.span() if brace[1] else None)
+        elif opened and (box := opened.pop()):
+            found.append((box[0], (box[1], brace.start())))
+    return sorted(found)
+
+
+def _short(candidate: _Candidate, source: str, paper_compat: bool) -> tuple[str, str]:
     """The answer, and what followed it: after a label, a letter or a yes or no stands alone."""
+    text = candidate.text(source)
     if not candidate.labelled:
-        return candidate.text, ""
+        return text, ""
     if paper_compat:
-        choice = _CHOICE_ANY_CASE.match(candidate.text)
+        choice = _CHOICE_ANY_CASE.match(text)
     else:
-        choice = None if _ARTICLE.match(candidate.text) else _CHOICE.match(candidate.text)
+        choice = None if _ARTICLE.match(text) else _CHOICE.match(text)
     if not choice:
-        return candidate.text, ""
+        return text, ""
     letter = next(group for group in choice.groups() if group)
-    return letter, candidate.text[choice.end() :].strip()
+    return letter, text[choice.end() :].strip()
 
 
 def _judged(

@@ -80,3 +80,12 @@ def test_the_frame() -> None:
     assert (row["n_words"], row["n_chars"]) == (15, len(LONG) + 4)
     assert row["edit_type"] == "numeric_swap"
     assert list(features([]).columns) == list(COLUMNS)
+
+
+def test_long_steps_are_compared_where_they_differ() -> None:
+    a, b = "a" * 300_000, "b" * 1000
+    assert edit_similarity(f"{a}1{b}", f"{a}2{b}") == pytest.approx(1, abs=1e-5)
+    assert edit_type(f"{a} adds 1{b}", f"{a} adds 2{b}") == "numeric_swap"
+    assert edit_similarity("x" * 5000, "x" * 5000) == 1
+    assert edit_type(a, "c" * 300_000) == "too_long"
+    assert edit_similarity("", "") == 1
