@@ -26,6 +26,7 @@ from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import visible, without_passwords
 
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
+_NO_MEMORY = re.compile("map segment|cannot allocate memory", re.I)
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 """What a disk says when it is full or may not be written: nothing that is wrong with us."""
 LISTED = ("models", "tasks", "probes", "prompts", "configs", "runs")
@@ -68,12 +69,19 @@ def execute(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return DONE
+    except IsADirectoryError as error:
+        return _complain(f"{error.filename}: is a folder where a file should be; move it away")
     except OSError as error:
         if error.errno not in _DISK:
             raise
         return _complain(f"{error.filename or 'a file'}: {error.strerror}; make room or allow it")
     except typer.TyperException as error:
         return _complain(_usage(error))
+    except (MemoryError, ImportError) as error:
+        # libraries that cannot be mapped are as good as absent to Python
+        if isinstance(error, ImportError) and not _NO_MEMORY.search(str(error)):
+            raise
+        return _complain("the machine gives no more memory; free some, or ask for more, and go on")
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -309,6 +317,20 @@ def status(run: RunFolder) -> int:
     from faithscope.experiments.engine.status import status as status_of
 
     _show("\n".join(status_of(existing_run(run)).lines()))
+    return DONE
+
+
+@app.command()
+def repair(run: RunFolder) -> int:
+    """Drop what is damaged in a run folder, line by line; the next run does it again.
+
+    What is dropped lies beside its file, with the ending .dropped.
+    """
+    from faithscope.experiments.engine.folder import run_folder
+    from faithscope.experiments.engine.repair import repair as repair_run
+
+    said = repair_run(run_folder(run))
+    _show("\n".join(said) or "nothing is damaged")
     return DONE
 
 

@@ -28,10 +28,24 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(half, path)
+        sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
             half.unlink()
         raise unwritable(path, error) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk: a file that was synced is lost without its name.
+
+    Systems that cannot sync folders (Windows, some network file systems) are let be.
+    """
+    with contextlib.suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def unwritable(path: Path, error: OSError) -> StoreError:
@@ -49,7 +63,9 @@ def make_folder(path: Path) -> Path:
         StoreError: it cannot be.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        if not path.is_dir():
+            path.mkdir(parents=True, exist_ok=True)
+            sync_folder(path.parent)
     except OSError as error:
         raise unwritable(path, error) from error
     return path

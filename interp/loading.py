@@ -262,7 +262,8 @@ def _device(device: str) -> str:
             return "cuda"
         return "mps" if torch.backends.mps.is_available() else "cpu"
     try:
-        torch.empty(0, device=device)
+        if torch.empty(0, device=device).is_meta:
+            raise UserError(f"device {device!r} holds no weights; try 'auto'")
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"device {device!r} is not usable here: {error}; try 'auto'") from error
     return device

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Mapping, Sequence
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +40,8 @@ __all__ = [
     "template_hash",
 ]
 
+TEMPLATE_SECONDS = 20.0
+"""In which a chat template has to end; they take thousandths."""
 Message = Mapping[str, str]
 
 TODAY = datetime.date(2024, 7, 26)
@@ -232,20 +238,47 @@ def _rendered(
     **given: Any,
 ) -> str:
     try:
-        text = tokenizer.apply_chat_template(
-            list(map(dict, turns)),
-            tokenize=False,
-            add_generation_prompt=add_generation_prompt,
-            chat_template=_dated(template_of(tokenizer)),
-            **given,
-        )
-    except TemplateError as error:
+        with _ending_in_time():
+            text = tokenizer.apply_chat_template(
+                list(map(dict, turns)),
+                tokenize=False,
+                add_generation_prompt=add_generation_prompt,
+                chat_template=_dated(template_of(tokenizer)),
+                **given,
+            )
+    except (TemplateError, ArithmeticError, MemoryError, RecursionError) as error:
         roles = ", ".join(t["role"] for t in turns)
         raise UserError(
-            f"the chat template refuses messages with the roles {roles}: {error}"
+            f"the chat template refuses messages with the roles {roles}: {error or repr(error)}"
         ) from error
     assert isinstance(text, str)
     return text
+
+
+@contextmanager
+def _ending_in_time() -> Iterator[None]:
+    """Ends a template that loops: one comes with a model's files, and takes no second.
+
+    Only in the main thread, where alone a signal can end it, and where nobody else waits for one.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or sys.platform == "win32" or signal.getsignal(signal.SIGALRM) != signal.SIG_DFL:
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise UserError(
+            f"the chat template does not end within {TEMPLATE_SECONDS} s; take the model's files "
+            "anew, or repair tokenizer_config.json"
+        )
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, TEMPLATE_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _dated(template: str | None) -> str | None:

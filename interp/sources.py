@@ -201,7 +201,7 @@ def fetch(name: str, say: Say | None = None) -> Path:
     if not target.is_file():
         say(f"{name}: licence {what.licence}")
         fetch_files(what.parts, what.sha256, target, say)
-    return target
+    return fetched(name)
 
 
 def fetch_files(parts: tuple[tuple[str, str], ...], expected: str, target: Path, say: Say) -> None:

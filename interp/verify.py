@@ -114,6 +114,13 @@ def _edit_changes_output(model: Model) -> str:
         model.run([Branch(tuple(x))], execution="loop").branches[0].logits for x in (ids, other)
     )
     if not torch.isfinite(a).all():
+        # weights on disk or on no device at all cannot be looked at
+        weights = ((n, p) for n, p in model.hf.named_parameters() if not p.is_meta)
+        if broken := [n for n, p in weights if not torch.isfinite(p).all()]:
+            raise UserError(
+                f"{model.name}: {len(broken)} of its weights hold NaN or infinity (first: "
+                f"{broken[0]}): the files are damaged; get them again"
+            )
         raise UserError(
             f"{model.name}: logits are not finite in {model.dtype}; load it in bfloat16 or float32"
         )

@@ -215,6 +215,7 @@ FEW = ((" ", "answer"), ("\n", ""), ("agree ", ""), ("\\boxed{", ""), ("answer: 
 
 
 def main() -> None:
+    sys.setrecursionlimit(1_000_000)
     _exchange()
     every = readers()
     names = [name for name in sys.argv[1:] if name != "--all"] or list(every)

@@ -2,19 +2,18 @@
 
 A second reading of `re`'s parsed patterns that counts every character it looks at. It backtracks as
 `re` does, so that what is quadratic here is quadratic there; it leaves out shortcuts of `re` that
-save a constant share (a literal beginning looked for at once).
+save a constant share (a literal beginning looked for at once). It needs as many frames as a
+pattern repeats a group: raise the limit of recursion for long texts, in a process of its own.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from re import _constants as op
 from re import _parser as parser
 from typing import Any
 
-sys.setrecursionlimit(1_000_000)
 Then = Callable[[int], int]
 Node = Callable[[int, Then], int]
 NO = -1

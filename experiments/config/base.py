@@ -29,8 +29,21 @@ class ConfigError(UserError):
         self.problems = problems
 
 
+MOST = 2**32
+"""The largest number that a config may hold: seeds go so far, and nothing is counted up to it."""
+
+
 class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
+
+    @field_validator("*")
+    @classmethod
+    def _within_reason(cls, value: object) -> object:
+        if isinstance(value, int) and abs(value) > MOST:
+            raise ValueError(f"must be at most {MOST}")
+        return value
 
 
 AnyNumber = (BeforeValidator(as_several), AfterValidator(without_repeats))

@@ -115,6 +115,7 @@ def _wanted(kind: str) -> str:
     return {
         "int_type": "a whole number",
         "float_type": "a number",
+        "finite_number": "a finite number",
         "string_type": "a text (quote it if YAML reads it as something else)",
         "bool_type": "true or false",
         "list_type": "a list",

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from faithscope.experiments.files import StoreError, unwritable
+from faithscope.experiments.files import StoreError, sync_folder, unwritable
 
 
 class Appender:
@@ -39,7 +39,10 @@ class Appender:
         try:
             if path not in self._files:
                 # unbuffered: what is not in the file is known not to be
+                new = not path.exists()
                 self._files[path] = path.open("ab", buffering=0)
+                if new and self.sync:
+                    sync_folder(path.parent)
             file = self._files[path]
             offset = _add(file, data)
             if self.sync:
@@ -100,6 +103,6 @@ def damaged(path: Path, offset: int, error: Exception, lost: str) -> StoreError:
     reason = " ".join(str(error).split())[:80]
     number = path.read_bytes()[:offset].count(b"\n") + 1
     return StoreError(
-        f"{path}: line {number} is damaged ({reason}); delete that line "
-        f"(sed -i '{number}d' {path}) and run again: {lost}"
+        f"{path}: line {number} is damaged ({reason}); faithscope repair drops it, with whatever "
+        f"else is damaged in this run folder: {lost}"
     )

@@ -52,8 +52,8 @@ def read_blob(file: BinaryIO, place: tuple[int, int, int], path: Path) -> bytes:
     blob = file.read(size)
     if zlib.crc32(blob) != crc:
         raise StoreError(
-            f"{path}: the arrays at byte {offset} are damaged; delete the line that names them "
-            f"('\"arrays\": [{offset}, ' in {path.with_suffix('.jsonl')}) and run again"
+            f"{path}: the arrays at byte {offset} are damaged; faithscope repair drops the line "
+            "that names them, and the next run redoes its item"
         )
     return blob
 

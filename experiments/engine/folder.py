@@ -26,9 +26,19 @@ def existing_run(run_dir: str | Path) -> Path:
     Raises:
         StoreError: with the nearest run folder's name, or the schema of its records.
     """
+    path = run_folder(run_dir)
+    _check_schema(path)
+    return path
+
+
+def run_folder(run_dir: str | Path) -> Path:
+    """`run_dir` if it is a run folder, whole or damaged.
+
+    Raises:
+        StoreError: with the nearest run folder's name.
+    """
     path = Path(run_dir).expanduser()
     if (path / "config.yaml").is_file():
-        _check_schema(path)
         return path
     if path.is_dir():
         inside = sorted(p.parent.name for p in path.glob("*/config.yaml"))
@@ -60,8 +70,10 @@ def read_environment(run_dir: Path) -> dict[str, Any]:
         whole = isinstance(environment["schema"], int) and isinstance(environment["models"], dict)
         if not whole or not all(isinstance(s, dict) for s in environment["sessions"]):
             raise TypeError("holds other things than were written")
-    except (ValueError, TypeError, KeyError) as error:
-        raise StoreError(f"{path}: is damaged ({error}); delete it and run again") from error
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise StoreError(
+            f"{path}: is damaged ({error}); faithscope repair puts it aside"
+        ) from error
     return environment
 
 

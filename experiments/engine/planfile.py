@@ -99,7 +99,7 @@ def digest(run_dir: Path) -> str | None:
     try:
         with (run_dir / FILE).open("rb") as file:
             return json.loads(file.readline())["digest"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -117,10 +117,12 @@ def read(run_dir: Path) -> StoredPlan | None:
         head = json.loads(first)
         planned = StoredPlan(head["batch_size"], tuple(map(_item, lines)))
         whole = planned.digest == head["digest"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path}: is damaged ({error}); delete it and run again") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise StoreError(
+            f"{path}: is damaged ({error}); faithscope repair puts it aside"
+        ) from error
     if not whole:
-        raise StoreError(f"{path}: is not as it was written; delete it and run again")
+        raise StoreError(f"{path}: is not as it was written; faithscope repair puts it aside")
     return planned
 
 
@@ -206,7 +208,7 @@ def parse_shard(text: str | None) -> Shard:
     """
     if text is None:
         return Shard()
-    part = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text.strip())
     if part is None or not 1 <= int(part[1]) <= int(part[2]):
-        raise UserError(f"--shard {text}: expected K/N with 1 <= K <= N, e.g. --shard 2/8")
+        raise UserError(f"--shard {text[:40]}: expected K/N with 1 <= K <= N, e.g. --shard 2/8")
     return Shard(int(part[1]) - 1, int(part[2]))

@@ -273,7 +273,7 @@ def _timings(path: Path) -> Iterable[dict[str, Any]]:
     for line in filter(None, lines):
         try:
             yield json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             # how long something took is no result: a damaged line costs a little accuracy
             continue
 

@@ -138,7 +138,7 @@ class Worker(ABC, Generic[Item]):
         if not self.shares_weights:
             self.weights.drop_others()
         if self.problems and len(self.problems) == len(models):
-            raise UserError("\n".join(self.problems))
+            raise UserError("\n".join(dict.fromkeys(self.problems)))
 
     def check(self) -> None:
         """See that every model behind an API can be asked.

@@ -130,10 +130,14 @@ def _calls(path: Path, start: int = 0) -> Iterator[tuple[int, Call]]:
     """(where its line ends, call) from an offset on; a torn last line is passed over."""
     for offset, line in whole_lines(path, start):
         try:
-            values = json.loads(line)
-            usage = Usage(**{name: int(values.pop(name)) for name in _USAGE})
-            name = values.pop("model").removeprefix(API)
-            call = Call(name, usage=usage, **values)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            call = read_call(line)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise damaged(path, offset, error, "its call is no longer counted") from error
         yield offset + len(line), call
+
+
+def read_call(line: bytes) -> Call:
+    """The call of a line; whatever is no line of ours raises one of many errors."""
+    values = json.loads(line)
+    usage = Usage(**{name: int(values.pop(name)) for name in _USAGE})
+    return Call(values.pop("model").removeprefix(API), usage=usage, **values)

@@ -128,7 +128,7 @@ class C2ReportConfig(Section):
 
     judgements: StrictInt = Field(default=12, ge=0)
     """Examples with prompt and raw reply; every one stands in records/."""
-    bootstrap: StrictInt = Field(default=1000, ge=1)
+    bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
     """Resamples behind the intervals."""
 
 

@@ -119,7 +119,7 @@ class RfReportConfig(Section):
 
     pairs: StrictInt = Field(default=12, ge=0)
     """Examples, both outputs with the judge's reply; every one stands in records/."""
-    bootstrap: StrictInt = Field(default=1000, ge=1)
+    bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
     """Resamples behind the intervals that are not Wilson's."""
     externality: StrictFloat | None = Field(default=None, ge=0, le=1)
     """The Δ up to which r′ counts as low in externality where RF is told by it (appendix B.6);

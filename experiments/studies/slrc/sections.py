@@ -155,7 +155,7 @@ class ReportConfig(Section):
 
     traces: StrictInt = Field(default=6, ge=0)
     """Example traces, with steps coloured by necessity."""
-    bootstrap: StrictInt = Field(default=1000, ge=1)
+    bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
     """Resamples behind the interval of SLRC."""
     least_label_mass: StrictFloat = Field(default=0.1, ge=0, le=1)
     """Scored readings are left out of items whose labels all together have less of the model's

@@ -76,7 +76,9 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
         account.keep(call())
     path = tmp_path / "t" / spend_file("main")
     path.write_bytes(path.read_bytes() + b"{}\n")
-    with pytest.raises(StoreError, match=r"spend\.main\.jsonl: line 2 is damaged.*sed -i '2d'"):
+    with pytest.raises(
+        StoreError, match=r"spend\.main\.jsonl: line 2 is damaged.*faithscope repair"
+    ):
         calls_of(tmp_path / "t")
 
 

@@ -12,6 +12,7 @@ import pytest
 from bad_input import complaint, outputs, write
 
 from faithscope.experiments.cli import execute
+from faithscope.experiments.engine.store import hold
 
 
 @contextlib.contextmanager
@@ -111,11 +112,60 @@ def test_a_garbled_line_is_named_and_its_remedy_works(
     ):
         line = complaint(capsys, *command)
         assert f"{file}: line 2 is damaged (it is not as it was written" in line
-    remedy = line.partition("delete that line (")[2].partition(")")[0]
-    assert remedy.startswith("sed -i ")
-    subprocess.run([*remedy.split("'")[0].split(), remedy.split("'")[1], str(file)], check=True)
+    assert "faithscope repair drops it" in line
+    assert execute(["repair", str(tmp_path / "t")]) == 0
+    assert f"{file}: line 2 is dropped (it is not as it was written" in capsys.readouterr().out
     assert execute(["run", path]) == 0
     assert outputs(tmp_path / "t") == finished
+
+
+def test_everything_that_is_damaged_is_repaired_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], finished: dict[str, bytes]
+) -> None:
+    path, run = write(tmp_path), tmp_path / "t"
+    assert execute(["run", path]) == 0
+    records = run / "records/slrc.main.jsonl"
+    lines = records.read_bytes().splitlines(keepends=True)
+    records.write_bytes(b"".join([b"{}\n", *lines[1:], b"no JSON\n", b"torn"]))
+    (run / "environment.json").write_text("[]")
+    (run / "plan.jsonl").write_text("[" * 100_000)
+    (run / "spend.main.jsonl").write_text("1\n2\n")
+    capsys.readouterr()
+    assert execute(["repair", str(run)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 7
+    assert (run / "records/slrc.main.jsonl.dropped").read_bytes() == b"{}\nno JSON\n"
+    assert (run / "environment.json.dropped").read_text() == "[]"
+    assert execute(["repair", str(run)]) == 0
+    assert capsys.readouterr().out == "nothing is damaged\n"
+    assert execute(["run", path]) == 0
+    assert outputs(run) == finished
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, run = write(tmp_path), tmp_path / "t"
+    assert execute(["run", path]) == 0
+    records = run / "records/slrc.main.jsonl"
+    records.unlink()
+    records.mkdir()
+    for command in (
+        ["run", path],
+        ["status", str(run)],
+        ["report", str(run)],
+        ["repair", str(run)],
+    ):
+        assert f"{records}: is " in complaint(capsys, *command)
+
+
+def test_no_repair_under_a_worker_at_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, run = write(tmp_path), tmp_path / "t"
+    assert execute(["run", path]) == 0
+    with hold(run, "main"):
+        assert "another process is at work" in complaint(capsys, "repair", str(run))
 
 
 def test_a_clock_that_jumps_back_decides_nothing(

@@ -1,0 +1,24 @@
+"""Numbers that no run ends with: refused before anything begins."""
+
+from __future__ import annotations
+
+import pytest
+
+from faithscope.experiments.cli import execute
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--shard", f"1/{'9' * 5000}"], "--shard 1/9999"),
+        (["--set", "report.bootstrap=1000000000000"], "report.bootstrap: must be at most"),
+        (["--set", f"data.limit={10**22}"], "data.limit: must be at most"),
+        (["--set", "generation.temperature=.inf"], "temperature: must be a finite number"),
+        (["--set", "generation.temperature=.nan"], "temperature: must be a finite number"),
+    ],
+)
+def test_a_number_beyond_all_measure_is_refused(
+    capsys: pytest.CaptureFixture[str], options: list[str], why: str
+) -> None:
+    assert execute(["run", "quickstart", "--dry-run", *options]) == 2
+    assert why in capsys.readouterr().err
