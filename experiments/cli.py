@@ -322,9 +322,9 @@ def status(run: RunFolder) -> int:
 
 @app.command()
 def repair(run: RunFolder) -> int:
-    """Drop what is damaged in a run folder, line by line; the next run does it again.
+    """Drop what is damaged in a run folder, line by line.
 
-    What is dropped lies beside its file, with the ending .dropped.
+    What is dropped lies beside its file, with the ending .dropped; the next run does it again.
     """
     from faithscope.experiments.engine.folder import run_folder
     from faithscope.experiments.engine.repair import repair as repair_run

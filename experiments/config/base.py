@@ -29,8 +29,8 @@ class ConfigError(UserError):
         self.problems = problems
 
 
-MOST = 2**32
-"""The largest number that a config may hold: seeds go so far, and nothing is counted up to it."""
+MOST = 10**15
+"""The largest number that a config may hold: above every count of parameters, and every seed."""
 
 
 class Section(BaseModel):

@@ -183,7 +183,7 @@ def test_sessions_are_counted_on_where_their_facts_are_lost(tmp_path: Path) -> N
 def test_a_damaged_environment_is_named(tmp_path: Path, text: str) -> None:
     run_dir = begun(tmp_path, LOADED)
     (run_dir / "environment.json").write_text(text)
-    with pytest.raises(StoreError, match=r"environment\.json: is damaged .*delete it"):
+    with pytest.raises(StoreError, match=r"environment\.json: is damaged .*faithscope repair"):
         read_environment(run_dir)
 
 
