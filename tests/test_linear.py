@@ -1,7 +1,7 @@
 """Reading what a model wrote takes time in proportion to its length, whatever it is.
 
 By counts of steps (`linear_steps.py`), not by a clock: a text four times as long takes at most
-seven times the steps, where a quadratic reader takes up to sixteen.
+six times the steps, where a quadratic reader takes up to sixteen.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def counted(*arguments: str) -> list[tuple[str, str, int, int]]:
 
 
 def growing(rows: list[tuple[str, str, int, int]]) -> list[str]:
-    return [f"{of} of {text!r}: {a} → {b}" for of, text, a, b in rows if b > 7 * a]
+    return [f"{of} of {text!r}: {a} → {b}" for of, text, a, b in rows if b > 6 * a]
 
 
 def test_reading_takes_linear_time() -> None:

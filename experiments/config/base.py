@@ -30,7 +30,7 @@ class ConfigError(UserError):
 
 
 MOST = 10**15
-"""The largest number that a config may hold: above every count of parameters, and every seed."""
+"""The largest number that a config may hold: above every count of parameters."""
 
 
 class Section(BaseModel):
@@ -64,7 +64,7 @@ class FolderConfig(Section):
 
     name: StrictStr
     """Names the run folder."""
-    seed: StrictInt = Field(default=0, ge=0)
+    seed: StrictInt = Field(default=0, ge=0, le=2**32 - 1)
     """The seed of the data, sampling, shuffles, corruptions and intervals."""
     out: StrictStr = "runs"
     """The folder that holds run folders."""
