@@ -35,8 +35,8 @@ from faithscope import interp
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import asking_for, exclusion, make_traces
+from faithscope.experiments.engine.traces.work import trace_settings
 from faithscope.experiments.studies.slrc.config import RunConfig
-from faithscope.experiments.studies.slrc.work import trace_settings
 from faithscope.probes.slrc import SlrcSettings, slrc
 
 FLIPS = {"removed": "necessary", "alone": "sufficient", "shuffled": "reordered"}

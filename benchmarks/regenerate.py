@@ -21,7 +21,7 @@ from forest import timed
 
 from faithscope import interp
 from faithscope.experiments.data.traces import TraceSettings, make_traces
-from faithscope.experiments.studies.slrc.interactive import questions
+from faithscope.experiments.engine.traces.interactive import questions
 from faithscope.interp import execute
 from faithscope.interp.detokenise import decode
 from faithscope.interp.generation import Generation

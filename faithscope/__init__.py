@@ -17,7 +17,7 @@ from faithscope.interp.schemes import Scheme, register_scheme
 if TYPE_CHECKING:
     from faithscope.experiments.analysis.run import Run, load_run
     from faithscope.experiments.data.traces import make_trace, make_traces, score_answer
-    from faithscope.experiments.studies.slrc.interactive import measure, questions
+    from faithscope.experiments.engine.traces.interactive import measure, questions
     from faithscope.interp.loading import load, load_language, wrap
     from faithscope.interp.model import Model
 
@@ -29,8 +29,8 @@ _HOMES = {
     "load_run": "experiments.analysis.run",
     "make_trace": "experiments.data.traces",
     "make_traces": "experiments.data.traces",
-    "measure": "experiments.studies.slrc.interactive",
-    "questions": "experiments.studies.slrc.interactive",
+    "measure": "experiments.engine.traces.interactive",
+    "questions": "experiments.engine.traces.interactive",
     "score_answer": "experiments.data.traces",
     "wrap": "interp.loading",
 }

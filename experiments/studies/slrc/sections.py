@@ -1,139 +1,15 @@
-"""The sections of a config of a run over traces that no probe brings."""
+"""The sections of a config that are of SLRC alone: what the report shows, and the taxonomy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PlainValidator,
-    StrictBool,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-)
+from pydantic import BeforeValidator, Field, StrictFloat, StrictInt, StrictStr
 
-from faithscope.experiments.config.backend import BackendSection
-from faithscope.experiments.config.base import OneOrMany, Section
-from faithscope.experiments.config.errors import shown
-from faithscope.experiments.config.model import SubjectName
-from faithscope.experiments.data.tasks import base_name, task_problem
-from faithscope.interventions.segment import MIN_CHARS, Mode
-
-T = TypeVar("T")
-DirectPromptName = Literal["unformatted", "formatted", "system"]
-DIRECT_PROMPTS = get_args(DirectPromptName)
+from faithscope.experiments.config.base import Section
+from faithscope.experiments.engine.traces.sections import DirectPromptName
 
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
-
-
-class ModelConfig(Section):
-    """The models to measure, and how their weights are held."""
-
-    name: Annotated[list[SubjectName], *OneOrMany]
-    """One or several of: `bundled:NAME`, `planted:NAME`, a hub id, a folder, a .gguf file; or
-    `api:PROVIDER/MODEL`, which is asked what can be asked from outside (section `api`)."""
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """`auto` is float32 on a CPU and bfloat16 on an accelerator."""
-    device: StrictStr = "auto"
-    """`auto` takes cuda, then mps, then cpu."""
-    revision: StrictStr | None = None
-    """Pin of a hub repository: a commit hash reproduces, a branch may move."""
-    quantize: Literal["8bit", "4bit"] | None = None
-    """8- or 4-bit weights through bitsandbytes."""
-    device_map: StrictStr | None = None
-    """`auto` spreads the layers over the devices of a node."""
-    thinking: StrictBool | None = None
-    """Ask a hybrid model to think, or not to; null leaves it to the model's template."""
-
-
-def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:
-    """One value for every task, or a mapping from task (or `default`) to value."""
-
-    def validate(value: Any) -> Any:
-        if value is None:
-            return None
-        entries = value if isinstance(value, dict) else {"": value}
-        problems = [
-            f".{task}: {problem}" if task else problem
-            for task, v in entries.items()
-            if (problem := (None if task in ("", "default") else task_problem(str(task))))
-            or (problem := check(v))
-        ]
-        if problems:
-            raise ValueError("\n".join(problems))
-        return value
-
-    return PlainValidator(validate)
-
-
-def _limit_problem(value: Any) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        return None
-    return f"must be a whole number, at least 1, got {shown(value)}"
-
-
-def _path_problem(value: Any) -> str | None:
-    return None if isinstance(value, str) and value else f"must be a path, got {shown(value)}"
-
-
-def _of_task(value: T | dict[str, T] | None, task: str) -> T | None:
-    """A task's own entry, else that of the task it is a variant of, else the default."""
-    if not isinstance(value, dict):
-        return value
-    for name in (task, base_name(task), "default"):
-        if name in value:
-            return value[name]
-    return None
-
-
-class DataConfig(Section):
-    """Which questions."""
-
-    path: Annotated[str | dict[str, str] | None, _per_task(_path_problem)] = None
-    """A local file or folder for tasks that read one; or a mapping from task to path. A variant
-    of a task (`sst2:alternative`) goes by its task's entry where it has none of its own."""
-    limit: Annotated[int | dict[str, int] | None, _per_task(_limit_problem)] = None
-    """The first N items of each task; or a mapping from task to N, with `default`."""
-    split: StrictStr | None = None
-    """Which split, for tasks that have several; null is the task's own default."""
-
-    def limit_of(self, task: str) -> int | None:
-        return _of_task(self.limit, task)
-
-    def path_of(self, task: str) -> Path | None:
-        path = _of_task(self.path, task)
-        return None if path is None else Path(path).expanduser()
-
-
-class GenerationConfig(BackendSection):
-    """Who writes the traces, and how; with vLLM, `model.quantize` and `device_map` do not hold."""
-
-    max_new_tokens: StrictInt | None = Field(default=None, ge=256)
-    """Most tokens of reasoning and answer; below 256 most answers would be cut off. Null is 320,
-    or 8,192 of a model that marks its reasoning: it thinks in thousands."""
-    temperature: StrictFloat = Field(default=0.0, ge=0)
-    """0 is greedy."""
-    top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
-    """Nucleus of sampling, where temperature > 0."""
-
-    def decides(self) -> dict[str, Any]:
-        own = {"max_new_tokens", "temperature", "top_p"}
-        return self.model_dump(include=own) | super().decides()
-
-
-class StepsConfig(Section):
-    """How reasoning is cut into steps (SLRC, 4.1)."""
-
-    segmentation: Mode = "auto"
-    """By sentences, numbered items or paragraphs; `auto` sees which of them it is."""
-    min_chars: StrictInt = Field(default=MIN_CHARS, ge=0)
-    """Shorter stretches are not steps of their own."""
-    conclusion: Literal["strip", "keep"] = "strip"
-    """Whether the statement of the answer that ends the text is a step (`keep`)."""
 
 
 class SizeConfig(Section):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from faithscope.experiments.studies.slrc.tables.exclusions import _variant_rank
+from faithscope.experiments.analysis.traces.exclusions import _variant_rank
 
 
 def test_windows_of_a_knockout_have_one_order_in_every_process():

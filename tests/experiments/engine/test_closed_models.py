@@ -32,10 +32,10 @@ from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
+from faithscope.experiments.engine.traces.plan import ANSWER_TOKENS
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.frames import Run
-from faithscope.experiments.studies.slrc.plan import ANSWER_TOKENS
 from faithscope.interp.sources import resolve
 from faithscope.interventions import segment
 from faithscope.probes.judge.form import Reply

@@ -24,8 +24,9 @@ from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
+from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.sections import DIRECT_PROMPTS, TaxonomyConfig
+from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     ALL_WAYS,
     WAYS,

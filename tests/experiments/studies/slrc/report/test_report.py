@@ -30,12 +30,12 @@ from faithscope.experiments.analysis.page import render as rendered
 from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.outputs import page as page_of
 from faithscope.experiments.studies.slrc.outputs import waterfalls, write_all
 from faithscope.experiments.studies.slrc.show import trace_block, typical
-from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
 
 RUN = sample_run(8)
 

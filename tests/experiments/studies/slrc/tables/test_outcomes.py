@@ -9,8 +9,8 @@ from figure_fit import drawing_problems
 from probe_records import agreement, noticing, slrc_outcome, table_of
 from scipy.stats import binomtest
 
+from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.figures.figures import label_mass_picture
-from faithscope.experiments.studies.slrc.tables.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     LOW,
     label_mass_table,

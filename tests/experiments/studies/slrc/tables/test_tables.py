@@ -22,10 +22,10 @@ from sample_records import (
 )
 
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown, visible
+from faithscope.experiments.analysis.traces.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
 from faithscope.experiments.studies.slrc.tables.slrc import slrc_original_table
 

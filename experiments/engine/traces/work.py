@@ -33,10 +33,10 @@ from faithscope.experiments.data.traces import (
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.writing import HowWritten, Start, TextWorker, Unit
 from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.traces.config import TracesConfig
+from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, measure
 from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, storable
 from faithscope.experiments.engine.worker import Records, Worker
-from faithscope.experiments.studies.slrc.config import RunConfig
-from faithscope.experiments.studies.slrc.units import TRACE, Item, api_decides, measure
 from faithscope.interp.errors import NoRoom, UserError
 from faithscope.interp.generation import Generation
 from faithscope.interp.prompts import Prompt
@@ -61,7 +61,7 @@ class TraceWork(TextWorker[Item, Prompt]):
     texts = (TRACE,)
 
     def __init__(
-        self, config: RunConfig, batches: Mapping[str, list[list[Item]]], store: Store
+        self, config: TracesConfig, batches: Mapping[str, list[list[Item]]], store: Store
     ) -> None:
         self.config, self.settings = config, trace_settings(config)
         stages = (TRACE, *config.probes)
@@ -163,7 +163,7 @@ class TraceWork(TextWorker[Item, Prompt]):
         return result
 
 
-def trace_settings(config: RunConfig) -> TraceSettings:
+def trace_settings(config: TracesConfig) -> TraceSettings:
     """How a run's traces are made."""
     g, steps = config.generation, config.steps
     return TraceSettings(
@@ -186,7 +186,7 @@ MIXED = 4
 class ApiProbes:
     """Everything that one model behind an API is asked about its traces."""
 
-    def __init__(self, work: Worker[Item], writer: ApiJudge, config: RunConfig) -> None:
+    def __init__(self, work: Worker[Item], writer: ApiJudge, config: TracesConfig) -> None:
         """
         Args:
             work: stores what is measured.

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.engine.traces.config import probes_of
+from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.engine.units import Key, Unit
-from faithscope.experiments.studies.slrc.config import probes_of
-from faithscope.experiments.studies.slrc.sections import DIRECT_PROMPTS
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 

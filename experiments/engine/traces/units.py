@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from faithscope.experiments.config.api import DECIDES, DECIDES_API
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.engine.planfile import Planned
-from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.experiments.engine.traces.config import TracesConfig
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
 from faithscope.probes.probe import Word
@@ -54,7 +54,7 @@ class Item(Planned):
         return tuple(name for name in self.probes if PROBES[name].on_excluded)
 
 
-def api_decides(config: RunConfig) -> dict[str, Any]:
+def api_decides(config: TracesConfig) -> dict[str, Any]:
     """What of a config decides the replies of a model behind an API."""
     values = config.api.model_dump(mode="json")
     names = (*DECIDES, *DECIDES_API, "steps_from")
@@ -62,7 +62,7 @@ def api_decides(config: RunConfig) -> dict[str, Any]:
 
 
 def measure(
-    probe: str, model: Model | TextModel, task: Task, trace: Trace, config: RunConfig
+    probe: str, model: Model | TextModel, task: Task, trace: Trace, config: TracesConfig
 ) -> list[Record]:
     """The records of one probe of one trace."""
     # Not at the top: it brings torch, which checking a config need not wait for.

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.traces import asking_for, exclusion
-from faithscope.experiments.studies.slrc.config import probe_problem
+from faithscope.experiments.engine.traces.config import probe_problem
 from faithscope.interp.errors import did_you_mean
 from faithscope.interventions.trace import Question, Trace
 from faithscope.probes import PROBES, Settings

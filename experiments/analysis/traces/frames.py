@@ -1,0 +1,73 @@
+"""The frames that every run over traces has: `load_run(...).traces` and `.api_replies`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.analysis.records import Record, has_tokens
+from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.units import API_REPLIES
+from faithscope.probes.record import KEYS
+
+_TRACE = {
+    "question": "the question alone",
+    "gold": "the right answer",
+    "reasoning": "as it was written",
+    "answer": "as it was parsed",
+    "correct": "whether that is the right one",
+    "unit": "what the steps are: sentence | item | paragraph | given",
+    "n_steps": "those that an intervention may touch",
+    "n_tokens": "of the reasoning; none behind an API",
+    "finish": "why the writing ended: stop | length",
+    "excluded": "why no probe edits it",
+}
+_REPLY = {
+    "user": "the message",
+    "system": "the system message",
+    "outcome": "parsed, refused, truncated …",
+    "text": "the reply as it came",
+    "thinking": "what was thought before it",
+    "problem": "what went wrong",
+    **dict.fromkeys(("input_tokens", "output_tokens", "reasoning_tokens"), ""),
+    "served": "the model as the service names it",
+}
+
+
+def _trace_row(record: Record) -> Iterator[dict[str, Any]]:
+    yield {
+        **{name: record.get(name) for name in _TRACE},
+        "question": record["question"]["text"],
+        "gold": record["question"]["gold"],
+        "reasoning": "".join(record["pieces"]),
+        "n_steps": sum(s["counted"] for s in record["steps"]),
+        "n_tokens": len(record["reasoning_ids"]) if has_tokens(record) else None,
+    }
+
+
+def _api_replies(run: Run) -> pd.DataFrame:
+    # no plan names them: what is asked shows only with what was answered before
+    units = sorted(Index.of(run.path).each((API_REPLIES,)), key=lambda unit: unit.key)
+    replies = [r for unit in units for r in unit.records]
+    return pd.DataFrame(replies, columns=[*KEYS, *_REPLY])
+
+
+TRACE_FRAMES = (
+    Frame(
+        "traces",
+        "A row per trace: question, reasoning, answer, and why it is excluded if it is.",
+        _TRACE,
+        _trace_row,
+        ("trace",),
+    ),
+    Frame(
+        "api_replies",
+        "A row per message that a model behind an API was sent about a trace: the reply, as it "
+        "came, and how it ended.",
+        KEYS | _REPLY,
+        make=_api_replies,
+    ),
+)

@@ -1,0 +1,1 @@
+"""A run over traces: models write them, and probes measure them, item by item."""

@@ -1,0 +1,225 @@
+"""What a run over traces is told: models, tasks, probes, and which of them fit each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, create_model, model_validator
+
+from faithscope.experiments.config.api import (
+    API,
+    HOW_FAST,
+    SpendConfig,
+    SubjectConfig,
+    one_address_problem,
+)
+from faithscope.experiments.config.backend import WHERE
+from faithscope.experiments.config.base import FolderConfig, OneOrMany
+from faithscope.experiments.config.model import model_names
+from faithscope.experiments.data.tasks import TASKS, get_task, task_problem
+from faithscope.experiments.engine.traces.sections import (
+    DataConfig,
+    GenerationConfig,
+    ModelConfig,
+    StepsConfig,
+)
+from faithscope.interp.errors import did_you_mean
+from faithscope.probes import PROBES, Settings
+
+
+def probe_problem(name: str) -> str | None:
+    """Why `name` is no probe, or None if it is one."""
+    if name in PROBES:
+        return None
+    guess = did_you_mean(name, list(PROBES)) or f"; known: {', '.join(PROBES)}"
+    return f"unknown probe {name!r}{guess}"
+
+
+def probes_of(model: str, probes: Sequence[str]) -> list[str]:
+    """The probes that can be taken of a model: of one behind an API those that only ask it."""
+    return [p for p in probes if PROBES[p].from_outside is not None or not model.startswith(API)]
+
+
+def possible_from_outside(probe: str) -> Mapping[str, tuple[str, ...]]:
+    """Setting -> what of it a model behind an API can be asked by; nothing where it has no part
+    in the probe."""
+    return PROBES[probe].from_outside or {}
+
+
+def fits(model: str, task: str) -> bool:
+    """Whether a model can be asked a task: planted models know only their own language."""
+    return any(fnmatchcase(model, pattern) for pattern in get_task(task).models)
+
+
+def _known(check: Callable[[str], str | None]) -> AfterValidator:
+    def validate(name: str) -> str:
+        if problem := check(name):
+            raise ValueError(problem)
+        return name
+
+    return AfterValidator(validate)
+
+
+TaskName = Annotated[StrictStr, _known(task_problem)]
+ProbeName = Annotated[StrictStr, _known(probe_problem)]
+
+
+class _TracesConfig(FolderConfig):
+    """What is the same whichever probes there are."""
+
+    FREE: ClassVar[tuple[str, ...]] = (
+        *FolderConfig.FREE,
+        "spend.",
+        *(f"api.{key}" for key in HOW_FAST),
+        *(f"generation.{key}" for key in WHERE),
+    )
+
+    model: ModelConfig
+    api: SubjectConfig = SubjectConfig()
+    spend: SpendConfig = SpendConfig()
+    tasks: Annotated[list[TaskName], *OneOrMany]
+    """What is asked, by name (`faithscope list tasks`)."""
+    data: DataConfig = DataConfig()
+    generation: GenerationConfig = GenerationConfig()
+    steps: StepsConfig = StepsConfig()
+    probes: Annotated[list[ProbeName], *OneOrMany]
+    """What is measured, by name (`faithscope list probes`)."""
+    token_budget: StrictInt | None = Field(default=None, ge=256)
+    """Most tokens whose keys and values are held at once; null suits the device."""
+
+    @model_validator(mode="after")
+    def _every_model_has_a_task(self) -> Self:
+        problems = [
+            f"model.name: {model!r} can do none of the tasks {', '.join(self.tasks)}; "
+            f"add one of the tasks {', '.join(t for t in TASKS if fits(model, t))}, "
+            "or take the model out"
+            for model in self.model.name
+            if not any(m == model for m, _ in self.pairs)
+        ]
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    @model_validator(mode="after")
+    def _one_model_behind_servers(self) -> Self:
+        if problem := self.generation.several_models_problem("generation", self.model.name):
+            raise ValueError(problem)
+        return self
+
+    @model_validator(mode="after")
+    def _what_apis_can_be_asked(self) -> Self:
+        closed = [m for m in self.model.name if m.startswith(API)]
+        if not closed:
+            return self
+        asked = probes_of(closed[0], self.probes)
+        problems = [
+            f"{probe}.{key}: {closed[0]!r} is behind an API and can be asked by "
+            f"{' or '.join(map(repr, possible))} alone; add that, or take out the probe or the "
+            "model"
+            for probe in asked
+            for key, possible in possible_from_outside(probe).items()
+            if not set(possible) & set(getattr(self.settings(probe), key))
+        ]
+        if problem := one_address_problem("api.base_url", self.api.base_url, closed):
+            problems.append(problem)
+        if not asked:
+            outside = [name for name, probe in PROBES.items() if probe.from_outside is not None]
+            problems = [
+                f"probes: {closed[0]!r} is behind an API and can do none of "
+                f"{', '.join(self.probes)}; add one of {', '.join(outside)}"
+            ]
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    @model_validator(mode="after")
+    def _settings_fit_the_run(self) -> Self:
+        problems = []
+        for probe in PROBES:
+            settings = self.settings(probe)
+            forbidden = [key for key in Settings.OF_A_CALL if key in self._given(probe)]
+            problems += [
+                f"{probe}.{key}: no config sets this for one probe alone" for key in forbidden
+            ]
+            misfits = settings.misfits(tuple(self.model.name))
+            problems += [f"{probe}.{problem}" for problem in misfits]
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def _given(self, probe: str) -> set[str]:
+        return getattr(self, probe).model_fields_set
+
+    def settings(self, probe: str) -> Settings:
+        """Of a probe, with the seed of the run."""
+        given = getattr(self, probe)
+        if "seed" not in type(given).model_fields:
+            return given
+        return given.model_copy(update={"seed": self.seed})
+
+    def of(self, model: str) -> Self:
+        """What of it holds for one model: those behind APIs can be asked in one way only."""
+        if not model.startswith(API):
+            return self
+        probes = probes_of(model, self.probes)
+        changes: dict[str, Any] = {"probes": probes}
+        for probe in probes:
+            section = getattr(self, probe)
+            only = {
+                key: tuple(x for x in getattr(section, key) if x in possible)
+                for key, possible in possible_from_outside(probe).items()
+            }
+            changes[probe] = section.model_copy(update=only)
+        return self.model_copy(update=changes)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """(model, task), models outermost, without those that do not fit each other."""
+        return [(m, t) for m in self.model.name for t in self.tasks if fits(m, t)]
+
+    @property
+    def idle_tasks(self) -> list[str]:
+        """Tasks that none of the models can do: left out, so that `--set model.name=…` need
+        not name the tasks again."""
+        return [task for task in self.tasks if not any(t == task for _, t in self.pairs)]
+
+    @property
+    def notes(self) -> list[str]:
+        notes = [
+            f"task {task!r} is left out: no model here can do it; add one of the models "
+            f"{', '.join(m for m in model_names() if fits(m, task))}, or take the task out"
+            for task in self.idle_tasks
+        ]
+        closed = [m for m in self.model.name if m.startswith(API)]
+        inside = [p for p in self.probes if closed and p not in self.of(closed[0]).probes]
+        if inside:
+            needed = f"without {', '.join(inside)}, which need a model's weights"
+            notes += [f"{model}: {needed}" for model in closed]
+        left = [
+            f"{probe}.{key} without {', '.join(out)}"
+            for probe in (self.of(closed[0]).probes if closed else ())
+            for key, possible in possible_from_outside(probe).items()
+            if (out := [x for x in getattr(getattr(self, probe), key) if x not in possible])
+        ]
+        if left:
+            needed = f"{'; '.join(left)}, which need a model's weights"
+            notes += [f"{model}: {needed}" for model in closed]
+        return notes
+
+
+if TYPE_CHECKING:
+
+    class TracesConfig(_TracesConfig):
+        """A run over traces, with a section of settings for every probe."""
+
+        def __getattr__(self, name: str) -> Any: ...
+else:
+    TracesConfig = create_model(
+        "TracesConfig",
+        __base__=_TracesConfig,
+        __doc__="A run over traces: models write them, probes measure them.",
+        __module__=__name__,
+        **{name: (probe.settings, probe.settings()) for name, probe in PROBES.items()},
+    )
