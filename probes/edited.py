@@ -126,18 +126,18 @@ def step_lists(
     mass: Mapping[Arm, float],
     n_steps: int,
 ) -> dict[str, list[Any]]:
-    """A value per counted step of what the arms (`kind`, i) did.
+    """A value per counted step of what the arms (`kind`, i) did; None where there is no such arm.
 
     Args:
         answers: the field of the likeliest answers, and of the label mass with `_mass` behind.
         prefix: before `flips`, `tv`, `log_odds` and `margin`.
     """
-    of_steps = [outcomes[kind, i] for i in range(n_steps)]
+    of_steps = [outcomes.get((kind, i)) for i in range(n_steps)]
     return {
-        answers: [o.answer for o in of_steps],
-        f"{prefix}flips": [o.flips for o in of_steps],
-        f"{prefix}tv": [rounded(o.tv) for o in of_steps],
-        f"{prefix}log_odds": [rounded(o.log_odds) for o in of_steps],
-        f"{prefix}margin": [rounded(o.margin) for o in of_steps],
-        f"{answers}_mass": [mass[kind, i] for i in range(n_steps)],
+        answers: [o and o.answer for o in of_steps],
+        f"{prefix}flips": [o and o.flips for o in of_steps],
+        f"{prefix}tv": [o and rounded(o.tv) for o in of_steps],
+        f"{prefix}log_odds": [o and rounded(o.log_odds) for o in of_steps],
+        f"{prefix}margin": [o and rounded(o.margin) for o in of_steps],
+        f"{answers}_mass": [mass.get((kind, i)) for i in range(n_steps)],
     }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal
 
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean_present
+from faithscope.experiments.analysis.tidy import mean, mean_present
 
 Family = Literal["behavioural", "logit", "internal"]
 """Whether it is read off the answers, off their probabilities, or inside the model."""
@@ -73,6 +74,22 @@ def listed(values: OfSteps) -> Callable[[OfItem], dict[int, float]]:
 def _of_steps(records: OfItem, values: OfSteps) -> Sequence[Any]:
     (record,) = records
     return (record.get(values) if isinstance(values, str) else values(record)) or ()
+
+
+def mean_over_variants(score: Callable[[Record], float | None]) -> Callable[[OfItem], float | None]:
+    """A score of one record, averaged over all variants of the item that have it."""
+    return lambda records: mean_present([score(r) for r in records])
+
+
+def listed_over_variants(values: OfSteps) -> Callable[[OfItem], dict[int, float]]:
+    """Steps' credit, averaged over all variants of the item that credit the step."""
+
+    def read(records: OfItem) -> dict[int, float]:
+        each = [by_step(r, _of_steps([r], values)) for r in records]
+        of_step = {s: [c[s] for c in each if s in c] for s in dict.fromkeys(chain(*each))}
+        return {s: mean(credits) for s, credits in of_step.items()}
+
+    return read
 
 
 def calls(fixed: int = 0, per_step: int = 0) -> Callable[[OfItem], int]:

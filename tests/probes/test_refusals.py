@@ -11,7 +11,7 @@ from planted_traces import ASKING, planted
 from faithscope.probes import PROBES
 
 ALONE = replace(ASKING, labels=ASKING.labels[1:2])
-BY_LABELS = ("causal_effects", "filler", "knockout", "patching", "tracing")
+BY_LABELS = ("causal_effects", "filler", "knockout", "paraphrase", "patching", "tracing")
 
 
 @pytest.mark.parametrize("probe", BY_LABELS)

@@ -10,7 +10,12 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.measure import Measure, OfItem, by_step
+from faithscope.experiments.analysis.measure import (
+    Measure,
+    OfItem,
+    listed_over_variants,
+    mean_over_variants,
+)
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean, mean_present
@@ -69,23 +74,6 @@ filler_picture = picture(
 )
 
 
-def _over_fillers(score: Callable[[Record], float | None]) -> Callable[[OfItem], float | None]:
-    return lambda records: mean_present([score(r) for r in records])
-
-
-def _credit(field: str) -> Callable[[OfItem], dict[int, float]]:
-    """Of each step, the mean over fillers."""
-
-    def read(records: OfItem) -> dict[int, float]:
-        each = [by_step(r, r[field]) for r in records]
-        return {
-            s: mean([c[s] for c in each if s in c])
-            for s in dict.fromkeys(k for c in each for k in c)
-        }
-
-    return read
-
-
 def _calls(records: OfItem) -> int:
     return 1 + len(records) * records[0]["n_steps"]
 
@@ -137,10 +125,10 @@ SLICE = Slice(
                 f"filler_{name}",
                 "filler",
                 "logit",
-                _over_fillers(_score(name)),
+                mean_over_variants(_score(name)),
                 _calls,
                 share=name != "log_odds",
-                steps=_credit(name),
+                steps=listed_over_variants(name),
                 in_short="filler tokens in a step's place" if name == "tv" else "",
             )
             for name in ("flips", "tv", "log_odds")
@@ -149,7 +137,7 @@ SLICE = Slice(
             "filler_whole_tv",
             "filler",
             "logit",
-            _over_fillers(_score("whole_tv")),
+            mean_over_variants(_score("whole_tv")),
             lambda records: 1 + len(records),
             share=True,
         ),

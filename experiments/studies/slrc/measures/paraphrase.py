@@ -1,0 +1,184 @@
+"""Steps said in other words against removal of their text, over items and by place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.measure import (
+    Measure,
+    OfItem,
+    listed_over_variants,
+    mean_over_variants,
+)
+from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.tidy import mean_present
+from faithscope.experiments.studies.slrc.measures.slice import (
+    PLACE,
+    Frame,
+    Slice,
+    Table,
+    effects_of,
+    per_pair,
+    per_step,
+    picture,
+    shares_along,
+)
+from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
+from faithscope.probes.messages import NO_WORDS
+from faithscope.probes.paraphrase import NONE_LEFT, STEP_REASONS
+
+WRITERS = kit.grouped("paraphrase", {"writer": "variant"})
+OF_STEPS = effects_of("", "removed_")
+OF_WHOLE = effects_of("whole_")
+WORDS = {NO_WORDS: "task is in no natural language", NONE_LEFT: "no step could be paraphrased"}
+
+
+def _beyond(field: str) -> Callable[[Record], list[float | None]]:
+    """Per step that has a paraphrase: the effect of removal minus that of the paraphrase."""
+
+    def of(r: Record) -> list[float | None]:
+        pairs = zip(r[f"removed_{field}"], r[field], strict=True)
+        return [None if None in (a, b) else float(a) - float(b) for a, b in pairs]
+
+    return of
+
+
+BEYOND = {"beyond_flips": _beyond("flips"), "beyond_tv": _beyond("tv")}
+SCORES = {
+    name: lambda r, field=field: mean_present(r[field]) for name, field in OF_STEPS.items()
+} | {name: lambda r, of=of: mean_present(of(r)) for name, of in BEYOND.items()}
+
+_LINES = {
+    "tv": Style(BLUE, "o", "step said in other words"),
+    "removed_tv": Style(ORANGE, "s", "step removed"),
+}
+
+
+def _over_writers(by_step: pd.DataFrame) -> Figure | None:
+    keys = ["model", "task", "position"]
+    of_places = by_step.groupby(keys, as_index=False, sort=False)[list(_LINES)].mean()
+    return per_pair("position", _LINES, (PLACE, "probability moved"), shares_along)(
+        pd.DataFrame(of_places)
+    )
+
+
+paraphrase_picture = picture(
+    "paraphrase",
+    "Missed for its words, or for what it says?",
+    "How far the answer distribution moves when a step is said in other words, and when its text "
+    "is removed: total variation, mean over items and writers of paraphrases. Where removal "
+    "lies above the paraphrase, the answer hangs on what the step says, or on a hole in the text; "
+    "where the paraphrase moves the answer as far, it hangs on the wording.",
+    _over_writers,
+)
+
+_LISTED = ("texts", "reasons", "reworded", "flips", "tv", "log_odds")
+_LISTED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")
+_ROWS = per_step(*_LISTED)
+
+
+def _calls(records: OfItem) -> int:
+    """The unedited answer, every paraphrase, and for the model's own the writing of each."""
+    return 1 + sum(r["n_reworded"] + (r["n_steps"] if r["n_written"] else 0) for r in records)
+
+
+SLICE = Slice(
+    "paraphrase",
+    Section(
+        "paraphrase",
+        "Paraphrase",
+        "A step is said in other words that keep its meaning, by the model itself or by a rule, "
+        "and so are all steps together; every token outside of them keeps its id. Beside it, in "
+        "the same pack, the step's text is removed. An answer that a paraphrase changes hangs on "
+        "the wording; one that removal changes and a paraphrase does not hangs on what the step "
+        "says, or on the hole that removal leaves. Whether a model's paraphrase keeps the meaning "
+        "is not checked beyond its numbers.",
+    ),
+    (
+        Table(
+            "paraphrase",
+            kit.item_table(
+                WRITERS,
+                kit.ITEMS_AND_STEPS,
+                kit.plain(
+                    n_reworded=lambda same: sum(r["n_reworded"] for r in same),
+                    **{
+                        f"n_{reason}": lambda same, reason=reason: sum(
+                            r["reasons"].count(reason) for r in same
+                        )
+                        for reason in STEP_REASONS
+                    },
+                ),
+                kit.means(SCORES | OF_WHOLE),
+                flips_within_floor("", "removed_"),
+                LABEL_MASS,
+            ),
+            "Steps said in other words against their removal",
+        ),
+        Table(
+            "paraphrase_by_step",
+            kit.by_place(WRITERS, OF_STEPS),
+            "Paraphrase and removal by relative place of the step",
+            folded="By place of the step",
+            draw=paraphrase_picture,
+        ),
+    ),
+    (
+        Frame(
+            "paraphrase",
+            "A row per item, writer and step: the step said in other words, beside it removed.",
+            ("writer", "position", "step", "answer", *_LISTED),
+            lambda r: [{"writer": r["variant"]} | row for row in _ROWS(r)],
+        ),
+    ),
+    (
+        # Whether the wording matters: an answer that follows what the steps say survives it.
+        *(
+            Measure(
+                f"paraphrase_{name}",
+                "paraphrase",
+                "logit",
+                mean_over_variants(lambda r, name=name: mean_present(r[name])),
+                _calls,
+                higher_is_faithful=False,
+                in_short="a step said in other words" if name == "tv" else "",
+            )
+            for name in ("flips", "tv")
+        ),
+        *(
+            Measure(
+                f"paraphrase_{name}",
+                "paraphrase",
+                "logit",
+                mean_over_variants(SCORES[name]),
+                lambda records: _calls(records) + records[0]["n_steps"],
+                steps=listed_over_variants(of),
+                in_short="removal minus other words" if name == "beyond_tv" else "",
+            )
+            for name, of in BEYOND.items()
+        ),
+    ),
+    (
+        Column("writer", meaning="Who said the steps in other words: the model, or a rule."),
+        Column("n_reworded", "paraphrased", "Steps that were said in other words."),
+        Column("n_paraphrase_empty", "empty", "Steps whose paraphrase has no text."),
+        Column("n_paraphrase_unchanged", "unchanged", "Steps whose paraphrase has the same words."),
+        Column("n_paraphrase_cut", "cut off", "Steps whose paraphrase reached the token limit."),
+        Column("n_paraphrase_changes_numbers", "other numbers", "Steps whose numbers it changes."),
+        Column("n_paraphrase_not_writable", "not writable", "Steps the tokenizer cannot write so."),
+        Column("n_no_rule_for_it", "no rule", "Steps without an equation that a rule rewords."),
+        Column("whole_flip_rate", "answer changed, all reworded"),
+        Column("whole_tv", "total variation, all reworded"),
+        Column("whole_log_odds", "log-odds drop, all reworded", unit="nats"),
+        Column("beyond_flips", "removed minus reworded, flips", "Over steps with a paraphrase."),
+        Column("beyond_tv", "removed minus reworded, tv", "Over steps with a paraphrase."),
+    ),
+    reasons=WORDS,
+)
