@@ -361,10 +361,11 @@ def to_trace(record: Record) -> Trace:
 
 def _origin(values: dict[str, Any]) -> Origin:
     given = values.get("given")
+    origin = Origin(**{name: value for name, value in values.items() if name != "given"})
     if given is None:
-        return Origin(**values)
+        return origin
     labels = {name: tuple(of_steps) for name, of_steps in given["step_labels"].items()}
-    return Origin(**values | {"given": Given(**given | {"step_labels": labels})})
+    return replace(origin, given=Given(**{**given, "step_labels": labels}))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
