@@ -235,8 +235,6 @@ def _carry_out(
         if dry_run:
             _show(whole.summary())
             return DONE
-        from faithscope.interp import loading  # noqa: F401
-
     outcome = work_through(whole, part, build_only, mixed)
     for failure in outcome.failures:
         _say(f"failed: {failure}")
