@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Section, Terms
+from faithscope.experiments.analysis.records import by_probe
 from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.measures.slice import Table, Topic, asked
@@ -218,7 +219,7 @@ COMPARED = (
             Table("measure_correlations", measure_correlations_table),
         ),
         ("measure_correlations",),
-        lambda records: len({r["probe"] for r in records} & set(PROBES_READ)) > 1,
+        lambda records: len(by_probe(records).keys() & set(PROBES_READ)) > 1,
     ),
     Topic(
         _prompts,
@@ -229,7 +230,7 @@ COMPARED = (
                 "What another prompt changes",
             ),
         ),
-        when=lambda records: any(is_variant(r["task"]) for r in records if r["probe"] == "slrc"),
+        when=lambda records: any(is_variant(r["task"]) for r in by_probe(records).get("slrc", ())),
     ),
 )
 OF_MEASURES = tuple(topic for part in SLICES.values() for topic in part.topics())
