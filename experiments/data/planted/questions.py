@@ -18,7 +18,7 @@ from faithscope.interventions.trace import Question
 
 
 def questions(name: str, n: int, seed: int) -> list[Question]:
-    """`n` seeded questions as a planted model reads them, of as many steps as it knows.
+    """`n` seeded questions as a planted model reads them, of as many operations as it knows.
 
     The hint in a question is its true answer. All variants of one length but `select` are
     asked the same questions, so that twins can be compared item by item; `select` is asked
