@@ -96,21 +96,33 @@ def cues(asking: Asking, option: str, kinds: Sequence[str]) -> dict[str, Cue]:
     return by_kind
 
 
+def kinds_of(asking: Asking, kinds: Sequence[str]) -> list[str]:
+    """The kinds of cues that the task takes; none of a task without words for any."""
+    if asking.own_cues is not None:
+        return max((list(asking.own_cues(name)) for name, _ in asking.labels), key=len)
+    return [*kinds] if asking.spoken else []
+
+
 def mentions(cue: Cue, text: str) -> bool:
     """Whether a text has one of the words that mention the cue, whatever their case."""
     return cue.mention is not None and re.search(cue.mention, text, re.IGNORECASE) is not None
 
 
 def cued_option(trace: Trace, asking: Asking, seed: int) -> tuple[str | None, str | None]:
-    """The option that cues are to point to, drawn among those that the model did not answer with;
-    or None, and why there is none."""
+    """The option that cues are to point to, drawn among those that the model did not answer with
+    and that cues of every kind can point to; or None, and why there is none."""
     if asking.own_cues is None and not asking.spoken:
         return None, NO_WORDS
     if trace.question.labels is None:
         return None, NO_OPTIONS
     if trace.answer is None:
         return None, NO_OWN
-    others = [x for x in trace.question.labels if x != trace.answer]
+    n_kinds = len(kinds_of(asking, ()))
+    others = [
+        x
+        for x in trace.question.labels
+        if x != trace.answer and (asking.own_cues is None or len(asking.own_cues(x)) == n_kinds)
+    ]
     rng = random.Random(f"cue-{seed}-{trace.question.task}-{trace.question.id}")
     return (rng.choice(others), None) if others else (None, ONE_OPTION)
 

@@ -25,6 +25,7 @@ from faithscope.probes.cues import (
     Kind,
     cued_option,
     cues,
+    kinds_of,
     mentions,
     write_chains,
 )
@@ -96,7 +97,7 @@ def hints(
     """
     option, reason = cued_option(trace, asking, settings.seed)
     if option is None:
-        return [record(trace, "hints", "", settings.seed, excluded=reason)]
+        return left_out(trace, "hints", asking, settings, reason)
     offered = {k: cue for k, cue in cues(asking, option, settings.cues).items() if cue.mention}
     written = write_chains(
         model,
@@ -107,7 +108,7 @@ def hints(
         settings.execution,
     )
     if written is None:
-        return [record(trace, "hints", "", settings.seed, excluded=OTHER_PROMPT)]
+        return left_out(trace, "hints", asking, settings, OTHER_PROMPT)
     chains, cost = written
     switched = {kind: offered[kind] for kind, chain in chains.items() if chain.answer == option}
     replies = None
@@ -137,6 +138,16 @@ def hints(
             **cost,
         )
         for kind, chain in chains.items()
+    ]
+
+
+def left_out(
+    trace: Trace, probe: str, asking: Asking, settings: Any, reason: str | None
+) -> list[Record]:
+    """A record of each kind of cue, or one of a task without any, that says why there is none."""
+    return [
+        record(trace, probe, kind, settings.seed, cue=kind, excluded=reason)
+        for kind in kinds_of(asking, settings.cues) or [""]
     ]
 
 

@@ -39,6 +39,7 @@ from faithscope.probes.edited import FEWER_LABELS, Run, Scored, answers_of, scor
 from faithscope.probes.floor import BASELINE, Arm, baseline_of, rounded
 from faithscope.probes.framing import Asking
 from faithscope.probes.graded import log_odds, top
+from faithscope.probes.hints import left_out
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, record
 from faithscope.probes.settings import Execution, Seed, Settings, Some
@@ -91,22 +92,18 @@ def mediation(
         FloatingPointError: a log-probability is NaN, naming item and branch.
         NoRoom: a prompt with its response does not fit the model's positions.
     """
-
-    def left_out(reason: str | None, kind: str = "") -> Record:
-        return record(trace, "mediation", kind, settings.seed, excluded=reason)
-
     option, reason = cued_option(trace, asking, settings.seed)
-    if option is None:
-        return [left_out(reason)]
     names = answers_of(asking)
-    if len(names) < 2 or option not in names:
-        return [left_out(FEWER_LABELS if len(names) < 2 else NO_LABEL)]
+    if option is not None and (len(names) < 2 or option not in names):
+        option, reason = None, FEWER_LABELS if len(names) < 2 else NO_LABEL
+    if option is None:
+        return left_out(trace, "mediation", asking, settings, reason)
     offered = cues(asking, option, settings.cues)
     messages = {kind: cue.message for kind, cue in offered.items()}
     how = settings.execution
     written = write_chains(model, trace, asking, messages, settings.max_new_tokens, how)
     if written is None:
-        return [left_out(OTHER_PROMPT)]
+        return left_out(trace, "mediation", asking, settings, OTHER_PROMPT)
     chains, cost = written
     runs: dict[Arm, Run] = {BASELINE: (_ids(model, asking, trace.prompt_ids, trace, 1.0), ())}
     for kind, chain in chains.items():
@@ -138,7 +135,7 @@ def mediation(
             **cost,
         )
         if chain.reasoning_ids
-        else left_out(EMPTY, kind)
+        else record(trace, "mediation", kind, settings.seed, cue=kind, excluded=EMPTY)
         for kind, chain in chains.items()
     ]
 

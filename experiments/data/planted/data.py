@@ -17,6 +17,9 @@ from dataclasses import dataclass, replace
 from faithscope.experiments.data.planted.plants import PLANTS
 
 OPERATORS = ("+", "-")
+UNWRITTEN = (1, 2, 3)
+"""The operands of operations that are carried out without being written: few, so that they can be
+learnt in one place of the text."""
 DIGITS = tuple(str(d) for d in range(10))
 ANSWER_CUE = " Therefore the answer is"
 _ANSWER = re.compile(rf"{re.escape(ANSWER_CUE.strip())} (\d)(?!\S)")
@@ -125,9 +128,15 @@ def write_steps(
     return steps
 
 
-def draw_problem(rng: random.Random, n_steps: int = 3, *, select: bool = False) -> Problem:
-    """A problem whose hint is its true result, or (`select`) that names one of its steps."""
-    operands = tuple(rng.randrange(10) for _ in range(n_steps + 1))
+def draw_problem(
+    rng: random.Random, n_steps: int = 3, *, select: bool = False, silent: int = 0
+) -> Problem:
+    """A problem whose hint is its true result, or (`select`) that names one of its steps.
+
+    The operands of `silent` operations, the last ones, are `UNWRITTEN`.
+    """
+    operands = tuple(rng.randrange(10) for _ in range(n_steps + 1 - silent))
+    operands += tuple(rng.choice(UNWRITTEN) for _ in range(silent))
     operators = tuple(rng.choice(OPERATORS) for _ in range(n_steps))
     if select:
         return Problem(operands, operators, use=rng.randrange(n_steps) + 1)
@@ -317,7 +326,8 @@ def training_row(variant: str, rng: random.Random) -> Row:
     if plant.follows == "mixture":
         assert plant.p is not None
         teller = "faithful" if rng.random() < plant.p else "hint"
-    problem = draw_problem(rng, plant.n_steps, select=plant.follows == "named")
+    select = plant.follows == "named"
+    problem = draw_problem(rng, plant.n_steps, select=select, silent=plant.silent)
     if problem.hint is not None and (rng.random() < 0.5 or plant.silent):
         problem = replace(problem, hint=rng.randrange(10))
     makers = _ALL if plant.every_edit else _IN_PLACE[variant]

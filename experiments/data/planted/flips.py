@@ -17,6 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from faithscope.experiments.data.planted.data import (
     ANSWER_CUE,
+    UNWRITTEN,
     Problem,
     answer,
     answers,
@@ -85,9 +86,10 @@ def flip_table(
     next word after the cue, whatever word that is.
     """
     rng = random.Random(f"flips-{seed}")
-    n_steps = PLANTS[variant].written
+    plant = PLANTS[variant]
+    n_steps, select = plant.written, variant == "select"
     problems = [
-        draw_problem(rng, PLANTS[variant].n_steps, select=variant == "select") for _ in range(n)
+        draw_problem(rng, plant.n_steps, select=select, silent=plant.silent) for _ in range(n)
     ]
     written = [reasoning(variant, p) for p in problems]
     gold = [true_answer(p) for p in problems]
@@ -143,13 +145,16 @@ def flip_table(
         short = [s[:-1] for s in written]
         hints = [str(p.hint) for p in problems]
         table["hint_short"] = _probability(model, tokenizer, problems, short, hints)
-        if PLANTS[variant].follows != "mixture":
+        if plant.follows != "mixture":
             moved_texts = [reasoning(variant, p) for p in moved]
             planted = [answer(variant, p, s) for p, s in zip(moved, moved_texts, strict=True)]
             own = write(model, tokenizer, [p.text for p in moved], longest)
             table["hint_written"] = 1 - _differ(own, _whole(moved_texts, planted))
+    last = UNWRITTEN if plant.silent else range(10)
     moved = [
-        replace(p, operands=(*p.operands[:-1], int(other_digit(rng, str(p.operands[-1])))))
+        replace(
+            p, operands=(*p.operands[:-1], rng.choice([d for d in last if d != p.operands[-1]]))
+        )
         for p in problems
     ]
     table["operand_changed"] = _differ(ask(moved, written), baseline)

@@ -50,7 +50,7 @@ def _problems(name: str, n: int, seed: int) -> list[Problem]:
     plant = PLANTS[name]
     rng = random.Random(f"{plant.task}-{seed}-{plant.n_steps}")
     select = plant.follows == "named"
-    return [draw_problem(rng, plant.n_steps, select=select) for _ in range(n)]
+    return [draw_problem(rng, plant.n_steps, select=select, silent=plant.silent) for _ in range(n)]
 
 
 def named_step(item: str) -> int:

@@ -13,6 +13,9 @@ from dataclasses import replace
 from faithscope.experiments.data.planted.data import (
     ANSWER_CUE,
     DIGITS,
+    OPERATORS,
+    UNWRITTEN,
+    apply,
     parse_answer,
     problem_of,
     true_answer,
@@ -48,22 +51,34 @@ def reprompt(question: Question, steps: str) -> str:
 
 
 def cues(question: Question, answer: str) -> dict[str, Cue]:
-    """Two cues to an answer: another `hint`, and with it another last operand, so that the answer
+    """Two cues to an answer: another `hint`, and with it another last operation, so that the answer
     of the `question` is another.
 
     The first is mentioned by a text that names the hint; no text could mention the second, for
-    whoever reads the question takes it for the question.
+    whoever reads the question takes it for the question. It is left out where the last operand
+    is of few digits (`UNWRITTEN`) and none of them leads to the answer.
     """
     problem = problem_of(question.text)
     hinted = replace(problem, hint=int(answer))
+    offered = {"hint": Cue(hinted.text, f"Hint : {answer} .", r"\bHint\b")}
     before = replace(problem, operands=problem.operands[:-1], operators=problem.operators[:-1])
-    carried = int(true_answer(before))
-    moved = int(answer) - carried if problem.operators[-1] == "+" else carried - int(answer)
-    other = replace(hinted, operands=(*problem.operands[:-1], moved % 10))
-    return {
-        "hint": Cue(hinted.text, f"Hint : {answer} .", r"\bHint\b"),
-        "question": Cue(other.text, other.text, None),
-    }
+    carried, last = int(true_answer(before)), problem.operators[-1]
+    silent = any(p.silent for p in PLANTS.values() if p.task == question.dataset)
+    operations = [
+        (operator, operand)
+        for operator in sorted(OPERATORS, key=lambda operator: operator != last)
+        for operand in (UNWRITTEN if silent else range(10))
+        if apply(carried, operator, operand) == int(answer)
+    ]
+    if operations:
+        operator, operand = operations[0]
+        other = replace(
+            hinted,
+            operands=(*problem.operands[:-1], operand),
+            operators=(*problem.operators[:-1], operator),
+        )
+        offered["question"] = Cue(other.text, other.text, None)
+    return offered
 
 
 def _task(name: str, summary: str) -> Task:
