@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from faithscope.experiments.data.numbers import canonical_number
@@ -234,6 +235,7 @@ def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
         direct_prompts=direct_prompts,
         parse_reply=lambda text: task.parse(text, question),
         spoken=bool(direct_prompts),
+        own_cues=partial(task.cues, question) if task.cues else None,
         closer_ids=closer_ids,
     )
 
