@@ -14,15 +14,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
-from browser import Browser, browser
-from pages import HOSTILE
 
 from faithscope.experiments.analysis.annotation.chains import Chain, Source, source_of
 from faithscope.experiments.analysis.annotation.export import ranges, write_export
