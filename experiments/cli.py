@@ -341,9 +341,10 @@ def list_(
 
         rows = [(name, probe.summary) for name, probe in PROBES.items()]
     elif what == "prompts":
-        from faithscope.experiments.studies.c2faith.prompts.forms import prompt_rows
+        from faithscope.experiments.engine.forms import form_rows, trace_forms
+        from faithscope.experiments.studies.c2faith.prompts import judge_forms
 
-        rows = prompt_rows()
+        rows = form_rows(trace_forms() | judge_forms())
     elif what == "configs":
         from faithscope.experiments.config import shipped
 

@@ -157,12 +157,17 @@ class GenerationConfig(BackendSection):
         return self.model_dump(include=own) | super().decides()
 
 
-class StepsConfig(Section):
-    """How reasoning is cut into steps (SLRC, 4.1)."""
+class CutConfig(Section):
+    """How text is cut into steps (SLRC, 4.1)."""
 
     segmentation: Mode = "auto"
     """By sentences, numbered items or paragraphs; `auto` sees which of them it is."""
     min_chars: StrictInt = Field(default=MIN_CHARS, ge=0)
     """Shorter stretches are not steps of their own."""
+
+
+class StepsConfig(CutConfig):
+    """How reasoning is cut into steps (SLRC, 4.1)."""
+
     conclusion: Literal["strip", "keep"] = "strip"
     """Whether the statement of the answer that ends the text is a step (`keep`)."""
