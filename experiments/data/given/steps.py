@@ -28,9 +28,9 @@ def segments(chain: GivenChain, mode: Mode) -> Iterator[tuple[int | None, str]]:
         at = end
     starts += between(at, len(text))
     begins = [_begin(text, start) for start, _ in starts]
-    if begins:
-        begins[0] = 0
-    for (_, i), a, b in zip(starts, begins, [*begins[1:], len(text)], strict=True):
+    for n, (_, i) in enumerate(starts):
+        a = begins[n] if n else 0
+        b = begins[n + 1] if n + 1 < len(begins) else len(text)
         yield i, text[a:b]
 
 

@@ -13,7 +13,7 @@ from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.steps import segments
 from faithscope.experiments.engine.traces.sections import CutConfig
 
-FILE = "chains.jsonl"
+FILE = "benchmark/chains.jsonl"
 """In the run folder: the chains as they were judged."""
 
 

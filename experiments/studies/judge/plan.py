@@ -82,7 +82,8 @@ class JudgePlan:
     def write_inputs(self, store: Store) -> None:
         """Keep what is judged, chains and forms."""
         with store.shared():
-            write_atomically(store.run_dir / FILE, as_lines_of_json(self.chains))
+            file = store.run_dir / FILE
+            write_atomically(make_folder(file.parent) / file.name, as_lines_of_json(self.chains))
             folder = make_folder(store.run_dir / FOLDER)
             for name, text in as_files(self.forms).items():
                 write_atomically(folder / name, text)

@@ -13,12 +13,14 @@ from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.engine.forms import TaskForm, trace_forms
+from faithscope.experiments.engine.planfile import read as read_plan
+from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.judge import tables
 from faithscope.experiments.studies.judge.chains import FILE, JudgedChain, read_judged
 from faithscope.experiments.studies.judge.config import JudgeStudyConfig
 from faithscope.experiments.studies.judge.plan import FOLDER
-from faithscope.experiments.studies.judge.units import STAGES
+from faithscope.experiments.studies.judge.units import READINGS
 from faithscope.experiments.studies.judge.verdicts import (
     FAILED,
     NO_STEPS,
@@ -45,15 +47,15 @@ class JudgeResults:
     @cached_property
     def _rows(self) -> tuple[list[Row], list[Row]]:
         """Of chains, and of steps."""
-        of_unit: dict[tuple[str, str, str, str], list[Record]] = {}
-        for r in self.run.records(*STAGES.values()):
+        of_unit: dict[Key, list[Record]] = {}
+        for r in self.run.records(*READINGS):
             key = (r["probe"], r["judge"], r["variant"], r["item"])
             kept = {name: value for name, value in r.items() if name not in TEXTS}
             of_unit.setdefault(key, []).append(kept)
         failed = {(u.stage, u.model, u.task, u.item) for u in self.run.failures}
         chains, steps = [], []
-        for judge, reading, form, chain in self._asked():
-            key = (STAGES[reading], judge, form.form.name, chain.id)
+        for key, form, chain in self._asked():
+            reading, judge = READINGS[key[0]], key[1]
             records = of_unit.get(key, [])
             if records:
                 row = chain_row(chain, form, reading, judge, records)
@@ -64,13 +66,13 @@ class JudgeResults:
             chains.append(row)
         return chains, steps
 
-    def _asked(self) -> Iterator[tuple]:
-        judge = self.config.judge
-        for model in judge.model:
-            for reading in judge.readings_of(model):
-                for form in self.forms.values():
-                    for chain in self.chains.values():
-                        yield model, reading, form, chain
+    def _asked(self) -> Iterator[tuple[Key, TaskForm, JudgedChain]]:
+        """What was to be judged, in the order of the plan."""
+        planned = read_plan(self.run.path)
+        keys = sorted(self.run.index) if planned is None else planned.by_key
+        for key in keys:
+            if key[0] in READINGS:
+                yield key, self.forms[key[2]], self.chains[key[3]]
 
     @staticmethod
     def _without(chain: JudgedChain, form: TaskForm, reading: str, judge: str, why: str) -> Row:
