@@ -65,7 +65,7 @@ def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
         name: tuple(None if i is None else of_steps[i] for i, _ in parts)
         for name, of_steps in chain.step_labels.items()
     }
-    options = chain.options if chain.kind != "number" else None
+    options = None if chain.kind in ("number", "label") else chain.options
     lettered = zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", options or (), strict=False)
     listed = "".join(f"\n{letter}. {text}" for letter, text in lettered)
     return JudgedChain(
