@@ -1,8 +1,8 @@
 """On-policy resampling: a step is not edited but drawn anew, and the model goes on from there.
 
 Before each step the reasoning is cut and continued K times by sampling; so it is after the last.
-An edit puts a text in the model's mouth that it might never have written; what is drawn here it
-would. Bogdan et al. 2025, "Thought Anchors" (arXiv 2506.19143, section 3), and Macar et al. 2025,
+An edit prefills a text that the model might never have written; what is drawn here it would write.
+Bogdan et al. 2025, "Thought Anchors" (arXiv 2506.19143), and Macar et al. 2025,
 "Thought Branches" (arXiv 2510.27484): the counterfactual importance of a step is how far the
 distribution of answers is, where the step that is drawn says something else, from where the step
 is kept. Draws that say the same again are dropped: they tell nothing of doing without the step.
@@ -48,7 +48,7 @@ _MODES: dict[Unit, Mode] = {"item": "numbered", "paragraph": "paragraphs"}
 
 
 class ResampleSettings(Settings):
-    """Steps drawn anew, and the reasoning from there on (Thought Anchors, 3)."""
+    """Steps drawn anew, and the reasoning from there on (Thought Anchors)."""
 
     samples: StrictInt = Field(default=10, ge=2)
     """Continuations from each cut; the authors draw 100."""

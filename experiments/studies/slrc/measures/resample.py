@@ -63,8 +63,8 @@ SLICE = Slice(
         "On-policy resampling",
         "Before each step the reasoning is cut and continued several times by the model's own "
         "sampling. A step is important if the answers of the draws whose next step says something "
-        "else are not those of the draws that keep it (counterfactual importance, Thought Anchors, "
-        "section 3); draws that say the same again are left out. Nothing here is a text that the "
+        "else are not those of the draws that keep it (counterfactual importance of Thought "
+        "Anchors); draws that say the same again are left out. Nothing here is a text that the "
         "model would not write. Where it is sure of every step, no other is drawn, and there is "
         "nothing to measure.",
     ),
