@@ -80,8 +80,9 @@ function store(done) {
   if (over()) return queue;
   clearTimeout(writing);
   writing = null;
-  item().own.done = done;
-  const sent = { round: state.round, chain: item().chain, ...item().own };
+  const { chain, own } = item();
+  own.done = done;
+  const sent = { round: state.round, chain, ...own };
   unsent += 1;
   queue = queue.then(() => ask("label", sent)).then(
     (told) => {
@@ -92,6 +93,8 @@ function store(done) {
     },
     (error) => {
       unsent -= 1;
+      own.done = false;
+      show();
       say(`Not stored: ${error.message}.`, true);
       return false;
     },
@@ -123,6 +126,7 @@ const flush = () => (writing === null ? queue : store(false));
 function move(to) {
   if (to < 0 || to >= state.items.length) return;
   if (!at("said").classList.contains("failed")) say("");
+  fields.reason.blur(); // keys act on the next chain
   flush();
   current = to;
   show();
