@@ -391,7 +391,7 @@ def show(
 
 @app.command()
 def annotate(
-    source: Annotated[str, typer.Argument(metavar="RUN", help="A run over traces.")],
+    source: Annotated[str, typer.Argument(metavar="RUN|FILE", help="Whose chains.")],
     annotator: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Label as this annotator.")
     ] = None,

@@ -118,10 +118,9 @@ class Browser:
 
     def click(self, element: str) -> None:
         """The mouse on the middle of what an expression of the page is."""
-        place = (
-            f"(e => (e.scrollIntoView({{block: 'center'}}), e.getBoundingClientRect()))({element})"
-        )
-        x, y = self.evaluate(f"(b => [b.x + b.width / 2, b.y + b.height / 2])({place})")
+        seen = f"({element}).scrollIntoView({{block: 'center', behavior: 'instant'}})"
+        box = f"({seen}, ({element}).getBoundingClientRect())"
+        x, y = self.evaluate(f"(b => [b.x + b.width / 2, b.y + b.height / 2])({box})")
         for kind in ("mousePressed", "mouseReleased"):
             about = {"x": x, "y": y, "button": "left", "clickCount": 1}
             self.call("Input.dispatchMouseEvent", type=kind, **about)

@@ -87,7 +87,7 @@ function store(done) {
   queue = queue.then(() => ask("label", sent)).then(
     (told) => {
       unsent -= 1;
-      say(done ? "Saved." : "A draft is stored; it is not saved yet.");
+      say(`Chain ${chain + 1}: ${done ? "saved" : "a draft is stored, it is not saved yet"}.`);
       take(told);
       return true;
     },
@@ -95,7 +95,7 @@ function store(done) {
       unsent -= 1;
       own.done = false;
       show();
-      say(`Not stored: ${error.message}.`, true);
+      say(`Chain ${chain + 1} is not stored: ${error.message}.`, true);
       return false;
     },
   );
@@ -126,7 +126,7 @@ const flush = () => (writing === null ? queue : store(false));
 function move(to) {
   if (to < 0 || to >= state.items.length) return;
   if (!at("said").classList.contains("failed")) say("");
-  fields.reason.blur(); // keys act on the next chain
+  fields.reason.blur(); // which stores what was being written
   flush();
   current = to;
   show();
@@ -134,7 +134,10 @@ function move(to) {
 }
 
 async function save() {
-  if (over() || !(await store(true))) return;
+  if (over()) return;
+  const stored = store(true);
+  fields.reason.blur(); // keys are keys again
+  if (!(await stored)) return;
   const open = state.items.map((_, i) => i).filter((i) => !state.items[i].own.done);
   const next = open.find((i) => i > current) ?? open[0];
   if (next !== undefined) move(next);
