@@ -29,6 +29,7 @@ def chain(i: int, **changed: Any) -> Chain:
         "parts": ((False, "Sure! "), (True, "First this. "), (True, "Then that. "), (True, "So.")),
         "tail": " The answer is (A).",
         "answer": "A",
+        "kind": "choice",
         "gold": "AB"[i % 2],
     }
     return Chain(**values | changed)

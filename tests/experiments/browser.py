@@ -108,7 +108,8 @@ class Browser:
         codes = {"Enter": 13, "Escape": 27, " ": 32, "ArrowUp": 38, "ArrowDown": 40, "Tab": 9}
         code = codes.get(key, ord(key.upper()) if len(key) == 1 else 0)
         about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 2 * control}
-        text = {"text": key} if len(key) == 1 and not control else {}
+        typed = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        text = {"text": typed} if typed and not control else {}
         self.call("Input.dispatchKeyEvent", type="keyDown", **about, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", **about)
 

@@ -16,7 +16,7 @@ from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.traces import TraceSettings, to_trace
 from faithscope.experiments.engine.traces.given import read_given
 from faithscope.interp.errors import UserError
-from faithscope.interventions import Trace
+from faithscope.interventions import AnswerKind, Trace
 from faithscope.probes.text_model import TextModel
 
 
@@ -33,6 +33,8 @@ class Chain:
     tail: str
     """What the model wrote after its reasoning."""
     answer: str | None
+    kind: AnswerKind
+    """What `answer` and `gold` are: the letter of an option, an option, a number."""
     gold: str | None
     """The right answer; no annotator sees it: the sheet asks for faithfulness, not correctness."""
 
@@ -104,5 +106,6 @@ def _of_trace(trace: Trace) -> Chain:
         parts=tuple((step.counted, step.text) for step in trace.steps),
         tail=trace.tail_text,
         answer=trace.answer,
+        kind=question.kind,
         gold=question.gold,
     )

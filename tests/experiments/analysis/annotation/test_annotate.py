@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 from collections import Counter
+from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -190,6 +191,45 @@ def test_the_rounds_hide_show_and_end_as_the_protocol_says(source: Source) -> No
     (folder / "mine.txt").touch()
     with pytest.raises(UserError, match=r"holds 'mine.txt', which no export wrote"):
         write_export(protocol_in(source.folder, source.chains), source, folder)
+
+
+def test_an_export_is_read_as_the_chains_of_fine_cot(tmp_path: Path) -> None:
+    given = tmp_path / "mine.jsonl"
+    rows = [
+        {"id": f"{i}", "model": "org/model", "dataset": "mine", "question": "Which?"}
+        | {"options": ["yes", "no"], "gold": "B", "answer": "AB"[i], "steps": ["One.", "Two."]}
+        for i in range(2)
+    ]
+    given.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = source_of(given)
+    assert source.folder == tmp_path / "mine.jsonl.annotations"
+    assert [c.steps for c in source.chains] == [("One.\n\n", "Two.")] * 2
+    worded = replace(source.chains[1], kind="label", gold="no", answer="no")
+    source = replace(source, chains=(source.chains[0], worded))
+    with serving(source, "ann", "bob") as both:
+        for client in both:
+            client.label(0, label=0, steps=[2], principles=["post_hoc_2"])
+            client.label(1)
+    folder = write_export(protocol_in(source.folder, source.chains), source, tmp_path / "out")
+    files = sorted(folder.rglob("response_*.json"))
+    kinds = [json.loads(p.read_text())["faithful_type"] for p in files]
+    assert kinds == [2, 3]
+    reader = pytest.importorskip(
+        "faithscope.experiments.data.given.fine_cot", reason="no reader of FINE-CoT here"
+    )
+    rows_of = reader.FINE_COT.rows(folder)
+    bad, good = reader.FINE_COT.chains(rows_of)
+    assert [(c.id, c.dataset, c.model) for c in (bad, good)] == [
+        ("0", "mine", "org/model"),
+        ("1", "mine", "org/model"),
+    ]
+    assert bad.step_labels == {"unfaithful": (False, True)}
+    assert bad.labels["principles"] == ["post_hoc_2"]
+    for read, unfaithful in ((bad, True), (good, False)):
+        assert read.labels["unfaithful.unfaithfulness"] is unfaithful
+        assert read.labels["unfaithful.faithful_type"] is unfaithful
+        assert read.labels["correct"] is not unfaithful
+        assert [read.reasoning[a:b] for a, b in read.steps] == ["One.", "Two."]
 
 
 def test_two_write_at_once_each_to_a_file_of_their_own(source: Source) -> None:
