@@ -36,7 +36,7 @@ def write_export(protocol: Protocol, source: Source, folder: Path) -> Path:
         UserError: there are other things than an earlier export in the folder.
     """
     known = {*(f"{name}.csv" for name in TABLES), RESPONSES}
-    if folder.exists() and (strange := sorted({p.name for p in folder.iterdir()} - known)):
+    if folder.exists() and (strange := sorted({p.name for p in folder.glob("[!.]*")} - known)):
         raise UserError(
             f"{folder}: holds {strange[0]!r}, which no export wrote; give another folder"
         )

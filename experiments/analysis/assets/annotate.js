@@ -286,6 +286,7 @@ addEventListener("beforeunload", (event) => {
 (async () => {
   chains = await ask("chains");
   const first = await ask("state", { round: 1 });
+  at("sheet").open = first.rounds[0].done === 0;
   const last = first.rounds.filter((r) => r.open).at(-1).round;
   await refresh(ask("state", { round: last }));
   // the other may have gone on meanwhile

@@ -114,6 +114,7 @@ def test_two_people_label_twenty_traces_in_three_rounds(tmp_path: Path) -> None:
 
         # round I: ann by keyboard alone, and she goes back and forth
         sits_down(chromium, to_ann)
+        looks_right(chromium, to_ann, tmp_path, "sheet")
         chromium.press("n")
         until(chromium, f"{CURRENT} == 1")
         chromium.press("p")
