@@ -147,7 +147,7 @@ def test_two_people_label_twenty_traces_in_three_rounds(tmp_path: Path) -> None:
             until(chromium, f"{FAR} != {before!r}")
         looks_right(chromium, to_bob, tmp_path, "round_2")
         sits_down(chromium, to_ann)
-        while "Round II:" not in chromium.evaluate("document.activeElement.textContent"):
+        while not chromium.evaluate(f"document.activeElement == {ROUND.format(1)}"):
             chromium.press("Tab")
         chromium.press("Enter")
         until(chromium, f"{ROUND.format(1)}.ariaCurrent == 'true'")
