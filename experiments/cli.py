@@ -403,10 +403,10 @@ def annotate(
         typer.Option("--export", metavar="DIR", help="Label nothing; write what both agree on."),
     ] = None,
 ) -> int:
-    """Label chains of thought by hand, two people on a page each, until Ctrl-C.
+    """Label chains of thought by hand, two people in three rounds.
 
-    Prints the folder of the labels in FINE-CoT's layout as its last line; with --export, how far
-    the two agree before it.
+    With --as, a page of one annotator is served until Ctrl-C; with --export, how far the two agree
+    is printed. The last line is the folder of what both agree on, in the layout of FINE-CoT.
     """
     from faithscope.experiments.analysis.annotation import server
     from faithscope.experiments.analysis.annotation.export import in_lines
