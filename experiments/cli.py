@@ -392,7 +392,7 @@ def show(
 
 @app.command()
 def annotate(
-    source: Annotated[str, typer.Argument(metavar="RUN", help="A run over traces.")],
+    source: Annotated[str, typer.Argument(metavar="RUN|FILE", help="Whose chains.")],
     annotator: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Label as this annotator.")
     ] = None,
@@ -404,10 +404,10 @@ def annotate(
         typer.Option("--export", metavar="DIR", help="Label nothing; write what both agree on."),
     ] = None,
 ) -> int:
-    """Label chains of thought by hand, two people on a page each, until Ctrl-C.
+    """Label chains of thought by hand, two people in three rounds.
 
-    Prints the folder of the labels in FINE-CoT's layout as its last line; with --export, how far
-    the two agree before it.
+    With --as, a page of one annotator is served until Ctrl-C; with --export, how far the two agree
+    is printed. The last line is the folder of what both agree on, in the layout of FINE-CoT.
     """
     from faithscope.experiments.analysis.annotation import server
     from faithscope.experiments.analysis.annotation.export import in_lines
