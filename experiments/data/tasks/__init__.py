@@ -16,6 +16,7 @@ from faithscope.experiments.data.tasks.gsm8k import GSM8K
 from faithscope.experiments.data.tasks.own import OWN
 from faithscope.experiments.data.tasks.planted import PLANTED, PLANTED_2, PLANTED_5, PLANTED_SELECT
 from faithscope.experiments.data.tasks.sentiment import SENTIMENT, SST2
+from faithscope.experiments.data.tasks.step_by_step import AQUA, HLE_BIO, LOGIQA, TRUTHFULQA
 from faithscope.experiments.data.tasks.task import (
     ANY_MODEL,
     DirectPrompt,
@@ -51,6 +52,10 @@ TASKS: dict[str, Task] = {
         MEDQA,
         COMMONSENSE_QA,
         ARC_CHALLENGE,
+        LOGIQA,
+        TRUTHFULQA,
+        AQUA,
+        HLE_BIO,
         OWN,
         PLANTED,
         PLANTED_SELECT,

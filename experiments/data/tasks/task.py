@@ -89,6 +89,9 @@ class Task:
     """Ways to ask for the answer without reasoning; replies are read by `parse`."""
     variants: Mapping[str, Callable[[Question], str]] = field(default_factory=dict)
     """Other words for `cot_prompt`, by the name that follows the task's: `sst2:alternative`."""
+    reply_prefix: str = ""
+    """How the model's reply is made to begin (prefilled, part of the reasoning). Models that mark their
+    reasoning, and those behind APIs, which cannot be prefilled, begin it themselves."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,8 @@ class Wording:
     """Name -> `user` and, where there is one, `system`."""
     variants: Mapping[str, str]
     """Name -> what `cot` then is."""
+    reply_prefix: str = ""
+    """How the reply to `cot` is made to begin."""
 
     def task(self, **rest: Any) -> Task:
         """A task in these words; `rest` are its other fields."""
@@ -120,6 +125,7 @@ class Wording:
                 for name, way in self.direct.items()
             ),
             variants={name: partial(_filled, cot) for name, cot in self.variants.items()},
+            reply_prefix=self.reply_prefix,
             **rest,
         )
 

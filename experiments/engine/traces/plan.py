@@ -162,7 +162,8 @@ def _questions(config: TracesConfig, task: Task) -> list[Question]:
 def _item(
     traces: UnitIds, probes: dict[str, UnitIds], model: str, task: Task, question: Question
 ) -> Item:
-    trace = traces.of(question=vars(question), prompt=task.cot_prompt(question))
+    begun = {"reply_prefix": task.reply_prefix} if task.reply_prefix else {}
+    trace = traces.of(question=vars(question), prompt=task.cot_prompt(question), **begun)
     of_probes = {
         name: ids.of(trace=trace, words=words(name, task, question)) for name, ids in probes.items()
     }

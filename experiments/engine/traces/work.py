@@ -25,6 +25,7 @@ from faithscope.experiments.data.api_traces import (
 from faithscope.experiments.data.traces import (
     THINKING_TOKENS,
     TraceSettings,
+    prefilled,
     to_record,
     to_trace,
     trace_of,
@@ -120,7 +121,8 @@ class TraceWork(TextWorker[Item, Prompt]):
     def prompt(self, speaks: Speaks, unit: Unit[Item]) -> Prompt:
         item, _ = unit
         message = item.of.cot_prompt(item.question)
-        return speaks.prompt(message, thinking=self.settings.thinking)
+        prompt = speaks.prompt(message, thinking=self.settings.thinking)
+        return prefilled(speaks, item.of, prompt)
 
     def text_records(
         self, speaks: Speaks, start: Start[Item, Prompt], text: Generation, by: Mapping[str, str]
