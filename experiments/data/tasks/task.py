@@ -90,8 +90,8 @@ class Task:
     variants: Mapping[str, Callable[[Question], str]] = field(default_factory=dict)
     """Other words for `cot_prompt`, by the name that follows the task's: `sst2:alternative`."""
     reply_prefix: str = ""
-    """How the model's reply is made to begin (prefilled, part of the reasoning). Models that mark their
-    reasoning, and those behind APIs, which cannot be prefilled, begin it themselves."""
+    """How the model's reply is made to begin (prefilled, part of the reasoning). Models that mark
+    their reasoning, and those behind APIs, which cannot be prefilled, begin it themselves."""
 
 
 @dataclass(frozen=True)
