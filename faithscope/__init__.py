@@ -17,13 +17,14 @@ from faithscope.interp.schemes import Scheme, register_scheme
 if TYPE_CHECKING:
     from faithscope.experiments.analysis.run import Run, load_run
     from faithscope.experiments.data.traces import make_trace, make_traces, score_answer
-    from faithscope.experiments.engine.traces.interactive import measure, questions
+    from faithscope.experiments.engine.traces.interactive import given_traces, measure, questions
     from faithscope.interp.loading import load, load_language, wrap
     from faithscope.interp.model import Model
 
 _HOMES = {
     "Model": "interp.model",
     "Run": "experiments.analysis.run",
+    "given_traces": "experiments.engine.traces.interactive",
     "load": "interp.loading",
     "load_language": "interp.loading",
     "load_run": "experiments.analysis.run",
@@ -39,6 +40,7 @@ __all__ = [
     "Model",
     "Run",
     "UserError",
+    "given_traces",
     "load",
     "load_language",
     "load_run",

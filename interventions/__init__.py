@@ -37,7 +37,7 @@ from faithscope.interventions.edits import (
 )
 from faithscope.interventions.region import Deletion, coverage_deletion, middle_region
 from faithscope.interventions.segment import MIN_CHARS, MODES, Mode, from_ids, segment, tile
-from faithscope.interventions.trace import AnswerKind, Edit, Origin, Question, Step, Trace
+from faithscope.interventions.trace import AnswerKind, Edit, Given, Origin, Question, Step, Trace
 from faithscope.interventions.writing import Encode, NotWritable, Pieces, from_steps, written
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "Deletion",
     "Edit",
     "Encode",
+    "Given",
     "Mode",
     "NoAcausalStep",
     "NoReplacement",

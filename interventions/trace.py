@@ -95,6 +95,27 @@ class Edit:
 
 
 @dataclass(frozen=True)
+class Given:
+    """Where a chain comes from that was written elsewhere, and what its file says of it."""
+
+    file: str
+    format: str
+    """The layout it was read as (`traces.format`)."""
+    model: str
+    """The model that wrote it; "" where the file does not tell."""
+    sha256: str
+    """Of all that the file says of it."""
+    kind: AnswerKind | None
+    """The kind of its answers; None where nobody tells, and none can then be read or scored."""
+    prompt: str
+    """The user message that it is read under."""
+    labels: dict[str, Any] = field(default_factory=dict)
+    """Of the chain, by name."""
+    step_labels: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    """By name, one for each of `Trace.steps`; None where a step has none."""
+
+
+@dataclass(frozen=True)
 class Origin:
     """What made a trace."""
 
@@ -104,6 +125,8 @@ class Origin:
     template_hash: str | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
+    given: Given | None = None
+    """Of a chain that was written elsewhere; `model` is then the one that reads it."""
 
 
 @dataclass(frozen=True)

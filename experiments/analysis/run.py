@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 T = TypeVar("T")
+LABEL = "label_"
+"""How columns begin that hold labels which came with what was measured."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Frame:
     meaning: str
     """One line, which begins with what a row is."""
     columns: Collection[str]
-    """In order; a mapping tells what each is. Rows of records have `probes.record.KEYS` before."""
+    """In order; a mapping tells what each is. Rows of records have `probes.record.KEYS` before, and
+    may have labels after them (`LABEL`)."""
     rows: Callable[[Record], Iterable[Mapping[str, Any]]] = lambda record: (record,)
     """Of one record, whether or not it is excluded."""
     stages: tuple[str, ...] = ()
@@ -156,7 +159,8 @@ class Run:
             for record in self.records(*frame.stages)
             for row in frame.rows(record)
         ]
-        return pd.DataFrame(rows, columns=list(self.columns(frame.name)))
+        labels = dict.fromkeys(n for row in rows for n in row if n.startswith(LABEL))
+        return pd.DataFrame(rows, columns=[*self.columns(frame.name), *labels])
 
 
 def load_run(path: str | Path) -> Run:

@@ -20,6 +20,7 @@ from faithscope.interventions import (
     MIN_CHARS,
     AnswerKind,
     Edit,
+    Given,
     Mode,
     Origin,
     Question,
@@ -225,6 +226,7 @@ def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
         closer_ids = encode_marks(model.tokenizer, model.format.closer)
 
     prompts = task.direct_prompts(question)
+    given = trace.origin.given
     direct_prompts = {p.name: Message(p.user, p.system) for p in prompts}
 
     def parse(text: str) -> str | None:
@@ -241,7 +243,7 @@ def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
         sufficiency_prompt=lambda step: task.sufficiency_prompt(question, step),
         kind=question.kind,
         reprompt_cue=task.reprompt_cue if here else "",
-        asked=task.cot_prompt(question),
+        asked=task.cot_prompt(question) if given is None else given.prompt,
         direct_prompts=direct_prompts,
         parse_reply=lambda text: task.parse(text, question),
         spoken=bool(direct_prompts),
@@ -364,10 +366,18 @@ def to_trace(record: Record) -> Trace:
         tail_text=record["tail_text"],
         answer=record["answer"],
         finish=record["finish"],
-        origin=Origin(**record["origin"]),
+        origin=_origin(record["origin"]),
         edits=tuple(Edit(**edit) for edit in record["edits"]),
         original=to_trace(record["original"]) if "original" in record else None,
     )
+
+
+def _origin(values: dict[str, Any]) -> Origin:
+    given = values.get("given")
+    if given is None:
+        return Origin(**values)
+    labels = {name: tuple(of_steps) for name, of_steps in given["step_labels"].items()}
+    return Origin(**values | {"given": Given(**given | {"step_labels": labels})})
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from faithscope.experiments.analysis.records import Record, has_tokens
-from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.analysis.run import LABEL, Frame, Run
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.probes.record import KEYS
@@ -24,6 +24,14 @@ _TRACE = {
     "n_tokens": "of the reasoning; none behind an API",
     "finish": "why the writing ended: stop | length",
     "excluded": "why no probe edits it",
+    "written_by": "the model that wrote a given chain; none where `model` wrote it",
+    "format": "the layout that a given chain was read as",
+}
+_STEP = {
+    "step": "its place, from 0",
+    "text": "as it was written",
+    "n_tokens": "of the step; none behind an API",
+    "counted": "whether an intervention may touch it",
 }
 _REPLY = {
     "user": "the message",
@@ -38,6 +46,7 @@ _REPLY = {
 
 
 def _trace_row(record: Record) -> Iterator[dict[str, Any]]:
+    given = _given(record)
     yield {
         **{name: record.get(name) for name in _TRACE},
         "question": record["question"]["text"],
@@ -45,7 +54,32 @@ def _trace_row(record: Record) -> Iterator[dict[str, Any]]:
         "reasoning": "".join(record["pieces"]),
         "n_steps": sum(s["counted"] for s in record["steps"]),
         "n_tokens": len(record["reasoning_ids"]) if has_tokens(record) else None,
+        "written_by": given.get("model"),
+        "format": given.get("format"),
+        **labelled(given.get("labels", {})),
     }
+
+
+def _step_rows(record: Record) -> Iterator[dict[str, Any]]:
+    named = _given(record).get("step_labels", {})
+    for step in record["steps"]:
+        first, end = step["tokens"]
+        yield {
+            "step": step["index"],
+            "text": step["text"],
+            "n_tokens": end - first if has_tokens(record) else None,
+            "counted": step["counted"],
+            **labelled({name: of_steps[step["index"]] for name, of_steps in named.items()}),
+        }
+
+
+def _given(record: Record) -> Mapping[str, Any]:
+    return record["origin"].get("given") or {}
+
+
+def labelled(labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Labels as columns of a frame: `unfaithful` is `label_unfaithful`."""
+    return {f"{LABEL}{name}": value for name, value in labels.items()}
 
 
 def _api_replies(run: Run) -> pd.DataFrame:
@@ -61,6 +95,13 @@ TRACE_FRAMES = (
         "A row per trace: question, reasoning, answer, and why it is excluded if it is.",
         _TRACE,
         _trace_row,
+        ("trace",),
+    ),
+    Frame(
+        "trace_steps",
+        "A row per step of a trace, with its labels where the chain was given with some.",
+        _STEP,
+        _step_rows,
         ("trace",),
     ),
     Frame(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr, create_model, model_validator
+from pydantic import Field, StrictInt, StrictStr, create_model, model_validator
 
 from faithscope.experiments.config.api import (
     API,
@@ -16,14 +16,17 @@ from faithscope.experiments.config.api import (
     one_address_problem,
 )
 from faithscope.experiments.config.backend import WHERE
-from faithscope.experiments.config.base import FolderConfig, OneOrMany
+from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany
 from faithscope.experiments.config.model import model_names
-from faithscope.experiments.data.tasks import TASKS, get_task, task_problem
+from faithscope.experiments.data.tasks import TASKS, get_task
 from faithscope.experiments.engine.traces.sections import (
     DataConfig,
     GenerationConfig,
+    GivenConfig,
     ModelConfig,
     StepsConfig,
+    TaskName,
+    known,
 )
 from faithscope.interp.errors import did_you_mean
 from faithscope.probes import PROBES, Settings
@@ -53,17 +56,7 @@ def fits(model: str, task: str) -> bool:
     return any(fnmatchcase(model, pattern) for pattern in get_task(task).models)
 
 
-def _known(check: Callable[[str], str | None]) -> AfterValidator:
-    def validate(name: str) -> str:
-        if problem := check(name):
-            raise ValueError(problem)
-        return name
-
-    return AfterValidator(validate)
-
-
-TaskName = Annotated[StrictStr, _known(task_problem)]
-ProbeName = Annotated[StrictStr, _known(probe_problem)]
+ProbeName = Annotated[StrictStr, known(probe_problem)]
 
 
 class _TracesConfig(FolderConfig):
@@ -79,8 +72,9 @@ class _TracesConfig(FolderConfig):
     model: ModelConfig
     api: SubjectConfig = SubjectConfig()
     spend: SpendConfig = SpendConfig()
-    tasks: Annotated[list[TaskName], *OneOrMany]
-    """What is asked, by name (`faithscope list tasks`)."""
+    tasks: Annotated[list[TaskName], *AnyNumber] = Field(default=[])
+    """What is asked, by name (`faithscope list tasks`); needed unless chains are given."""
+    traces: GivenConfig = GivenConfig()
     data: DataConfig = DataConfig()
     generation: GenerationConfig = GenerationConfig()
     steps: StepsConfig = StepsConfig()
@@ -91,6 +85,13 @@ class _TracesConfig(FolderConfig):
 
     @model_validator(mode="after")
     def _every_model_has_a_task(self) -> Self:
+        if self.traces.path is not None:
+            return self
+        if not self.tasks:
+            raise ValueError(
+                "tasks: missing; name one (`faithscope list tasks`), or give chains: "
+                "--set traces.path=FILE"
+            )
         problems = [
             f"model.name: {model!r} can do none of the tasks {', '.join(self.tasks)}; "
             f"add one of the tasks {', '.join(t for t in TASKS if fits(model, t))}, "
@@ -183,11 +184,18 @@ class _TracesConfig(FolderConfig):
     def idle_tasks(self) -> list[str]:
         """Tasks that none of the models can do: left out, so that `--set model.name=…` need
         not name the tasks again."""
-        return [task for task in self.tasks if not any(t == task for _, t in self.pairs)]
+        asked = [] if self.traces.path is not None else self.tasks
+        return [task for task in asked if not any(t == task for _, t in self.pairs)]
 
     @property
     def notes(self) -> list[str]:
+        given = self.traces.path
+        unasked = [] if given is None else self.tasks
         notes = [
+            f"tasks {', '.join(self.tasks)}: not asked; the chains are those of {given}"
+            for _ in unasked[:1]
+        ]
+        notes += [
             f"task {task!r} is left out: no model here can do it; add one of the models "
             f"{', '.join(m for m in model_names() if fits(m, task))}, or take the task out"
             for task in self.idle_tasks

@@ -1,22 +1,30 @@
-"""Questions of a task and any probe of a trace, without a config or a run folder: for notebooks."""
+"""For notebooks: questions of a task, given chains and any probe of a trace, without a config or a
+run folder."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.data.given.asked import asked_about
+from faithscope.experiments.data.given.encode import given_trace
+from faithscope.experiments.data.given.reading import AUTO
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
-from faithscope.experiments.data.traces import asking_for, exclusion
+from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion
 from faithscope.experiments.engine.traces.config import probe_problem
+from faithscope.experiments.engine.traces.given import read_given
+from faithscope.experiments.engine.traces.units import unanswerable
 from faithscope.interp.errors import did_you_mean
-from faithscope.interventions.trace import Question, Trace
+from faithscope.interventions.trace import AnswerKind, Question, Trace
 from faithscope.probes import PROBES, Settings
 from faithscope.probes.record import Record
 
 if TYPE_CHECKING:
+    from faithscope.interp.language import Speaks
     from faithscope.interp.model import Model
 
 
@@ -36,6 +44,42 @@ def questions(
     chosen = get_task(task) if isinstance(task, str) else task
     settings = LoadSettings(Path(path) if path is not None else None, limit, seed)
     return [(chosen, question) for question in chosen.load(settings)]
+
+
+def given_traces(
+    model: Speaks,
+    source: str | Path | Sequence[Mapping[str, Any]],
+    *,
+    format: str = AUTO,
+    limit: int | None = None,
+    task: str | None = None,
+    kind: AnswerKind | None = None,
+    settings: TraceSettings | None = None,
+) -> list[Trace]:
+    """Chains that were written elsewhere, as a model reads them.
+
+    Where each comes from, and its labels, stand in `trace.origin.given`.
+
+    Args:
+        source: a file, a folder, the folder of a run, or rows (docs/given.md).
+        format: the layout; `auto` tells it by the columns.
+        limit: the first so many.
+        task: whose words to use about them; by default those of the task that a chain's data set
+            is the name of, else `own`.
+        kind: how they are answered, where neither file nor task tell.
+
+    Raises:
+        UserError: the file is of no layout or of several, a row does not fit, or a text cannot be
+            put into tokens of this model; names file, line, value and remedy.
+    """
+    read = read_given(
+        Path(source).expanduser() if isinstance(source, str) else source, format, limit
+    )
+    settings = settings or TraceSettings()
+    return [
+        given_trace(model, asked_about(c, read.file, read.format, task, kind), settings)
+        for c in read.chains
+    ]
 
 
 def measure(
@@ -66,6 +110,11 @@ def measure(
     if (reason := exclusion(trace)) and not PROBES[probe].on_excluded:
         raise ValueError(
             f"trace of {trace.question.id!r} cannot be probed ({reason}); make another"
+        )
+    if unanswerable(probe, trace):
+        raise ValueError(
+            f"trace of {trace.question.id!r}: {probe!r} reads answers, and nobody says of "
+            "what kind they are; give kind to `given_traces`"
         )
     chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.task)
     kind = PROBES[probe].settings

@@ -4,14 +4,18 @@ behind APIs would use. Reads no weights."""
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.answers import ANSWERS
+from faithscope.experiments.data.given.asked import Asked, asked_about
+from faithscope.experiments.data.given.reading import AUTO
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
@@ -19,7 +23,8 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.prices import prices_of
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished, missing
-from faithscope.experiments.engine.traces.config import TracesConfig
+from faithscope.experiments.engine.traces.config import TracesConfig, fits
+from faithscope.experiments.engine.traces.given import read_given
 from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, words
 from faithscope.experiments.engine.units import API_REPLIES, UnitIds, versions
 from faithscope.interventions.segment import SEGMENTATION
@@ -39,6 +44,8 @@ class Plan:
 
     config: TracesConfig
     items: tuple[Item, ...]
+    chains: str = ""
+    """Where they were written elsewhere, from what and how many."""
 
     def of(self, model: str) -> list[Item]:
         return [i for i in self.items if i.model == model]
@@ -51,10 +58,14 @@ class Plan:
         """What a run would do, for `--dry-run`."""
         config = self.config
         index = Index.of(config.run_dir)
-        lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}", ""]
-        header = ("model", "task", "items", "traces to write", "items to probe", "branches, about")
+        lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}"]
+        if self.chains:
+            lines.append(f"chains      {self.chains}")
+        lines.append("")
+        traces_to = "traces to write" if config.traces.path is None else "traces to encode"
+        header = ("model", "task", "items", traces_to, "items to probe", "branches, about")
         table = []
-        for model, task in config.pairs:
+        for model, task in dict.fromkeys((i.model, i.task) for i in self.items):
             items = [i for i in self.items if (i.model, i.task) == (model, task)]
             traces = sum(not index.is_done(i.key(TRACE), i.units[TRACE]) for i in items)
             probes = sum(not is_finished(index, i) for i in items)
@@ -91,7 +102,10 @@ def plan(config: TracesConfig) -> Plan:
 
     Raises:
         ConfigError: data that cannot be read, or holds no question.
+        UserError: a file of given chains that cannot be read, or a row that does not fit.
     """
+    if config.traces.path is not None:
+        return _given(config)
     questions = {task: _questions(config, get_task(task)) for task in config.tasks}
     weights = {model: fingerprint(model, config.model.revision) for model in config.model.name}
     traces = {
@@ -107,10 +121,40 @@ def plan(config: TracesConfig) -> Plan:
     return Plan(config, tuple(items))
 
 
+def _given(config: TracesConfig) -> Plan:
+    """The plan of chains that were written elsewhere."""
+    t = config.traces
+    read = read_given(Path(str(t.path)).expanduser(), t.format, t.limit)
+    told = [asked_about(c, read.file, read.format, t.task, t.kind) for c in read.chains]
+    items = []
+    for model in config.model.name:
+        able = [asked for asked in told if fits(model, asked.task.name)]
+        if not able:
+            raise ConfigError(
+                [f"model.name: {model!r} can read none of the chains of {t.path}; take it out"]
+            )
+        weights = fingerprint(model, config.model.revision)
+        traces = UnitIds(**_asked(config, model), model=model, weights=weights)
+        probes = _probe_ids(config.of(model))
+        limits = {name: config.settings(name).limit for name in config.probes}
+        n: Counter[str] = Counter()
+        for asked in able:
+            n[asked.task.name] += 1
+            of_item = _within(probes, limits, n[asked.task.name])
+            items.append(_item(traces, of_item, model, asked.task, asked.question, asked))
+    if t.format == AUTO:
+        print(f"note: traces.path: {read.file} is read as {read.format}", file=sys.stderr)
+    what = f"{len(told)} of {read.file}, read as {read.format}"
+    return Plan(config, tuple(items), what)
+
+
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
     """What the config says that determines every trace of a model."""
     rules = {"version": SEGMENTATION, **config.steps.model_dump()}
     steps = {"schema": SCHEMA, "steps": rules, **versions(answers=ANSWERS)}
+    if config.traces.path is not None:
+        held = {k: v for k, v in config.model.model_dump().items() if k != "name"}
+        return steps | {"held": held, "seed": config.seed}
     if model.startswith(API):
         return steps | {"api": api_decides(config)}
     return steps | {
@@ -160,14 +204,22 @@ def _questions(config: TracesConfig, task: Task) -> list[Question]:
 
 
 def _item(
-    traces: UnitIds, probes: dict[str, UnitIds], model: str, task: Task, question: Question
+    traces: UnitIds,
+    probes: dict[str, UnitIds],
+    model: str,
+    task: Task,
+    question: Question,
+    given: Asked | None = None,
 ) -> Item:
-    begun = {"reply_prefix": task.reply_prefix} if task.reply_prefix else {}
-    trace = traces.of(question=vars(question), prompt=task.cot_prompt(question), **begun)
+    if given is None:
+        begun = {"reply_prefix": task.reply_prefix} if task.reply_prefix else {}
+        trace = traces.of(question=vars(question), prompt=task.cot_prompt(question), **begun)
+    else:
+        trace = traces.of(question=vars(question), prompt=given.prompt, chain=given.sha256)
     of_probes = {
         name: ids.of(trace=trace, words=words(name, task, question)) for name, ids in probes.items()
     }
-    return Item(model, task, question, {TRACE: trace, **of_probes})
+    return Item(model, task, question, {TRACE: trace, **of_probes}, given)
 
 
 ANSWER_TOKENS = 60
@@ -207,10 +259,11 @@ def api_lines(config: TracesConfig, items: Sequence[Item], index: Index) -> list
             quoted = GUESS.tokens * sum(
                 PROBES[p].quotes(GUESS, of_model.settings(p)) for p in lacking if p in asked
             )
-            calls += asks + (TRACE in lacking)
-            put += asks * prompt + prompt * (TRACE in lacking)
+            to_write = TRACE in lacking and item.given is None
+            calls += asks + to_write
+            put += asks * prompt + prompt * to_write
             put += round(quoted * asks / whole) if whole else 0
-            written += asks * ANSWER_TOKENS + reasoning * (TRACE in lacking)
+            written += asks * ANSWER_TOKENS + reasoning * to_write
         price = price_of(model.removeprefix(API), prices)
         cost = "no price" if price is None else f"{price.of(Usage(calls, put, written)):.2f}"
         notes += dated_note(model.removeprefix(API), prices)

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
+from faithscope.experiments.engine.traces.given import format_problem
 from pydantic import (
+    AfterValidator,
     Field,
     PlainValidator,
     StrictBool,
@@ -19,8 +21,10 @@ from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.config.base import OneOrMany, Section
 from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.model import SubjectName
+from faithscope.experiments.data.given.reading import AUTO
 from faithscope.experiments.data.tasks import base_name, task_problem
 from faithscope.interventions.segment import MIN_CHARS, Mode
+from faithscope.interventions.trace import AnswerKind
 
 T = TypeVar("T")
 DirectPromptName = Literal["unformatted", "formatted", "system"]
@@ -85,6 +89,37 @@ def _of_task(value: T | dict[str, T] | None, task: str) -> T | None:
         if name in value:
             return value[name]
     return None
+
+
+def known(check: Callable[[str], str | None]) -> AfterValidator:
+    """A name, unless `check` says why it is none."""
+
+    def validate(name: str) -> str:
+        if problem := check(name):
+            raise ValueError(problem)
+        return name
+
+    return AfterValidator(validate)
+
+
+TaskName = Annotated[StrictStr, known(task_problem)]
+
+
+class GivenConfig(Section):
+    """Chains that were written elsewhere, in place of those that models would write here."""
+
+    path: StrictStr | None = None
+    """A file or folder of them, or the folder of another run; null has models write."""
+    format: Annotated[StrictStr, known(format_problem)] = AUTO
+    """The layout (docs/given.md); `auto` tells it by the columns."""
+    limit: StrictInt | None = Field(default=None, ge=1)
+    """The first N chains."""
+    task: TaskName | None = None
+    """The task whose words are used about them; null is the task that a chain's data set is the
+    name of, else `own`, which has words for every kind of answer."""
+    kind: AnswerKind | None = None
+    """How they are answered (`choice`, `label`, `number`), where neither file nor task tell; null
+    leaves out the probes that read answers."""
 
 
 class DataConfig(Section):

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import DECIDES, DECIDES_API
+from faithscope.experiments.data.given.asked import Asked
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.traces.config import TracesConfig
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
 from faithscope.probes.probe import Word
+from faithscope.probes.record import record
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -35,6 +37,8 @@ class Item(Planned):
     of: Task
     question: Question
     units: dict[str, str]
+    given: Asked | None = None
+    """Its chain, where that was written elsewhere."""
 
     @property
     def task(self) -> str:
@@ -64,12 +68,28 @@ def api_decides(config: TracesConfig) -> dict[str, Any]:
 def measure(
     probe: str, model: Model | TextModel, task: Task, trace: Trace, config: TracesConfig
 ) -> list[Record]:
-    """The records of one probe of one trace."""
+    """The records of one probe of one trace; of one whose answers nobody can read, why not."""
+    if reason := unanswerable(probe, trace):
+        return [record(trace, probe, "", config.seed, excluded=reason)]
     # Not at the top: it brings torch, which checking a config need not wait for.
     from faithscope.experiments.data.traces import asking_for
 
     asking = asking_for(model, task, trace)
     return PROBES[probe].measure(model, trace, asking, config.settings(probe))
+
+
+UNKNOWN_KIND = "answer_kind_unknown"
+"""Why a probe that reads or scores answers leaves out a given chain: neither file nor config say
+how it is answered (`traces.kind`)."""
+_ABOUT_ANSWERS = {"labels", "reprompts", "direct", "asked"}
+
+
+def unanswerable(probe: str, trace: Trace) -> str | None:
+    """Why a probe cannot be taken of a trace whose answers are of no known kind, if so."""
+    given = trace.origin.given
+    if given is None or given.kind is not None:
+        return None
+    return UNKNOWN_KIND if _ABOUT_ANSWERS & set(PROBES[probe].words) else None
 
 
 def words(probe: str, task: Task, question: Question) -> dict[str, Any]:

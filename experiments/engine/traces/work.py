@@ -22,6 +22,7 @@ from faithscope.experiments.data.api_traces import (
     trace_of_reply,
     trace_record,
 )
+from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.traces import (
     THINKING_TOKENS,
     TraceSettings,
@@ -89,18 +90,42 @@ class TraceWork(TextWorker[Item, Prompt]):
 
     def do(self, model: str) -> None:
         items = [i for batch in self.batches[model] for i in batch if self.missing(i)]
+        if self.config.traces.path is not None:
+            self._do_given(model, items)
+            return
         if model.startswith(API):
             probes = ApiProbes(self, self.apis[model], self.config)
-            at_once = AT_ONCE * self.config.api.max_connections
-            for start in range(0, len(items), at_once):
-                together = items[start : start + at_once]
-                self.write_by_api(model, together)
-                probes.take(together)
+            probes.take_all(items, lambda together: self.write_by_api(model, together))
             return
         subject = self.write(model)
         subject = subject or self.load_subject(model)
         for item in items:
             self._probe(subject, item)
+
+    def _do_given(self, model: str, items: Sequence[Item]) -> None:
+        """Encode chains that were written elsewhere, and probe them."""
+        if model.startswith(API):
+            reader = TextModel(model, lambda message: None)
+            for item in items:
+                self._encode(reader, item)
+            ApiProbes(self, self.apis[model], self.config).take_all(items)
+            return
+        subject = self.load_subject(model)
+        for item in items:
+            self._encode(subject, item)
+            self._probe(subject, item)
+
+    def _encode(self, reader: interp.Model | TextModel, item: Item) -> None:
+        if TRACE not in self.missing(item):
+            return
+        assert item.given is not None, item
+        self.begin(reader.name, item, TRACE)
+        try:
+            trace = given_trace(reader, item.given, self.settings)
+            self.keep(item, TRACE, storable([to_record(trace)]))
+        except Exception as error:
+            # one chain that this model has no tokens for costs no other
+            self.keep(item, TRACE, error)
 
     def backend(self) -> BackendSection:
         return self.config.generation
@@ -202,6 +227,20 @@ class ApiProbes:
         """Unit of a reply -> why there is none."""
         self.done: set[Key] = set()
         """Probes that were taken, or failed, since this start."""
+
+    def take_all(
+        self, items: Sequence[Item], write: Callable[[Sequence[Item]], None] = lambda items: None
+    ) -> None:
+        """`write` and then `take`, some items after the others.
+
+        Raises:
+            BudgetSpent, UserError: as `ApiJudge.write_all`; what was answered is stored.
+        """
+        at_once = AT_ONCE * self.config.api.max_connections
+        for start in range(0, len(items), at_once):
+            together = items[start : start + at_once]
+            write(together)
+            self.take(together)
 
     def take(self, items: Sequence[Item]) -> None:
         """Take what can be taken, ask for what the rest wants, and so until nothing is wanted.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from faithscope.experiments.data.given.prm800k import ANSWER
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
-from faithscope.experiments.studies.c2faith.benchmark.prm800k import ANSWER
 from faithscope.experiments.studies.c2faith.config import InternalsConfig
 from faithscope.probes.broken_chain import BrokenChain, NotMeasurable, not_measurable
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from faithscope.experiments.studies.c2faith.benchmark.prm800k import Solution
+from faithscope.experiments.data.given.prm800k import Solution
 from faithscope.interventions.acausal import RULES, AcausalStep, Rule, acausal_step
 from faithscope.interventions.region import coverage_deletion, middle_region
 

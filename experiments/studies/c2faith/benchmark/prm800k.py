@@ -1,8 +1,6 @@
-"""PRM800K (Lightman et al., 2023): solutions whose every step people have rated.
+"""The files of PRM800K: as released, from the hub's copy of them, or plain rows.
 
-Read as released (github.com/openai/prm800k, `phase1_train.jsonl` and so on), from the hub's copy
-of those files, or as plain rows `problem, steps, ratings`. Files are read line by line: the
-largest has 456 MB.
+Files are read line by line: the largest has 456 MB.
 """
 
 from __future__ import annotations
@@ -14,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.data.given.prm800k import Solution, solution_of
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import Row, usable
+from faithscope.experiments.data.tasks.sources.rows import Row
 from faithscope.experiments.data.tasks.sources.splits import SUFFIXES
 from faithscope.interp.errors import UserError, did_you_mean
 
@@ -32,26 +31,6 @@ RELEASED = {
 }
 """sha256 of the released files, as their repository's Git LFS pointers state them."""
 _POINTER = b"version https://git-lfs.github.com/spec/"
-ANSWER = "# Answer"
-"""What the last step of a finished solution holds."""
-
-
-@dataclass(frozen=True)
-class Solution:
-    """A problem and the path that its rater took through the proposed steps."""
-
-    id: str
-    """The file's stem and the row's number from 0 (or its column `row`): `phase2_train-17`."""
-    problem: str
-    steps: tuple[str, ...]
-    """Word for word."""
-    ratings: tuple[int | None, ...]
-    """-1, 0 or 1 per step; None where a rater gave none. A step that a rater wrote is 1."""
-    complete: bool
-    """Whether the path has all its steps: not so where it ends among several of which none was
-    chosen, as where rating ended at an error."""
-    answered: bool
-    """Whether it reaches an answer: `finish_reason` "solution", or "# Answer" in its last step."""
 
 
 @dataclass(frozen=True)
@@ -105,125 +84,6 @@ def read_prm800k(
             raise UserError(f"{file}: holds no rows; give a file with some")
         sources.append(Source(file.name, digest.hexdigest(), len(solutions) - before))
     return solutions, sources
-
-
-def solution_of(row: Row) -> Solution:
-    """A row of either format.
-
-    Raises:
-        UserError: it is neither, or a field is missing or of the wrong kind.
-    """
-    if "label" in row.values:
-        return _released(row)
-    if "steps" in row.values:
-        return _plain(row)
-    raise UserError(
-        f"{row.where}: no field 'label' (PRM800K as released) or 'steps' (plain rows); it has "
-        f"{', '.join(map(str, row.values)) or 'none'}"
-    )
-
-
-def _released(row: Row) -> Solution:
-    question = _field(row, row.values, "question", dict, "")
-    label = _field(row, row.values, "label", dict, "")
-    steps, ratings, complete = [], [], True
-    for i, step in enumerate(_field(row, label, "steps", list, "label.")):
-        at = f"label.steps[{i}]"
-        if not isinstance(step, dict):
-            raise UserError(f"{row.where}: {at} is a {type(step).__name__}; give an object")
-        chosen = _chosen(row, step, at)
-        if chosen is None:
-            complete = False
-            break
-        steps.append(chosen[0])
-        ratings.append(chosen[1])
-    return Solution(
-        row.id,
-        usable(question.get("problem"), "'question.problem'", row),
-        tuple(steps),
-        tuple(ratings),
-        complete,
-        complete and label.get("finish_reason") == "solution",
-    )
-
-
-def _chosen(row: Row, step: dict[str, Any], at: str) -> tuple[str, int | None] | None:
-    """Text and rating of the step that the path goes on with; None where it ends."""
-    completions = step.get("completions")
-    if completions is None:
-        completions = []
-    if not isinstance(completions, list):
-        raise UserError(f"{row.where}: {at}.completions is no list; give the proposed steps")
-    index, human = step.get("chosen_completion"), step.get("human_completion")
-    if isinstance(human, dict) and human.get("text") is None:
-        human = None
-    if index is None and human is None and len(completions) == 1:
-        index = 0  # also of solved problems: what is the only one there is not marked as chosen
-    if index is None:
-        if human is None:
-            return None
-        where = f"{at}.human_completion"
-        # raters wrote a step of their own, a right one, where none that was proposed led on
-        rating = human.get("rating") if isinstance(human, dict) else None
-        return _text(row, human, where), 1 if rating is None else _rating(row, rating, where)
-    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(completions):
-        raise UserError(
-            f"{row.where}: {at}.chosen_completion is {index!r}, there are {len(completions)} "
-            "completions; give the index of one from 0, or null"
-        )
-    where = f"{at}.completions[{index}]"
-    text = _text(row, completions[index], where)
-    rating = completions[index].get("rating")
-    return text, None if rating is None else _rating(row, rating, where)
-
-
-def _text(row: Row, completion: Any, where: str) -> str:
-    text = completion.get("text") if isinstance(completion, dict) else completion
-    if not isinstance(text, str):
-        raise UserError(f"{row.where}: {where}.text is a {type(text).__name__}; give a text")
-    return text
-
-
-def _plain(row: Row) -> Solution:
-    steps = _field(row, row.values, "steps", list, "")
-    ratings = _field(row, row.values, "ratings", list, "")
-    if len(steps) != len(ratings):
-        raise UserError(
-            f"{row.where}: {len(steps)} 'steps' but {len(ratings)} 'ratings'; give one for each"
-        )
-    texts = tuple(_text(row, s, f"steps[{i}]") for i, s in enumerate(steps))
-    answered = row.values.get("ends_in_answer")
-    if answered is None:
-        answered = bool(texts) and ANSWER in texts[-1]
-    if not isinstance(answered, bool):
-        raise UserError(f"{row.where}: 'ends_in_answer' is {answered!r}; give true or false")
-    number = row.values.get("row")
-    stem = row.id.rpartition("-")[0]
-    return Solution(
-        row.id if number is None else f"{stem}-{number}",
-        usable(row.values.get("problem"), "'problem'", row),
-        texts,
-        tuple(
-            None if r is None else _rating(row, r, f"ratings[{i}]") for i, r in enumerate(ratings)
-        ),
-        True,
-        answered,
-    )
-
-
-def _rating(row: Row, value: Any, where: str) -> int:
-    if isinstance(value, bool) or value not in (-1, 0, 1):
-        raise UserError(f"{row.where}: {where}: rating {value!r}; give -1, 0 or 1")
-    return int(value)
-
-
-def _field(row: Row, values: dict[str, Any], name: str, kind: type, prefix: str) -> Any:
-    value = values.get(name)
-    if not isinstance(value, kind):
-        problem = "missing" if name not in values else f"a {type(value).__name__}"
-        wanted = "an object" if kind is dict else "a list"
-        raise UserError(f"{row.where}: '{prefix}{name}' is {problem}; give {wanted}")
-    return value
 
 
 def _files(path: Path | None, splits: Sequence[str]) -> list[Path]:

@@ -1,0 +1,109 @@
+"""What is asked about a given chain: its question, and the task whose words are used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+from faithscope.experiments.data.given.chain import GivenChain
+from faithscope.experiments.data.numbers import canonical_number
+from faithscope.experiments.data.tasks import TASKS, Task, get_task
+from faithscope.experiments.data.tasks.own import OWN
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import AnswerKind, Question
+
+ANSWERED_BY: dict[AnswerKind, str] = {
+    "choice": "the letter of an option",
+    "label": "one of the options",
+    "number": "a number",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A given chain, its question, and the task whose words are used about it."""
+
+    chain: GivenChain
+    task: Task
+    question: Question
+    kind: AnswerKind | None
+    """None where nobody tells; `question.kind` is then `number`, for want of another."""
+    file: str
+    format: str
+
+    @property
+    def prompt(self) -> str:
+        """The user message: the file's own, else that of the task, else the bare question."""
+        if self.chain.prompt is not None:
+            return self.chain.prompt
+        return self.question.text if self.kind is None else self.task.cot_prompt(self.question)
+
+    @property
+    def sha256(self) -> str:
+        """Of all that the file says of the chain."""
+        content = {name: v for name, v in asdict(self.chain).items() if name != "where"}
+        text = json.dumps(content, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def asked_about(
+    chain: GivenChain,
+    file: str,
+    format: str,
+    task: str | None = None,
+    kind: AnswerKind | None = None,
+) -> Asked:
+    """What is asked about a chain, and in which words.
+
+    Args:
+        task: whose words; by default those of the task that the chain's dataset is the name of,
+            else `own`, which has words for every kind of answer.
+        kind: of its answers, where neither file nor task tell.
+
+    Raises:
+        UserError: its kind is not the task's, its gold answer is none of its kind, or options are
+            missing.
+    """
+    chosen = get_task(task) if task is not None else TASKS.get(chain.dataset, OWN)
+    known = chain.kind or chosen.kind or kind
+    if task is None and chosen.kind not in (None, known):
+        chosen = OWN
+    if chosen.kind not in (None, known):
+        raise UserError(
+            f"{chain.where}: its answer is {ANSWERED_BY[known] if known else 'of no known kind'}, "
+            f"and task {chosen.name!r} has answers of kind {chosen.kind!r}; give another "
+            "traces.task, or none"
+        )
+    options = chain.options if chain.options is not None else chosen.options
+    if known in ("choice", "label") and len(options or ()) < 2:
+        raise UserError(
+            f"{chain.where}: answers of kind {known!r} need at least two options; give them in "
+            "the file, or leave the kind open"
+        )
+    gold = None if known is None or chain.gold is None else _canonical(chain, known, chain.gold)
+    try:
+        question = Question(
+            chain.id,
+            chain.dataset,
+            chain.question,
+            known or "number",
+            gold,
+            options if known not in (None, "number") else None,
+            task=chosen.name,
+        )
+    except ValueError as error:
+        raise UserError(f"{chain.where}: {error}") from error
+    return Asked(chain, chosen, question, known, file, format)
+
+
+def _canonical(chain: GivenChain, kind: AnswerKind, text: str) -> str:
+    if kind != "number":
+        return text.strip()
+    value = canonical_number(text)
+    if value is None:
+        raise UserError(
+            f"{chain.where}: the gold answer {text[:40]!r} holds no number; give one, or leave it "
+            "out"
+        )
+    return value

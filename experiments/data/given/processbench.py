@@ -1,0 +1,77 @@
+"""ProcessBench (Zheng et al., 2024, arXiv 2412.06559): steps, and the first that is wrong.
+
+Its labels are of *correctness*: a wrong step may be faithfully told, a right one made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from faithscope.experiments.data.given.cells import flag, listed, text
+from faithscope.experiments.data.given.chain import GivenChain, Reader, joined
+from faithscope.experiments.data.tasks.sources.rows import Row, text_of, usable
+from faithscope.interp.errors import UserError
+
+BETWEEN = "\n\n"
+"""What its solutions were cut into steps at (section 3.2)."""
+
+
+def chain(row: Row) -> GivenChain:
+    """One row: `label` is the index of the first wrong step from 0, or -1 where none is.
+
+    Steps before it are correct; of those after it nothing is said.
+
+    Raises:
+        UserError: a field is missing or of the wrong kind, or the label is no step.
+    """
+    texts = [usable(step, f"steps[{i}]", row) for i, step in enumerate(listed(row, "steps"))]
+    label = _label(row, len(texts))
+    reasoning, spans = joined(texts, BETWEEN)
+    name = text(row, "id") or row.id
+    of_steps = tuple(
+        True if label < 0 or i < label else False if i == label else None for i in range(len(texts))
+    )
+    return GivenChain(
+        id=name,
+        dataset=name.rpartition("-")[0] or "processbench",
+        question=text_of(row, ("problem",)),
+        kind=None,
+        options=None,
+        gold=None,
+        reasoning=reasoning,
+        steps=spans,
+        answer=None,
+        model=text(row, "generator") or "",
+        labels={
+            "correct": label < 0,
+            "final_answer_correct": flag(row, "final_answer_correct"),
+        },
+        step_labels={"correct": of_steps},
+        where=row.where,
+    )
+
+
+def _label(row: Row, n: int) -> int:
+    value = row.values.get("label")
+    try:
+        label = None if isinstance(value, bool | float) else int(str(value))
+    except ValueError:
+        label = None
+    if label is None or not -1 <= label < n:
+        raise UserError(
+            f"{row.where}: 'label' is {value!r}, there are {n} steps; give the index of the first "
+            "wrong one from 0, or -1"
+        )
+    return label
+
+
+def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
+    return map(chain, rows)
+
+
+PROCESSBENCH = Reader(
+    "processbench",
+    "ProcessBench: problem, steps, label = first wrong step or -1 (labels of correctness)",
+    lambda row: {"problem", "steps", "label", "final_answer_correct"} <= set(row),
+    _chains,
+)

@@ -1,0 +1,120 @@
+"""Files of given chains: which layout one has, and the chains in it under ids of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from faithscope.experiments.data.given.bonafide import BONAFIDE
+from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.given.chat import CHAT
+from faithscope.experiments.data.given.inspect_log import INSPECT
+from faithscope.experiments.data.given.prm800k import PRM800K
+from faithscope.experiments.data.given.processbench import PROCESSBENCH
+from faithscope.experiments.data.given.rows import ROWS
+from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.interp.errors import UserError, did_you_mean
+
+AUTO = "auto"
+READERS = (ROWS, PROCESSBENCH, PRM800K, BONAFIDE, CHAT, INSPECT)
+
+
+@dataclass(frozen=True)
+class Chains:
+    """The chains of one file or folder."""
+
+    file: str
+    format: str
+    chains: tuple[GivenChain, ...]
+
+
+def format_problem(name: str, readers: Iterable[Reader] = READERS) -> str | None:
+    """Why `name` is no value of `traces.format`, or None if it is one."""
+    known = [AUTO, *(reader.name for reader in readers)]
+    if name in known:
+        return None
+    guess = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+    return f"unknown format {name!r}{guess}"
+
+
+def read_chains(
+    source: Path | Sequence[Mapping[str, Any]],
+    format: str = AUTO,
+    limit: int | None = None,
+    readers: Sequence[Reader] = READERS,
+) -> Chains:
+    """The chains of a file, a folder, or of rows at hand.
+
+    Args:
+        format: a reader's name; `auto` tells by the path, else by the first row.
+        limit: the first so many.
+
+    Raises:
+        UserError: the layout is of no reader or of several, or a row is not as its reader wants.
+    """
+    if problem := format_problem(format, readers):
+        raise UserError(f"traces.format: {problem}")
+    by_name = {reader.name: reader for reader in readers}
+    if isinstance(source, Path):
+        if not source.exists():
+            raise UserError(f"traces.path: no such file or folder: {str(source)!r}; check the path")
+        named = next((r for r in readers if r.owns(source)), None)
+        reader = named if format == AUTO else by_name[format]
+        # what each reader opens in its own way is told apart by its path alone
+        rows = (reader or ROWS).rows(source)
+        file = str(source)
+    else:
+        reader = None if format == AUTO else by_name[format]
+        rows = [Row(f"row-{i}", dict(row), f"row {i}") for i, row in enumerate(source)]
+        file = "rows"
+    if not rows:
+        raise UserError(f"{file}: holds no rows; give some")
+    reader = reader or _recognised(file, rows[0].values, readers)
+    chains = with_own_ids(islice(reader.chains(rows), limit))
+    return Chains(file, reader.name, tuple(chains))
+
+
+def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) -> Reader:
+    fitting = [reader for reader in readers if reader.recognises(row)]
+    if len(fitting) == 1:
+        return fitting[0]
+    columns = ", ".join(map(str, row)) or "none"
+    if fitting:
+        raise UserError(
+            f"{file}: its columns ({columns}) are of the formats "
+            f"{' and '.join(r.name for r in fitting)}; say which: traces.format: {fitting[0].name}"
+        )
+    raise UserError(
+        f"{file}: its columns ({columns}) are of no known format; say which it is "
+        f"(traces.format: {', '.join(r.name for r in readers)}), or give the columns question and "
+        "reasoning (docs/given.md)"
+    )
+
+
+def with_own_ids(chains: Iterable[GivenChain]) -> list[GivenChain]:
+    """Chains under ids that are unique: where data sets or models share some, both are named.
+
+    Raises:
+        UserError: two chains of one model and data set have the same id.
+    """
+    chains = list(chains)
+    n = Counter(chain.id for chain in chains)
+    named = [
+        chain
+        if n[chain.id] == 1
+        else replace(chain, id=f"{chain.dataset}/{chain.id} by {chain.model or 'unknown'}")
+        for chain in chains
+    ]
+    seen: dict[str, str] = {}
+    for chain in named:
+        if chain.id in seen:
+            raise UserError(
+                f"{chain.where}: id {chain.id!r} is that of {seen[chain.id]}; give each chain an "
+                "id of its own"
+            )
+        seen[chain.id] = chain.where
+    return named

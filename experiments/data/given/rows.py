@@ -1,0 +1,118 @@
+"""Rows of one's own: a question, the reasoning that a model wrote, and labels if there are any."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from faithscope.experiments.data.given.cells import (
+    exact,
+    facts_of,
+    listed,
+    located,
+    step_labels,
+    text,
+)
+from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of, usable
+from faithscope.interp.errors import UserError
+
+PREFIX = "label_"
+BETWEEN = "\n\n"
+"""What stands between steps of which no reasoning says it."""
+
+
+def chain(row: Row) -> GivenChain:
+    """One row.
+
+    Raises:
+        UserError: something is missing or does not fit; names file, line, value and remedy.
+    """
+    facts = facts_of(row, ("gold",))
+    steps = listed(row, "steps") if has(row, "steps") else None
+    if steps is None and not has(row, "reasoning"):
+        raise UserError(f"{row.where}: neither 'reasoning' nor 'steps'; give one of them")
+    reasoning = exact(row, "reasoning") if has(row, "reasoning") else None
+    spans, of_steps = None, {}
+    if steps is not None:
+        texts = [_text(step, i, row) for i, step in enumerate(steps)]
+        reasoning, spans = located(reasoning, texts, row, BETWEEN)
+        of_steps = step_labels([_step_labels(step, i, row) for i, step in enumerate(steps)])
+    return GivenChain(
+        id=text(row, "id") or row.id,
+        dataset=text(row, "dataset") or "own",
+        question=text_of(row, ("question",)),
+        kind=facts.kind,
+        options=facts.options,
+        gold=facts.gold,
+        reasoning=reasoning or "",
+        steps=spans,
+        answer=text(row, "answer"),
+        model=text(row, "model") or "",
+        prompt=text(row, "prompt"),
+        labels=_labels(row),
+        step_labels=of_steps,
+        where=row.where,
+    )
+
+
+def _text(step: Any, i: int, row: Row) -> str:
+    value = step.get("text") if isinstance(step, Mapping) else step
+    usable(value, f"steps[{i}]", row)
+    return value
+
+
+def _step_labels(step: Any, i: int, row: Row) -> dict[str, Any]:
+    if not isinstance(step, Mapping):
+        return {}
+    named = step.get("labels") or {}
+    if not isinstance(named, Mapping):
+        raise UserError(f"{row.where}: steps[{i}].labels is no object; give names and values")
+    alone = {"label": step["label"]} if step.get("label") is not None else {}
+    return {**named, **_prefixed(step), **alone}
+
+
+def _labels(row: Row) -> dict[str, Any]:
+    named = row.values.get("labels") if has(row, "labels") else {}
+    if isinstance(named, str):
+        try:
+            named = json.loads(named)
+        except ValueError as error:
+            raise UserError(
+                f"{row.where}: 'labels' is no JSON ({error}); give an object"
+            ) from error
+    if not isinstance(named, Mapping):
+        raise UserError(f"{row.where}: 'labels' is no object; give names and values")
+    return {**named, **_prefixed({n: v for n, v in row.values.items() if has(row, n)})}
+
+
+def _prefixed(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name.removeprefix(PREFIX): _plain(value)
+        for name, value in values.items()
+        if name.startswith(PREFIX)
+    }
+
+
+def _plain(value: Any) -> Any:
+    """CSV has words only: `true` and `0` are what they say."""
+    if not isinstance(value, str):
+        return value
+    try:
+        said = json.loads(value.strip().lower())
+    except ValueError:
+        return value
+    return said if isinstance(said, bool | int | float) else value
+
+
+def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
+    return map(chain, rows)
+
+
+ROWS = Reader(
+    "rows",
+    "rows of your own: question, options, gold, reasoning or steps, answer, model (docs/given.md)",
+    lambda row: "question" in row and bool({"reasoning", "steps"} & set(row)),
+    _chains,
+)

@@ -1,0 +1,84 @@
+"""Chains that were written elsewhere: of files and folders, and of the folders of other runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from faithscope.experiments.data.given import reading
+from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.given.reading import AUTO, READERS, Chains, read_chains
+from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.engine.folder import existing_run, has_records
+from faithscope.experiments.engine.planfile import counted
+
+
+def _rows(path: Path) -> list[Row]:
+    index = counted(existing_run(path))
+    units = sorted(index.each(("trace",)), key=lambda unit: unit.key)
+    return [
+        Row(str(r["item"]), r, f"{path}, trace of {r['item']} by {r['model']}")
+        for unit in units
+        for r in unit.records
+    ]
+
+
+def _chain(row: Row) -> GivenChain:
+    record = row.values
+    question, given = record["question"], record["origin"].get("given")
+    options = question["options"]
+    steps = [s for s in record["steps"] if s["text"].strip()]
+    return GivenChain(
+        id=row.id,
+        dataset=question["dataset"],
+        question=question["text"],
+        kind=question["kind"] if given is None else given["kind"],
+        options=None if options is None else tuple(options),
+        gold=question["gold"],
+        reasoning="".join(record["pieces"]),
+        steps=tuple((s["chars"][0], s["chars"][1]) for s in steps),
+        answer=record["answer"],
+        model=record["model"] if given is None else given["model"],
+        prompt=None if given is None else given["prompt"],
+        labels={} if given is None else given["labels"],
+        step_labels={} if given is None else _step_labels(given, steps),
+        where=row.where,
+    )
+
+
+def _step_labels(
+    given: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[Any, ...]]:
+    return {
+        name: tuple(of_steps[s["index"]] for s in steps)
+        for name, of_steps in given["step_labels"].items()
+    }
+
+
+def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
+    return map(_chain, rows)
+
+
+RUN = Reader(
+    "run",
+    "the folder of another run over traces: what its models wrote, in its steps",
+    lambda row: False,
+    _chains,
+    _rows,
+    lambda path: path.is_dir() and has_records(path),
+)
+ALL = (*READERS, RUN)
+format_problem = partial(reading.format_problem, readers=ALL)
+
+
+def read_given(
+    source: Path | Sequence[Mapping[str, Any]], format: str = AUTO, limit: int | None = None
+) -> Chains:
+    """The chains of a file, a folder, the folder of a run, or rows at hand.
+
+    Raises:
+        UserError: as `read_chains`; a run folder that holds no traces.
+    """
+    return read_chains(source, format, limit, ALL)
