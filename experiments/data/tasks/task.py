@@ -205,5 +205,6 @@ def variant(task: Task, name: str) -> Task:
         summary=f"{task.summary}; asked in the words of {name}",
         load=lambda settings: (replace(q, task=full) for q in task.load(settings)),
         cot_prompt=task.variants[name],
+        reply_prefix="",
         variants={},
     )
