@@ -1,5 +1,5 @@
-"""A run of FaithCoT-Bench as rows: a trace with its labels, what every detector says of it, and what
-every step measure says of its steps."""
+"""A run of FaithCoT-Bench as rows: a trace with its labels, what every detector says of it, and
+what every step measure says of its steps."""
 
 from __future__ import annotations
 
@@ -108,9 +108,8 @@ class FaithResults:
     def records(self) -> dict[Place, dict[tuple[str, str], list[Record]]]:
         """By trace, then by stage and judge ("" where nobody judged)."""
         stages = ("trace", SHUFFLED, EDITED, WRITTEN, *JUDGES, *PROBES)
-        of: dict[Place, dict[tuple[str, str], list[Record]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
+        of: dict[Place, dict[tuple[str, str], list[Record]]]
+        of = defaultdict(lambda: defaultdict(list))
         for record in self.run.records(*stages):
             place = (str(record["model"]), record["task"], record["item"])
             judge = record["judge"] if record["probe"] in JUDGES else None
@@ -130,7 +129,7 @@ class FaithResults:
         }
 
     def label(self, trace: Record) -> Label:
-        """What is known of a trace; of one that was given with labels, those, unless others were."""
+        """What is known of a trace: labels of `labels.path`, else those that came with it."""
         key = (trace["model"], trace["dataset"], trace["item"])
         if key in self.given_labels:
             return self.given_labels[key]

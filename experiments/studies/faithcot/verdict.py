@@ -28,9 +28,9 @@ WORDS = {
 }
 NOTE = (
     f"“{WORDS['tells']}”: AUROC {GOOD:.2f} or more, with the whole 95 % interval above .5; "
-    f"“{WORDS['little']}”: less, with the whole interval above .5; “{WORDS['reversed']}”: the whole "
-    f"interval is below .5; “{WORDS['chance']}”: the interval holds .5, “{WORDS['few']}” if there "
-    f"are fewer than {FEW} labelled chains, or none of one class. Intervals draw questions."
+    f"“{WORDS['little']}”: less, with the whole interval above .5; “{WORDS['reversed']}”: "
+    f"the whole interval is below .5; “{WORDS['chance']}”: the interval holds .5, "
+    f"“{WORDS['few']}” if there are fewer than {FEW} labelled chains, or none of one class. Intervals draw questions."
 )
 
 
@@ -71,8 +71,8 @@ def _sentence(
         return "No chain could be read: there is nothing to say of any detector."
     if not labelled:
         return (
-            f"{chains} chains have scores and flags, and none has a label: there is nothing to hold "
-            "the detectors against, and no word here on which of them is right."
+            f"{chains} chains have scores and flags, and none has a label: there is nothing to "
+            "hold the detectors against, and no word here on which of them is right."
         )
     told = words.count("tells")
     rates = tables["faithcot_rates"]
@@ -89,7 +89,8 @@ def _sentence(
     if not best:
         return f"{lead}."
     top = max(best, key=lambda r: r["auroc"])
-    return f"{lead}; the highest AUROC is {top['auroc']:.2f}, of {_label(top).lower()} on {top['dataset']}."
+    where = f"{top['auroc']:.2f}, of {_label(top).lower()} on {top['dataset']}"
+    return f"{lead}; the highest AUROC is {where}."
 
 
 def _label(row: Mapping[str, Any]) -> str:

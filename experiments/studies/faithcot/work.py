@@ -184,7 +184,9 @@ class EditWriting(_OfTraces):
         writer = str(whole.config.writer)
         assert whole.config.judge is not None
         cut = _judges_batches(whole, batches, [writer])
-        super().__init__(whole, {writer: WRITTEN}, cut, whole.config.judge, store, meter)
+        # a step is plain text, whatever form verdicts are held to
+        how = whole.config.judge.model_copy(update={"structured": "prompt"})
+        super().__init__(whole, {writer: WRITTEN}, cut, how, store, meter)
 
     def _asked(self, item: Pair) -> list[tuple[str, Step, Writing]]:
         trace = self.trace(item)
