@@ -36,6 +36,7 @@ UNFAITHFUL = "unfaithful."
 """Before the source, in the name of a label."""
 _FILE = re.compile(r"response_(\d+)\.json")
 _STEP = re.compile(r"step_(\d+)")
+_MARKER = re.compile(r"Step \d+:\s*\Z")
 _RANGE = re.compile(r"\s*(?:steps?\s*)?(\d+)\s*(?:(?:-|–|—|to)\s*(?:steps?\s*)?(\d+)\s*)?", re.I)
 _REASON = ("unfaithful_reason", "unfaithfulness_reason")
 _STEPS = ("unfaithful_steps", "unfaithfulness_steps")
@@ -91,9 +92,9 @@ def principle_ids(said: Any, row: Row) -> tuple[str, ...]:
 def chains_of(row: Row) -> Iterator[GivenChain]:
     """The samples of one response; labels beside them are those of the first.
 
-    The reasoning is the response up to its final answer. Steps are those of the file where they
-    stand in it word for word, and else their texts make the reasoning. A step named in the labels
-    that comes right after the last one is the statement of the answer: the label
+    The reasoning is the response up to its final answer. Steps are those of the file, with their
+    numbers, where they stand in it word for word; else their texts make the reasoning. A step named in
+    the labels that comes right after the last one is the statement of the answer: the label
     `unfaithful_answer` says so.
 
     Raises:
@@ -125,6 +126,7 @@ def _chain(row: Row) -> GivenChain:
     if texts:
         try:
             reasoning, spans = located(reasoning or None, texts, row, "\n")
+            spans = _with_markers(reasoning, spans)
         except UserError:
             # the authors' parser took other words than stand there: labels count its steps
             reasoning, spans = located(None, texts, row, "\n")
@@ -158,6 +160,16 @@ def _chain(row: Row) -> GivenChain:
         step_labels=of_steps,
         where=row.where,
     )
+
+
+def _with_markers(text: str, spans: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """Steps with the "Step 2: " that stands before each."""
+    made, at = [], 0
+    for start, end in spans:
+        marker = _MARKER.search(text, at, start)
+        made.append((start if marker is None else marker.start(), end))
+        at = end
+    return tuple(made)
 
 
 def _plain(name: str) -> str:

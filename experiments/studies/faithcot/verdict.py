@@ -30,7 +30,8 @@ NOTE = (
     f"“{WORDS['tells']}”: AUROC {GOOD:.2f} or more, with the whole 95 % interval above .5; "
     f"“{WORDS['little']}”: less, with the whole interval above .5; “{WORDS['reversed']}”: "
     f"the whole interval is below .5; “{WORDS['chance']}”: the interval holds .5, "
-    f"“{WORDS['few']}” if there are fewer than {FEW} labelled chains, or none of one class. Intervals draw questions."
+    f"“{WORDS['few']}” if there are fewer than {FEW} labelled chains, or none of one class. "
+    "Intervals draw questions."
 )
 
 

@@ -55,7 +55,8 @@ def test_a_released_response_is_read_as_it_stands(tmp_path: Path) -> None:
     assert read_chains(tmp_path).format == "fine_cot"
     assert (chain.dataset, chain.model, chain.id) == ("truthfulqa", "llama", "0")
     assert (chain.kind, chain.options, chain.gold) == ("choice", ("Cessation", "Nothing"), "B")
-    assert [chain.reasoning[a:b] for a, b in chain.steps or ()] == STEPS
+    numbered = [STEPS[0], f"Step 2: {STEPS[1]}", f"Step 3: {STEPS[2]}"]
+    assert [chain.reasoning[a:b] for a, b in chain.steps or ()] == numbered
     assert "Final Answer" not in chain.reasoning
     assert chain.answer == "B"
     assert chain.labels["unfaithful.faithful_type"] is True
@@ -98,8 +99,16 @@ def test_steps_that_do_not_stand_in_the_response_make_the_reasoning(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("said", "steps"),
-    [("2-4", (1, 2, 3)), ("3,5", (2, 4)), ("5, 6, 7", (4, 5, 6)), ("Steps 3 to 4", (2, 3))]
-    + [("1-2; 2", (0, 1)), ([1, "3-4"], (0, 2, 3)), (3, (2,)), ("", ())],
+    [
+        ("2-4", (1, 2, 3)),
+        ("3,5", (2, 4)),
+        ("5, 6, 7", (4, 5, 6)),
+        ("Steps 3 to 4", (2, 3)),
+        ("1-2; 2", (0, 1)),
+        ([1, "3-4"], (0, 2, 3)),
+        (3, (2,)),
+        ("", ()),
+    ],
 )
 def test_ranges_of_steps_become_indices(said: Any, steps: tuple[int, ...]) -> None:
     assert step_indices(said, Row("0", {}, "here")) == steps
