@@ -93,8 +93,8 @@ def chains_of(row: Row) -> Iterator[GivenChain]:
     """The samples of one response; labels beside them are those of the first.
 
     The reasoning is the response up to its final answer. Steps are those of the file, with their
-    numbers, where they stand in it word for word; else their texts make the reasoning. A step named in
-    the labels that comes right after the last one is the statement of the answer: the label
+    numbers, where they stand in it word for word; else their texts make the reasoning. A step that
+    labels name right after the last one is the statement of the answer: the label
     `unfaithful_answer` says so.
 
     Raises:
