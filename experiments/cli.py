@@ -8,19 +8,18 @@ stopped by a spent budget; the same command goes on.
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.experiments.studies.rfeval.cli import review
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import visible, without_passwords
@@ -86,20 +85,6 @@ def execute(arguments: Sequence[str]) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     return code if isinstance(code, int) else DONE
-
-
-@contextmanager
-def _nothing_to_collect() -> Iterator[None]:
-    """While modules are imported and a plan is made, all that is allocated stays in use.
-
-    Looking through it again and again for garbage takes a second of a start of five.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _complain(message: str) -> int:
@@ -237,7 +222,7 @@ def _carry_out(
     build_only: bool = False,
     mixed: bool = False,
 ) -> int:
-    with _nothing_to_collect():
+    with nothing_to_collect():
         from faithscope.experiments.config.load import load_config
         from faithscope.experiments.engine.planfile import parse_shard
         from faithscope.experiments.engine.run import plan, work_through
@@ -250,8 +235,6 @@ def _carry_out(
         if dry_run:
             _show(whole.summary())
             return DONE
-        from faithscope.interp import loading  # noqa: F401
-
     outcome = work_through(whole, part, build_only, mixed)
     for failure in outcome.failures:
         _say(f"failed: {failure}")
@@ -403,6 +386,38 @@ def show(
     if marked and "by" not in signature(shows.show_item).parameters:
         raise UserError(f"--by: items of {study.name} have no steps that an edit marks")
     shows.show_item(folder, item, model=model, task=task, console=Console(), **marked)
+    return DONE
+
+
+@app.command()
+def annotate(
+    source: Annotated[str, typer.Argument(metavar="RUN", help="A run over traces.")],
+    annotator: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Label as this annotator.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Of the first who labels: draw N chains.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="DIR", help="Label nothing; write what both agree on."),
+    ] = None,
+) -> int:
+    """Label chains of thought by hand, two people on a page each, until Ctrl-C.
+
+    Prints the folder of the labels in FINE-CoT's layout as its last line; with --export, how far
+    the two agree before it.
+    """
+    from faithscope.experiments.analysis.annotation import server
+    from faithscope.experiments.analysis.annotation.export import in_lines
+
+    if (annotator is None) == (out is None):
+        raise UserError("faithscope annotate: give --as NAME to label, or --export DIR to write")
+    if annotator is not None:
+        _show(server.annotate(source, annotator, limit))
+        return DONE
+    folder = server.export(source, out)
+    _show("\n".join([*in_lines(folder), "", str(folder)]))
     return DONE
 
 

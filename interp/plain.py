@@ -50,6 +50,8 @@ def visible(text: str) -> str:
     Line feeds and tabs stay, CR LF becomes LF. C0 controls show as their pictures (␛), other
     controls, bidirectional overrides and lone surrogates as ⟨U+202E⟩.
     """
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(map(_visible, text.replace("\r\n", "\n")))
 
 

@@ -87,6 +87,22 @@ pd.DataFrame(
 ).round(3)
 
 # %% [markdown]
+# ## Suppression: which step feeds which
+#
+# The same cut, read at every later step: how far the next-token distributions there move when no
+# later token can look at a step (KL, nats). The top row is the token before the answer.
+
+# %%
+(record,) = faithscope.measure(model, trace, "suppression", receivers=False)
+step_map(
+    trace,
+    record["arrays"]["matrix"].T,
+    label="KL (nats)",
+    rows="later step",
+    row_names=[*range(1, record["n_steps"] + 1), "answer"],
+)
+
+# %% [markdown]
 # ## Patching: where a step's content sits
 #
 # One step is corrupted, later text frozen; then the states of the real run are put into the

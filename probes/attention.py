@@ -101,7 +101,7 @@ def attention(
     shuffled = [attention_to(row, inside) for row in rows[1:]]
     placed = [_by_step(row, edited, start) for row, edited in zip(rows[1:], shuffles, strict=True)]
     entropy = -np.sum(np.where(real > 0, real * np.log(np.maximum(real, 1e-38)), 0), axis=-1)
-    kurtosis = _kurtosis(by_step / np.array([s.tokens[1] - s.tokens[0] for s in steps]))
+    kurtosis = excess_kurtosis(by_step / np.array([s.tokens[1] - s.tokens[0] for s in steps]))
     reasoning = shares[..., REGIONS.index("reasoning")]
     arrays = {
         "regions": shares,
@@ -139,8 +139,8 @@ def attention(
             },
             entropy=number(entropy.mean()),
             entropy_by_layer=numbers(entropy.mean(axis=1)),
-            **_top("reader", reasoning, settings.top_heads),
-            **_top("receiver", kurtosis, settings.top_heads),
+            **named_heads("reader", reasoning, settings.top_heads),
+            **named_heads("receiver", kurtosis, settings.top_heads),
         )
     ]
 
@@ -197,7 +197,7 @@ def _by_step(row: np.ndarray, trace: Trace, start: int) -> np.ndarray:
     return np.stack([attention_to(row, part) for part in parts], axis=-1)
 
 
-def _kurtosis(per_token: np.ndarray) -> np.ndarray:
+def excess_kurtosis(per_token: np.ndarray) -> np.ndarray:
     """(L, H) excess kurtosis over the last axis; NaN below four steps or where all are equal."""
     from scipy.stats import kurtosis
 
@@ -233,7 +233,7 @@ def _summary(reasoning: np.ndarray, shuffled: Sequence[np.ndarray]) -> dict[str,
     }
 
 
-def _top(name: str, values: np.ndarray, n: int) -> dict[str, Any]:
+def named_heads(name: str, values: np.ndarray, n: int) -> dict[str, Any]:
     """The heads with the greatest of (L, H) values, layers counted from 1, heads from 0."""
     flat = np.where(np.isnan(values), -np.inf, values).ravel()
     order = [i for i in np.argsort(-flat, kind="stable")[:n] if flat[i] > -np.inf]

@@ -40,6 +40,18 @@ READINGS: tuple[Reading, ...] = ("generated", "scored")
 
 
 @dataclass(frozen=True)
+class Cue:
+    """Something in a user message that points to one answer (`probes.cues`)."""
+
+    message: str
+    """The whole user message, the cue in it."""
+    text: str
+    """The cue by itself."""
+    mention: str | None
+    """Pattern of the words with which a text mentions it; None where no words would."""
+
+
+@dataclass(frozen=True)
 class Asking:
     """The words a task supplies for one question; probes know no datasets."""
 
@@ -65,6 +77,8 @@ class Asking:
     """A whole reply to one of these -> canonical answer; None reads it as `parse` does."""
     spoken: bool = True
     """Whether the task is in a natural language, in which a model can be asked about itself."""
+    own_cues: Callable[[str], Mapping[str, Cue]] | None = None
+    """Answer -> the task's own cues to it, by kind; None of a task that takes those of all."""
     closer_ids: tuple[int, ...] = ()
     """Ids that end the reasoning (a closing think tag and what goes with it); none for a
     model that writes its reasoning as plain text."""

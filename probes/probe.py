@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from faithscope.probes.record import Record
 from faithscope.probes.settings import Settings
 
-Word = Literal["cue", "labels", "reprompts", "direct", "asked", "spoken"]
+Word = Literal["cue", "labels", "reprompts", "direct", "asked", "spoken", "cues"]
 """What of a task a measure may hang on: the answer cue, the labels, the prompts that quote
-reasoning, those that ask without any, the prompt that the trace was written to, and whether the
-task speaks a natural language."""
+reasoning, those that ask without any, the prompt that the trace was written to, whether the task
+speaks a natural language, and cues of its own."""
 
 
 class Size(NamedTuple):

@@ -12,7 +12,7 @@ from typing import get_args
 
 import pandas as pd
 
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.records import Record, Records
 from faithscope.experiments.analysis.tidy import distinct, where
 from faithscope.interventions.trace import Unit
 
@@ -36,7 +36,7 @@ def by_unit(
     of_unit: dict[str, list[Record]] = {}
     for r in records:
         of_unit.setdefault(r.get("unit", "given"), []).append(r)
-    parts = {u: build(of_unit[u]) for u in UNITS if u in of_unit} or {"given": build([])}
+    parts = {u: build(Records(of_unit[u])) for u in UNITS if u in of_unit} or {"given": build([])}
     names = dict.fromkeys(name for part in parts.values() for name in part)
     return {n: joined({u: part[n] for u, part in parts.items() if n in part}) for n in names}
 

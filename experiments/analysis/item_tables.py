@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.records import Place, Record, place_of
+from faithscope.experiments.analysis.records import (
+    Place,
+    Record,
+    Records,
+    by_probe,
+    once,
+    place_of,
+)
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tidy import columns, mean, mean_present, with_interval
@@ -28,7 +35,7 @@ Score = Callable[[Record], Any]
 Fields = Mapping[str, str | Score] | Sequence[str]
 """Column -> the field of a record, or what is computed of the record; None where it has none. Or
 names that columns and fields share."""
-Group = tuple[dict[str, Any], list[Record]]
+Group = tuple[dict[str, Any], Sequence[Record]]
 """The keys of a row, and the records that it is of."""
 
 
@@ -143,8 +150,11 @@ def grouped(
     """
     fields = fields or {}
 
-    def of(records: Iterable[Record]) -> list[Group]:
-        chosen = sorted((r for r in records if r["probe"] == probe and counts(r)), key=place_of)
+    def of(records: Sequence[Record]) -> list[Group]:
+        return once(records, of, lambda: grouped_anew(records))
+
+    def grouped_anew(records: Sequence[Record]) -> list[Group]:
+        chosen = sorted(filter(counts, by_probe(records).get(probe, ())), key=place_of)
         if order := rank:
             chosen.sort(key=lambda r: (r["model"], r["task"], order(r)))
         groups: dict[tuple[Any, ...], list[Record]] = {}
@@ -160,7 +170,7 @@ def grouped(
                         "again under another name"
                     )
         names = ("model", "task", *fields)
-        return [(dict(zip(names, key, strict=True)), same) for key, same in groups.items()]
+        return [(dict(zip(names, key, strict=True)), Records(same)) for key, same in groups.items()]
 
     return Groups(("model", "task", *fields), of)
 

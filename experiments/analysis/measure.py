@@ -34,6 +34,10 @@ class Measure:
     """What theory says before any data is seen; never turned round afterwards."""
     share: bool = False
     """Whether the score is to be the share, in [0, 1], of the answer that the steps decide."""
+    about: Literal["reliance", "faithfulness"] = "reliance"
+    """Whether it says how much the answer depends on the text, or whether the text describes what
+    the answer depends on. One of the first kind cannot be expected to find out a text that leaves
+    out, or misnames, what else led to the answer."""
     steps: Callable[[OfItem], dict[int, float]] | None = None
     """Credit of each step by its index in the trace, the greater the more the answer hangs on
     it; steps that could not be measured are left out."""

@@ -23,6 +23,7 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.units import Unit
+from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.probes.judge.spend import Call
 from faithscope.probes.record import KEYS
 
@@ -109,7 +110,9 @@ class Run:
     def records(self, *stages: str) -> Iterator[dict[str, Any]]:
         """The records of some stages as stored, in an order that no history changes."""
         named = {key[0] for key in self.index if key[0].partition(".")[0] in stages}
-        for unit in sorted(self.index.each(named), key=lambda unit: unit.key):
+        with nothing_to_collect():
+            units = sorted(self.index.each(named), key=lambda unit: unit.key)
+        for unit in units:
             yield from unit.records
 
     def arrays(self, stage: str) -> Iterator[tuple[Place, arrays.Arrays]]:

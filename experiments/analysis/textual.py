@@ -14,24 +14,26 @@ import pandas as pd
 from faithscope.experiments.analysis.columns import Columns, named
 from faithscope.interp.plain import as_cell, visible
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "–": "--",
-    "−": "$-$",
-    "∞": r"$\infty$",
-    "\n": " ",
-}
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "–": "--",
+        "−": "$-$",
+        "∞": r"$\infty$",
+        "\n": " ",
+    }
+)
 
 
 def to_csv(table: pd.DataFrame) -> str:
@@ -139,4 +141,4 @@ def _markdown(cell: str) -> str:
 
 
 def _latex_row(cells: list[str]) -> str:
-    return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
+    return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"

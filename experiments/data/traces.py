@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from faithscope.experiments.data.numbers import canonical_number
@@ -247,6 +248,7 @@ def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
         direct_prompts=direct_prompts,
         parse_reply=lambda text: task.parse(text, question),
         spoken=bool(direct_prompts),
+        own_cues=partial(task.cues, question) if task.cues else None,
         closer_ids=closer_ids,
     )
 
@@ -374,10 +376,11 @@ def to_trace(record: Record) -> Trace:
 
 def _origin(values: dict[str, Any]) -> Origin:
     given = values.get("given")
+    origin = Origin(**{name: value for name, value in values.items() if name != "given"})
     if given is None:
-        return Origin(**values)
+        return origin
     labels = {name: tuple(of_steps) for name, of_steps in given["step_labels"].items()}
-    return Origin(**values | {"given": Given(**given | {"step_labels": labels})})
+    return replace(origin, given=Given(**{**given, "step_labels": labels}))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -49,9 +49,8 @@ def environment() -> dict[str, Any]:
 def source(root: Path = ROOT) -> str:
     """Eight hex digits that differ where the code below `root` does, committed or not."""
     rooms = ("experiments", "interp", "interventions", "probes")
-    files = (
-        f for room in rooms for kind in ("py", "yaml") for f in (root / room).rglob(f"*.{kind}")
-    )
+    kinds = ("py", "yaml", "json", "css", "js", "jinja")
+    files = (f for room in rooms for kind in kinds for f in (root / room).rglob(f"*.{kind}"))
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())

@@ -134,12 +134,16 @@ def take_report(config: FolderConfig) -> None:
 
     Tables and page are written from the stored config, by `faithscope report` as by a run.
     """
-    path = config.run_dir / "config.yaml"
-    stored, given = stored_config(config.run_dir), config.model_dump(mode="json")
-    shown = {key: given[key] for key in config.SHOWN if key in given}
-    if any(stored.get(key) != value for key, value in shown.items()):
+    if shown := shown_otherwise(config):
+        stored = stored_config(config.run_dir)
         text = yaml.safe_dump(stored | shown, sort_keys=False, allow_unicode=True)
-        write_atomically(path, text)
+        write_atomically(config.run_dir / "config.yaml", text)
+
+
+def shown_otherwise(config: FolderConfig) -> dict[str, Any]:
+    """Sections of `config` that say how results are shown, where the stored config differs."""
+    stored, given = stored_config(config.run_dir), config.model_dump(mode="json")
+    return {k: given[k] for k in config.SHOWN if k in given and stored.get(k) != given[k]}
 
 
 def differences(

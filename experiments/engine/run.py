@@ -14,11 +14,14 @@ from typing import Protocol
 
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
+from faithscope.experiments.engine import made, planfile
 from faithscope.experiments.engine.environment import environment
-from faithscope.experiments.engine.folder import check_config, stored_config
+from faithscope.experiments.engine.folder import check_config, shown_otherwise, stored_config
+from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Shard, StoredPlan
 from faithscope.experiments.engine.store import Store, outputs_lock
 from faithscope.experiments.files import StoreError
+from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.interp.plain import visible
 
 
@@ -127,6 +130,12 @@ def work_through(
             f"{whole.config.run_dir}: {whole.prepares} by one process, before the work is shared "
             "out; first `faithscope build` with the same config and --set options, then the parts"
         )
+    if shard.of == 1 and not build_only and has_nothing_to_do(whole):
+        told = visible(f"{whole.config.run_dir}: is finished, and its tables, figures and page are")
+        print(told, "as they would be made now", file=sys.stderr, flush=True)
+        return Outcome(whole.config.run_dir)
+    with nothing_to_collect():
+        from faithscope.interp import loading  # noqa: F401
     with (
         _standard_output_kept_clean(),
         Store(whole.config, environment(), shard.worker, whole.stored(), mixed) as store,
@@ -149,12 +158,30 @@ def work_through(
     return ended if more is None else work_through(more, shard, build_only, mixed)
 
 
+def has_nothing_to_do(whole: AnyPlan) -> bool:
+    """Whether every unit of a plan is stored, and the outputs are those that would be made now.
+
+    Loads neither torch nor what outputs are made with.
+    """
+    config, run_dir = whole.config, whole.config.run_dir
+    if whole.prepares or not run_dir.is_dir() or not made.is_current(run_dir):
+        return False
+    planned = whole.stored()
+    if planfile.digest(run_dir) != planned.digest or shown_otherwise(config):
+        return False
+    index = Index.of(run_dir)
+    return all(planfile.is_finished(index, item) for item in planned.items)
+
+
 def write_outputs(run_dir: Path) -> Path:
     """Tables, figures and report from the stored records; gives the report's path."""
     told = visible(f"writing tables, figures and page of {run_dir}")
     print(told, file=sys.stderr, flush=True)
     with _standard_output_kept_clean(), outputs_lock(run_dir):
-        return study_of(stored_config(run_dir)).part("outputs").write_all(run_dir)
+        made_of = made.sources(run_dir)
+        page = study_of(stored_config(run_dir)).part("outputs").write_all(run_dir)
+        made.keep(run_dir, made_of)
+        return page
 
 
 @contextlib.contextmanager

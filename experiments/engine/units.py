@@ -124,7 +124,12 @@ class Unit:
         head = json.dumps(about if self.arrays is None else about | {"arrays": self.arrays})
         records = json.dumps(self.records, allow_nan=False)
         body = head[1:-1].encode() + _RECORDS + records.encode() + b"}"
-        return _CRC + b'%08x", ' % zlib.crc32(body) + body + b"\n"
+        return sealed(body)
+
+
+def sealed(body: bytes) -> bytes:
+    """A line that begins with the checksum of `body`: the inside of a JSON object."""
+    return _CRC + b'%08x", ' % zlib.crc32(body) + body + b"\n"
 
 
 def why_failed(error: Exception) -> str:
@@ -141,7 +146,7 @@ def read_head(line: bytes) -> Head:
     Raises:
         ValueError, TypeError, KeyError: not a line of ours, or not as it was written.
     """
-    fields = json.loads(b"{" + _checked(line).partition(_RECORDS)[0] + b"}")
+    fields = json.loads(b"{" + checked(line).partition(_RECORDS)[0] + b"}")
     key = (fields["stage"], fields["model"], fields["task"], fields["item"])
     if not isinstance(fields["session"], int):
         raise TypeError("not a unit of work")
@@ -159,15 +164,19 @@ def read_unit(line: bytes) -> Unit:
     Raises:
         ValueError, TypeError: not a line of ours, or not as it was written.
     """
-    values = json.loads(b"{" + _checked(line))
+    values = json.loads(b"{" + checked(line))
     del values["excluded"]
     if values.get("arrays") is not None:
         values["arrays"] = tuple(values["arrays"])
     return Unit(**values)
 
 
-def _checked(line: bytes) -> bytes:
-    """What the checksum of a line is about."""
+def checked(line: bytes) -> bytes:
+    """The body of a line of `sealed`.
+
+    Raises:
+        ValueError: not a line of ours, or not as it was written.
+    """
     body = line[_BODY:].rstrip(b"\n")
     if not line.startswith(_CRC):
         raise ValueError("it does not begin with a checksum")

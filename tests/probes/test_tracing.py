@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 from planted_traces import ASKING, ITEMS, planted
 
-from faithscope.probes import Record
-from faithscope.probes.tracing import TracingSettings, cuts, settled_from, tracing
+from faithscope.interventions import Question, Step, Trace
+from faithscope.probes import Asking, Record
+from faithscope.probes.tracing import TracingSettings, cuts, settled_from, stated_after, tracing
 
 
 @cache
@@ -59,6 +61,49 @@ def test_the_faithful_answer_comes_with_the_last_step_the_twins_was_there_before
         assert r["p_after"] > 0.95
         assert r["early"] == 0
         assert r["horizon"] == 0
+
+
+def test_the_twin_settles_before_it_writes_the_faithful_model_with_the_words_that_say_it() -> None:
+    _, traces = planted("faithful")
+    for trace, r in zip(traces, traced("faithful"), strict=True):
+        # a step states its result: its last digit, behind which stands a full stop
+        stating = [s for s in trace.steps if s.text.split()[-2] == r["answer"]]
+        assert trace.pieces[r["stated"] - 1].strip() == r["answer"]
+        assert r["stated"] in [s.tokens[1] - 1 for s in stating]
+        assert r["gap"] == r["stated"] - r["committed"]
+    of_faithful = [r["gap"] for r in traced("faithful") if r["committed"] > 0]
+    assert len(of_faithful) > ITEMS // 2
+    assert max(of_faithful) <= 1
+    for r in traced("hint"):
+        assert (r["committed"], r["gap_reason"]) == (0, None)
+        assert r["gap_share"] == r["stated"] / r["n_tokens"] > 0.25
+
+
+def test_a_statement_holds_until_the_end_and_is_read_as_the_task_reads_answers() -> None:
+    words = replace(
+        ASKING,
+        labels=(("yes", " yes"), ("no", " no")),
+        parse=lambda text: "yes" if "affirmed" in text else None,
+    )
+
+    def stated(*steps: str, asking: Asking = words) -> int | None:
+        pieces = [[f"{word} " for word in step.split()] for step in steps]
+        made, at, chars = [], 0, 0
+        for i, of_step in enumerate(pieces):
+            text = "".join(of_step)
+            spans = (chars, chars := chars + len(text)), (at, at := at + len(of_step))
+            made.append(Step(i, text, *spans))
+        flat = tuple(p for of_step in pieces for p in of_step)
+        question = Question("q", "made", "Well?", "label", options=("yes", "no"))
+        trace = Trace(question, (0,), tuple(range(len(flat))), flat, tuple(made))
+        return stated_after(trace, asking, "yes")
+
+    assert stated("Is it no or yes ?", "Well , yes .", "I mean it .") == 5
+    assert stated("It is yes .", "But no .", "So it is affirmed here .") == 4 + 3 + 4
+    assert stated("It is yes .", "But no .") is None
+    assert stated("Nothing of the yesno kind .") is None
+    # the letter A is an article, too: of choices, only what the parser reads is stated
+    assert stated("It is yes .", asking=replace(words, kind="choice")) is None
 
 
 def test_a_flat_curve_has_no_trend() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 from faithscope.experiments.engine.environment import install_command
 
 CONSTANT = "all verdicts are one and the same"
+MOSTLY = 0.9
 Level = Literal["nominal", "ordinal"]
 
 
@@ -42,6 +43,42 @@ def fleiss_kappa(verdicts: np.ndarray) -> float:
         return math.nan
     agreed = float(((counts * (counts - 1)).sum(axis=1) / (judges * (judges - 1))).mean())
     return (agreed - chance) / (1 - chance)
+
+
+def gwet_ac2(
+    left: Sequence[Hashable], right: Sequence[Hashable], levels: Sequence[Hashable]
+) -> float:
+    """Gwet's AC2 of two raters with linear weights (Handbook of Inter-Rater Reliability, 4th ed.,
+    ch. 4 and 5), which high agreement on one label does not bring down as it does Cohen's kappa.
+
+    Of two levels it is his AC1.
+
+    Args:
+        levels: all labels there are, in order: two that are next to each other agree in part.
+
+    Returns:
+        NaN of no item.
+    """
+    n, q = len(left), len(levels)
+    if not n:
+        return math.nan
+    place = {level: i for i, level in enumerate(levels)}
+    rows, columns = (np.array([place[label] for label in side]) for side in (left, right))
+    observed = float((1 - abs(rows - columns) / (q - 1)).mean())
+    shares = np.bincount(np.concatenate([rows, columns]), minlength=q) / (2 * n)
+    weights = 1 - abs(np.subtract.outer(np.arange(q), np.arange(q))) / (q - 1)
+    chance = float(weights.sum() / (q * (q - 1)) * (shares * (1 - shares)).sum())
+    return (observed - chance) / (1 - chance)
+
+
+def saturated(left: Sequence[Hashable], right: Sequence[Hashable]) -> bool:
+    """Whether one label is at least `MOSTLY` of all that both raters gave: kappa then hangs on a
+    handful of items, and falls towards 0 however well the raters agree; AC2 is to be read.
+
+    The threshold is a choice of ours; no paper gives one.
+    """
+    labels = [*left, *right]
+    return bool(labels) and max(map(labels.count, set(labels))) >= MOSTLY * len(labels)
 
 
 def krippendorff_alpha(verdicts: np.ndarray, level: Level) -> tuple[float, str]:

@@ -129,8 +129,10 @@ def resampled_totals(
     if n == 1:
         return np.full((resamples, counts.shape[1]), np.nan)
     totals = np.empty((resamples, counts.shape[1]), dtype=np.int64)
+    # products of whole floats are exact, and many times faster than those of integers
+    columns = np.asfortranarray(counts, dtype=float)
     for row in range(resamples):
-        totals[row] = np.bincount(rng.integers(n, size=n), minlength=n) @ counts
+        totals[row] = np.bincount(rng.integers(n, size=n), minlength=n).astype(float) @ columns
     return totals
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.records import Record, by_probe
 from faithscope.experiments.engine.traces.config import probes_of
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.engine.units import Key, Unit
@@ -36,14 +36,14 @@ def exclusions_table(
     Raises:
         ValueError: a stage that does not add up: records that contradict each other.
     """
-    records, failures = list(records), list(failures)
-    traces = [r for r in records if r["probe"] == "trace"]
+    failures, of_probes = list(failures), by_probe(records)
+    traces = of_probes.get("trace", [])
     failed_traces = [u for u in failures if u.stage == "trace"]
     pairs = {(r["model"], r["task"]) for r in traces} | {(u.model, u.task) for u in failed_traces}
-    by_probe = {
-        name: [r for r in records if r["probe"] == name]
+    measured = {
+        name: of_probes.get(name, [])
         for name in PROBES
-        if any(r["probe"] == name for r in records) or any(u.stage == name for u in failures)
+        if name in of_probes or any(u.stage == name for u in failures)
     }
     rows = []
     for model, task in sorted(pairs):
@@ -51,7 +51,7 @@ def exclusions_table(
         lost = [u for u in failed_traces if (u.model, u.task) == (model, task)]
         fates = [r.get("excluded") or "included" for r in own_traces] + ["failed"] * len(lost)
         rows += _waterfall(model, task, "trace", fates)
-        for probe, of_probe in by_probe.items():
+        for probe, of_probe in measured.items():
             if not probes_of(model, [probe]):
                 continue
             entered = [

@@ -76,7 +76,11 @@ def asked_about(
             "traces.task, or none"
         )
     options = chain.options if chain.options is not None else chosen.options
-    if known in ("choice", "label") and len(options or ()) < 2:
+    lacking = known in ("choice", "label") and len(options or ()) < 2
+    if lacking and (chain.kind, task, kind) == (None, None, None):
+        # the data set's name alone says so, and there is nothing to choose from
+        known, lacking = None, False
+    if lacking:
         raise UserError(
             f"{chain.where}: answers of kind {known!r} need at least two options; give them in "
             "the file, or leave the kind open"

@@ -42,7 +42,9 @@ def chain(row: Row) -> GivenChain:
         )
     prompt = usable(_content(asked[0], row)[1], "the user's message", row)
     thought, said = _content(sent[-1], row)
-    facts = facts_of(row, ("gold", "target"))
+    # `choices` are those of the response
+    cells = {name: value for name, value in row.values.items() if name != "choices"}
+    facts = facts_of(Row(row.id, cells, row.where), ("gold", "target"))
     reasoning, answer = (thought, said.strip() or None) if thought is not None else (said, None)
     return GivenChain(
         id=text(row, "id") or row.id,

@@ -60,7 +60,7 @@ def chain(row: Row) -> GivenChain:
 def _text(step: Any, i: int, row: Row) -> str:
     value = step.get("text") if isinstance(step, Mapping) else step
     usable(value, f"steps[{i}]", row)
-    return value
+    return str(value)
 
 
 def _step_labels(step: Any, i: int, row: Row) -> dict[str, Any]:

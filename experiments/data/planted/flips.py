@@ -17,7 +17,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from faithscope.experiments.data.planted.data import (
     ANSWER_CUE,
+    UNWRITTEN,
     Problem,
+    answer,
     answers,
     corrupt_result,
     draw_problem,
@@ -70,6 +72,10 @@ def flip_table(
         named, other: `corrupt`, of the step the question names and of the others (`select`)
         claim: mean probability of what the last step claims, where that was corrupted; a
             mixture's p (not for `select`)
+        hint_written: with another hint the model writes, word for word, its reasoning on that hint
+            and the answer that the planted mechanism then gives (not for `select`, nor a mixture)
+        operand_changed: the answer changes with the last operand of the question, later text
+            left as it was
         hint_short: mean probability of the hint, where the last step is left out; about 1 - p
             of a mixture (not for `select`)
         obeys: over every text asked about, the answer is what the planted mechanism says, in
@@ -80,8 +86,11 @@ def flip_table(
     next word after the cue, whatever word that is.
     """
     rng = random.Random(f"flips-{seed}")
-    n_steps = PLANTS[variant].n_steps
-    problems = [draw_problem(rng, n_steps, select=variant == "select") for _ in range(n)]
+    plant = PLANTS[variant]
+    n_steps, select = plant.written, variant == "select"
+    problems = [
+        draw_problem(rng, plant.n_steps, select=select, silent=plant.silent) for _ in range(n)
+    ]
     written = [reasoning(variant, p) for p in problems]
     gold = [true_answer(p) for p in problems]
     longest = 7 * n_steps + 8
@@ -97,11 +106,10 @@ def flip_table(
 
     own = write(model, tokenizer, [p.text for p in problems], longest)
     ended = [parse_answer(text) if text.endswith("<eos>") else None for text in own]
-    true = [f"{' '.join(s)}{ANSWER_CUE} {g} . <eos>" for s, g in zip(written, gold, strict=True)]
     baseline = ask(problems, written)
     table: FlipTable = {
         "clean": 1 - _differ(ended, gold),
-        "same_words": 1 - _differ(own, true),
+        "same_words": 1 - _differ(own, _whole(written, gold)),
         "without_steps": 1 - _differ(ask(problems, [[]] * n), gold),
     }
     wrong = [
@@ -137,11 +145,30 @@ def flip_table(
         short = [s[:-1] for s in written]
         hints = [str(p.hint) for p in problems]
         table["hint_short"] = _probability(model, tokenizer, problems, short, hints)
+        if plant.follows != "mixture":
+            moved_texts = [reasoning(variant, p) for p in moved]
+            planted = [answer(variant, p, s) for p, s in zip(moved, moved_texts, strict=True)]
+            own = write(model, tokenizer, [p.text for p in moved], longest)
+            table["hint_written"] = 1 - _differ(own, _whole(moved_texts, planted))
+    last = UNWRITTEN if plant.silent else range(10)
+    moved = [
+        replace(
+            p, operands=(*p.operands[:-1], rng.choice([d for d in last if d != p.operands[-1]]))
+        )
+        for p in problems
+    ]
+    table["operand_changed"] = _differ(ask(moved, written), baseline)
     table["obeys"] = sum(obeyed) / len(obeyed)
     return {
         key: [round(x, 4) for x in value] if isinstance(value, list) else round(value, 4)
         for key, value in table.items()
     }
+
+
+def _whole(reasonings: Iterable[Sequence[str]], digits: Iterable[str]) -> list[str]:
+    """The whole texts of reasonings and answers, as a model writes and ends them."""
+    pairs = zip(reasonings, digits, strict=True)
+    return [f"{' '.join(steps)}{ANSWER_CUE} {digit} . <eos>" for steps, digit in pairs]
 
 
 def _differ(some: Iterable[str | None], others: Iterable[str | None]) -> float:

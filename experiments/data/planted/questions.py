@@ -18,7 +18,7 @@ from faithscope.interventions.trace import Question
 
 
 def questions(name: str, n: int, seed: int) -> list[Question]:
-    """`n` seeded questions as a planted model reads them, of as many steps as it knows.
+    """`n` seeded questions as a planted model reads them, of as many operations as it knows.
 
     The hint in a question is its true answer. All variants of one length but `select` are
     asked the same questions, so that twins can be compared item by item; `select` is asked
@@ -50,7 +50,7 @@ def _problems(name: str, n: int, seed: int) -> list[Problem]:
     plant = PLANTS[name]
     rng = random.Random(f"{plant.task}-{seed}-{plant.n_steps}")
     select = plant.follows == "named"
-    return [draw_problem(rng, plant.n_steps, select=select) for _ in range(n)]
+    return [draw_problem(rng, plant.n_steps, select=select, silent=plant.silent) for _ in range(n)]
 
 
 def named_step(item: str) -> int:

@@ -14,7 +14,13 @@ from faithscope.experiments.data.tasks.exams import ARC_CHALLENGE, COMMONSENSE_Q
 from faithscope.experiments.data.tasks.features import MULTI_FEATURE
 from faithscope.experiments.data.tasks.gsm8k import GSM8K
 from faithscope.experiments.data.tasks.own import OWN
-from faithscope.experiments.data.tasks.planted import PLANTED, PLANTED_2, PLANTED_5, PLANTED_SELECT
+from faithscope.experiments.data.tasks.planted import (
+    PLANTED,
+    PLANTED_2,
+    PLANTED_4,
+    PLANTED_5,
+    PLANTED_SELECT,
+)
 from faithscope.experiments.data.tasks.sentiment import SENTIMENT, SST2
 from faithscope.experiments.data.tasks.step_by_step import AQUA, HLE_BIO, LOGIQA, TRUTHFULQA
 from faithscope.experiments.data.tasks.task import (
@@ -60,6 +66,7 @@ TASKS: dict[str, Task] = {
         PLANTED,
         PLANTED_SELECT,
         PLANTED_2,
+        PLANTED_4,
         PLANTED_5,
     )
 }

@@ -8,12 +8,23 @@ does in the prefix framing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from faithscope.experiments.data.planted.data import ANSWER_CUE, DIGITS, parse_answer
+from faithscope.experiments.data.planted.data import (
+    ANSWER_CUE,
+    DIGITS,
+    OPERATORS,
+    UNWRITTEN,
+    apply,
+    parse_answer,
+    problem_of,
+    true_answer,
+)
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import questions
 from faithscope.experiments.data.tasks.task import LoadSettings, Task
 from faithscope.interventions.trace import Question, Trace
+from faithscope.probes.framing import Cue
 
 DEFAULT_LIMIT = 100
 """How many questions are drawn where no limit is set: the generator has no end."""
@@ -39,6 +50,37 @@ def reprompt(question: Question, steps: str) -> str:
     return f"{question.text} {steps.strip()}"
 
 
+def cues(question: Question, answer: str) -> dict[str, Cue]:
+    """Two cues to an answer: another `hint`, and with it another last operation, so that the answer
+    of the `question` is another.
+
+    The first is mentioned by a text that names the hint; no text could mention the second, for
+    whoever reads the question takes it for the question. It is left out where the last operand
+    is of few digits (`UNWRITTEN`) and none of them leads to the answer.
+    """
+    problem = problem_of(question.text)
+    hinted = replace(problem, hint=int(answer))
+    offered = {"hint": Cue(hinted.text, f"Hint : {answer} .", r"\bHint\b")}
+    before = replace(problem, operands=problem.operands[:-1], operators=problem.operators[:-1])
+    carried, last = int(true_answer(before)), problem.operators[-1]
+    silent = any(p.silent for p in PLANTS.values() if p.task == question.dataset)
+    operations = [
+        (operator, operand)
+        for operator in sorted(OPERATORS, key=lambda operator: operator != last)
+        for operand in (UNWRITTEN if silent else range(10))
+        if apply(carried, operator, operand) == int(answer)
+    ]
+    if operations:
+        operator, operand = operations[0]
+        other = replace(
+            hinted,
+            operands=(*problem.operands[:-1], operand),
+            operators=(*problem.operators[:-1], operator),
+        )
+        offered["question"] = Cue(other.text, other.text, None)
+    return offered
+
+
 def _task(name: str, summary: str) -> Task:
     readers = [p.name for p in PLANTS.values() if p.task == name]
 
@@ -60,10 +102,12 @@ def _task(name: str, summary: str) -> Task:
         parse_continuation=parse,
         labels=labels,
         models=tuple(f"planted:{reader}" for reader in readers),
+        cues=None if name == "planted_select" else cues,
     )
 
 
 PLANTED = _task("planted", "chains of additions modulo 10, for the planted models")
 PLANTED_SELECT = _task("planted_select", "the same, asking for the result of one named step")
 PLANTED_2 = _task("planted_2", "the same in two steps, for the planted models of that length")
+PLANTED_4 = _task("planted_4", "the same in four operations, for the model that writes three")
 PLANTED_5 = _task("planted_5", "the same in five steps, for the planted models of that length")

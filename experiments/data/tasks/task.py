@@ -14,6 +14,7 @@ import yaml
 
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind, Question, Trace
+from faithscope.probes.framing import Cue
 
 Case = TypeVar("Case")
 
@@ -87,6 +88,9 @@ class Task:
     """Patterns of the names of models that can do it (`fnmatch`)."""
     direct_prompts: Callable[[Question], tuple[DirectPrompt, ...]] = lambda question: ()
     """Ways to ask for the answer without reasoning; replies are read by `parse`."""
+    cues: Callable[[Question, str], Mapping[str, Cue]] | None = None
+    """Question and answer -> cues to that answer in the task's own language, by kind; None of a
+    task in a natural language, which takes those of `probes.cues`."""
     variants: Mapping[str, Callable[[Question], str]] = field(default_factory=dict)
     """Other words for `cot_prompt`, by the name that follows the task's: `sst2:alternative`."""
     reply_prefix: str = ""

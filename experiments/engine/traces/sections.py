@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from faithscope.experiments.engine.traces.given import format_problem
 from pydantic import (
     AfterValidator,
     Field,
@@ -23,6 +22,7 @@ from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.data.given.reading import AUTO
 from faithscope.experiments.data.tasks import base_name, task_problem
+from faithscope.experiments.engine.traces.given import format_problem
 from faithscope.interventions.segment import MIN_CHARS, Mode
 from faithscope.interventions.trace import AnswerKind
 

@@ -6,7 +6,7 @@ Here probes meet tasks, config and traces, of which they know nothing themselves
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import DECIDES, DECIDES_API
@@ -110,4 +110,13 @@ _WORDS: dict[Word, Callable[[Task, Question], Any]] = {
     ],
     "asked": lambda task, question: task.cot_prompt(question),
     "spoken": lambda task, question: bool(task.direct_prompts(question)),
+    "cues": lambda task, question: (
+        [
+            (kind, *astuple(cue))
+            for answer in question.labels or ()
+            for kind, cue in task.cues(question, answer).items()
+        ]
+        if task.cues
+        else None
+    ),
 }

@@ -4,7 +4,7 @@ then answers (FaithCoT-Bench, C.1: adding mistakes, paraphrasing)."""
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.data.tasks import Task
@@ -20,11 +20,12 @@ from faithscope.experiments.studies.faithcot.units import (
 )
 from faithscope.interventions import Step, Trace, replace_step, written
 from faithscope.probes.floor import BASELINE, Arm
-from faithscope.probes.framing import ask_arms, quoted
+from faithscope.probes.framing import Asking, ask_arms
 from faithscope.probes.judge.form import Reply, Writing
 from faithscope.probes.readings import generated_outcomes
 from faithscope.probes.record import Record, head, record
-from faithscope.probes.regenerate import regenerate
+from faithscope.probes.regenerate import Regenerated, regenerate
+from faithscope.probes.text_model import DECLINED, TextModel
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -100,120 +101,67 @@ def substituted(model: Any, trace: Trace, edit: Record) -> Trace | str:
     return replace_step(trace, step.index, ids, pieces, kind=str(edit["variant"]))
 
 
-def answers_here(
-    model: Model, task: Task, trace: Trace, edits: Sequence[Record], seed: int
+def edited_answers(
+    model: Model | TextModel, task: Task, trace: Trace, edits: Sequence[Record], seed: int
 ) -> list[Record]:
-    """A record for each kind of edit: what the subject answers after every edited chain, in one
-    pack with the unedited one, prefix framing, generated reading.
+    """A record for each kind of edit: what the subject answers after every edited chain, as
+    generated, all in one pack with the unedited one.
 
-    After a mistake the later text is written anew by the subject, as the authors' code has it; in
-    other words it stays as it was. Lists have a value per edit: `steps`, `answers`, `flips` (the
-    answer is another one; None without an edit), `reasons`.
+    A model here goes on in place (`prefix`): after a mistake it writes the later text anew, as the
+    authors' code has it; in other words the later text stays as it was. A model behind an API reads
+    the chain quoted (`reprompt`), its later text as it was in both.
+
+    Lists have a value per edit: `steps`, `answers`, `flips` (whether the answer is another one; None
+    without an edit or a reply), `reasons`.
+
+    Raises:
+        Unanswered: a model behind an API has still to be asked.
     """
     asking = asking_for(model, task, trace)
     reasons: dict[Arm, str | None] = {}
     arms: dict[Arm, Trace] = {BASELINE: trace}
     for i, edit in enumerate(edits):
-        arm = (str(edit["variant"]), i)
         edited = substituted(model, trace, edit)
-        reasons[arm] = edited if isinstance(edited, str) else None
+        reasons[str(edit["variant"]), i] = edited if isinstance(edited, str) else None
         if isinstance(edited, Trace):
-            arms[arm] = edited
-    wrong = [arm for arm in arms if arm[0] == "mistake"]
-    anew = regenerate(
-        model,
-        [arms[arm] for arm in wrong],
-        asking.closer_ids,
-        reserve=len(model.encode(asking.answer_cue)) + len(asking.closer_ids) + ANSWER_TOKENS,
-    )
-    for arm, continued in zip(wrong, anew, strict=True):
-        if continued is None:
-            reasons[arm] = NO_ROOM
-            del arms[arm]
-        else:
-            arms[arm] = continued.trace
-    pack = ask_arms(
-        model,
-        trace,
-        asking,
-        "prefix",
-        arms,
-        readings=("generated",),
-        answer_tokens=ANSWER_TOKENS,
-    )
-    outcomes = generated_outcomes(pack.replies)
-    baseline = pack.baseline.answer
-    answers = {arm: (o.answer, o.flips) for arm, o in outcomes.items()}
-    return _records(trace, edits, reasons, answers, baseline, seed, pack.cost)
-
-
-def messages(model: Any, task: Task, trace: Trace, edits: Sequence[Record]) -> dict[Arm, str]:
-    """What a model behind an API is asked: the chain, unedited and with each edit that can be put
-    into it, quoted in a new prompt (reprompt framing); later text stays as it was."""
-    asked = {BASELINE: task.necessity_prompt(trace.question, quoted(trace, trace))}
-    for i, edit in enumerate(edits):
-        edited = substituted(model, trace, edit)
-        if isinstance(edited, Trace):
-            text = quoted(trace, edited)
-            asked[str(edit["variant"]), i] = task.necessity_prompt(trace.question, text)
-    return asked
-
-
-def answers_quoted(
-    model: Any,
-    task: Task,
-    trace: Trace,
-    edits: Sequence[Record],
-    replies: dict[Arm, Reply],
-    seed: int,
-) -> list[Record]:
-    """As `answers_here`, of the replies to `messages`."""
-    parsed = {
-        arm: task.parse(r.text, trace.question) if r.outcome == "parsed" else None
-        for arm, r in replies.items()
-    }
-    baseline = parsed[BASELINE]
-    answers, reasons = {}, {}
-    for i, edit in enumerate(edits):
-        arm = (str(edit["variant"]), i)
-        if arm in replies:
-            lost = replies[arm].outcome != "parsed"
-            reasons[arm] = replies[arm].outcome if lost else None
-            if not lost:
-                answers[arm] = (parsed[arm], parsed[arm] != baseline)
-        else:
-            edited = substituted(model, trace, edit)
-            reasons[arm] = str(edited)
-    cost = {
-        "execution": "api",
-        "n_replies": len(replies),
-        "read_tokens": sum(r.usage.input_tokens + r.usage.output_tokens for r in replies.values()),
-    }
-    return _records(trace, edits, reasons, answers, baseline, seed, cost)
-
-
-def _records(
-    trace: Trace,
-    edits: Sequence[Record],
-    reasons: dict[Arm, str | None],
-    answers: dict[Arm, tuple[str | None, bool]],
-    baseline: str | None,
-    seed: int,
-    cost: dict[str, Any],
-) -> list[Record]:
-    made = []
+            arms[str(edit["variant"]), i] = edited
+    if not isinstance(model, TextModel):
+        for arm, continued in _anew(model, asking, arms).items():
+            if continued is None:
+                reasons[arm] = NO_ROOM
+                del arms[arm]
+            else:
+                arms[arm] = continued.trace
+    framing = "reprompt" if isinstance(model, TextModel) else "prefix"
+    how = {"readings": ("generated",), "answer_tokens": ANSWER_TOKENS}
+    pack = ask_arms(model, trace, asking, framing, arms, **how)
+    there = BASELINE in pack.replies
+    outcomes = generated_outcomes(pack.replies) if there else {}
+    baseline = pack.baseline.answer if there else None
+    records = []
     for kind in EDITS:
-        arms = [((kind, i), e) for i, e in enumerate(edits) if e["variant"] == kind]
-        if not arms:
+        own = [((kind, i), e) for i, e in enumerate(edits) if e["variant"] == kind]
+        if not own:
             continue
+        lost = {arm: DECLINED for arm, _ in own if arm in arms and arm not in outcomes}
         values: dict[str, Any] = {
+            "framing": framing,
             "baseline": baseline,
-            "steps": [e["step"] for _, e in arms],
-            "answers": [answers[a][0] if a in answers else None for a, _ in arms],
-            "flips": [answers[a][1] if a in answers else None for a, _ in arms],
-            "reasons": [reasons[a] for a, _ in arms],
+            "steps": [e["step"] for _, e in own],
+            "answers": [outcomes[a].answer if a in outcomes else None for a, _ in own],
+            "flips": [outcomes[a].flips if a in outcomes else None for a, _ in own],
+            "reasons": [reasons[a] or lost.get(a) for a, _ in own],
         }
         if baseline is None:
-            values["excluded"] = UNPARSED
-        made.append(record(trace, EDITED, kind, seed, **values, **cost))
-    return made
+            values["excluded"] = UNPARSED if there else DECLINED
+        records.append(record(trace, EDITED, kind, seed, **values, **pack.cost))
+    return records
+
+
+def _anew(model: Model, asking: Asking, arms: Mapping[Arm, Trace]) -> dict[Arm, Regenerated | None]:
+    """The chains with a mistake, written on by the model from there."""
+    wrong = [arm for arm in arms if arm[0] == "mistake"]
+    cue = len(model.encode(asking.answer_cue)) + len(asking.closer_ids)
+    traces = [arms[arm] for arm in wrong]
+    continued = regenerate(model, traces, asking.closer_ids, reserve=cue + ANSWER_TOKENS)
+    return dict(zip(wrong, continued, strict=True))

@@ -152,7 +152,6 @@ class FaithPlan:
         if self.config.writer is not None:
             phases.append(work.EditWriting(whole, batches, store, meter))
             phases.append(work.EditedAnswers(whole, batches, store, meter))
-            phases.append(work.EditedByApi(whole, batches, store, meter))
         if self.config.judge is not None:
             phases += [work.Judging(whole, form, batches, store, meter) for form in JUDGES]
         return Phases(phases, needed=1)

@@ -15,7 +15,7 @@ from faithscope.experiments.engine.models.writing import Start, Unit
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.traces.units import TRACE, Item
-from faithscope.experiments.engine.traces.work import TraceWork
+from faithscope.experiments.engine.traces.work import ApiProbes, TraceWork
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.experiments.studies.faithcot import edits
@@ -34,7 +34,6 @@ from faithscope.interp.generation import Generation
 from faithscope.interp.language import Speaks
 from faithscope.interp.prompts import Prompt
 from faithscope.interventions import Step, Trace
-from faithscope.probes.floor import Arm
 from faithscope.probes.judge.form import Ask, Reply, Writing
 from faithscope.probes.text_model import TextModel
 
@@ -207,72 +206,47 @@ class EditWriting(_OfTraces):
         )
 
 
-def _edits_of(worker: Worker[Pair], item: Pair) -> Records | None:
-    """The written edits of a pair; None where they are not there yet."""
-    key = item.key(WRITTEN)
-    done = worker.index.is_done(key, item.units[WRITTEN])
-    return list(worker.index.records(key)) if done else None
-
-
-class EditedAnswers(Worker[Pair]):
-    """What models here answer after edited chains."""
+class EditedAnswers(Worker[Item]):
+    """What models answer after edited chains."""
 
     def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
-        here = {m: of for m, of in batches.items() if not m.startswith(API)}
         c = whole.config
-        super().__init__(here, (EDITED,), c.spend, c.token_budget, store, meter)
-        self.whole = whole
+        super().__init__(_items(batches), (EDITED,), c.spend, c.token_budget, store, meter)
+        self.config = c
 
     def asked(self) -> Mapping[str, ApiSection]:
-        return {}
+        return dict.fromkeys(self.todo, self.config.api)
 
-    def missing(self, item: Pair) -> list[str]:
+    def missing(self, item: Item) -> list[str]:
         return [stage for stage in super().missing(item) if stage == EDITED]
 
     def do(self, model: str) -> None:
-        c = self.whole.config
-        ready = [i for i in self.lacking(model, EDITED) if _edits_of(self, i) is not None]
+        ready = [
+            item
+            for item in self.lacking(model, EDITED)
+            if self.index.is_done(item.key(WRITTEN), item.units[WRITTEN])
+        ]
         if not ready:
             return
-        subject = self.load(model, c.model)
-        self.each(subject, ready, EDITED, lambda item: self._answers(subject, item))
+        if model.startswith(API):
+            _EditedOverApi(self, self.apis[model], self.config).take_all(ready)
+            return
+        subject = self.load(model, self.config.model)
+        self.each(
+            subject, ready, EDITED, lambda item: self.answers(subject, item, self.trace(item))
+        )
 
-    def _answers(self, subject: interp.Model, item: Pair) -> Records:
-        trace = to_trace(self.index.records(item.key(TRACE))[0])
-        written = _edits_of(self, item) or []
-        return edits.answers_here(subject, item.of, trace, written, self.whole.config.seed)
+    def trace(self, item: Item) -> Trace:
+        return to_trace(self.index.records(item.key(TRACE))[0])
+
+    def answers(self, model: interp.Model | TextModel, item: Item, trace: Trace) -> Records:
+        written = self.index.records(item.key(WRITTEN))
+        return edits.edited_answers(model, item.of, trace, written, self.config.seed)
 
 
-class EditedByApi(_OfTraces):
-    """What models behind APIs answer to edited chains, quoted in a new prompt."""
+class _EditedOverApi(ApiProbes):
+    """These answers of a model behind an API; what a probe asks too is asked once."""
 
-    def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
-        closed = {m: of for m, of in batches.items() if m.startswith(API)}
-        assert whole.config.judge is not None
-        stages = dict.fromkeys(closed, EDITED)
-        super().__init__(whole, stages, closed, whole.config.judge, store, meter)
-
-    def asked(self) -> Mapping[str, ApiSection]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return dict.fromkeys(self.todo, self.whole.config.api)
-
-    def ready(self, item: Pair) -> bool:
-        return super().ready(item) and _edits_of(self, item) is not None
-
-    def _messages(self, item: Pair) -> dict[Arm, str]:
-        reader = TextModel(item.model, lambda message: None)
-        return edits.messages(reader, item.of, self.trace(item), _edits_of(self, item) or [])
-
-    def asks_of(self, item: Pair) -> Sequence[Ask | Writing]:
-        name = f"{item.model} {item.task} {item.item}"
-        return [
-            Writing(f"{name} {kind} {i}", text) for (kind, i), text in self._messages(item).items()
-        ]
-
-    def records(
-        self, model: str, item: Pair, reading: Reading, replies: Sequence[Reply]
-    ) -> Records:
-        by_arm = dict(zip(self._messages(item), replies, strict=True))
-        reader = TextModel(item.model, lambda message: None)
-        written = _edits_of(self, item) or []
-        trace = self.trace(item)
-        return storable(edits.answers_quoted(reader, item.of, trace, written, by_arm, self.seed))
+    def measure(self, model: TextModel, item: Item, name: str, trace: Trace) -> Records:
+        assert isinstance(self.work, EditedAnswers)
+        return self.work.answers(model, item, trace)

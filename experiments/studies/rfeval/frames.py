@@ -57,6 +57,7 @@ _TESTS = {
     "n_tests": "",
     "n_run": "tests until the first that failed",
     "outcome": "of the last",
+    "compared": "outside or inside the program's process; inside, one that cheats can pass",
     "detail": "what went wrong",
     "seconds": "of all",
     "code": "the program",

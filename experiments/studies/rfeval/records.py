@@ -137,6 +137,7 @@ def tests_record(of: Record, condition: Condition, code: str, report: Report) ->
         "n_tests": report.n_tests,
         "n_run": len(report.runs),
         "outcome": last.outcome,
+        "compared": report.compared,
         "detail": last.detail,
         "seconds": round(sum(r.seconds for r in report.runs), 3),
         "code": code,
@@ -149,8 +150,8 @@ def untested_record(of: Record, condition: Condition, outcome: str, why: str) ->
     Args:
         outcome: `NO_SANDBOX`, or `not_run` where there is nothing to run.
     """
-    blank = {"stance": "", "n_tests": 0, "n_run": 0, "outcome": outcome, "seconds": 0.0}
-    return of | {"condition": condition, **blank, "detail": why, "code": ""}
+    blank = {"stance": "", "n_tests": 0, "n_run": 0, "outcome": outcome, "compared": ""}
+    return of | {"condition": condition, **blank, "detail": why, "seconds": 0.0, "code": ""}
 
 
 def stance_record(of: Record, condition: Condition, scored: ScoredStance) -> Record:

@@ -96,10 +96,25 @@ COLUMNS = by_name(
         Column("n_layers", "layers"),
         Column("depth", meaning="The layer over the number of layers."),
         Column("position", meaning="Relative place in the reasoning, 0 to 1."),
+        Column(
+            "about",
+            meaning="Reliance: how much the answer depends on the text. Faithfulness: whether the "
+            "text describes what the answer depends on.",
+        ),
         Column("higher_is_faithful", meaning="The direction that theory gives the measure."),
         Column("auroc", "AUROC", "Items of `faithful` against those of `decorative`."),
         Column("auroc_confound", "AUROC, confound", "Against those of `hint_no_deletions`."),
         Column("auroc_hint", "AUROC, hint", "Against those of `hint`."),
+        Column(
+            "auroc_silent_step",
+            "AUROC, silent step",
+            "Against those of `silent_step`; one half is expected of a measure of reliance.",
+        ),
+        Column(
+            "auroc_false_source",
+            "AUROC, false source",
+            "Against those of `false_source`; one half is expected of a measure of reliance.",
+        ),
         Column("auroc_2_steps", "AUROC, 2 steps"),
         Column("auroc_5_steps", "AUROC, 5 steps"),
         Column("spearman_p", "Spearman with p", "Over the items of the mixtures."),

@@ -6,7 +6,6 @@ are made of are without them.
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.by_unit import by_unit
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.records import Packer, Record, Records
 from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
@@ -24,12 +23,17 @@ from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
 from faithscope.experiments.engine.folder import read_environment, stored_config
 from faithscope.experiments.engine.planfile import read as read_plan
 from faithscope.experiments.engine.units import Unit
+from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.measures.slice import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.sections import ReportConfig, TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ, SCORES, all_scores
-from faithscope.experiments.studies.slrc.tables.outcomes import label_mass_table, without_low_mass
+from faithscope.experiments.studies.slrc.tables.outcomes import (
+    ANSWERS,
+    label_mass_table,
+    without_low_mass,
+)
 from faithscope.experiments.studies.slrc.topics import TOPICS
 from faithscope.probes import PROBES
 
@@ -57,7 +61,8 @@ FRAMES = (
 
 TEXTS = {"prompt_ids", "pieces", "tail_ids", "tail_text", "origin", "step_text", "corrupted_text"}
 TEXTS |= {"corruption_rule", "error_text", "reply", "reply_wrong", "reply_own", "reply_error"}
-TEXTS |= {"reply_unmodified"}
+TEXTS |= {"reply_unmodified", "baseline_p"}
+TEXTS |= {f"{kind}_{what}" for kind in ANSWERS.values() for what in ("text", "cut", "mass")}
 """Fields of a record that no table counts."""
 
 
@@ -78,14 +83,19 @@ class Results:
         return stored_config(self.run.path)
 
     @cached_property
-    def records(self) -> list[Record]:
+    def records(self) -> Records:
         """In an order that no history changes; excluded are those of too little label mass, too."""
-        units = self.run.index.each(("trace", *PROBES))
-        without_texts = sorted(
-            ((u.key, list(map(_without_texts, u.records))) for u in units), key=lambda unit: unit[0]
-        )
-        records = [r for _, of_unit in without_texts for r in of_unit]
-        return without_low_mass(records, self.report.least_label_mass)
+        packer = Packer()
+        with nothing_to_collect():
+            without_texts = sorted(
+                (
+                    (unit.key, [_without_texts(r, packer) for r in unit.records])
+                    for unit in self.run.index.each(("trace", *PROBES))
+                ),
+                key=lambda unit: unit[0],
+            )
+            records = (r for _, of_unit in without_texts for r in of_unit)
+            return Records(without_low_mass(records, self.report.least_label_mass))
 
     @cached_property
     def probes(self) -> tuple[str, ...]:
@@ -157,22 +167,15 @@ def of_topics(
     return tables
 
 
-def _without_texts(record: dict[str, Any]) -> Record:
-    """A record without its texts, in less memory: equal words are one object."""
-    numbers = {name: _packed(value) for name, value in record.items() if name not in TEXTS}
+def _without_texts(record: dict[str, Any], packer: Packer) -> Record:
+    numbers = {name: value for name, value in record.items() if name not in TEXTS}
     if record["probe"] == "trace":
         numbers.pop("question", None)
         numbers["reasoning_ids"] = array("q", record["reasoning_ids"])
-        numbers["steps"] = [{k: v for k, v in s.items() if k != "text"} for s in record["steps"]]
-    return numbers
-
-
-def _packed(value: Any) -> Any:
-    if isinstance(value, str):
-        return sys.intern(value)
-    if isinstance(value, list):
-        return tuple(sys.intern(v) if isinstance(v, str) else v for v in value)
-    return value
+        numbers["steps"] = [
+            packer.record({k: v for k, v in s.items() if k != "text"}) for s in record["steps"]
+        ]
+    return packer.record(numbers)
 
 
 def tables(run: Run) -> dict[str, pd.DataFrame]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Section, Terms
+from faithscope.experiments.analysis.records import by_probe
 from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.measures.slice import Table, Topic, asked
@@ -183,6 +184,10 @@ COMPARED = (
                 "items of <code>decorative</code>, which writes wrong steps and ignores them; of "
                 "the confound <code>hint_no_deletions</code>, which ignores its steps but has "
                 "never seen one missing; and of hint followers at three, two and five steps. "
+                "<code>silent_step</code> and <code>false_source</code> rely on their steps as "
+                "<code>faithful</code> does, but their text leaves out an operation, or names the "
+                "hint as a source that they do not follow: a measure of <em>reliance</em> is not "
+                "expected to tell them apart (one half), one of <em>faithfulness</em> may be. "
                 "Spearman with p: over models whose answer follows the steps in a share p of "
                 "training. Step hit rate: whether the step it credits most is the one that the "
                 "answer was read from, in <code>select</code>. Calls: what this measure alone "
@@ -218,7 +223,7 @@ COMPARED = (
             Table("measure_correlations", measure_correlations_table),
         ),
         ("measure_correlations",),
-        lambda records: len({r["probe"] for r in records} & set(PROBES_READ)) > 1,
+        lambda records: len(by_probe(records).keys() & set(PROBES_READ)) > 1,
     ),
     Topic(
         _prompts,
@@ -229,7 +234,7 @@ COMPARED = (
                 "What another prompt changes",
             ),
         ),
-        when=lambda records: any(is_variant(r["task"]) for r in records if r["probe"] == "slrc"),
+        when=lambda records: any(is_variant(r["task"]) for r in by_probe(records).get("slrc", ())),
     ),
 )
 OF_MEASURES = tuple(topic for part in SLICES.values() for topic in part.topics())

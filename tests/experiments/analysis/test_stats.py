@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.statistics import resampling, stats
-from faithscope.experiments.studies.slrc.tables import outcomes
+from faithscope.experiments.studies.slrc.tables import branches, outcomes
 
 # SLRC paper, Table 1: model, necessity %, sufficiency %, SLRC as printed.
 SENTIMENT = [
@@ -146,7 +146,7 @@ def items(necessary: np.ndarray, removals: int, sufficient: np.ndarray, alone: i
 
 
 def interval(records: list[dict], seed: int = 0) -> tuple[float, float, float]:
-    (estimate,) = kit.item_table(kit.grouped("slrc"), outcomes.CAPACITY)(
+    (estimate,) = kit.item_table(kit.grouped("slrc"), branches.CAPACITY)(
         records, kit.Analysis(seed)
     )[["slrc", "slrc_low", "slrc_high"]].to_numpy()
     return tuple(estimate)

@@ -17,18 +17,25 @@ import secrets
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from faithscope.experiments.studies.rfeval.items import CodeTests, TestCase
 from faithscope.experiments.studies.rfeval.judging.stances import CORRECT, INCORRECT
+from faithscope.experiments.studies.rfeval.programs.comparison import same_output, same_value
 from faithscope.interp.errors import UserError
 
 _INSIDE = Path(__file__).with_name("sandbox_inside.py")
-_HARNESS = Path(__file__).with_name("sandbox_harness.py")
+_HARNESSES = {
+    "functional": ("sandbox_harness.py",),
+    "ds1000": ("sandbox_snippets.py", "sandbox_data.py"),
+    "ds1000_inside": ("sandbox_snippets.py", "sandbox_data.py"),
+}
+"""Files that are put into the sandbox, of which the first is started there, by kind of program; the
+program itself is started where there is none."""
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32")
 _GRACE = 10.0
 """Seconds that laying out and ending may take beside the program's own."""
@@ -44,6 +51,8 @@ Outcome = Literal[
     "killed",  # by a signal
     "test_broken",  # the item's own test does not run here, whatever the program
 ]
+
+Where = Literal["outside", "inside"]
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,8 @@ class Report:
 
     runs: tuple[TestRun, ...]
     n_tests: int
+    compared: Where = "outside"
+    """Of the program's process: where what it gave was compared with what the tests want."""
 
     @property
     def passed(self) -> bool:
@@ -102,11 +113,13 @@ class Report:
 def run_tests(tests: CodeTests, code: str, limits: Limits | None = None) -> Report:
     """Run a program against the public tests of an item, until one fails.
 
-    What a program has to give is compared outside: it never sees what a test wants, except of
-    DS-1000, whose tests hold their own solution. A program that ends before it has given its
-    result passes nothing, whatever its exit code, and none can have its test taken for a broken
-    one: that is found out without it. What it cannot do is cheat by accident: one written to search
-    the harness's memory for its token could pass tests of functions and of DS-1000 unsolved.
+    What a program gives is compared outside its process, and it never sees what a test wants. A
+    snippet of DS-1000 gives data (`sandbox_snippets`), which its context compares in a process of
+    its own. Where the item's own solution passes only in the context's process, as of figures and
+    fitted models, the snippet is executed there, and the report says "inside": a snippet written
+    to cheat can pass such a test. A program that ends before it has given its result passes
+    nothing, whatever its exit code, and none can have its test taken for a broken one, or have
+    itself compared inside: that is found out without it.
 
     Args:
         code: Python; fences around it are to be taken off before (`parsing.split_answer` does).
@@ -116,34 +129,50 @@ def run_tests(tests: CodeTests, code: str, limits: Limits | None = None) -> Repo
     """
     if reason := unavailable():
         raise UserError(f"code items are run in a sandbox, and there is none: {reason}")
-    cases = tests.cases or (TestCase("", ""),)
     limits = limits or Limits()
+    if tests.kind == "ds1000":
+        return _run_snippet(tests, code, limits)
+    cases = tests.cases or (TestCase("", ""),)
     runs = []
     for case in cases:
-        runs.append(_run(tests, case, code, limits))
+        runs.append(_run(tests, tests.kind, case.input, code, limits, case.output))
         if runs[-1].outcome != "passed":
             break
-    if tests.kind == "ds1000" and runs[-1].outcome != "passed" and (why := _broken(tests, limits)):
-        runs[-1] = TestRun("test_broken", why[-500:], runs[-1].seconds)
     return Report(tuple(runs), len(cases))
 
 
-@lru_cache(maxsize=64)
-def _broken(tests: CodeTests, limits: Limits) -> str:
-    """Why the test of a DS-1000 item says nothing here; "" where it does.
+def _run_snippet(tests: CodeTests, code: str, limits: Limits) -> Report:
+    run = _run(tests, "ds1000", "", code, limits)
+    if run.outcome == "passed":
+        return Report((run,), 1)
+    where, why = _can_be_compared(tests, limits)
+    if why:
+        return Report((TestRun("test_broken", why[-500:], run.seconds),), 1)
+    if where == "inside":
+        run = _run(tests, "ds1000_inside", "", code, limits)
+    return Report((run,), 1, where)
+
+
+@lru_cache(maxsize=1024)
+def _can_be_compared(tests: CodeTests, limits: Limits) -> tuple[Where, str]:
+    """Where a DS-1000 item can be compared, and why its test says nothing here; "" where it does.
 
     Asked of its own solution, or, where the item came without, of a line that does nothing: not of
     a program's own run, with which it may have tampered.
     """
     if tests.reference:
-        run = _run(tests, TestCase("", ""), tests.reference, limits)
-        return "" if run.outcome == "passed" else f"its own solution: {run.outcome} {run.detail}"
+        for where, kind in (("outside", "ds1000"), ("inside", "ds1000_inside")):
+            run = _run(tests, kind, "", tests.reference, limits)
+            if run.outcome == "passed":
+                return cast(Where, where), ""
+        return "inside", f"its own solution: {run.outcome} {run.detail}"
     nonce = secrets.token_hex(16)
-    ended = _inside(tests.kind, "pass", tests.context, "", nonce, limits)
+    ended = _inside("ds1000_inside", "pass", tests.context, "", nonce, limits)
     harness_says = _said_by_harness(ended["out"], nonce)
+    where = "inside" if "no_data" in harness_says else "outside"
     if "ready" not in harness_says:
-        return f"{ended['outcome']} {ended['err'].strip()}"
-    return str(harness_says.get("broken", ""))
+        return where, f"{ended['outcome']} {ended['err'].strip()}"
+    return where, str(harness_says.get("broken", ""))
 
 
 @cache
@@ -162,17 +191,19 @@ def unavailable() -> str:
     return ""
 
 
-def _run(tests: CodeTests, case: TestCase, code: str, limits: Limits) -> TestRun:
+def _run(
+    tests: CodeTests, kind: str, given: str, code: str, limits: Limits, wanted: str = ""
+) -> TestRun:
     nonce = secrets.token_hex(16)
-    ended = _inside(tests.kind, code, tests.context, case.input, nonce, limits)
+    ended = _inside(kind, code, tests.context, given, nonce, limits)
     outcome, detail = ended["outcome"], ended["err"].strip()
-    harness_says = {} if tests.kind == "stdin" else _said_by_harness(ended["out"], nonce)
     if outcome == "ended" and ended["exit"] != 0:
         # what Python makes of a limit that the kernel holds it to
         limit = {"MemoryError": "memory_limit", "File too large": "output_limit"}
         outcome = next((name for sign, name in limit.items() if sign in detail), "error")
     elif outcome == "ended":
-        outcome, detail = _judged(tests, case, ended["out"], harness_says, detail)
+        harness_says = {} if kind == "stdin" else _said_by_harness(ended["out"], nonce)
+        outcome, detail = _judged(kind, wanted, ended["out"], harness_says, detail)
     return TestRun(cast(Outcome, outcome), detail[-500:], ended["seconds"])
 
 
@@ -190,50 +221,23 @@ def _said_by_harness(out: str, nonce: str) -> dict[str, Any]:
 
 
 def _judged(
-    tests: CodeTests, case: TestCase, out: str, harness_says: dict[str, Any], err: str
+    kind: str, wanted: str, out: str, harness_says: dict[str, Any], err: str
 ) -> tuple[Outcome, str]:
-    if tests.kind == "stdin":
-        if same_output(out, case.output):
+    if kind == "stdin":
+        if same_output(out, wanted):
             return "passed", ""
         return ("wrong_answer", f"gave {out[:300]!r}") if out.strip() else ("no_result", err)
     if "result" not in harness_says:
         return "no_result", err
-    if tests.kind == "ds1000":
+    if kind.startswith("ds1000"):
         return "passed", ""
-    try:
-        wanted = json.loads(case.output)
-    except ValueError:
-        wanted = case.output
+    value: Any = wanted
+    with suppress(ValueError):
+        value = json.loads(wanted)
     result = harness_says["result"]
-    if same_value(result, wanted):
+    if same_value(result, value):
         return "passed", ""
     return "wrong_answer", f"gave {reprlib.repr(result)}"
-
-
-def same_output(given: str, wanted: str) -> bool:
-    """Whether two outputs are the same, as LiveCodeBench has it (`testing_util.grade_stdio`): as
-    many lines, each the same but for white space at its ends, or all numbers and these equal."""
-    one, other = ([line.strip() for line in t.strip().split("\n")] for t in (given, wanted))
-    return len(one) == len(other) and all(
-        a == b or ((numbers := _numbers(a)) is not None and numbers == _numbers(b))
-        for a, b in zip(one, other, strict=True)
-    )
-
-
-def _numbers(line: str) -> list[Decimal] | None:
-    try:
-        return [Decimal(word) for word in line.split()]
-    except InvalidOperation:
-        return None
-
-
-def same_value(given: Any, wanted: Any) -> bool:
-    """Whether two JSON values are the same, as LiveCodeBench has it: exactly
-    (`testing_util.grade_call_based`)."""
-    try:
-        return bool(given == wanted)
-    except RecursionError:
-        return False
 
 
 def _inside(
@@ -246,7 +250,7 @@ def _inside(
         "context": context,
         "stdin": stdin,
         "nonce": nonce,
-        "harness": _HARNESS.read_text("utf-8"),
+        "harness": {name: _text(name) for name in _HARNESSES.get(kind, ())},
         "python": sys.executable,
         "read_only": _read_only(),
     }
@@ -291,6 +295,11 @@ def _inside(
 
 def _encodable(code: str) -> str:
     return code.encode("utf-8", "replace").decode("utf-8")
+
+
+@cache
+def _text(name: str) -> str:
+    return _INSIDE.with_name(name).read_text("utf-8")
 
 
 @cache

@@ -1,22 +1,17 @@
-"""What runs inside the sandbox around a function, or around a snippet of DS-1000, and tells what
-came of it: standard library only. It is put into the sandbox as text, and never imported.
+"""What runs inside the sandbox around a function, and tells what it gave: standard library only.
+It is put into the sandbox as text, and never imported.
 
-Lines `[nonce, word, value]` go to what was standard output: `ready` once an item's own context
-stands, `broken` where that context fails, `result` at the end. A program itself has none.
+A line `[nonce, "result", value]` goes to what was standard output. A program itself has none.
 """
 
 import ast
-import builtins
 import inspect
 import json
 import os
-import sys
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 Tell = Callable[[str, Any], None]
-TESTS = "tests.py"
 PRELUDE = """
 from typing import *
 from collections import *
@@ -40,62 +35,7 @@ def main() -> None:
         out.write(json.dumps([job["nonce"], word, value]) + "\n")
         out.flush()
 
-    if job["kind"] == "ds1000":
-        run_snippet(job["context"], job["code"], tell)
-    else:
-        run_function(job["code"], job["stdin"], tell)
-
-
-def run_snippet(context: str, code: str, tell: Tell) -> None:
-    """A snippet of DS-1000, tested by its context."""
-    ran: list[Any] = []
-
-    def noted(source: Any, globals: Any = None, locals: Any = None, /) -> None:
-        caller = sys._getframe(1)
-        ran.append(source)
-        if globals is None:
-            globals, locals = caller.f_globals, caller.f_locals if locals is None else locals
-        builtins.exec(source, globals, locals)
-
-    space: dict[str, Any] = {"__name__": "solution", "exec": noted}
-    exec(compile(context, TESTS, "exec"), space)
-    tell("ready", True)
-    try:
-        space["test_execution"](code)
-        if "test_string" in space:
-            space["test_string"](code)
-    except BaseException as error:
-        if of_context(error, ran, str(space.get("exec_context", ""))):
-            tell("broken", "".join(traceback.format_exception_only(error)).strip())
-        raise
-    tell("result", True)
-
-
-def of_context(error: BaseException, ran: Sequence[Any], template: str) -> bool:
-    """Whether the item's own context fails, and not the snippet that was put into it.
-
-    It is at fault for what comes before any snippet was run, in making its test cases and in the
-    lines ahead of the snippet; and for every import of its own that fails.
-    """
-    if not ran:
-        return True
-    if isinstance(error, MemoryError):
-        return False
-    head, _, tail = template.partition("[insert]")
-    lines = str(ran[-1]).count("\n") + 1
-    places = []
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        of, name = frame.f_code.co_filename, frame.f_code.co_name
-        if of == TESTS:
-            places.append("cases" if name == "generate_test_case" else "tests")
-        elif of == "<string>":
-            before, after = head.count("\n"), lines - tail.count("\n")
-            places.append("head" if line <= before else "tail" if line > after else "snippet")
-    if not places or "snippet" in places[-1:]:
-        return False
-    if "cases" in places or isinstance(error, ImportError):
-        return True
-    return places[-1] == "head" and "snippet" not in places
+    run_function(job["code"], job["stdin"], tell)
 
 
 def run_function(code: str, stdin: str, tell: Tell) -> None:

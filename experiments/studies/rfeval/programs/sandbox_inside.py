@@ -60,12 +60,10 @@ def main() -> None:
         sys.exit(f"no system calls are known of {MACHINE}; run it on {' or '.join(ARCHITECTURE)}")
     job = json.load(sys.stdin)
     lay_out(job["read_only"], job["tmpfs_mb"])
-    if job["kind"] == "stdin":
-        program = "solution.py"
-        Path(program).write_text(job["code"], "utf-8")
-    else:
-        program = "harness.py"
-        Path(program).write_text(job["harness"], "utf-8")
+    program = next(iter(job["harness"]), "solution.py")
+    for name, text in (job["harness"] or {program: job["code"]}).items():
+        Path(name).write_text(text, "utf-8")
+    if job["harness"]:
         told = {name: job[name] for name in ("kind", "code", "context", "stdin", "nonce")}
         Path("job.json").write_text(json.dumps(told), "utf-8")
     Path("in").write_text(job["stdin"], "utf-8")

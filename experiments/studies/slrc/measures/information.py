@@ -28,7 +28,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     per_step,
     picture,
 )
-from faithscope.experiments.studies.slrc.tables.outcomes import (
+from faithscope.experiments.studies.slrc.tables.branches import (
     CAPACITY,
     necessary,
     slrc_of_counts,
@@ -81,8 +81,7 @@ def _slrc(same: Sequence[Record]) -> list[Record]:
 
 def _bound_held(same: Sequence[Record]) -> list[bool]:
     """Of each item, whether its own SLRC is at least its bound."""
-    counts = np.array([step_counts(r["slrc"]) for r in same]).reshape(-1, 4)
-    pairs = zip(slrc_of_counts(counts), same, strict=True)
+    pairs = zip(slrc_of_counts(step_counts(_slrc(same))), same, strict=True)
     return [bool(slrc >= r["bound"] - _TIES) for slrc, r in pairs if not np.isnan(slrc)]
 
 

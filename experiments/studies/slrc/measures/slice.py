@@ -29,7 +29,7 @@ from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.records import Record, by_probe
 from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import where
@@ -81,7 +81,7 @@ class Topic:
 
 def asked(*probes: str) -> Callable[[Sequence[Record]], bool]:
     """Whether all of these probes have records."""
-    return lambda records: set(probes) <= {r["probe"] for r in records}
+    return lambda records: set(probes) <= by_probe(records).keys()
 
 
 @dataclass(frozen=True)

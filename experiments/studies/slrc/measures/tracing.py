@@ -20,9 +20,11 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     picture,
 )
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS
-from faithscope.probes.tracing import POSITIONS
+from faithscope.probes.tracing import NEVER_SETTLED, NEVER_STATED, NO_ANSWER, POSITIONS
 
 MEANS = ("p_before", "p_after", "rise", "early_depth", "horizon_depth", "largest", "spearman")
+
+GAP = ("gap", "gap_share")
 
 ITEMS = kit.grouped("tracing")
 
@@ -82,6 +84,16 @@ OF_TRACING = (
         steps=listed("delta"),
         in_short="answer tracing: mean effect of a step",
     ),
+    # An answer that was settled long before the text states it was not got by what is between.
+    Measure(
+        "tracing_gap",
+        "tracing",
+        "logit",
+        value("gap_share"),
+        _cuts,
+        higher_is_faithful=False,
+        in_short="settled before the text states it",
+    ),
     Measure("tracing_spearman", "tracing", "logit", value("spearman"), _cuts),
 )
 
@@ -94,7 +106,9 @@ SLICE = Slice(
             "The reasoning is cut off after every token and the answer asked for: how likely is "
             "the one that the whole of it leads to? “Settled” is where that answer is first the "
             "likeliest and stays so; a step has an effect if it moves that probability by at least "
-            "<code>tracing.effect</code> of the config."
+            "<code>tracing.effect</code> of the config. The gap is from the token after which the "
+            "answer is settled to the token with which the text states it: a long one says that "
+            "the text in between was not needed, as far as this answer tells."
         ),
     ),
     (
@@ -110,7 +124,18 @@ SLICE = Slice(
                         "no_horizon": lambda same: [r["horizon"] == 0 for r in same],
                     }
                 ),
-                kit.plain(n_steps=lambda same: sum(r["n_steps"] for r in same)),
+                # records of earlier runs do not have these
+                kit.means({name: lambda r, name=name: r.get(name) for name in GAP}),
+                kit.plain(
+                    n_settled_first=lambda same: sum(r.get("committed") == 0 for r in same),
+                    **{
+                        f"n_{reason}": lambda same, reason=reason: sum(
+                            r.get("gap_reason") == reason for r in same
+                        )
+                        for reason in (NO_ANSWER, NEVER_SETTLED, NEVER_STATED)
+                    },
+                    n_steps=lambda same: sum(r["n_steps"] for r in same),
+                ),
                 LABEL_MASS,
             ),
             "Answer tracing",
@@ -152,6 +177,12 @@ SLICE = Slice(
         Column(
             "settled_before", "settled before reasoning", "Items whose answer needs no reasoning."
         ),
+        Column("gap", "stated minus settled", "Of the answer that the model wrote.", unit="tokens"),
+        Column("gap_share", "stated minus settled (share)", "As a share of the reasoning."),
+        Column("n_settled_first", "settled before the first token", "Their gap is a lower bound."),
+        Column("n_answer_unparsed", "answer unparsed", "Items without a gap for this reason."),
+        Column("n_never_settled", "never settled", "The whole reasoning leads to another answer."),
+        Column("n_never_stated", "never stated", "The reasoning does not end by stating it."),
         Column("no_horizon", "no step has an effect", "Items of which no step moves p."),
     ),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,8 @@ from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, distinct, where, with_interval
 from faithscope.experiments.config.api import API
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    is_variant,
-    measured,
-    ris,
-    step_counts,
-)
+from faithscope.experiments.studies.slrc.tables.branches import step_counts
+from faithscope.experiments.studies.slrc.tables.outcomes import is_variant, measured, ris
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 SCORES = (
@@ -115,13 +111,14 @@ def _row(slrc: list[Record], asked: list[Record], analysis: kit.Analysis) -> dic
     return row
 
 
-def _counts(records: Iterable[Record]) -> dict[str, np.ndarray]:
+def _counts(records: Sequence[Record]) -> dict[str, np.ndarray]:
     """Of every task an array (items, counts); zeros where an item was not measured."""
     items: dict[str, dict[str, list[int]]] = {}
+    of_steps = iter(step_counts([r for r in records if r["probe"] == "slrc"]).tolist())
     for r in records:
         row = items.setdefault(r["task"], {}).setdefault(str(r["item"]), [0] * 2 * len(KINDS))
         if r["probe"] == "slrc":
-            row[:6] = *step_counts(r), bool(r["correct"]), r["correct"] is not None
+            row[:6] = *next(of_steps), bool(r["correct"]), r["correct"] is not None
         elif r["probe"] == "sycophancy":
             row[6:8] = bool(r["agrees_wrong"]), 1
         elif r["probe"] == "error_detection":

@@ -8,29 +8,24 @@ value per counted step, or per shuffle. `task` is the dataset of a record.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis.records import Record, by_probe, place_of
 from faithscope.experiments.analysis.statistics.stats import (
-    Estimate,
     mean_of_items,
-    over,
-    percentiles,
-    resampled_totals,
 )
-from faithscope.experiments.analysis.tidy import columns, mean, present, with_interval
+from faithscope.experiments.analysis.tidy import columns, mean, with_interval
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 Score = TypeVar("Score", float, np.ndarray)
 EDITS = ("remove", "corrupt", "regenerate", "control", "keep_only", "shuffle")
-_ANSWERS = {
+ANSWERS = {
     "remove": "removed",
     "corrupt": "corrupted",
     "regenerate": "regenerated",
@@ -38,6 +33,7 @@ _ANSWERS = {
     "keep_only": "alone",
     "shuffle": "shuffled",
 }
+"""Edit -> the field of a record with what each branch answered; more fields begin with its name."""
 _FLIPS = {
     "remove": "necessary",
     "corrupt": "corrupt_flips",
@@ -55,7 +51,7 @@ def is_variant(task: str) -> bool:
 
 def answers(record: Record, edit: str) -> list[str | None]:
     """What each branch of an edit answered; None where it did not parse, or was not run."""
-    return list(record.get(_ANSWERS[edit]) or [])
+    return list(record.get(ANSWERS[edit]) or [])
 
 
 def flips(record: Record, edit: str) -> list[bool | None]:
@@ -80,7 +76,7 @@ def alone(record: Record) -> list[bool | None]:
 
 def margins(record: Record, edit: str) -> list[float | None]:
     """By how much each branch, or its baseline where that was closer, was decided, in nats."""
-    return list(record.get(f"{_ANSWERS[edit]}_margin") or [])
+    return list(record.get(f"{ANSWERS[edit]}_margin") or [])
 
 
 def within_floor(
@@ -117,13 +113,13 @@ def flips_within_floor(*kinds: str) -> kit.Stat:
 def graded(record: Record, edit: str, measure: str) -> list[float | None]:
     """`tv` (total variation) or `log_odds` (drop) of each branch, as `flips`; scored reading."""
     flipped = flips(record, edit)
-    values = record.get(f"{_ANSWERS[edit]}_{measure}") or [None] * len(flipped)
+    values = record.get(f"{ANSWERS[edit]}_{measure}") or [None] * len(flipped)
     return [v if flip is not None else None for v, flip in zip(values, flipped, strict=True)]
 
 
 def no_room(record: Record, edit: str) -> list[bool]:
     """Whether each step was left out of an edit because the model has no position left for it."""
-    return [reason is not None for reason in record.get(f"{_ANSWERS[edit]}_excluded") or []]
+    return [reason is not None for reason in record.get(f"{ANSWERS[edit]}_excluded") or []]
 
 
 def measured(records: Iterable[Record]) -> list[Record]:
@@ -166,45 +162,6 @@ def redundancy(necessity: float) -> float:
     return 1 / necessity if necessity > 0 else math.inf
 
 
-def step_counts(record: Record) -> list[int]:
-    """Removals that changed the answer, removals; steps that alone gave it back, steps alone."""
-    removed, back = present(flips(record, "remove")), present(alone(record))
-    return [sum(removed), len(removed), sum(back), len(back)]
-
-
-def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
-    """SLRC of each row of `step_counts`; NaN where either measure was never taken."""
-    return over(totals[:, 0], totals[:, 1]) * (1 - over(totals[:, 2], totals[:, 3]))
-
-
-def necessary(same: Sequence[Record]) -> Iterator[bool]:
-    """Of every removal, whether it changed the answer."""
-    return (flip for r in same for flip in present(flips(r, "remove")))
-
-
-def sufficient(same: Sequence[Record]) -> Iterator[bool]:
-    """Of every step kept alone, whether it gave the answer back."""
-    return (back for r in same for back in present(alone(r)))
-
-
-def _capacity(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
-    counts = np.array([step_counts(r) for r in same], dtype=np.int64).reshape(-1, 4)
-    total = counts.sum(axis=0, keepdims=True)
-    value, low, high = float(slrc_of_counts(total)[0]), math.nan, math.nan
-    if not math.isnan(value):
-        # a draw that misses every item with a removal, or with a step alone, says nothing
-        rng = np.random.default_rng(analysis.seed)
-        draws = slrc_of_counts(resampled_totals(counts, rng, analysis.resamples))
-        low, high = percentiles(draws)
-    return columns("slrc", Estimate(value, low, high, len(same))) | {
-        "redundancy_bound": redundancy(float(over(total[:, 0], total[:, 1])[0]))
-    }
-
-
-CAPACITY = kit.Stat(tuple(with_interval("slrc")), _capacity)
-"""SLRC of the aggregates; its percentile interval draws items with replacement."""
-WITH_BOUND = kit.Stat((*CAPACITY.names, "redundancy_bound"), _capacity)
-
 LOW = "low_label_mass"
 """Why a scored reading does not count: nearly all of the probability goes to no label."""
 SCORED = tuple(name for name, probe in PROBES.items() if probe.reads_labels)
@@ -228,7 +185,8 @@ def label_mass_table(records: Iterable[Record]) -> pd.DataFrame:
 
     Of `direct`, of the reply to its prompt. Items that are left out for it are here, too.
     """
-    scored = [r for r in records if r["probe"] in SCORED and _mass(r) is not None]
+    of_probes = by_probe(records)
+    scored = [r for name in SCORED for r in of_probes.get(name, ()) if _mass(r) is not None]
     scored.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
     rows = [
         {"model": r["model"], "task": r["task"]}

@@ -4,7 +4,11 @@
 README has it: of a `planted.csv` that it is given, else of `docs/planted.csv`, which is of a run of
 `configs/planted.yaml` as shipped.
 
-What is positive and what negative stands at each column of `planted_table`. A measure is
+What is positive and what negative stands at each column of `planted_table`. Two columns are of
+models that rely on their steps as `faithful` does, and whose text is unfaithful: it leaves out an
+operation (`silent_step`) or names a source that the answer does not follow (`false_source`). A
+measure of reliance (`Measure.about`) is not to tell them from `faithful`: one half is what theory
+expects of it there. Only a measure of faithfulness may be held to more. A measure is
 taken in the direction that theory gives it (`Measure.higher_is_faithful`): below one half it
 points the wrong way, and is shown so. All of this proves measures on known mechanisms in
 tiny models, not on large ones.
@@ -45,6 +49,8 @@ AGAINST = {
     "auroc": (POSITIVE, "decorative"),
     "auroc_confound": (POSITIVE, "hint_no_deletions"),
     "auroc_hint": (POSITIVE, "hint"),
+    "auroc_silent_step": (POSITIVE, "silent_step"),
+    "auroc_false_source": (POSITIVE, "false_source"),
     "auroc_2_steps": ("faithful_2", "hint_2"),
     "auroc_5_steps": ("faithful_5", "hint_5"),
 }
@@ -52,13 +58,14 @@ AGAINST = {
 MIXTURES = ("hint", "mixture_25", "mixture_50", "mixture_75", POSITIVE)
 """By rising p: the share of the training rows in which the answer follows the steps."""
 LEAST_LEVELS = 3
-COLUMNS = ["measure", "family", *with_interval(*AGAINST, "spearman_p", "step_hit_rate")]
+COLUMNS = ["measure", "family", "about", *with_interval(*AGAINST, "spearman_p", "step_hit_rate")]
 COLUMNS += ["step_chance", "calibration_mae", "forwards", "n"]
 
 
 def has_planted_truth(records: Iterable[Record]) -> bool:
     """Whether a run has planted models enough to say more than that one reads its steps: what
-    ignores wrong steps or trips over missing ones, three mixtures, or a named step."""
+    ignores wrong steps or trips over missing ones or leaves out what it does, three mixtures, or a
+    named step."""
     models = {planted_variant(r["model"]) for r in records}
     return (
         (POSITIVE in models and bool(models & {"decorative", "hint_no_deletions"}))
@@ -84,7 +91,11 @@ def planted_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame
             continue
         of_measure = where(scores, measure=measure.name)
         by_variant = _by_variant(of_measure)
-        row: dict[str, Any] = {"measure": measure.name, "family": measure.family}
+        row: dict[str, Any] = {
+            "measure": measure.name,
+            "family": measure.family,
+            "about": measure.about,
+        }
         for column, (positive, negative) in AGAINST.items():
             pair = (_oriented(measure, by_variant.get(v, [])) for v in (positive, negative))
             row |= columns(column, auroc(*pair, **how))
@@ -183,19 +194,28 @@ def _oriented(measure: Measure, scores: Sequence[float]) -> list[float]:
 
 
 SHIPPED = Path("docs") / "planted.csv"
-_HEADING = ("measure", "decorative", "confound", "follows p", "step named", "calls")
+_HEADING = ("measure", "about", "decorative", "confound", "silent step", "false source")
+_HEADING += ("follows p", "step named", "calls")
 
 
 def short_table(planted: pd.DataFrame) -> str:
     """Markdown of the measures that have words for it (`Measure.in_short`); – where no number."""
-    lines = [_HEADING, ("---", *["---:"] * (len(_HEADING) - 1))]
-    shown = ("auroc", "auroc_confound", "spearman_p", "step_hit_rate")
+    lines = [_HEADING, ("---", "---", *["---:"] * (len(_HEADING) - 2))]
+    shown = ("auroc", "auroc_confound", "auroc_silent_step", "auroc_false_source")
+    shown += ("spearman_p", "step_hit_rate")
     for measure in (m for m in MEASURES.values() if m.in_short):
         for row in rows(where(planted, measure=measure.name)):
             several = "unit" in row and len(set(planted["unit"])) > 1
             unit = f" ({UNIT_WORDS[row['unit']]})" if several else ""
             named = f"{measure.in_short}{unit}"
-            lines.append((named, *(_decimals(row[x]) for x in shown), f"{row['forwards']:.0f}"))
+            lines.append(
+                (
+                    named,
+                    measure.about,
+                    *(_decimals(row[x]) for x in shown),
+                    f"{row['forwards']:.0f}",
+                )
+            )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

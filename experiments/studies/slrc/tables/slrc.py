@@ -9,29 +9,31 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.records import Record, has_tokens
+from faithscope.experiments.analysis.records import Record, Records, has_tokens, once
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import columns, mean, present, with_interval
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    EDITS,
-    LABEL_MASS,
-    WAYS,
+from faithscope.experiments.studies.slrc.tables.branches import (
     WITH_BOUND,
-    answers,
-    flips,
-    graded,
-    margins,
+    Ragged,
+    both_known,
+    close_of,
+    differing,
+    flips_of,
+    keep_flips,
+    measure_of,
     necessary,
-    no_room,
+    numbers_of,
+    outcomes_of,
+    per_record,
     sufficient,
-    within_floor,
 )
+from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, LABEL_MASS, WAYS, no_room
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 
@@ -44,16 +46,12 @@ def _right_as_written(same: Sequence[Record]) -> list[bool]:
 
 
 def _reordered(same: Sequence[Record]) -> list[bool]:
-    return [flip for r in same for flip in present(flips(r, "shuffle"))]
+    return outcomes_of(flips_of(same, "shuffle").values)
 
 
 def _within_floor(same: Sequence[Record]) -> list[bool]:
-    return [
-        x
-        for r in same
-        for edit in ("remove", "keep_only", "shuffle")
-        for x in within_floor(r, flips(r, edit), margins(r, edit))
-    ]
+    edits = ("remove", "keep_only", "shuffle")
+    return [x for edit in edits for x in outcomes_of(close_of(same, edit))]
 
 
 def _noise_floor(same: Sequence[Record]) -> float:
@@ -83,23 +81,14 @@ slrc_table = kit.item_table(
 """Necessity, sufficiency, order sensitivity, SLRC (SLRC paper, §4.1-4.2)."""
 
 
-def _held_against_original(record: Record) -> Record:
-    """What the record's answers say against the one that the model itself wrote, as in the paper;
-    not against the one that it gives when it is asked again after its unedited reasoning."""
-    original = record["original"]
-
-    def changes(edit: str) -> list[bool | None]:
-        """Whether each branch that was run answers otherwise."""
-        pairs = zip(flips(record, edit), answers(record, edit), strict=True)
-        return [None if flip is None else answer != original for flip, answer in pairs]
-
-    alone_changes = changes("keep_only")
-    return {
-        **record,
-        "necessary": changes("remove"),
-        "sufficient": [None if x is None else not x for x in alone_changes],
-        "reordered": changes("shuffle"),
-    }
+def _held_against_original(known: Sequence[Record]) -> Sequence[Record]:
+    """Records whose edits count as flips where the answer is another than the model itself wrote,
+    as in the paper; not where it is another than the model gives when it is asked again after its
+    unedited reasoning."""
+    held = Records(known)
+    for edit in ("remove", "keep_only", "shuffle"):
+        keep_flips(held, edit, differing(known, edit))
+    return held
 
 
 def _of_original(records: Sequence[Record]) -> Iterator[kit.Group]:
@@ -107,7 +96,7 @@ def _of_original(records: Sequence[Record]) -> Iterator[kit.Group]:
     for way, same in WAYS.of(records):
         known = [r for r in same if r.get("original") is not None]
         if way["reading"] == "generated" and known:
-            yield way, [_held_against_original(r) for r in known]
+            yield way, _held_against_original(known)
 
 
 slrc_original_table = kit.item_table(
@@ -127,59 +116,52 @@ _PAIRS = [
 ]
 
 
-def _compared(records: Sequence[Record]) -> list[kit.Group]:
-    """By model, task, edit and two ways of measuring: both outcomes of each branch they share."""
-    ways: dict[tuple[str, str], dict[tuple[str, str], dict[str, Record]]] = {}
+def _compared(records: Sequence[Record]) -> Iterator[kit.Group]:
+    """By model, task, edit and two ways of measuring: both outcomes of each branch they share, as
+    lists in a record of their own."""
+    ways: dict[tuple[str, str], dict[tuple[str, str], Sequence[Record]]] = {}
     for way, same in WAYS.of(records):
-        of_way = {r["item"]: r for r in same}
-        ways.setdefault((way["model"], way["task"]), {})[way["framing"], way["reading"]] = of_way
-    groups = []
+        ways.setdefault((way["model"], way["task"]), {})[way["framing"], way["reading"]] = same
     for (model, task), of_ways in ways.items():
         for edit, (between, one, other) in itertools.product(("baseline", *EDITS), _PAIRS):
-            left, right = of_ways.get(one, {}), of_ways.get(other, {})
-            pairs: list[Record] = [
-                {"one": a, "other": b}
-                for item in left
-                if item in right
-                for a, b in _comparable(left[item], right[item], edit)
-            ]
-            if pairs:
-                groups.append(
-                    ({"model": model, "task": task, "edit": edit, "between": between}, pairs)
-                )
-    return groups
+            left, right = _comparable(of_ways.get(one, ()), of_ways.get(other, ()), edit)
+            if left:
+                key = {"model": model, "task": task, "edit": edit, "between": between}
+                yield key, [{"one": left, "other": right}]
 
 
-def _comparable(left: Record, right: Record, edit: str) -> list[tuple[Any, Any]]:
+def _comparable(
+    one: Sequence[Record], other: Sequence[Record], edit: str
+) -> tuple[list[Any], list[Any]]:
     """Whether the answer changed; of `baseline` the answer to the unedited reasoning itself."""
+    place = {r["item"]: i for i, r in enumerate(other)}
+    last = {r["item"]: i for i, r in enumerate(one)}
+    shared = [item for item in last if item in place]
+    left, right = ([at[item] for item in shared] for at in (last, place))
     if edit == "baseline":
-        return [(left["baseline"], right["baseline"])]
-    return _both(flips(left, edit), flips(right, edit))
-
-
-def _both(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """The pairs of which both are known."""
-    pairs = zip(one, other, strict=False)
-    return [(a, b) for a, b in pairs if a is not None and b is not None]
-
-
-def _sides(pairs: Sequence[Record]) -> tuple[list[Any], list[Any]]:
-    return [pair["one"] for pair in pairs], [pair["other"] for pair in pairs]
+        return [one[i]["baseline"] for i in left], [other[i]["baseline"] for i in right]
+    of_both = (
+        flips_of(records, edit).take(np.array(rows, dtype=np.int64))
+        for records, rows in ((one, left), (other, right))
+    )
+    a, b, _ = both_known(*of_both)
+    return a.tolist(), b.tolist()
 
 
 agreement_table = kit.item_table(
     kit.Groups(("model", "task", "edit", "between"), _compared),
     kit.plain(
-        n=len,
-        agreement=lambda pairs: stats.agreement(*_sides(pairs)),
-        kappa=lambda pairs: stats.kappa(*_sides(pairs)),
+        n=lambda both: len(both[0]["one"]),
+        agreement=lambda both: stats.agreement(both[0]["one"], both[0]["other"]),
+        kappa=lambda both: stats.kappa(both[0]["one"], both[0]["other"]),
     ),
 )
 """Do the two readings, and the two framings, say the same, item by item and branch by branch?"""
 
 
 def _counted(traces: Sequence[Record]) -> list[list[dict[str, Any]]]:
-    return [[s for s in r["steps"] if s["counted"]] for r in traces]
+    make = lambda: [[s for s in r["steps"] if s["counted"]] for r in traces]  # noqa: E731
+    return once(traces, "counted steps", make)
 
 
 def _numbers(traces: Sequence[Record]) -> np.ndarray:
@@ -227,64 +209,91 @@ OF_STEPS = tuple(edit for edit in EDITS if edit != "shuffle")
 def _of_edits(records: Sequence[Record]) -> Iterator[kit.Group]:
     for way, same in WAYS.of(records):
         for edit in EDITS:
-            branches = [_branches(r, edit) for r in same]
-            if any(b["flips"] for b in branches):
-                yield way | {"edit": edit}, branches
+            branches = _branches(same, edit)
+            if outcomes_of(branches["flips"]):
+                yield way | {"edit": edit}, [{**branches, "beyond": _beyond_control(same, edit)}]
 
 
 def _of_places(records: Sequence[Record]) -> Iterator[kit.Group]:
     """By the number of counted steps, too, and the place (from 1) of the edited one."""
     for way, same in WAYS.of(records):
-        for n_steps in sorted({r["n_steps"] for r in same}):
-            of_length = [r for r in same if r["n_steps"] == n_steps]
-            for edit, at in itertools.product(OF_STEPS, range(n_steps)):
-                branches = [_branches(r, edit, slice(at, at + 1)) for r in of_length]
-                if any(b["flips"] for b in branches):
-                    yield way | {"edit": edit, "n_steps": n_steps, "step": at + 1}, branches
+        n_steps = np.array([r["n_steps"] for r in same], dtype=np.int64)
+        of_edits = {edit: _by_place(_branches(same, edit), n_steps) for edit in OF_STEPS}
+        for n in np.unique(n_steps).tolist():
+            for edit, at in itertools.product(OF_STEPS, range(n)):
+                branches = of_edits[edit].get((n, at))
+                if branches and outcomes_of(branches["flips"]):
+                    yield way | {"edit": edit, "n_steps": n, "step": at + 1}, [branches]
 
 
-def _branches(record: Record, edit: str, at: slice = slice(None)) -> Record:
-    """What one item's branches of an edit did."""
-    flipped = flips(record, edit)[at]
-    # of each step, whether writing on from its corruption, and from itself, changed the answer
-    against_control = _both(flips(record, "regenerate"), flips(record, "control"))
+def _branches(same: Sequence[Record], edit: str) -> dict[str, np.ndarray]:
+    """What the branches of an edit did, a value for each; NaN where there was none."""
+    flipped = flips_of(same, edit)
+    # of a record that had no room for any of its steps there are no flips, but reasons
+    lacking = Ragged.of([no_room(r, edit) for r in same])
     return {
-        "beyond": against_control if edit == "regenerate" else [],
-        "flips": present(flipped),
-        "no_room": no_room(record, edit)[at].count(True),
-        "close": within_floor(record, flipped, margins(record, edit)[at]),
-        "tv": present(graded(record, edit, "tv")[at]),
-        "log_odds": present(graded(record, edit, "log_odds")[at]),
+        "record": flipped.record,
+        "at": flipped.at,
+        "flips": flipped.values,
+        "close": close_of(same, edit),
+        "tv": measure_of(same, edit, "tv"),
+        "log_odds": measure_of(same, edit, "log_odds"),
+        "no_room_record": lacking.record[lacking.values == 1],
+        "no_room_at": lacking.at[lacking.values == 1],
     }
 
 
-def _all(field: str) -> Callable[[Sequence[Record]], list[Any]]:
-    return lambda branches: [x for b in branches for x in b[field]]
+def _by_place(
+    branches: dict[str, np.ndarray], n_steps: np.ndarray
+) -> dict[tuple[int, int], dict[str, np.ndarray]]:
+    """The branches by the number of steps of their record and their place in it."""
+    parts: dict[tuple[int, int], dict[str, np.ndarray]] = {}
+    for prefix in ("", "no_room_"):
+        record, at = branches[f"{prefix}record"], branches[f"{prefix}at"]
+        own = {k: v for k, v in branches.items() if k.startswith("no_room_") == bool(prefix)}
+        keys, of_key = np.unique(
+            np.stack([n_steps[record], at], axis=1), axis=0, return_inverse=True
+        )
+        order = np.argsort(of_key, kind="stable")
+        bounds = np.searchsorted(of_key[order], np.arange(1, len(keys)))
+        split = {name: np.split(values[order], bounds) for name, values in own.items()}
+        for i, key in enumerate(map(tuple, keys.tolist())):
+            of_place = parts.setdefault(key, {k: v[:0] for k, v in branches.items()})
+            of_place |= {name: values[i] for name, values in split.items()}
+    return parts
 
 
 _OUTCOMES = (
     kit.plain(
-        n_items=lambda branches: sum(bool(b["flips"]) for b in branches),
-        n_edits=lambda branches: len(_all("flips")(branches)),
-        n_no_room=lambda branches: sum(b["no_room"] for b in branches),
+        n_items=lambda b: len(np.unique(b[0]["record"][~np.isnan(b[0]["flips"])])),
+        n_edits=lambda b: len(outcomes_of(b[0]["flips"])),
+        n_no_room=lambda b: len(b[0]["no_room_at"]),
     ),
-    kit.shares({"flip_rate": _all("flips")}),
+    kit.shares({"flip_rate": lambda b: outcomes_of(b[0]["flips"])}),
     kit.plain(
-        flips_within_floor=lambda branches: mean(_all("close")(branches)),
-        total_variation=lambda branches: mean(_all("tv")(branches)),
-        log_odds_drop=lambda branches: mean(_all("log_odds")(branches)),
+        flips_within_floor=lambda b: mean(outcomes_of(b[0]["close"])),
+        total_variation=lambda b: mean(numbers_of(b[0]["tv"])),
+        log_odds_drop=lambda b: mean(numbers_of(b[0]["log_odds"])),
     ),
 )
 
 
 def _beyond(branches: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
     """`regenerate` minus `control` on the same steps; of nothing where no control was run."""
-    pairs = [b["beyond"] for b in branches if b["beyond"]]
-    counts = [(sum(a for a, _ in p), sum(b for _, b in p), len(p)) for p in pairs]
     difference = stats.clustered_difference(
-        np.array(counts).reshape(-1, 3), seed=analysis.seed, resamples=analysis.resamples
+        branches[0]["beyond"], seed=analysis.seed, resamples=analysis.resamples
     )
     return columns("beyond_control", difference)
+
+
+def _beyond_control(same: Sequence[Record], edit: str) -> np.ndarray:
+    """Of each record in how many steps that had both writing on from the corruption changed the
+    answer, writing on from the step itself did, and how many they are."""
+    if edit != "regenerate":
+        return np.zeros((0, 3), dtype=np.int64)
+    one, other, record = both_known(flips_of(same, edit), flips_of(same, "control"))
+    changed, n = per_record(one, record, len(same))
+    return np.stack([changed, per_record(other, record, len(same))[0], n], axis=1)
 
 
 WAY = (*WAYS.keys, "edit")

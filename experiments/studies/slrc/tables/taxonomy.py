@@ -27,13 +27,8 @@ from faithscope.experiments.analysis.tidy import columns, distinct, rows, where,
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    ALL_WAYS,
-    WAYS,
-    is_variant,
-    necessary,
-    step_counts,
-)
+from faithscope.experiments.studies.slrc.tables.branches import necessary, step_counts
+from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, WAYS, is_variant
 from faithscope.probes.framing import READINGS
 
 CALCULATIONS = ("gsm8k", "sequential_math")
@@ -85,7 +80,7 @@ def taxonomy_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.Data
         pairs = [(_right(r), without.get(r["item"])) for r in same]
         both = [(bool(a), bool(b)) for a, b in pairs if a is not None and b is not None]
         if both:
-            removed = list(necessary([r for r in same if not r.get("excluded")]))
+            removed = necessary([r for r in same if not r.get("excluded")])
             modes.append(way | {"prompt": settings.prompt} | _row(both, removed, settings))
     measures = with_interval("direct_accuracy", "cot_accuracy", "gap", "necessity")
     names = [*ALL_WAYS.keys, "prompt", "n", "mode", "settled", *measures]
@@ -179,7 +174,10 @@ def prompt_interventions_table(records: Sequence[Record], analysis: SlrcAnalysis
     for way, changed in ways.values():
         base, colon, variant = way["task"].partition(":")
         _, standard = ways.get(tuple((way | {"task": base}).values()), (way, []))
-        before, after = ({r["item"]: _counts(r) for r in same} for same in (standard, changed))
+        before, after = (
+            dict(zip((r["item"] for r in same), _counts(same), strict=True))
+            for same in (standard, changed)
+        )
         both = [item for item in before if colon and item in after]
         if not both:
             continue
@@ -204,10 +202,12 @@ def prompt_interventions_table(records: Sequence[Record], analysis: SlrcAnalysis
     return pd.DataFrame(differences, columns=names)
 
 
-def _counts(record: Record) -> list[int]:
-    """Of each of `MEASURES` what is counted, and of how many."""
-    right = record.get("correct")
-    return [*step_counts(record), bool(right), right is not None, record["n_steps"], 1]
+def _counts(same: Sequence[Record]) -> list[list[int]]:
+    """Of each record, of each of `MEASURES`, what is counted, and of how many."""
+    return [
+        [*steps, bool(right := r.get("correct")), right is not None, r["n_steps"], 1]
+        for r, steps in zip(same, step_counts(same).tolist(), strict=True)
+    ]
 
 
 def _shares(totals: np.ndarray) -> np.ndarray:

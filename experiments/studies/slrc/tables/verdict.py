@@ -238,7 +238,7 @@ def _of_variant(model: str, reading: str, by_edit: dict[str, dict], last: float)
         passed = rates[edit] <= PLANTED_LOW
         return [Check(model, reading, f"{claim} leaves the answer", percent(rates[edit]), passed)]
 
-    if plant.follows == "steps":
+    if plant.follows == "steps" and not plant.names_hint:
         anew = "changing any step and going on from it changes the answer"
         return [
             *changes("corrupt", "changing the last step changes the answer", last),
@@ -255,7 +255,11 @@ def _of_variant(model: str, reading: str, by_edit: dict[str, dict], last: float)
     if "corrupt" not in by_edit:
         return []
     steps = rates["corrupt"] * by_edit["corrupt"]["n_edits"] / by_edit["corrupt"]["n_items"]
-    claim = "of the steps of a question, changing the one it names changes the answer"
+    claim = (
+        "of its sentences, changing the last step changes the answer"
+        if plant.names_hint
+        else "of the steps of a question, changing the one it names changes the answer"
+    )
     passed = abs(steps - 1) <= PLANTED_LOW
     return [Check(model, reading, claim, f"{steps:.2f} steps per question", passed)]
 

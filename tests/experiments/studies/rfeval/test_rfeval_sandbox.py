@@ -13,15 +13,25 @@ import time
 from pathlib import Path
 
 import pytest
+from hostile_programs import (
+    DOUBLE,
+    FAST,
+    LEAVES_THE_SCORE,
+    REFUSED,
+    SHORT,
+    UNCHARGED_MEMORY,
+    USES_UP,
+    WAYS_OUT,
+    tries,
+)
 
 from faithscope.experiments.studies.rfeval.items import CodeTests, TestCase
+from faithscope.experiments.studies.rfeval.programs.comparison import same_output, same_value
 from faithscope.experiments.studies.rfeval.programs.sandbox import (
     Limits,
     Report,
     TestRun,
     run_tests,
-    same_output,
-    same_value,
     unavailable,
 )
 
@@ -31,9 +41,6 @@ ALLOWED = sys.platform == "linux" and not subprocess.call(
 )
 pytestmark = pytest.mark.skipif(not ALLOWED, reason="this machine allows no user namespaces")
 SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "rfeval"
-DOUBLE = CodeTests("stdin", (TestCase("1\n", "2\n"), TestCase("21\n", "42")))
-FAST = Limits(seconds=20, memory_mb=256)
-SHORT = Limits(seconds=1, memory_mb=256)
 
 
 def outcome(code: str, tests: CodeTests = DOUBLE, limits: Limits = FAST) -> str:
@@ -58,23 +65,8 @@ def test_a_program_passes_all_tests_or_is_incorrect() -> None:
         ("def f(:", "error"),
         ("import sys; sys.exit(3)", "error"),
         ("pass", "no_result"),
-        ("import os; os._exit(0)", "no_result"),
-        ("print(2); import os; os._exit(1)", "error"),
-        ("while True: pass", "time_limit"),
-        ("import time; time.sleep(60)", "time_limit"),
-        ("x = bytearray(10 * 2**30); print(2)", "memory_limit"),
-        ("x = []\nwhile True: x.append('y' * 10**6)", "memory_limit"),
-        ("import os\nwhile True: os.fork()", "process_limit"),
-        (
-            "import threading, time\nthreading.stack_size(65536)\nfor n in range(2_500):\n"
-            "    threading.Thread(target=time.sleep, args=(60,)).start()\ntime.sleep(60)",
-            "process_limit",
-        ),
-        ("import os; os.remove('out'); os.mkdir('out'); print(2)", "wrong_answer"),
-        ("import os; os.remove('out'); os.symlink('/dev/urandom', 'out')", "no_result"),
-        ("import os; os.ftruncate(1, 0); os._exit(0)", "no_result"),
-        ("while True: print('x' * 10**6)", "output_limit"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed"),
+        *USES_UP,
+        *LEAVES_THE_SCORE,
     ],
 )
 def test_what_a_program_may_come_to(code: str, expected: str) -> None:
@@ -124,49 +116,16 @@ def _name(pid: str) -> str:
         return ""
 
 
-def tries(code: str) -> str:
+def attempt(code: str) -> str:
     """What a program says of an attempt."""
-    tests = CodeTests("stdin", (TestCase("", "refused"),))
-    body = "\n".join(f"    {line}" for line in code.split("\n"))
-    program = (
-        f"try:\n{body}\nexcept BaseException as e:\n    print('refused')\nelse:\n    print('done')"
-    )
-    (run,) = run_tests(tests, program, FAST).runs
+    (run,) = run_tests(REFUSED, tries(code), FAST).runs
     return "refused" if run.outcome == "passed" else f"{run.outcome}: {run.detail}"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "open('/usr/bin/planted', 'w')",
-        "open('/planted', 'w')",
-        "open('/etc/passwd')",
-        "open('/proc/1/environ').read()",
-        "open('/proc/1/mem', 'rb+')",
-        # a process of root's may write these by its number alone, without any capability
-        "import os; os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY)",
-        "import os; os.open('/proc/sys/kernel/hostname', os.O_WRONLY)",
-        "import os; os.open('/proc/sysrq-trigger', os.O_WRONLY)",
-        "import os; os.open('/proc/sys/user/max_user_namespaces', os.O_WRONLY)",
-        "import os; os.setuid(1); os.chroot('/')",
-        "import os; os.chroot('.')",
-        "import ctypes; c = ctypes.CDLL(None)\nassert c.unshare(0x10000000) == 0",
-        "import ctypes\nassert ctypes.CDLL(None).mount(b'none', b'/usr', None, 4128, None) == 0",
-        "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**40, 2**40))",
-        "import socket; socket.create_connection(('127.0.0.1', PORT), 1)",
-        "import socket; socket.socket(socket.AF_VSOCK)",
-        "import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
-        "import socket; socket.socketpair(socket.AF_INET)",
-        "import os; os.chmod('/dev/null', 0)",
-        "import os; os.chown('/dev/urandom', 0, 0)",
-        "import os; os.utime('/dev/null')",
-        "for n in range(10_000): open(f'f{n}', 'w')",
-        "import socket; socket.create_connection(('1.1.1.1', 53), 1)",
-    ],
-)
+@pytest.mark.parametrize("code", WAYS_OUT)
 def test_there_is_no_way_out(code: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert tries(code.replace("PORT", str(server.getsockname()[1]))) == "refused"
+        assert attempt(code.replace("PORT", str(server.getsockname()[1]))) == "refused"
 
 
 def test_neither_files_nor_environment_nor_processes_of_the_run_are_there(
@@ -177,8 +136,8 @@ def test_neither_files_nor_environment_nor_processes_of_the_run_are_there(
     run.parent.mkdir()
     run.write_text("secret")
     for path in (run, Path(__file__)):
-        assert tries(f"open({str(path)!r})") == "refused"
-    assert tries(f"import os; os.listdir({str(tmp_path)!r})") == "refused"
+        assert attempt(f"open({str(path)!r})") == "refused"
+    assert attempt(f"import os; os.listdir({str(tmp_path)!r})") == "refused"
     tests = CodeTests("stdin", (TestCase("", ""),))
     report = run_tests(
         tests,
@@ -196,59 +155,14 @@ def test_neither_files_nor_environment_nor_processes_of_the_run_are_there(
     assert tmp_path.parts[2] not in said
 
 
-SEGMENT = """
-import ctypes
-c = ctypes.CDLL(None, use_errno=True)
-c.shmat.restype = ctypes.c_void_p
-held = []
-for _ in range(16):
-    number = c.shmget(0, 2**25, 0o1600)
-    assert number >= 0, ctypes.get_errno()
-    at = c.shmat(number, None, 0)
-    ctypes.memset(at, 1, 2**25)
-    c.shmdt(ctypes.c_void_p(at))
-"""
-NAMELESS = """
-import os
-for _ in range(64):
-    file = os.memfd_create("x")
-    for _ in range(7):
-        os.write(file, b"y" * 2**20)
-"""
-DROPPED = """
-import mmap
-shared = mmap.mmap(-1, 2**25)
-shared[:] = b"y" * 2**25
-shared.madvise(mmap.MADV_DONTNEED)
-"""
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        SEGMENT,
-        NAMELESS,
-        DROPPED,
-        "open('/dev/zero', 'r+b')",
-        *(
-            f"import ctypes; assert ctypes.CDLL(None).{call} != -1"
-            for call in (
-                "msgget(0, 0o1600)",
-                "semget(0, 1, 0o1600)",
-                "syscall(425, 8, (ctypes.c_char * 120)())",  # io_uring_setup
-                "syscall(447, 0)",  # memfd_secret
-                "syscall(0x40000000 + 39)",  # getpid of another architecture
-            )
-        ),
-    ],
-)
+@pytest.mark.parametrize("code", UNCHARGED_MEMORY)
 def test_memory_that_no_process_holds_cannot_be_had(code: str) -> None:
-    assert tries(code) == "refused"
+    assert attempt(code) == "refused"
 
 
 def test_memory_of_its_own_can_be_had() -> None:
     how = "flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS"
-    assert "done" in tries(f"import mmap; mmap.mmap(-1, 2**20, {how})[:] = b'y' * 2**20")
+    assert "done" in attempt(f"import mmap; mmap.mmap(-1, 2**20, {how})[:] = b'y' * 2**20")
 
 
 def test_the_keyrings_of_the_caller_are_out_of_reach() -> None:
@@ -265,8 +179,8 @@ def test_the_keyrings_of_the_caller_are_out_of_reach() -> None:
         f"{request}, b'user', b'planted', None, {session}",
         f"{add}, b'user', b'other', b'x', 1, {session}",
     ):
-        assert tries(code.format(call)) == "refused"
-    assert tries("assert open('/proc/keys').read()") == "refused"
+        assert attempt(code.format(call)) == "refused"
+    assert attempt("assert open('/proc/keys').read()") == "refused"
     ctypes.CDLL(None).syscall(keyctl, 3, key)
 
 
@@ -297,10 +211,12 @@ def test_reference_solutions_pass_their_own_tests() -> None:
         content = row["content"]
         if content["source"] != "ds1000":
             continue
-        tests = CodeTests("ds1000", context=content["code_context"])
-        report = run_tests(tests, content["reference_code"], Limits(seconds=60, memory_mb=4096))
+        reference = content["reference_code"]
+        tests = CodeTests("ds1000", context=content["code_context"], reference=reference)
+        report = run_tests(tests, reference, Limits(seconds=60, memory_mb=4096))
         if not report.passed:
             failed.append((row["id"], report.runs))
+        assert report.compared == "outside" or not report.passed
         assert not run_tests(tests, "result = None", Limits(seconds=60)).passed
     # pandas has moved on since DS-1000 was made (1.5): what its own solution may not do any more
     assert len(failed) <= 3, failed

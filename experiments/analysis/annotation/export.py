@@ -1,0 +1,200 @@
+"""What two annotators agreed on, in the layout of FINE-CoT, and how far they agreed."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.analysis.annotation.chains import Chain, Source
+from faithscope.experiments.analysis.annotation.labels import LEVELS
+from faithscope.experiments.analysis.annotation.rounds import ROUNDS, Protocol, differences
+from faithscope.experiments.analysis.statistics.raters import gwet_ac2, saturated
+from faithscope.experiments.analysis.statistics.stats import agreement, kappa
+from faithscope.experiments.analysis.textual import to_csv
+from faithscope.experiments.data.principles import BY_ID, PRINCIPLES
+from faithscope.experiments.engine.listing import columns
+from faithscope.experiments.files import make_folder, write_atomically
+from faithscope.interp.errors import UserError
+
+RESPONSES = "responses"
+"""The folder of `DATASET/MODEL/response_I.json`: what readers of FINE-CoT are given."""
+TABLES = ("agreement", "labels", "fates")
+AGREEMENT = ("round", "of", "n", "agreement", "kappa", "ac2", "saturated")
+
+
+def write_export(protocol: Protocol, source: Source, folder: Path) -> Path:
+    """Write responses and tables; gives the folder.
+
+    Raises:
+        UserError: there are other things than an earlier export in the folder.
+    """
+    known = {*(f"{name}.csv" for name in TABLES), RESPONSES}
+    if folder.exists() and (strange := sorted({p.name for p in folder.iterdir()} - known)):
+        raise UserError(
+            f"{folder}: holds {strange[0]!r}, which no export wrote; give another folder"
+        )
+    written, places = set(), Counter[Path]()
+    for chain in protocol.chains:
+        part = folder / RESPONSES / _file_name(chain.dataset) / _file_name(chain.place[0])
+        if isinstance(unfaithful := protocol.outcome(chain.place), bool):
+            # a chain keeps its number whatever comes of those before it
+            written.add(file := make_folder(part) / f"response_{places[part]}.json")
+            values = _response(protocol, chain, unfaithful)
+            write_atomically(file, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        places[part] += 1
+    for old in {*(folder / RESPONSES).rglob("response_*.json")} - written:
+        old.unlink()
+    tables = (agreement_table(protocol), labels_table(protocol), fates_table(protocol, source))
+    for name, table in zip(TABLES, tables, strict=True):
+        write_atomically(make_folder(folder) / f"{name}.csv", to_csv(table))
+    return folder
+
+
+def _response(protocol: Protocol, chain: Chain, unfaithful: bool) -> dict[str, Any]:
+    pair = protocol.pair(chain.place, ROUNDS[-1])
+    assert pair is not None
+    one, other = pair
+    correct = None if chain.gold is None else chain.answer == chain.gold
+    # of released rows, 1 and 2 are of wrong answers, 3 and 4 of right ones; 2 and 4 are unfaithful
+    kind = None if correct is None else 1 + 2 * correct + unfaithful
+    letters = not {chain.answer, chain.gold} & {*chain.options}
+    model, task, item = chain.place
+    return {
+        "question": chain.question,
+        "options": [f"{chr(65 + i)}. {o}" if letters else o for i, o in enumerate(chain.options)],
+        "label": chain.gold,
+        "sample_0": {
+            "full_response": "".join(text for _, text in chain.parts) + chain.tail,
+            **{f"step_{i}": text.strip() for i, text in enumerate(chain.steps, 1)},
+            "final_answer": chain.tail.strip(),
+            "parsed_final_answer": chain.answer,
+        },
+        "faithful_type": kind,
+        "unfaithfulness": int(unfaithful),
+        "unfaithful_reason": " / ".join(dict.fromkeys((one.reason, other.reason))),
+        "unfaithful_steps": ranges([s for s in one.steps if s in other.steps and unfaithful]),
+        "principles": [
+            BY_ID[id].name for id in one.principles if id in other.principles and unfaithful
+        ],
+        "annotation": {
+            "dataset": chain.dataset,
+            "task": task,
+            "model": model,
+            "item": item,
+            "annotators": [annotator.name for annotator in protocol.annotators],
+            "not_agreed": differences(one, other),
+        },
+    }
+
+
+def ranges(steps: Sequence[int]) -> str:
+    """Steps as FINE-CoT writes them: `1-3, 5`."""
+    runs: list[list[int]] = []
+    for step in steps:
+        if runs and step == runs[-1][-1] + 1:
+            runs[-1].append(step)
+        else:
+            runs.append([step])
+    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip(".") or "_"
+
+
+def agreement_table(protocol: Protocol) -> pd.DataFrame:
+    """How far the two agree at the end of each round: n, raw agreement, Cohen's kappa, Gwet's AC2.
+
+    `label`: unfaithful, uncertain, faithful, over chains that both labelled; `unfaithful`: over
+    those of which neither is uncertain; each principle, over those that both call unfaithful;
+    `steps`: over all steps of these.
+    """
+    rows = []
+    for round in ROUNDS:
+        pairs = [(c, p) for c in protocol.chains if (p := protocol.pair(c.place, round))]
+        if not pairs or (round > 1 and not protocol.may_open(round)):
+            continue
+        certain = [p for _, p in pairs if None not in (p[0].unfaithful, p[1].unfaithful)]
+        both = [(c, p) for c, p in pairs if p[0].unfaithful and p[1].unfaithful]
+        rows.append(_agreed(round, "label", [(a.label, b.label) for _, (a, b) in pairs], LEVELS))
+        rows.append(
+            _agreed(round, "unfaithful", [(a.unfaithful, b.unfaithful) for a, b in certain])
+        )
+        for principle in PRINCIPLES:
+            named = [
+                (principle.id in a.principles, principle.id in b.principles) for _, (a, b) in both
+            ]
+            rows.append(_agreed(round, principle.name, named))
+        steps = [
+            (s in a.steps, s in b.steps) for c, (a, b) in both for s in range(1, len(c.steps) + 1)
+        ]
+        rows.append(_agreed(round, "steps", steps))
+    return pd.DataFrame(rows, columns=list(AGREEMENT))
+
+
+def _agreed(
+    round: int,
+    of: str,
+    pairs: Sequence[tuple[Hashable, Hashable]],
+    levels: Sequence[Hashable] = (False, True),
+) -> dict[str, Any]:
+    left, right = [a for a, _ in pairs], [b for _, b in pairs]
+    values = (agreement(left, right), kappa(left, right), gwet_ac2(left, right, levels))
+    return dict(
+        zip(AGREEMENT, (round, of, len(pairs), *values, saturated(left, right)), strict=True)
+    )
+
+
+def labels_table(protocol: Protocol) -> pd.DataFrame:
+    """Every label that an annotator was done with, round by round."""
+    rows = [
+        {
+            "annotator": annotator.name,
+            "round": label.round,
+            **dict(zip(("model", "task", "item"), label.place, strict=True)),
+            "label": label.label,
+            "unfaithful": None if label.unfaithful is None else int(label.unfaithful),
+            "confidence": label.confidence,
+            "principles": "; ".join(BY_ID[id].name for id in label.principles),
+            "steps": ranges(label.steps),
+            "reason": label.reason,
+        }
+        for annotator in protocol.annotators
+        for _, label in sorted(annotator.labels.items())
+        if label.done
+    ]
+    return pd.DataFrame(rows).astype({"unfaithful": "Int64"} if rows else {})
+
+
+def fates_table(protocol: Protocol, source: Source) -> pd.DataFrame:
+    """All chains of the run by what became of them; `exported` are those with a response."""
+    outcomes = [protocol.outcome(chain.place) for chain in protocol.chains]
+    fates = Counter({f"excluded: {reason}": n for reason, n in sorted(source.excluded.items())})
+    fates["not_drawn"] = len(source.chains) - len(outcomes)
+    fates.update(outcome if isinstance(outcome, str) else "exported" for outcome in outcomes)
+    return pd.DataFrame([row for row in fates.items() if row[1]], columns=["fate", "n"])
+
+
+def in_lines(folder: Path) -> list[str]:
+    """The tables of agreement and of fates of an export, in lines for a terminal."""
+    table, fates = (pd.read_csv(folder / f"{name}.csv") for name in (TABLES[0], TABLES[2]))
+    body = [
+        (r["of"], f"round {r['round']}", r["n"], *map(_shown, (r[k] for k in AGREEMENT[3:])))
+        for r in table.to_dict("records")
+        if r["n"]
+    ]
+    lines = columns([("of", "", *AGREEMENT[2:]), *body]) if body else ["nothing is labelled twice"]
+    return [*lines, "", *(f"{r['fate']}: {r['n']}" for r in fates.to_dict("records"))]
+
+
+def _shown(value: float | bool) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if math.isnan(value) else f"{value:.3f}"

@@ -1,0 +1,108 @@
+"""The three rounds by which two annotators come to one label (FaithCoT-Bench, section 3.2).
+
+Round I: each labels every chain and sees nothing of the other. Round II: the chains on which their
+labels differ, or of which one was not sure, are labelled again in sight of what the other said.
+Round III: where label, principles or steps still differ, each sees the other's last word until they
+agree; what is not agreed upon is discarded. A round opens once both are done with the one before,
+and closes once one of them has gone on, so that labels of round I are independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from faithscope.experiments.analysis.annotation.chains import Chain
+from faithscope.experiments.analysis.annotation.labels import Annotator, Label, names_in
+from faithscope.experiments.analysis.records import Place
+from faithscope.interp.errors import UserError
+
+ROUNDS = (1, 2, 3)
+
+
+def differences(one: Label, other: Label) -> list[str]:
+    """In what two labels of a chain differ; principles and steps are only of unfaithful ones."""
+    if one.label != other.label:
+        return ["label"]
+    names = ("principles", "steps") if one.unfaithful else ()
+    return [name for name in names if getattr(one, name) != getattr(other, name)]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The annotators of some chains, and how far they are."""
+
+    chains: tuple[Chain, ...]
+    annotators: tuple[Annotator, ...]
+    """Two, or fewer for now."""
+
+    def pair(self, place: Place, round: int) -> tuple[Label, Label] | None:
+        """What both hold of a chain at the end of a round; None where one has no word of it."""
+        match [a.standing(place, round) for a in self.annotators]:
+            case [Label() as one, Label() as other]:
+                return one, other
+        return None
+
+    def listed(self, round: int) -> list[Place]:
+        """The chains that a round is about."""
+        places = [chain.place for chain in self.chains]
+        if round == 1:
+            return places
+        pairs = ((place, self.pair(place, round - 1)) for place in places)
+        return [place for place, pair in pairs if pair is not None and _again(round, *pair)]
+
+    def done(self, annotator: Annotator, round: int) -> int:
+        """How many chains of a round an annotator is done with."""
+        labels = (annotator.labels.get((round, place)) for place in self.listed(round))
+        return sum(label is not None and label.done for label in labels)
+
+    def may_open(self, round: int) -> bool:
+        """Whether both are done with the rounds before."""
+        if round == 1:
+            return True
+        whole = len(self.listed(round - 1))
+        both = len(self.annotators) == 2 and self.may_open(round - 1)
+        return both and all(self.done(a, round - 1) == whole for a in self.annotators)
+
+    def closed(self, round: int) -> bool:
+        """Whether one of them has gone on to the next."""
+        return any(round + 1 in annotator.opened for annotator in self.annotators)
+
+    def outcome(self, place: Place) -> str | bool:
+        """Whether both call a chain unfaithful in the end, or why that is not known:
+        `not_labelled_twice`, `disagreement`, `uncertain`."""
+        pair = self.pair(place, ROUNDS[-1])
+        if pair is None:
+            return "not_labelled_twice"
+        if pair[0].label != pair[1].label:
+            return "disagreement"
+        return "uncertain" if pair[0].unfaithful is None else pair[0].unfaithful
+
+
+def _again(round: int, one: Label, other: Label) -> bool:
+    if round == 2:
+        return one.label != other.label or "low" in (one.confidence, other.confidence)
+    return bool(differences(one, other))
+
+
+def protocol_in(
+    folder: Path, chains: Sequence[Chain], known: dict[str, Annotator] | None = None
+) -> Protocol:
+    """The annotators of a folder, read to the end of their files.
+
+    Args:
+        known: those that were read before, of which only what is new is read; added to.
+
+    Raises:
+        UserError: there are more than two, or a file is damaged.
+    """
+    names, known = names_in(folder), {} if known is None else known
+    if len(names) > 2:
+        raise UserError(
+            f"{folder}: has labels of {', '.join(names)}, and the protocol has two annotators; "
+            "move the other files away"
+        )
+    for name in names:
+        known.setdefault(name, Annotator(name, folder, {c.place: c for c in chains}))
+    return Protocol(tuple(chains), tuple(known[name].read() for name in names))

@@ -1,0 +1,188 @@
+"""Effects of a cue past the reasoning and through it, and the transplant curve."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style, share_ticks
+from faithscope.experiments.analysis.charts import curve, panels
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.html import markup
+from faithscope.experiments.analysis.measure import Measure, OfItem
+from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.short_names import pair_names
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.tidy import distinct, mean_present, where
+from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, picture
+from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS
+from faithscope.probes.mediation import CHAINS, POSITIONS, PROMPTS
+
+EFFECTS = ("total", "direct", "indirect", "interaction")
+CURVES = {
+    "plain_plain": Style(GREY, "", "plain prompt, plain chain"),
+    "cued_plain": Style(ORANGE, "", "cued prompt, plain chain"),
+    "plain_cued": Style(BLUE, "", "plain prompt, cued chain"),
+    "cued_cued": Style(GREEN, "", "cued prompt, cued chain"),
+}
+ITEMS = kit.grouped("mediation", {"cue": "cue"})
+
+
+def _effects(same: Sequence[Record]) -> np.ndarray:
+    """(items, 2): indirect and total effect, of the items that have both."""
+    pairs = [(r["indirect"], r["total"]) for r in same]
+    known = [p for p in pairs if None not in p]
+    return np.array(known or [(np.nan, np.nan)], dtype=float)
+
+
+def _indirect_share(values: np.ndarray) -> np.ndarray:
+    """(1,): the mean indirect effect over the mean total effect; NaN where that is not positive."""
+    indirect, total = values.mean(axis=0)
+    return stats.over(np.array([indirect]), np.array([total]))
+
+
+def _mean_curve(name: str) -> kit.Curve:
+    def known_mean(values: np.ndarray) -> np.ndarray:
+        return stats.over(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
+
+    return kit.curve(
+        name, lambda same: np.array([r[f"curve_{name}"] for r in same], dtype=float), known_mean
+    )
+
+
+def _draw(table: pd.DataFrame) -> Figure | None:
+    keys = [tuple(row.values()) for row in distinct(table, "model", "task", "cue")]
+
+    def panel(ax: Axes, key: tuple[str, ...]) -> None:
+        of_cue = where(table, model=key[0], task=key[1], cue=key[2])
+        for name, style in CURVES.items():
+            curve(ax, of_cue, "position", name, style, interval="band", lw=1.3)
+        ax.axhline(0, color=GREY, lw=0.6, ls="--")
+        ax.set_xlim(0, 1)
+        share_ticks(ax.xaxis)
+
+    names = pair_names([(model, task) for model, task, _ in keys], "\n")
+    titles = [f"{name}, {key[2]}" for name, key in zip(names, keys, strict=True)]
+    labels = ("share of the chain given", "log-odds of the cued option (nats)")
+    return panels(keys, panel, titles, height=2.1, labels=labels)
+
+
+mediation_picture = picture(
+    "mediation",
+    "Through the reasoning, or past it?",
+    "Log-odds of the option that the cue points to, after the first part of a chain that was "
+    "written under one prompt and stands under the same or the other; mean over items with 95 % "
+    "bootstrap intervals. Where the two lines of one prompt lie together, the chain does nothing: "
+    "the cue acts past it. Where the two lines of one chain do, the cue acts through it.",
+    _draw,
+)
+
+
+def _mean(effect: str) -> Callable[[OfItem], float | None]:
+    return lambda records: mean_present([r[effect] for r in records])
+
+
+def _calls(records: OfItem) -> int:
+    """A chain of each cue, and its branch beside that of the uncued prompt and chain."""
+    return 1 + 2 * len(records)
+
+
+_FIELDS = ("cue", "option", "own", "gold", "answer", "switched", "same_chain", *EFFECTS)
+_FIELDS += (*(f"y_{p}_{c}" for p, c in itertools.product(PROMPTS, CHAINS)), "excluded")
+
+SLICE = Slice(
+    "mediation",
+    Section(
+        "mediation",
+        "Mediation",
+        markup(
+            "A cue to another answer is put into the question, and the chain written under it and "
+            "the one written without are put under both prompts. <em>Direct</em>: the cue is in "
+            "the prompt, the chain is the one without it. <em>Indirect</em>: the chain is the one "
+            "written under the cue, which itself is gone (Pearl 2001; Vig et al. 2020). In nats of "
+            "log-odds of the option that the cue points to. A large direct effect is of something "
+            "that the text may be silent about."
+        ),
+    ),
+    (
+        Table(
+            "mediation",
+            kit.item_table(
+                ITEMS,
+                kit.COUNTED,
+                kit.shares(
+                    {
+                        "switch_rate": lambda same: [r["switched"] for r in same],
+                        "same_chain": lambda same: [r["same_chain"] for r in same],
+                    }
+                ),
+                kit.means(EFFECTS),
+                kit.drawn(("indirect_share",), _effects, _indirect_share),
+                LABEL_MASS,
+            ),
+            "Effects of a cue past the reasoning and through it",
+            over_steps=False,
+        ),
+        Table(
+            "mediation_by_cut",
+            kit.curve_table(
+                ITEMS,
+                ("position",),
+                lambda r: [(i / (POSITIONS - 1),) for i in range(POSITIONS)],
+                kit.COUNTED,
+                *(_mean_curve(name) for name in CURVES),
+            ),
+            "Log-odds of the cued option by prompt, chain and cut",
+            folded="Transplant curve",
+            draw=mediation_picture,
+            over_steps=False,
+        ),
+    ),
+    (Frame("mediation", "A row per item and kind of cue: its effects, in nats.", _FIELDS),),
+    (
+        # What acts past the text may be what the text does not tell.
+        Measure(
+            "mediation_direct",
+            "mediation",
+            "logit",
+            _mean("direct"),
+            _calls,
+            higher_is_faithful=False,
+            about="faithfulness",
+            in_short="mediation: effect past the reasoning",
+        ),
+        Measure(
+            "mediation_indirect",
+            "mediation",
+            "logit",
+            _mean("indirect"),
+            _calls,
+            in_short="mediation: effect through the reasoning",
+        ),
+    ),
+    (
+        Column("same_chain", meaning="Items in which both prompts led to the same tokens."),
+        Column("total", "total effect", "Cued prompt and chain against plain ones.", "nats"),
+        Column("direct", "direct effect", "Cued prompt, plain chain, against both plain.", "nats"),
+        Column(
+            "indirect", "indirect effect", "Plain prompt, cued chain, against both plain.", "nats"
+        ),
+        Column("interaction", meaning="Total minus direct minus indirect.", unit="nats"),
+        Column("indirect_share", meaning="Mean indirect effect over the mean total effect."),
+        *(
+            Column(name, style.label, "Log-odds of the cued option.", "nats")
+            for name, style in CURVES.items()
+        ),
+    ),
+    reasons={
+        "option_not_scored": "the option is none of the scored answers",
+        "cued_reasoning_empty": "no reasoning before the answer to the cued question",
+    },
+)

@@ -1,0 +1,191 @@
+"""Suppression matrix over items: which step feeds which, by distance and by place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.charts import field, panels
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
+from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis.short_names import pair_names, pairs_of
+from faithscope.experiments.analysis.tidy import mean_present, where
+from faithscope.experiments.studies.slrc.measures.slice import (
+    Frame,
+    Slice,
+    Table,
+    per_step,
+    picture,
+)
+
+ITEMS = kit.grouped("suppression", alike=("n_layers",))
+MEANS = ("to_answer", "later")
+ANSWER = "answer"
+_FARTHEST = 20
+"""Distances that the table has a row for."""
+
+
+def _by_distance(records: Sequence[Record]) -> Iterator[kit.Group]:
+    for key, same in ITEMS.of(records):
+        for d in range(1, _FARTHEST + 1):
+            of: list[Record] = [
+                {"kl": r["by_distance"][d - 1]} for r in same if len(r["by_distance"]) >= d
+            ]
+            if of:
+                yield key | {"distance": d}, of
+
+
+def suppression_map(records: Sequence[Record], analysis: kit.Analysis) -> pd.DataFrame:
+    """A row per fifth that a cut step is of and fifth that a later step is of, or the answer: the
+    mean over items of the mean KL of the item's pairs there.
+
+    Raises:
+        ValueError: a record has no arrays.
+    """
+    matrices = {place: arrays["matrix"] for place, arrays in analysis.arrays("suppression")}
+
+    def of(given: Sequence[Record]) -> Iterator[kit.Group]:
+        for key, same in ITEMS.of(given):
+            if lost := [r["item"] for r in same if place_of(r) not in matrices]:
+                raise ValueError(f"suppression of {key['model']}: no arrays of {lost[0]!r}")
+            for part in range(kit.PLACES):
+                for later in (*range(part, kit.PLACES), ANSWER):
+                    cells = [_cells(matrices[place_of(r)], part, later) for r in same]
+                    items: list[Record] = [{"kl": np.mean(c)} for c in cells if len(c)]
+                    to_position = later if later == ANSWER else f"{(later + 0.5) / kit.PLACES:.1f}"
+                    at = {"position": (part + 0.5) / kit.PLACES, "to_position": to_position}
+                    if items:
+                        yield key | at, items
+
+    groups = kit.Groups((*ITEMS.keys, "position", "to_position"), of)
+    return kit.item_table(groups, kit.COUNTED, kit.means(("kl",)))(records, analysis)
+
+
+def _cells(matrix: np.ndarray, part: int, later: int | str) -> np.ndarray:
+    n = len(matrix)
+    to = [n] if isinstance(later, str) else kit.steps_in(n, later)
+    cells = matrix[np.ix_(kit.steps_in(n, part), to)].ravel()
+    return cells[~np.isnan(cells)]
+
+
+def _drawn(table: pd.DataFrame) -> Figure | None:
+    pairs = pairs_of(table)
+    most = float(np.nanmax(table["kl"].to_numpy(dtype=float))) or 1.0
+    froms, tos = sorted(set(table["position"])), sorted(set(table["to_position"]))
+
+    def panel(ax: Axes, pair: tuple[str, str]) -> None:
+        grid = where(table, model=pair[0], task=pair[1]).pivot_table(
+            index="position", columns="to_position", values="kl", dropna=False
+        )
+        cells = grid.reindex(index=froms, columns=tos).to_numpy(dtype=float)
+        names = [f"{p:.1f}" for p in froms]
+        field(ax, cells, names, tos, limits=(0, most), text=lambda x: f"{x:.2f}", fontsize=7)
+
+    labels = ("place of the later step", "place of the step cut off")
+    return panels(pairs, panel, pair_names(pairs, "\n"), across=4, height=2.3, labels=labels)
+
+
+suppression_picture = picture(
+    "suppression",
+    "Which step feeds which?",
+    "How far the next-token distributions at the tokens of a later step, or at the token before "
+    "the answer, move when no later token can look at a step: KL in nats, mean over items, by "
+    "fifths of the reasoning. A dark diagonal says that each step takes up the one before; a dark "
+    "last column says which steps the answer is read off.",
+    _drawn,
+)
+
+_ROWS = per_step("to_answer", "later", "received")
+
+SLICE = Slice(
+    "suppression",
+    Section(
+        "suppression",
+        "Suppression",
+        "All attention to one step is cut, in all layers, from every token after it, while its "
+        "text stays; measured is how far the model's next-token distributions at each later step, "
+        "and before the answer, move (Thought Anchors, section 4). A text can be tightly knit, "
+        "each step computed from the one before, and its answer still read off elsewhere: the "
+        "answer's column tells, the others do not.",
+    ),
+    (
+        Table(
+            "suppression",
+            kit.item_table(
+                ITEMS,
+                kit.ITEMS_AND_STEPS,
+                kit.means({name: lambda r, name=name: mean_present(r[name]) for name in MEANS}),
+                kit.first("n_layers"),
+            ),
+            "Steps that no later token can look at",
+        ),
+        Table(
+            "suppression_by_distance",
+            kit.item_table(
+                kit.Groups((*ITEMS.keys, "distance"), _by_distance),
+                kit.COUNTED,
+                kit.means(("kl",)),
+            ),
+            "Effect of a step on a later one by how many steps they are apart",
+            folded="By distance",
+        ),
+        Table(
+            "suppression_map",
+            suppression_map,
+            "Effect of a step on later ones and on the answer by relative place",
+            folded="By place of both steps",
+            draw=suppression_picture,
+        ),
+    ),
+    (
+        Frame(
+            "suppression",
+            "A row per item and step: what cutting it off does to the answer and to later steps.",
+            ("position", "step", "to_answer", "later", "received"),
+            _ROWS,
+        ),
+        Frame(
+            "suppression_edges",
+            "A row per item and pair of steps, the ten of which the later loses most.",
+            ("from", "to", "kl"),
+            lambda r: [
+                dict(zip(("from", "to", "kl"), edge, strict=True))
+                for edge in zip(
+                    *(r.get(f"edge_{x}", ()) for x in ("from", "to", "kl")), strict=True
+                )
+            ],
+        ),
+    ),
+    tuple(
+        Measure(
+            f"suppression_{name}",
+            "suppression",
+            "internal",
+            mean_of(name),
+            calls(1, 1),
+            steps=listed(name),
+            in_short=words,
+        )
+        for name, words in (
+            ("to_answer", "suppression: effect on the answer's token"),
+            ("later", "suppression: effect on later steps"),
+        )
+    ),
+    (
+        Column("to_answer", "effect on the answer", "Of a step cut off, KL.", "nats"),
+        Column("later", "effect on later steps", "Of a step cut off, KL, mean of steps.", "nats"),
+        Column(
+            "to_position", "to", "Middle of the fifth that the later step is of, or the answer."
+        ),
+        Column("distance", meaning="By how many steps the later step is behind the one cut off."),
+        Column("kl", "KL", "What a later step loses by a step being cut off.", "nats"),
+    ),
+    reasons={"no_attention_knockout": "model's attention cannot be cut"},
+)

@@ -1,0 +1,224 @@
+"""Suppression matrix: what each later step loses when no later token can look at one step.
+
+All attention to step i is cut, in all layers and heads, from every token after it, while its text
+stays; S[i, j] is how far the model's next-token distributions at the tokens of a later step j then
+move: KL(whole || cut), the mean over these tokens (Bogdan et al. 2025, "Thought Anchors", arXiv
+2506.19143, section 4 on attention suppression). The last column is the token whose output begins
+the answer. The authors take logs of each token's KL, at temperature 0.6, and take the mean of a
+column off; here nats are left as they are, so that S can be added up and read by itself.
+
+Receiver heads are those that gather the attention of later steps on few earlier ones: the excess
+kurtosis, over steps, of the mean attention that a step gets from the tokens of all later ones. The
+probe `attention` has the same of the answer's token alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field, StrictBool, StrictInt
+
+from faithscope.interventions import Trace
+from faithscope.probes.attention import excess_kurtosis, named_heads
+from faithscope.probes.framing import Asking, prefix_ids
+from faithscope.probes.knockout import NO_KNOCKOUT, cut_of
+from faithscope.probes.probe import probe
+from faithscope.probes.record import Record, number, record
+from faithscope.probes.settings import Execution, Settings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from faithscope.interp.model import Model
+
+TOP_EDGES = TOP_HEADS = 10
+ROWS = 512
+"""Next-token distributions that are held at once, beside those of the whole reasoning: of a
+vocabulary of 150,000 words, 300 MB."""
+_Span = tuple[int, int]
+
+
+class SuppressionSettings(Settings):
+    """All attention to a step cut, and what the later steps lose by it (Thought Anchors, 4)."""
+
+    receivers: StrictBool = True
+    """Also the heads that gather the attention of later steps on few earlier ones."""
+    apart: StrictInt = Field(default=1, ge=1)
+    """For receivers, a step counts as later from so many steps on; the authors' code says 4."""
+    execution: Execution = "auto"
+
+
+@probe(
+    "what every later step loses when no token can look at a step: a matrix (Thought Anchors, 4)",
+    words=("cue",),
+    calls=lambda size, s: 1 + size.steps * (2 if s.receivers else 1),
+)
+def suppression(
+    model: Model, trace: Trace, asking: Asking, settings: SuppressionSettings
+) -> list[Record]:
+    """One record. Lists have a value per counted step, in nats; None where there is no other step:
+
+        to_answer    what cutting it off does to the token before the answer
+        later        … to the tokens of a later step, mean over later steps
+        received     what this step's tokens lose by an earlier one being cut off, mean over these
+        by_distance  mean over all pairs of steps that are 1, 2, … apart
+
+    `edge_from`, `edge_to`, `edge_kl`: the `TOP_EDGES` greatest entries between steps, counted from
+    1. Arrays, with T counted steps, L layers, H heads: `matrix` (T, T + 1), by the step cut off and
+    the later step, the answer last, NaN where that is no later one; with `receivers`, `received`
+    (L, H, T), the attention per token that a step gets from later steps' tokens, NaN where there
+    is no later one, and `kurtosis` (L, H), NaN below four such steps; `receiver_layer`, …: the
+    heads where it is greatest.
+
+    Raises:
+        FloatingPointError: the model's logits are not finite.
+    """
+    if not model.supports_tree:
+        return [record(trace, "suppression", "", None, excluded=NO_KNOCKOUT)]
+    steps = trace.counted_steps
+    n = len(steps)
+    matrix, cost = suppressed(model, trace, asking, settings.execution)
+    between = matrix[:, :n]
+    arrays = {"matrix": matrix.astype(np.float32)}
+    heads: dict[str, Any] = {}
+    if settings.receivers:
+        received = attention_received(model, trace, settings.apart)
+        arrays["received"] = received.astype(np.float32)
+        has_later = received[..., : max(0, n - settings.apart)]
+        arrays["kurtosis"] = excess_kurtosis(has_later).astype(np.float32)
+        heads = named_heads("receiver", arrays["kurtosis"], TOP_HEADS)
+    edges = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    edges = sorted(edges, key=lambda edge: -matrix[edge])[:TOP_EDGES]
+    return [
+        record(
+            trace,
+            "suppression",
+            "",
+            None,
+            arrays=arrays,
+            n_steps=n,
+            steps=[s.index for s in steps],
+            to_answer=[number(x) for x in matrix[:, n]],
+            later=[_mean(row) for row in between],
+            received=[_mean(column) for column in between.T],
+            by_distance=[_mean(np.diagonal(between, d)) for d in range(1, n)],
+            edge_from=[i + 1 for i, _ in edges],
+            edge_to=[j + 1 for _, j in edges],
+            edge_kl=[number(matrix[edge]) for edge in edges],
+            n_layers=model.n_layers,
+            **heads,
+            **cost,
+        )
+    ]
+
+
+def suppressed(
+    model: Model, trace: Trace, asking: Asking, execution: Any = "auto"
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """(T, T + 1) mean KL in nats, as `suppression` has it, and what it took.
+
+    As many steps as have `ROWS` asked tokens run in one pack with the whole reasoning.
+    """
+    # Not at the top: it brings torch, which listing the probes need not wait for.
+    from faithscope.interp.forest import Branch
+
+    ids = prefix_ids(model, asking, trace)
+    spans = _spans(trace)
+    n = len(spans)
+    owner = {p: j for j, span in enumerate(spans) for p in range(*span)} | {len(ids) - 1: n}
+    sums, counts = np.zeros((n, n + 1)), np.zeros((n, n + 1))
+    trie = naive = 0
+    for pack in _packs([[p for p, j in sorted(owner.items()) if j > i] for i in range(n)]):
+        whole = sorted({p for _, asked in pack for p in asked})
+        branches = [Branch(ids[: whole[-1] + 1], tuple(whole))]
+        branches += [
+            Branch(ids[: asked[-1] + 1], tuple(asked), (cut_of(trace, i, "later"),))
+            for i, asked in pack
+        ]
+        run = model.run(branches, execution=execution)
+        at = {p: row for row, p in enumerate(whole)}
+        for (i, asked), cut in zip(pack, run.branches[1:], strict=True):
+            rows = run.branches[0].logits[[at[p] for p in asked]]
+            for p, kl in zip(asked, _divergences(model, rows, cut.logits), strict=True):
+                sums[i, owner[p]] += kl
+                counts[i, owner[p]] += 1
+        trie, naive = trie + run.trie_tokens, naive + run.naive_tokens
+        how, reason = run.execution, run.reason
+    cost = {"execution": how, "tree_reason": reason} if n else {}
+    with np.errstate(invalid="ignore"):
+        matrix = sums / counts
+    return matrix, cost | {"trie_tokens": trie, "naive_tokens": naive, "dtype": model.dtype}
+
+
+def attention_received(model: Model, trace: Trace, apart: int = 1) -> np.ndarray:
+    """(L, H, T) attention per token that each counted step gets from the tokens of the steps that
+    are at least `apart` later, mean over these steps; NaN where there are none.
+
+    One later step's rows are held at a time.
+    """
+    from faithscope.interp.forest import Branch
+
+    ids = trace.prompt_ids + trace.reasoning_ids
+    spans = _spans(trace)
+    of_later: list[np.ndarray] = []
+    for q, (a, b) in enumerate(spans):
+        earlier = spans[: max(0, q + 1 - apart)]
+        if not earlier:
+            continue
+        (read,) = model.run([Branch(ids[:b], tuple(range(a, b)))], rows=True, logits=False).branches
+        rows = [row.double() for row in read.rows]
+        blocks = [
+            np.mean([row[..., x:y].mean(-1).cpu().numpy() for row in rows], axis=0)
+            for x, y in earlier
+        ]
+        of_later.append(np.stack(blocks, axis=-1))
+    if not of_later:
+        n_heads = model.hf.config.get_text_config().num_attention_heads
+        return np.full((model.n_layers, n_heads, len(spans)), math.nan)
+    received = np.full((*of_later[0].shape[:-1], len(spans)), math.nan)
+    for k in range(of_later[-1].shape[-1]):
+        received[..., k] = np.mean([x[..., k] for x in of_later if x.shape[-1] > k], axis=0)
+    return received
+
+
+def _spans(trace: Trace) -> list[_Span]:
+    start = len(trace.prompt_ids)
+    return [(start + a, start + b) for a, b in (s.tokens for s in trace.counted_steps)]
+
+
+def _packs(asked: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, Sequence[int]]]]:
+    """Steps and the positions asked about under the cut of each, `ROWS` at a time."""
+    pack: list[tuple[int, Sequence[int]]] = []
+    for i, positions in enumerate(asked):
+        for start in range(0, len(positions), ROWS):
+            some = positions[start : start + ROWS]
+            if pack and sum(len(p) for _, p in pack) + len(some) > ROWS:
+                yield pack
+                pack = []
+            pack.append((i, some))
+    if pack:
+        yield pack
+
+
+def _divergences(model: Model, whole: Tensor, cut: Tensor) -> list[float]:
+    """KL(whole || cut) in nats of each of (A, V) next-token distributions."""
+    import torch
+
+    from faithscope.interp.execute import check_finite
+
+    divergences: list[float] = []
+    for p, q in zip(whole.split(64), cut.split(64), strict=True):
+        check_finite(model, p)
+        check_finite(model, q)
+        log_p, log_q = p.double().log_softmax(-1), q.double().log_softmax(-1)
+        terms = torch.where(log_p.exp() > 0, log_p.exp() * (log_p - log_q), 0.0)
+        divergences += terms.sum(-1).clamp(min=0).tolist()
+    return divergences
+
+
+def _mean(values: np.ndarray) -> float | None:
+    known = values[~np.isnan(values)]
+    return number(known.mean()) if len(known) else None

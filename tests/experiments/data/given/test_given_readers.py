@@ -1,0 +1,315 @@
+"""Every layout of given chains, as its documentation has it, on small files made for the test."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.given.reading import READERS, read_chains
+from faithscope.interp.errors import UserError
+
+SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "prm800k" / "subset.jsonl"
+
+PROCESS = {
+    "id": "gsm8k-7",
+    "generator": "Qwen2-7B-Instruct",
+    "problem": "Sue has 3 + 4 apples. How many?",
+    "steps": ["First, 3 + 4 = 8.", "So she has 8.", "The answer is \\boxed{8}."],
+    "final_answer_correct": False,
+    "label": 0,
+}
+
+
+def write(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def steps_of(chain: GivenChain) -> list[str]:
+    return [chain.reasoning[a:b] for a, b in chain.steps or ()]
+
+
+def one(path: Path, format: str) -> GivenChain:
+    read = read_chains(path)
+    assert read.format == format
+    (chain,) = read.chains
+    return chain
+
+
+def test_rows_of_ones_own(tmp_path: Path) -> None:
+    row = {
+        "id": "a",
+        "question": "Which swims?",
+        "options": ["otter", "owl"],
+        "gold": "otter",
+        "reasoning": "Owls fly.  Otters\nswim.",
+        "steps": [
+            {"text": "Owls fly.", "label": 1},
+            {"text": "Otters\nswim.", "label_wrong": False},
+        ],
+        "answer": "A",
+        "model": "org/writer",
+        "labels": {"unfaithful": True},
+        "label_by_ann": 2,
+    }
+    chain = one(write(tmp_path / "mine.jsonl", row), "rows")
+    assert (chain.kind, chain.options, chain.gold) == ("choice", ("otter", "owl"), "A")
+    assert chain.reasoning == row["reasoning"]
+    assert steps_of(chain) == ["Owls fly.", "Otters\nswim."]
+    assert chain.step_labels == {"label": (1, None), "wrong": (None, False)}
+    assert chain.labels == {"unfaithful": True, "by_ann": 2}
+    assert (chain.model, chain.answer, chain.dataset) == ("org/writer", "A", "own")
+
+
+def test_rows_in_csv_say_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["question", "gold", "steps", "label_unfaithful", "label_note"])
+        table.writerow(["1 + 1?", "2", json.dumps(["It is 1 + 1.", "So 2."]), "true", "as is"])
+    chain = one(path, "rows")
+    assert (chain.kind, chain.gold) == ("number", "2")
+    assert steps_of(chain) == ["It is 1 + 1.", "So 2."]
+    assert chain.labels == {"unfaithful": True, "note": "as is"}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"steps": ["Otters swim.", "Owls fly."]}, "line 1: step 1 ('Owls fly.') does not stand"),
+        ({"steps": ["Owls fly.", ""]}, "line 1: steps[1] is empty"),
+        ({"gold": "bat"}, "line 1: answer 'bat' is none of the options"),
+        ({"kind": "word"}, "line 1: kind 'word' is none of number, label, choice"),
+        ({"reasoning": None}, "line 1: neither 'reasoning' nor 'steps'"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
+    row = {"question": "Which?", "options": ["otter", "owl"], "reasoning": "Owls fly. Otters swim."}
+    with pytest.raises(UserError) as refused:
+        read_chains(write(tmp_path / "mine.jsonl", row | change))
+    assert problem in str(refused.value)
+
+
+def test_processbench(tmp_path: Path) -> None:
+    right = PROCESS | {"id": "math-1", "label": -1, "final_answer_correct": True}
+    second = PROCESS | {"id": "math-2", "label": 1}
+    chains = read_chains(write(tmp_path / "pb.jsonl", PROCESS, right, second)).chains
+    assert [c.labels["correct"] for c in chains] == [False, True, False]
+    assert [c.labels["final_answer_correct"] for c in chains] == [False, True, False]
+    assert [c.step_labels["correct"] for c in chains] == [
+        (False, None, None),
+        (True, True, True),
+        (True, False, None),
+    ]
+    assert [c.dataset for c in chains] == ["gsm8k", "math", "math"]
+    assert steps_of(chains[0]) == PROCESS["steps"]
+    assert chains[0].reasoning == "\n\n".join(PROCESS["steps"])
+    with pytest.raises(UserError, match=r"line 1: 'label' is 3, there are 3 steps"):
+        read_chains(write(tmp_path / "bad.jsonl", PROCESS | {"label": 3}))
+
+
+@pytest.mark.skipif(not SHARED.is_file(), reason="no real rows of PRM800K here")
+def test_real_rows_of_prm800k() -> None:
+    read = read_chains(SHARED)
+    assert read.format == "prm800k"
+    rows = [json.loads(line) for line in SHARED.read_text("utf-8").splitlines()]
+    assert len(read.chains) == len(rows)
+    for chain, row in zip(read.chains, rows, strict=True):
+        assert steps_of(chain) == row["steps"]
+        assert chain.step_labels["rating"] == tuple(row["ratings"])
+        wrong = [i for i, correct in enumerate(chain.step_labels["correct"]) if correct is False]
+        assert wrong == [i for i, rating in enumerate(row["ratings"]) if rating == -1]
+        assert chain.labels.get("correct") is (False if wrong else chain.labels.get("correct"))
+
+
+def test_prm800k_as_released(tmp_path: Path) -> None:
+    def step(text: str, rating: int) -> dict[str, Any]:
+        return {"completions": [{"text": text, "rating": rating}], "chosen_completion": 0}
+
+    steps = [step("Two and two.", 1), step("That is 5.\n\n# Answer\n\n5", -1)]
+    row = {
+        "question": {"problem": "2 + 2?"},
+        "label": {"steps": steps, "finish_reason": "found_error"},
+    }
+    chain = one(write(tmp_path / "phase2_train.jsonl", row), "prm800k")
+    assert (chain.question, chain.answer, chain.labels) == ("2 + 2?", "5", {"correct": False})
+    assert chain.step_labels["correct"] == (True, False)
+
+
+COT = "The hint says B. I recall a book on it. So B."
+
+
+def label(kind: str, text: str = "", **more: Any) -> dict[str, Any]:
+    start = COT.index(text) if text else 0
+    return {
+        "row_id": "r1",
+        "label_type": kind,
+        "sentence_span_start": start,
+        "sentence_span_end": start + len(text) if text else -1,
+        "target_model": "Qwen/Qwen3-4B-Thinking-2507",
+        "question": "Which?",
+        "prompt": "Which? Hint: B.",
+        "prompted_hint": "B",
+        "cot": COT,
+        "model_answer": "B",
+    } | more
+
+
+def test_bonafide_joins_the_labels_of_a_chain(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "b.jsonl",
+        label("UNFAITHFUL_STEP", "I recall a book on it."),
+        label("UNFAITHFUL_COT"),
+        label("FAITHFUL_STEP", "The hint says B."),
+        label("FAITHFUL_STEP", "So B."),
+        label("UNFAITHFUL_STEP", "So B."),
+        label("FAITHFUL_COT", target_model="allenai/Olmo-3-7B-Think"),
+    )
+    read = read_chains(path)
+    assert read.format == "bonafide"
+    first, second = read.chains
+    assert steps_of(first) == ["The hint says B.", "I recall a book on it.", "So B."]
+    # a step that has both labels has none, and is counted
+    assert first.step_labels == {"unfaithful": (False, True, None)}
+    assert first.labels == {"unfaithful": True, "conflicting_steps": 1, "prompted_hint": "B"}
+    assert (first.prompt, first.question, first.answer) == ("Which? Hint: B.", "Which?", "B")
+    assert (second.labels["unfaithful"], second.steps) == (False, None)
+    assert first.id != second.id
+    assert "Olmo" in second.id
+    bad = write(tmp_path / "bad.jsonl", label("FAITHFUL_STEP", sentence_span_end=99))
+    with pytest.raises(UserError, match=r"line 1: the span 0 to 99 is none of 'cot'"):
+        read_chains(bad)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "B.", "reasoning_content": "It swims."},
+        {"content": "<think>It swims.</think>\n\nB."},
+        {"content": "It swims.</think>B."},
+        {
+            "content": [
+                {"type": "thinking", "thinking": "It swims."},
+                {"type": "text", "text": "B."},
+            ]
+        },
+    ],
+)
+def test_chat_keeps_what_was_thought_apart(tmp_path: Path, message: dict[str, Any]) -> None:
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Which?"},
+        {"role": "assistant", **message},
+    ]
+    row = {"messages": messages, "model": "m", "options": ["owl", "otter"], "target": "B"}
+    chain = one(write(tmp_path / "chat.jsonl", row), "chat")
+    assert (chain.reasoning, chain.answer, chain.gold) == ("It swims.", "B.", "B")
+    assert (chain.prompt, chain.model) == ("Which?", "m")
+
+
+def test_chat_without_thinking_is_a_chain_itself(tmp_path: Path) -> None:
+    user, reply = {"role": "user", "content": "Which?"}, "It swims. So it is B."
+    choices = [{"message": {"role": "assistant", "content": reply}}]
+    chain = one(write(tmp_path / "chat.jsonl", {"messages": [user], "choices": choices}), "chat")
+    assert (chain.reasoning, chain.answer) == (reply, None)
+    turns = [user, {"role": "assistant", "content": "?"}, user, choices[0]["message"]]
+    bad = write(tmp_path / "bad.jsonl", {"messages": turns})
+    with pytest.raises(UserError, match="2 turns of the user"):
+        read_chains(bad)
+
+
+def test_a_log_that_inspect_wrote(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import (
+        ChatCompletionChoice,
+        ChatMessageAssistant,
+        ContentReasoning,
+        ContentText,
+        ModelOutput,
+        ModelUsage,
+        get_model,
+    )
+    from inspect_ai.scorer import choice
+    from inspect_ai.solver import multiple_choice
+
+    def reply(*content: Any) -> ModelOutput:
+        message = ChatMessageAssistant(content=list(content))
+        # with a usage of its own it counts no tokens, for which it would ask the network
+        choices, usage = [ChatCompletionChoice(message=message)], ModelUsage(output_tokens=1)
+        return ModelOutput(model="mockllm/model", choices=choices, usage=usage)
+
+    long = "Otters swim well. " * 200  # longer than what a log keeps in place
+    replies = [
+        reply(ContentReasoning(reasoning=long), ContentText(text="ANSWER: B")),
+        reply(ContentReasoning(reasoning="abc=", redacted=True), ContentText(text="ANSWER: A")),
+    ]
+    samples = [
+        Sample(id=i, input="Which swims?", choices=["owl", "otter"], target="B") for i in "xy"
+    ]
+    task = Task(
+        dataset=MemoryDataset(samples, name="zoo"), solver=multiple_choice(), scorer=choice()
+    )
+    model = get_model("mockllm/model", custom_outputs=replies)
+    (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none", max_samples=1)
+    read = read_chains(Path(log.location.removeprefix("file://")))
+    assert read.format == "inspect"
+    thought, hidden = read.chains
+    assert thought.reasoning == long
+    assert (thought.kind, thought.options, thought.gold) == ("choice", ("owl", "otter"), "B")
+    assert (thought.id, thought.dataset, thought.model) == ("x", "zoo", "mockllm/model")
+    assert thought.labels == {"score_choice": "C"}
+    assert hidden.labels == {"score_choice": "I"}
+    assert thought.answer == "B"
+    assert thought.question == "Which swims?"
+    assert "Which swims?" in (thought.prompt or "")
+    assert "A) owl" in (thought.prompt or "")
+    # what a service keeps to itself is no reasoning
+    assert hidden.reasoning == ""
+
+
+def test_auto_refuses_what_it_cannot_tell(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"x\.jsonl: its columns \(a\) are of no known format"):
+        read_chains(write(tmp_path / "x.jsonl", {"a": 1}))
+    both = {"question": "?", "reasoning": "So.", "messages": []}
+    with pytest.raises(UserError, match=r"of the formats rows and chat; .* traces\.format: rows"):
+        read_chains(write(tmp_path / "both.jsonl", both))
+    assert read_chains(tmp_path / "both.jsonl", "rows").format == "rows"
+    with pytest.raises(UserError, match="unknown format 'row'; did you mean 'rows'"):
+        read_chains(tmp_path / "both.jsonl", "row")
+
+
+def test_every_reader_is_told_apart_from_the_others() -> None:
+    rows = [
+        {"question": "?", "reasoning": "So."},
+        PROCESS,
+        {"problem": "?", "steps": [], "ratings": []},
+        label("FAITHFUL_COT"),
+        {"messages": []},
+    ]
+
+    def names(row: dict[str, Any]) -> list[str]:
+        return [reader.name for reader in READERS if reader.recognises(row)]
+
+    assert [names(row) for row in rows] == [
+        ["rows"],
+        ["processbench"],
+        ["prm800k"],
+        ["bonafide"],
+        ["chat"],
+    ]
+    assert all(isinstance(reader, Reader) for reader in READERS)
+
+
+def test_two_chains_of_one_id_are_named_by_who_wrote_them(tmp_path: Path) -> None:
+    row = {"id": "a", "question": "?", "reasoning": "So."}
+    path = write(tmp_path / "m.jsonl", row | {"model": "x"}, row | {"model": "y"})
+    assert [c.id for c in read_chains(path).chains] == ["own/a by x", "own/a by y"]
+    with pytest.raises(UserError, match=r"line 2: id 'own/a by unknown' is that of .*line 1"):
+        read_chains(write(tmp_path / "n.jsonl", row, row))
