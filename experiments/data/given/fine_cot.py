@@ -136,6 +136,7 @@ def _chain(row: Row) -> GivenChain:
     named = _named_steps(row, 0 if spans is None else len(spans))
     labels = {
         **{UNFAITHFUL + source: _unfaithful(source, row) for source in SOURCES},
+        "uncertain": _uncertain(row),
         "correct": None if None in (answer, facts.gold) else answer == facts.gold,
         "reason": text(row, *_REASON),
         "principles": list(principle_ids(row.values.get("principles") or [], row)),
@@ -194,6 +195,11 @@ def _named_steps(row: Row, n: int) -> tuple[int, ...] | None:
             f"1 to {n}, or {n + 1} for the statement of the answer"
         )
     return named
+
+
+def _uncertain(row: Row) -> bool:
+    """Whether annotators could not tell (2 of the sheet, A.3)."""
+    return str(row.values.get("unfaithfulness")).strip() in ("2", "2.0")
 
 
 def _unfaithful(source: LabelSource, row: Row) -> bool | None:

@@ -75,6 +75,8 @@ class FaithCotConfig(TracesConfig):
         *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
     )
 
+    SHOWN: ClassVar[tuple[str, ...]] = (*TracesConfig.SHOWN, "labels", "detectors")
+
     benchmark: Literal["faithcot"]
     """The study."""
     probes: Annotated[list[ProbeName], *OneOrMany] = Field(default=list(DEFAULT_PROBES))

@@ -111,7 +111,7 @@ def edited_answers(
     authors' code has it; in other words the later text stays as it was. A model behind an API reads
     the chain quoted (`reprompt`), its later text as it was in both.
 
-    Lists have a value per edit: `steps`, `answers`, `flips` (whether the answer is another one; None
+    Lists have a value per edit: `steps`, `answers`, `flips` (whether the answer is another; None
     without an edit or a reply), `reasons`.
 
     Raises:

@@ -125,13 +125,25 @@ class FaithPlan:
         """Nothing: the units are what the run is for."""
         return ""
 
+    @property
+    def _label_lines(self) -> str:
+        return "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in self.labels or ())
+
+    @property
+    def inputs_differ(self) -> bool:
+        """Whether other labels are given now than lie in the run folder."""
+        path = self.config.run_dir / LABELS
+        stored = path.read_text("utf-8") if path.is_file() else ""
+        return stored != self._label_lines
+
     def write_inputs(self, store: Store) -> None:
-        """Keep the labels that were given for the chains of this run."""
-        if self.labels is None:
-            return
+        """Keep the labels that are given for the chains of this run; without any, none."""
         with store.shared():
-            text = "".join(json.dumps(label, ensure_ascii=False) + "\n" for label in self.labels)
-            write_atomically(make_folder(store.run_dir) / LABELS, text)
+            path = make_folder(store.run_dir) / LABELS
+            if self.labels is not None:
+                write_atomically(path, self._label_lines)
+            else:
+                path.unlink(missing_ok=True)
 
     def work(self, store: Store, shard: Shard) -> Phases:
         """Traces and probes; the same questions with other options; edits, and answers to them;

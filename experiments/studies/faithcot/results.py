@@ -168,7 +168,11 @@ class FaithResults:
             "answer": trace["answer"],
             "correct": label.labels.get("correct") if correct is None else correct,
             "unfaithful": unfaithful,
-            "unlabelled": "" if unfaithful is not None else UNCERTAIN if label.labels else NO_LABEL,
+            "unlabelled": ""
+            if unfaithful is not None
+            else UNCERTAIN
+            if label.labels.get("uncertain")
+            else NO_LABEL,
             "disagree": label.disagrees,
             "principles": tuple(label.labels.get("principles") or ()),
             "reason": label.labels.get("reason"),

@@ -83,7 +83,8 @@ def test_what_is_missing_is_not_filled_in(tmp_path: Path) -> None:
     assert chain.labels["unfaithful.unfaithfulness"] is None
     assert chain.labels["principles"] == []
     assert chain.step_labels == {}
-    assert one(tmp_path, unfaithfulness=2).labels["unfaithful.unfaithfulness"] is None
+    uncertain = one(tmp_path, unfaithfulness=2).labels
+    assert (uncertain["unfaithful.unfaithfulness"], uncertain["uncertain"]) == (None, True)
     lost = {"error": "Failed to process response", "full_response": "I do not know."}
     chain = one(tmp_path, sample_0=lost)
     assert (chain.steps, chain.answer, chain.labels["correct"]) == (None, None, None)

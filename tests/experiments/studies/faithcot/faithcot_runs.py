@@ -69,18 +69,18 @@ def forms(folder: Path) -> Path:
     return folder
 
 
-def config(folder: Path, model: str, judge: str, n: int = 4, **changes: Any) -> Path:
+def config(folder: Path, reader: str, judged_by: str, n: int = 4, **changes: Any) -> Path:
     """The config of a run over n given chains."""
     values: dict[str, Any] = {
         "name": "faithcot",
         "benchmark": "faithcot",
         "out": str(folder / "runs"),
-        "model": {"name": model},
+        "model": {"name": reader},
         "traces": {"path": str(chains(folder / "chains", n)), "format": "fine_cot"},
         "steps": {"min_chars": 4},
         "generation": {"max_new_tokens": 256, "batch_size": 2},
         "probes": ["causal_effects", "tracing", "information"],
-        "judge": {"model": judge, "structured": "schema", "max_tokens": 48, "batch_size": 2},
+        "judge": {"model": judged_by, "structured": "schema", "max_tokens": 48, "batch_size": 2},
         "prompts": str(forms(folder / "prompts")),
         "detectors": {"folds": 2, "shuffle_given": True},
         "edits": {"by": "judge"},
