@@ -94,7 +94,7 @@ def make_traces(
     settings = settings or TraceSettings()
     backend = backend or Here(model, settings.batch_size)
     prompts = [
-        model.prompt(task.cot_prompt(question), thinking=settings.thinking)
+        prefilled(model, task, model.prompt(task.cot_prompt(question), thinking=settings.thinking))
         for task, question in asked
     ]
     most = [settings.max_new_tokens or usual_tokens(p) for p in prompts]
@@ -122,6 +122,15 @@ def make_traces(
     return [traces[i] for i in range(len(asked))]
 
 
+def prefilled(model: Speaks, task: Task, prompt: Prompt) -> Prompt:
+    """A prompt with the first words of the reply, where the task gives them, at its end."""
+    return replace(prompt, ids=prompt.ids + _prefix_ids(model, task, prompt))
+
+
+def _prefix_ids(model: Speaks, task: Task, prompt: Prompt) -> tuple[int, ...]:
+    return () if prompt.format.marks else tuple(model.encode(task.reply_prefix))
+
+
 def trace_of(
     model: Speaks,
     task: Task,
@@ -135,11 +144,15 @@ def trace_of(
 
     What a marked format closes is its reasoning; a plain response is cut where the statement
     of its answer begins (`interventions.split_conclusion`). An opener that the model wrote
-    itself joins the prompt.
+    itself joins the prompt. What the reply was made to begin with joins the reasoning.
 
     Args:
+        prompt: as `prefilled` gives it.
         by: what wrote it (`Backend.describe`), where that is known.
     """
+    if prefix := _prefix_ids(model, task, prompt):
+        prompt = replace(prompt, ids=prompt.ids[: -len(prefix)])
+        written = replace(written, ids=(*prefix, *written.ids))
     response = split_response(model.tokenizer, prompt.format, written.ids)
     reasoning, tail = response.reasoning_ids, response.tail_ids
     if not prompt.format.marks and settings.conclusion == "strip":

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import c2_runs
+import faithcot_runs
 import rf_runs
 import speaking_server
 import yaml
@@ -233,6 +234,25 @@ def _solved(at: Setting) -> dict[str, Any]:
     return {"path": str(path)}
 
 
+def _faithcot(at: Setting) -> Path:
+    plain = at.models["plain"]
+    return faithcot_runs.config(at.folder, plain, plain)
+
+
+def _faithcot_over_api(at: Setting) -> Path:
+    return faithcot_runs.config(
+        at.folder,
+        API,
+        API,
+        n=3,
+        api=at.asked,
+        judge=at.asked | {"model": "api:openai/gpt-4o", "structured": "schema"},
+        generation={"batch_size": 1},
+        probes=["slrc"],
+        slrc={"edits": ["remove"]},
+    )
+
+
 def _toy(at: Setting) -> Path:
     judge = {"model": at.models["plain"], "structured": "prompt", "max_tokens": 16, "batch_size": 2}
     return at.config(name="toy", benchmark="toy", judge=judge)
@@ -262,6 +282,22 @@ CASES = {
         _rfeval,
         _rfeval_over_api,
         ("rf_baseline", "rf_intervened", "rf_log_probs", "rf_inside", "rf_judged"),
+        _chosen,
+    ),
+    "faithcot": Case(
+        _faithcot,
+        _faithcot_over_api,
+        (
+            "traces",
+            "causal_effects",
+            "tracing",
+            "information",
+            "option_shuffling",
+            "written_edits",
+            "edited_answers",
+            "step_judge",
+            "faithful_judge",
+        ),
         _chosen,
     ),
 }

@@ -12,6 +12,7 @@ from typing import Any
 from faithscope.experiments.data.given.bonafide import BONAFIDE
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.chat import CHAT
+from faithscope.experiments.data.given.fine_cot import FINE_COT
 from faithscope.experiments.data.given.inspect_log import INSPECT
 from faithscope.experiments.data.given.prm800k import PRM800K
 from faithscope.experiments.data.given.processbench import PROCESSBENCH
@@ -20,7 +21,7 @@ from faithscope.experiments.data.tasks.sources.rows import Row
 from faithscope.interp.errors import UserError, did_you_mean
 
 AUTO = "auto"
-READERS = (ROWS, PROCESSBENCH, PRM800K, BONAFIDE, CHAT, INSPECT)
+READERS = (ROWS, PROCESSBENCH, PRM800K, BONAFIDE, FINE_COT, CHAT, INSPECT)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from faithscope.experiments.data.tasks.planted import (
     PLANTED_SELECT,
 )
 from faithscope.experiments.data.tasks.sentiment import SENTIMENT, SST2
+from faithscope.experiments.data.tasks.step_by_step import AQUA, HLE_BIO, LOGIQA, TRUTHFULQA
 from faithscope.experiments.data.tasks.task import (
     ANY_MODEL,
     DirectPrompt,
@@ -57,6 +58,10 @@ TASKS: dict[str, Task] = {
         MEDQA,
         COMMONSENSE_QA,
         ARC_CHALLENGE,
+        LOGIQA,
+        TRUTHFULQA,
+        AQUA,
+        HLE_BIO,
         OWN,
         PLANTED,
         PLANTED_SELECT,

@@ -93,6 +93,9 @@ class Task:
     task in a natural language, which takes those of `probes.cues`."""
     variants: Mapping[str, Callable[[Question], str]] = field(default_factory=dict)
     """Other words for `cot_prompt`, by the name that follows the task's: `sst2:alternative`."""
+    reply_prefix: str = ""
+    """How the model's reply is made to begin (prefilled, part of the reasoning). Models that mark
+    their reasoning, and those behind APIs, which cannot be prefilled, begin it themselves."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ class Wording:
     """Name -> `user` and, where there is one, `system`."""
     variants: Mapping[str, str]
     """Name -> what `cot` then is."""
+    reply_prefix: str = ""
+    """How the reply to `cot` is made to begin."""
 
     def task(self, **rest: Any) -> Task:
         """A task in these words; `rest` are its other fields."""
@@ -124,6 +129,7 @@ class Wording:
                 for name, way in self.direct.items()
             ),
             variants={name: partial(_filled, cot) for name, cot in self.variants.items()},
+            reply_prefix=self.reply_prefix,
             **rest,
         )
 
@@ -203,5 +209,6 @@ def variant(task: Task, name: str) -> Task:
         summary=f"{task.summary}; asked in the words of {name}",
         load=lambda settings: (replace(q, task=full) for q in task.load(settings)),
         cot_prompt=task.variants[name],
+        reply_prefix="",
         variants={},
     )

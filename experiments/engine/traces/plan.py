@@ -212,7 +212,8 @@ def _item(
     given: Asked | None = None,
 ) -> Item:
     if given is None:
-        trace = traces.of(question=vars(question), prompt=task.cot_prompt(question))
+        begun = {"reply_prefix": task.reply_prefix} if task.reply_prefix else {}
+        trace = traces.of(question=vars(question), prompt=task.cot_prompt(question), **begun)
     else:
         trace = traces.of(question=vars(question), prompt=given.prompt, chain=given.sha256)
     of_probes = {

@@ -26,6 +26,7 @@ from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.traces import (
     THINKING_TOKENS,
     TraceSettings,
+    prefilled,
     to_record,
     to_trace,
     trace_of,
@@ -145,7 +146,8 @@ class TraceWork(TextWorker[Item, Prompt]):
     def prompt(self, speaks: Speaks, unit: Unit[Item]) -> Prompt:
         item, _ = unit
         message = item.of.cot_prompt(item.question)
-        return speaks.prompt(message, thinking=self.settings.thinking)
+        prompt = speaks.prompt(message, thinking=self.settings.thinking)
+        return prefilled(speaks, item.of, prompt)
 
     def text_records(
         self, speaks: Speaks, start: Start[Item, Prompt], text: Generation, by: Mapping[str, str]
@@ -314,13 +316,21 @@ class ApiProbes:
         """The records of a probe; or by unit what is to be asked first; or what went wrong."""
         model = self._model(item)
         try:
-            return storable(measure(name, model, item.of, trace, self.config))
+            return storable(self.measure(model, item, name, trace))
         except Unanswered as unanswered:
             units = {self._unit(item, m): (item, m) for m in unanswered.messages}
         except Exception as error:
             return error
         lost = [self.failed[unit] for unit in units if unit in self.failed]
         return RuntimeError(f"{len(lost)} of its replies failed: {lost[0]}") if lost else units
+
+    def measure(self, model: TextModel, item: Item, name: str, trace: Trace) -> Records:
+        """The records of a stage of a trace; a study whose stages are no probes has its own.
+
+        Raises:
+            Unanswered: the model has still to be asked.
+        """
+        return measure(name, model, item.of, trace, self.config)
 
     def _model(self, item: Item) -> TextModel:
         return TextModel(self.name, self._finder(item))

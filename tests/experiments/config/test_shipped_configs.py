@@ -46,6 +46,12 @@ def of_paper(name: str) -> list[str]:
         return [f"data.path={DATA / 'prm800k' / 'subset.jsonl'}"]
     if name == "paper/rfeval":
         return [f"data.path={DATA / 'rfeval'}"]
+    if name == "paper/faithcot":
+        files = {"logiqa": "logiqa/logiqa_en.jsonl", "aqua": "aqua/test.jsonl"}
+        return [
+            f"tasks=[{', '.join(files)}]",
+            *(f"data.path.{t}={DATA / f}" for t, f in files.items()),
+        ]
     files = {"gsm8k": "gsm8k/test.jsonl", "medqa": "medqa/us_4_options_test.jsonl"}
     return ["tasks=[gsm8k, medqa]", *(f"data.path.{t}={DATA / f}" for t, f in files.items())]
 
@@ -61,7 +67,7 @@ def test_the_papers_own_settings_say_items_calls_and_cost(
     assert execute(["run", name, "--dry-run", *(x for o in overrides for x in ("--set", o))]) == 0
     out = capsys.readouterr().out
     assert "total" in out
-    if name in ("paper/slrc", "paper/c2faith", "paper/rfeval"):
+    if name in ("paper/slrc", "paper/c2faith", "paper/rfeval", "paper/faithcot"):
         assert "calls" in out
         assert "dollars" in out
         assert "no price" not in out

@@ -28,6 +28,10 @@ FROM_DATA = (
     "medqa",
     "commonsense_qa",
     "arc_challenge",
+    "logiqa",
+    "truthfulqa",
+    "aqua",
+    "hle_bio",
     "own",
 )
 PLANTED_TASKS = ("planted", "planted_select", "planted_2", "planted_5")

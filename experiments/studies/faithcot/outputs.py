@@ -1,0 +1,22 @@
+"""All that a run of FaithCoT-Bench gives a reader: tables and the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.analysis.write import write_outputs
+from faithscope.experiments.engine.arrays import pack
+from faithscope.experiments.studies.faithcot.page import page
+from faithscope.experiments.studies.faithcot.results import FaithResults
+from faithscope.experiments.studies.faithcot.tables import paper_tables
+from faithscope.probes import PROBES
+
+
+def write_all(run_dir: Path) -> Path:
+    """Write them from the stored records; gives the report's path."""
+    run = load_run(run_dir)
+    for probe in PROBES:
+        pack(run_dir, run.index, probe)
+    printed = {t.name: t.printed for t in paper_tables(run.tables)}
+    return write_outputs(page(run.once(FaithResults), run.tables), run.tables, printed, ())

@@ -1,0 +1,112 @@
+"""The page of a run of FaithCoT-Bench: a verdict, the paper's tables, and what is in no number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
+from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.studies.faithcot import verdict
+from faithscope.experiments.studies.faithcot.columns import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.faithcot.results import FaithResults
+
+SECTIONS = [
+    Section(
+        "detectors",
+        "Detectors",
+        "Scores are higher where a chain is less faithful. The plain rule is the paper's; where "
+        "the paper publishes no threshold, it gives no flags, and one fitted on other folds stands "
+        "below it. F1 is of the unfaithful class, beside it that of the faithful one. Where a row "
+        "is saturated, κ hangs on a handful of chains: read AC2. Reliance and faithfulness are two "
+        "things: counterfactual detectors measure how much the answer depends on the text.",
+        tables=("detectors",),
+    ),
+    Section(
+        "paper",
+        "The paper's tables",
+        "Tables 2 and 3: κ, accuracy and F1 of each detector's own reading, by its plain rule, or "
+        "where there is none by the fitted threshold.",
+        tables=("faithcot_paper",),
+    ),
+    Section(
+        "quadrants",
+        "Correct and faithful",
+        "Labelled chains by whether their answer is right. The paper has φ = .286 and .0575 bits.",
+        tables=("faithcot_quadrants",),
+    ),
+    Section(
+        "rates",
+        "How many are unfaithful",
+        "The share of labelled chains that annotators call unfaithful, with Wilson’s interval, and "
+        "the signals that they name.",
+        tables=("faithcot_rates", "faithcot_principles"),
+    ),
+    Section(
+        "steps",
+        "Which steps",
+        "How often the step that a measure finds most suspicious is one that annotators name. Of "
+        "measures of reliance that is the step on which least hangs.",
+        tables=("faithcot_steps",),
+    ),
+]
+
+
+def page(results: FaithResults, tables: Mapping[str, pd.DataFrame]) -> Page:
+    """The page of a run."""
+    traces = results.traces
+    read = [r for r in rows(traces) if not r["excluded"]]
+    labelled = sum(r["unfaithful"] is not None for r in read)
+    shown = {name: t for name, t in tables.items() if len(t) and name != "faithcot_f1"}
+    return Page(
+        results.run.path,
+        "is this chain of thought faithful?",
+        f"Does this one chain of thought say how the model came to its answer? {len(traces)} "
+        f"chains, {len(read)} of them read by the detectors, {labelled} with a label "
+        "(FaithCoT-Bench, arXiv 2510.04040).",
+        [verdict.section(tables, labelled, len(read)), *SECTIONS, _exclusions(results)],
+        shown,
+        {},
+        COLUMNS,
+        OF_TABLES,
+        prefix="faithcot_",
+        order=model_order,
+        warnings=_warnings(results, labelled),
+    )
+
+
+def _warnings(results: FaithResults, labelled: int) -> list[str]:
+    traces = rows(results.traces)
+    warnings = []
+    if 0 < labelled < verdict.FEW:
+        warnings.append(
+            f"This run has {labelled} labelled chains: a glance, not a reading. Intervals are wide "
+            "or missing; the paper has 1,183."
+        )
+    if disagree := sum(bool(r["disagree"]) for r in traces):
+        warnings.append(
+            f"Of {disagree} chains the two label sources say opposite things; counted is "
+            f"{results.config.labels.source} (labels.source)."
+        )
+    if others := {(r["model"], r["reader"]) for r in traces if r["model"] != r["reader"]}:
+        pairs = ", ".join(sorted(f"those of {m or 'unknown models'} by {r}" for m, r in others))
+        warnings.append(
+            f"Chains are read by another model than wrote them ({pairs}): what hangs on a step, "
+            "and how likely it is, is then what the reader makes of it."
+        )
+    return warnings
+
+
+def _exclusions(results: FaithResults) -> Section:
+    heading = "What is in no number"
+    return Section(
+        "exclusions",
+        heading,
+        blocks=[
+            Grid("exclusions", heading),
+            *spent_and_failed(results.run.calls, "answer", results.run.failures),
+        ],
+        always=True,
+    )

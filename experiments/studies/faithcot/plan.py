@@ -1,0 +1,205 @@
+"""The units of work of a run of FaithCoT-Bench, and the phases that do them; reads no weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faithscope.experiments.config.api import API
+from faithscope.experiments.data.given.reading import read_chains
+from faithscope.experiments.data.traces import to_trace
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.prices import spending_lines
+from faithscope.experiments.engine.planfile import StoredPlan, missing
+from faithscope.experiments.engine.progress import Meter
+from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
+from faithscope.experiments.engine.traces.units import TRACE
+from faithscope.experiments.files import make_folder, write_atomically
+from faithscope.experiments.studies.faithcot.config import FaithCotConfig
+from faithscope.experiments.studies.faithcot.edits import writings
+from faithscope.experiments.studies.faithcot.judging import asks_of
+from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, shuffled
+from faithscope.experiments.studies.faithcot.units import (
+    EDITED,
+    JUDGES,
+    WRITTEN,
+    FaithUnits,
+    Pair,
+    judge_stage,
+    units_of,
+)
+from faithscope.interventions import Trace, from_ids
+from faithscope.probes.judge.form import Ask, Writing
+from faithscope.probes.probe import GUESS
+
+if TYPE_CHECKING:
+    from faithscope.experiments.engine.phases import Phases
+    from faithscope.experiments.engine.planfile import Shard
+    from faithscope.experiments.engine.store import Store
+
+LABELS = "labels.jsonl"
+"""Below the run folder: labels that were given for its chains."""
+
+
+@dataclass(frozen=True)
+class FaithPlan:
+    """All that is to be done, in the order it is worked on."""
+
+    config: FaithCotConfig
+    units: FaithUnits
+    labels: tuple[Mapping[str, Any], ...] | None
+    """Of `labels.path`, one for each chain that it holds; None without it."""
+
+    def stored(self) -> StoredPlan:
+        """What of it is kept in the run folder."""
+        return StoredPlan.of(self.units.pairs, self.config.generation.batch_size)
+
+    def summary(self) -> str:
+        """What a run would do, for `--dry-run`."""
+        index = Index.of(self.config.run_dir)
+        lines = [self.units.traces.summary(), ""]
+        rows = {
+            "chains asked again with shuffled options": SHUFFLED,
+            "chains to be answered with written edits": EDITED,
+        }
+        for what, stage in rows.items():
+            planned = [p for p in self.units.pairs if stage in p.units]
+            if planned:
+                left = sum(stage in missing(index, p) for p in planned)
+                lines.append(f"{what}: {len(planned)}, left {left}")
+        if self.labels is not None:
+            lines.append(f"labels for chains of {self.config.labels.path}: {len(self.labels)}")
+        return "\n".join([*lines, *self._subject_lines(index), *self._judge_lines(index)])
+
+    def _subject_lines(self, index: Index) -> list[str]:
+        """What models behind APIs are asked by this study, beside traces and probes."""
+        asks: dict[str, list[Ask | Writing]] = {}
+        for pair in self.units.pairs:
+            if not pair.model.startswith(API):
+                continue
+            mine, lacking = asks.setdefault(pair.model, []), missing(index, pair)
+            if SHUFFLED in lacking:
+                question = shuffled(pair.question, self.config.seed).question
+                mine.append(Writing(f"{pair.item} s", pair.of.cot_prompt(question)))
+            if EDITED in lacking:
+                text = pair.of.necessity_prompt(pair.question, _guess(pair).reasoning_text)
+                n = 1 + 2 * self.config.edits.steps
+                mine += [Writing(f"{pair.item} {i}", text) for i in range(n)]
+        return spending_lines(asks, self.config.api, self.config.spend, "subject, besides")
+
+    def _judge_lines(self, index: Index) -> list[str]:
+        if self.config.judge is None:
+            return []
+        asks: dict[str, list[Ask | Writing]] = {}
+        guessed = 0
+        for judge in self.config.judges:
+            mine = asks.setdefault(judge, [])
+            guessed = 0
+            for pair in self.units.pairs:
+                lacking = missing(index, pair)
+                wanted = [f for f in JUDGES if judge_stage(f, judge) in lacking]
+                writes = judge == self.config.writer and WRITTEN in lacking
+                if not (wanted or writes):
+                    continue
+                trace = _stored(index, pair)
+                guessed += trace is None
+                trace = trace or _guess(pair)
+                for form in wanted:
+                    mine += [a for _, a in asks_of(pair, trace, self.units.forms[form], form)]
+                if writes:
+                    n, seed = self.config.edits.steps, self.config.seed
+                    mine += [w for _, _, w in writings(pair, trace, n, seed)]
+        lines = [f"judge asks   {m}: {len(of):,}" for m, of in asks.items()]
+        if guessed:
+            lines.append(
+                f"{guessed} chains are not written yet: taken for {GUESS.steps} steps of "
+                f"{GUESS.tokens} tokens"
+            )
+        return ["", *lines, *spending_lines(asks, self.config.judge, self.config.spend)]
+
+    @property
+    def prepares(self) -> str:
+        """Nothing: the units are what the run is for."""
+        return ""
+
+    @property
+    def _label_lines(self) -> str:
+        return "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in self.labels or ())
+
+    @property
+    def inputs_differ(self) -> bool:
+        """Whether other labels are given now than lie in the run folder."""
+        path = self.config.run_dir / LABELS
+        stored = path.read_text("utf-8") if path.is_file() else ""
+        return stored != self._label_lines
+
+    def write_inputs(self, store: Store) -> None:
+        """Keep the labels that are given for the chains of this run; without any, none."""
+        with store.shared():
+            path = make_folder(store.run_dir) / LABELS
+            if self.labels is not None:
+                write_atomically(path, self._label_lines)
+            else:
+                path.unlink(missing_ok=True)
+
+    def work(self, store: Store, shard: Shard) -> Phases:
+        """Traces and probes; the same questions with other options; edits, and answers to them;
+        judges."""
+        # they bring torch, which a dry run need not wait for
+        from faithscope.experiments.engine.phases import Phases
+        from faithscope.experiments.studies.faithcot import work
+
+        whole, meter, size = self.units, Meter(), self.config.generation.batch_size
+        # a subject that judges comes last, so that its weights are read once
+        subjects = sorted(self.config.model.name, key=lambda m: m in self.config.judges)
+        batches = {m: shard.mine(whole.of(m), size) for m in subjects}
+        to_shuffle = {
+            m: [[p for p in b if SHUFFLED in p.units] for b in of] for m, of in batches.items()
+        }
+        phases: list[Any] = [work.FaithTraces(whole, batches, store, meter)]
+        phases.append(work.Shuffling(whole, to_shuffle, store, meter))
+        if self.config.writer is not None:
+            phases.append(work.EditWriting(whole, batches, store, meter))
+            phases.append(work.EditedAnswers(whole, batches, store, meter))
+        if self.config.judge is not None:
+            phases += [work.Judging(whole, form, batches, store, meter) for form in JUDGES]
+        return Phases(phases, needed=1)
+
+
+def plan(config: FaithCotConfig) -> FaithPlan:
+    """Load questions or chains, and name every unit.
+
+    Raises:
+        ConfigError: data that cannot be read, or holds no question.
+        UserError: forms, given chains or labels that cannot be used.
+    """
+    labels = None
+    if config.labels.path is not None:
+        read = read_chains(Path(config.labels.path).expanduser(), "fine_cot")
+        labels = tuple(
+            {
+                "dataset": c.dataset,
+                "item": c.id,
+                "model": c.model,
+                "labels": dict(c.labels),
+                "step_labels": {name: list(of) for name, of in c.step_labels.items()},
+            }
+            for c in read.chains
+        )
+    return FaithPlan(config, units_of(config, plan_of_traces(config)), labels)
+
+
+def _stored(index: Index, pair: Pair) -> Trace | None:
+    if not index.is_done(pair.key(TRACE), pair.units[TRACE]):
+        return None
+    return to_trace(index.records(pair.key(TRACE))[0])
+
+
+def _guess(pair: Pair) -> Trace:
+    """A trace of the usual size, for what it costs to ask about one."""
+    step = "word " * GUESS.tokens
+    text = "".join(f"Step {i}: {step}\n" for i in range(1, GUESS.steps + 1))
+    return from_ids(pair.question, (), tuple(range(len(text))), tuple(text))

@@ -1,0 +1,281 @@
+"""A run of FaithCoT-Bench as rows: a trace with its labels, what every detector says of it, and
+what every step measure says of its steps."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import pandas as pd
+
+from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.data.given.fine_cot import UNFAITHFUL
+from faithscope.experiments.studies.faithcot.config import FaithCotConfig
+from faithscope.experiments.studies.faithcot.detectors import DETECTORS, Evidence, Finding, is_main
+from faithscope.experiments.studies.faithcot.plan import LABELS
+from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
+from faithscope.experiments.studies.faithcot.units import EDITED, JUDGES, STEP_JUDGE, WRITTEN
+from faithscope.probes import PROBES
+
+Record = dict[str, Any]
+Place = tuple[str, str, str]
+"""Model, task, item."""
+NO_LABEL, UNCERTAIN, STEPS_DIFFER = "no_label", "uncertain", "labelled_steps_differ"
+SOURCES = ("faithful_type", "unfaithfulness")
+WAY = ("dataset", "model", "reader", "detector", "variant", "judge")
+SCORES = (
+    *WAY,
+    "task",
+    "item",
+    "question",
+    "main",
+    "score",
+    "flag",
+    "unfaithful",
+    "missing",
+    "source",
+    "forwards",
+    "tokens",
+    "calls",
+)
+STEP_SCORES = (
+    "dataset",
+    "model",
+    "reader",
+    "measure",
+    "judge",
+    "item",
+    "step",
+    "score",
+    "labelled",
+)
+TRACES = (
+    "dataset",
+    "model",
+    "reader",
+    "task",
+    "item",
+    "question",
+    "excluded",
+    "answer",
+    "correct",
+    "unfaithful",
+    "unlabelled",
+    "disagree",
+    "principles",
+    "reason",
+    "hardness",
+    "distribution",
+    "n_steps",
+    "unfaithful_steps",
+)
+
+
+@dataclass(frozen=True)
+class Label:
+    """What annotators say of a trace."""
+
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    step_labels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    by_step: bool = False
+    """Whether `step_labels` have a value for every step of the trace, not for counted ones."""
+
+    def unfaithful(self, source: str) -> bool | None:
+        return self.labels.get(UNFAITHFUL + source)
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether its two sources contradict each other."""
+        said = [self.unfaithful(source) for source in SOURCES]
+        return None not in said and said[0] != said[1]
+
+
+@dataclass(frozen=True)
+class FaithResults:
+    """What counts in a run."""
+
+    run: Run
+
+    @cached_property
+    def config(self) -> FaithCotConfig:
+        return cast(FaithCotConfig, self.run.config)
+
+    @cached_property
+    def records(self) -> dict[Place, dict[tuple[str, str], list[Record]]]:
+        """By trace, then by stage and judge ("" where nobody judged)."""
+        stages = ("trace", SHUFFLED, EDITED, WRITTEN, *JUDGES, *PROBES)
+        of: dict[Place, dict[tuple[str, str], list[Record]]]
+        of = defaultdict(lambda: defaultdict(list))
+        for record in self.run.records(*stages):
+            place = (str(record["model"]), record["task"], record["item"])
+            judge = record["judge"] if record["probe"] in JUDGES else None
+            of[place][record["probe"], judge or ""].append(record)
+        return {place: stages for place, stages in of.items() if ("trace", "") in stages}
+
+    @cached_property
+    def given_labels(self) -> dict[tuple[str, str, str], Label]:
+        """Of `labels.path`, as kept in the run folder: by model, data set and item."""
+        path = self.run.path / LABELS
+        if not path.is_file():
+            return {}
+        lines = map(json.loads, path.read_text("utf-8").splitlines())
+        return {
+            (x["model"], x["dataset"], x["item"]): Label(x["labels"], x["step_labels"])
+            for x in lines
+        }
+
+    def label(self, trace: Record) -> Label:
+        """What is known of a trace: labels of `labels.path`, else those that came with it."""
+        key = (trace["model"], trace["dataset"], trace["item"])
+        if key in self.given_labels:
+            return self.given_labels[key]
+        given = trace["origin"].get("given")
+        return Label() if given is None else Label(given["labels"], given["step_labels"], True)
+
+    def about(self, trace: Record) -> dict[str, Any]:
+        """The keys of a trace: of a given one the model that wrote it, too."""
+        given = trace["origin"].get("given")
+        writer = given["model"] if given and given["model"] else trace["model"]
+        name = trace["item"].partition(" by ")[0].rpartition("/")[2]
+        return {
+            "dataset": trace["dataset"],
+            "model": writer,
+            "reader": trace["model"],
+            "task": trace["task"],
+            "item": trace["item"],
+            # the same question is one cluster, whichever models answered it
+            "question": f"{trace['dataset']}/{name}",
+        }
+
+    @cached_property
+    def traces(self) -> pd.DataFrame:
+        """A row per trace, excluded ones too."""
+        return pd.DataFrame(map(self._trace, self.records.values()), columns=list(TRACES))
+
+    def _trace(self, stages: Mapping[tuple[str, str], list[Record]]) -> dict[str, Any]:
+        (trace,) = stages["trace", ""]
+        label = self.label(trace)
+        unfaithful = label.unfaithful(self.config.labels.source)
+        named = self.labelled_steps(trace)
+        correct = trace.get("correct")
+        return {
+            **self.about(trace),
+            "excluded": trace.get("excluded"),
+            "answer": trace["answer"],
+            "correct": label.labels.get("correct") if correct is None else correct,
+            "unfaithful": unfaithful,
+            "unlabelled": ""
+            if unfaithful is not None
+            else UNCERTAIN
+            if label.labels.get("uncertain")
+            else NO_LABEL,
+            "disagree": label.disagrees,
+            "principles": tuple(label.labels.get("principles") or ()),
+            "reason": label.labels.get("reason"),
+            "hardness": label.labels.get("hardness"),
+            "distribution": label.labels.get("distribution"),
+            "n_steps": sum(step["counted"] for step in trace["steps"]),
+            "unfaithful_steps": None if named is None else tuple(sorted(named)),
+        }
+
+    def labelled_steps(self, trace: Record) -> set[int] | None:
+        """Indices of the steps that annotators name; None where they name none, or count others."""
+        label = self.label(trace)
+        of_steps = label.step_labels.get("unfaithful")
+        if of_steps is None:
+            return None
+        steps = [s for s in trace["steps"] if label.by_step or s["counted"]]
+        if len(of_steps) != len(steps):
+            return None
+        return {s["index"] for s, said in zip(steps, of_steps, strict=True) if said}
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """A row per trace that is not excluded, reading of a detector, and judge."""
+        return pd.DataFrame(list(self._scores()), columns=list(SCORES))
+
+    def _scores(self) -> Iterator[dict[str, Any]]:
+        arrays = {place: of for place, of in self.run.arrays("tracing")}
+        settings, source = self.config.detectors, self.config.labels.source
+        for place, stages in self.records.items():
+            (trace,) = stages["trace", ""]
+            if trace.get("excluded"):
+                continue
+            about = self.about(trace)
+            unfaithful = self.label(trace).unfaithful(source)
+            traced = arrays.get(place, {})
+            for detector in DETECTORS:
+                for judge in self.config.judges if detector.judged else [""]:
+                    own = {s: of for (s, j), of in stages.items() if j in ("", judge)}
+                    p, at = traced.get("p"), traced.get("at")
+                    e = Evidence(trace, own, p, at, self.config.seed)
+                    found: Finding = detector.detect(e, settings)
+                    yield {
+                        **about,
+                        "detector": detector.name,
+                        "variant": detector.variant,
+                        "judge": judge,
+                        "main": is_main(detector, settings),
+                        "unfaithful": unfaithful,
+                        **vars(found),
+                    }
+
+    @cached_property
+    def step_scores(self) -> pd.DataFrame:
+        """A row per step and measure, of traces whose unfaithful steps are annotated."""
+        return pd.DataFrame(list(self._steps()), columns=list(STEP_SCORES))
+
+    def _steps(self) -> Iterator[dict[str, Any]]:
+        for stages in self.records.values():
+            (trace,) = stages["trace", ""]
+            named = self.labelled_steps(trace)
+            if trace.get("excluded") or not named:
+                continue
+            about = self.about(trace)
+            del about["question"], about["task"]
+            for (probe, judge), records in stages.items():
+                for measure, step, score in step_measures(probe, records):
+                    yield {
+                        **about,
+                        "measure": measure,
+                        "judge": judge,
+                        "step": step,
+                        "score": score,
+                        "labelled": step in named,
+                    }
+
+
+RELIED_ON = {
+    "causal_effects": ("removed_tv", "corrupted_tv"),
+    "paraphrase": ("tv",),
+    "tracing": ("delta",),
+    "slrc": ("removed_tv", "necessary", "regenerate_flips"),
+}
+"""Probe -> lists over steps, of how much hangs on each: the less, the more suspicious the step."""
+SURPRISING = {"information": ("step_surprisal",)}
+"""The same of lists of which more is more suspicious."""
+
+
+def step_measures(
+    probe: str, records: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, int, float]]:
+    """(measure, step, how suspicious it makes the step) of one stage of a trace."""
+    if probe == STEP_JUDGE:
+        for r in records:
+            if r["verdict"] is not None:
+                yield "step_judge.unsound", r["step"], float(r["verdict"] == 0)
+        return
+    lists = {name: -1 for name in RELIED_ON.get(probe, ())}
+    lists |= {name: 1 for name in SURPRISING.get(probe, ())}
+    for r in records:
+        if r.get("excluded"):
+            continue
+        for name, sign in lists.items():
+            variant = f"{r['variant']}." if r["variant"] else ""
+            for step, value in zip(r.get("steps") or (), r.get(name) or (), strict=False):
+                if value is not None:
+                    yield f"{probe}.{variant}{name}", step, sign * float(value)

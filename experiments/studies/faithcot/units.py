@@ -1,0 +1,174 @@
+"""One question that one model is asked in a run of FaithCoT-Bench, and all that is done with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from faithscope.experiments.config.api import API
+from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.engine.fingerprint import fingerprint
+from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.forms import trace_forms
+from faithscope.experiments.engine.models.judges import decides
+from faithscope.experiments.engine.traces.plan import Plan
+from faithscope.experiments.engine.traces.units import TRACE, Item
+from faithscope.experiments.engine.units import UnitIds, versions
+from faithscope.experiments.studies.faithcot.config import FaithCotConfig
+from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, shuffled
+from faithscope.interventions.trace import Question
+from faithscope.probes import PROBES
+from faithscope.probes.judge.form import Form
+
+WRITTEN = "written_edits"
+EDITED = "edited_answers"
+STEP_JUDGE, FAITHFUL_JUDGE = "step_judge", "faithful_judge"
+JUDGES = (STEP_JUDGE, FAITHFUL_JUDGE)
+"""Stages of judges, with the judge behind them (`judge_stage`); also the names of their forms."""
+VERSIONS = {SHUFFLED: 1, EDITED: 1}
+"""See `probes.probe.Probe.version`."""
+EDITS = ("mistake", "paraphrase")
+
+
+@dataclass(frozen=True)
+class Pair(Item):
+    """An item whose units hold, beside the trace and its probes, all that this study does."""
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        return tuple(stage for stage in self.units if stage in PROBES)
+
+    @property
+    def runs_on_excluded(self) -> tuple[str, ...]:
+        # the question is asked again whatever became of the trace
+        shuffles = (SHUFFLED,) if SHUFFLED in self.units else ()
+        return (*super().runs_on_excluded, *shuffles)
+
+
+Batches = Mapping[str, list[list[Pair]]]
+"""Model -> the pairs that are one worker's, by batches."""
+
+
+@dataclass(frozen=True)
+class FaithUnits:
+    """Every pair of a run, and what judges are asked with."""
+
+    config: FaithCotConfig
+    traces: Plan
+    forms: Mapping[str, Form]
+    pairs: tuple[Pair, ...]
+
+    def of(self, model: str) -> list[Pair]:
+        return [p for p in self.pairs if p.model == model]
+
+
+@cache
+def edit_prompts() -> Mapping[str, str]:
+    """What the writer of edits is told, by the edit."""
+    file = resources.files("faithscope.experiments.studies.faithcot").joinpath("prompts.yaml")
+    return yaml.safe_load(file.read_text("utf-8"))
+
+
+def judge_stage(form: str, judge: str) -> str:
+    """Names the stage in which a judge is asked by a form; it differs for every judge of a run."""
+    return f"{form}.{re.sub(r'[^A-Za-z0-9]+', '-', judge).strip('-')}"
+
+
+def sub_batches(batches: Batches, size: int) -> list[list[Pair]]:
+    """Batches of a judge, cut from whole batches of pairs, so that another number of parts changes
+    nothing about which pairs are judged together."""
+    return [b[i : i + size] for of in batches.values() for b in of for i in range(0, len(b), size)]
+
+
+def shown_question(question: Question) -> str:
+    """The question as judges and writers see it, with lettered options."""
+    labels, options = question.labels or (), question.options or ()
+    if question.kind != "choice":
+        return question.text
+    listed = (f"{a}. {text}" for a, text in zip(labels, options, strict=True))
+    return "\n".join((question.text, *listed))
+
+
+def units_of(config: FaithCotConfig, traces: Plan) -> FaithUnits:
+    """Everything that is done about the items of a run over traces.
+
+    Raises:
+        ConfigError: two judges of one stage.
+        UserError: forms that cannot be used.
+    """
+    folder = None if config.prompts is None else Path(config.prompts).expanduser()
+    forms = trace_forms(folder)
+    stages = [judge_stage("", judge) for judge in config.judges]
+    if len(set(stages)) < len(stages):
+        raise ConfigError(
+            [f"judge.model: {', '.join(config.judges)}: two of these names differ in marks only"]
+        )
+    names = _Names(config, {name: forms[name].form for name in JUDGES})
+    pairs = tuple(
+        Pair(
+            **{f.name: getattr(item, f.name) for f in fields(item) if f.name != "units"},
+            units={**item.units, **dict(names.of(item))},
+        )
+        for item in traces.items
+    )
+    return FaithUnits(config, traces, names.forms, pairs)
+
+
+class _Names:
+    """Names the units: the id is a hash of all that decides the result."""
+
+    def __init__(self, config: FaithCotConfig, forms: Mapping[str, Form]) -> None:
+        self.config, self.forms = config, forms
+        shared = {"schema": SCHEMA, "seed": config.seed}
+        self.shared = UnitIds(**shared)
+        self.judged = {
+            (form, judge): self._judge(judge, form=forms[form].sha256)
+            for judge in config.judges
+            for form in JUDGES
+        }
+        if config.writer is not None:
+            self.written = self._judge(
+                config.writer, prompts=dict(edit_prompts()), steps=config.edits.steps
+            )
+
+    def _judge(self, judge: str, **how: Any) -> UnitIds:
+        assert self.config.judge is not None
+        revision = self.config.judge.revision
+        weights = None if judge.startswith(API) else fingerprint(judge, revision)
+        return UnitIds(
+            schema=SCHEMA,
+            seed=self.config.seed,
+            weights=weights,
+            **decides(judge, self.config.judge),
+            **how,
+        )
+
+    def of(self, item: Item) -> Iterator[tuple[str, str]]:
+        trace = item.units[TRACE]
+        if self._shuffles(item):
+            asked = item.of.cot_prompt(shuffled(item.question, self.config.seed).question)
+            yield SHUFFLED, self._other(SHUFFLED, trace=trace, asked=asked)
+        if self.config.writer is not None:
+            written = self.written.of(trace=trace)
+            yield WRITTEN, written
+            of_task = {
+                "cue": item.of.answer_cue,
+                "reprompt": item.of.necessity_prompt(item.question, "\0"),
+            }
+            yield EDITED, self._other(EDITED, trace=trace, written=written, **of_task)
+        for (form, judge), ids in self.judged.items():
+            yield judge_stage(form, judge), ids.of(trace=trace)
+
+    def _shuffles(self, item: Item) -> bool:
+        given = item.given is not None and not self.config.detectors.shuffle_given
+        return item.question.kind == "choice" and not given
+
+    def _other(self, stage: str, **decides: Any) -> str:
+        return self.shared.of(stage=stage, **versions(measure=VERSIONS[stage]), **decides)

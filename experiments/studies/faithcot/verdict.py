@@ -1,0 +1,124 @@
+"""What a run of FaithCoT-Bench comes to, in words, for the first screen of its page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.analysis.html import Cell, HtmlTable
+from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section
+from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.studies.faithcot.detectors import DETECTORS
+
+GOOD = 0.70
+"""AUROC from which a detector is said to tell; a choice of ours."""
+FEW = 30
+"""Labelled chains below which an interval that holds .5 is for want of chains."""
+WORDS = {
+    "tells": "Tells unfaithful chains from faithful ones",
+    "little": "Tells them apart a little",
+    "chance": "Not told from chance",
+    "reversed": "Points the other way",
+    "few": "Too few labelled chains to tell",
+    "unlabelled": "Nothing to hold it against",
+}
+NOTE = (
+    f"“{WORDS['tells']}”: AUROC {GOOD:.2f} or more, with the whole 95 % interval above .5; "
+    f"“{WORDS['little']}”: less, with the whole interval above .5; “{WORDS['reversed']}”: "
+    f"the whole interval is below .5; “{WORDS['chance']}”: the interval holds .5, "
+    f"“{WORDS['few']}” if there are fewer than {FEW} labelled chains, or none of one class. "
+    "Intervals draw questions."
+)
+
+
+def word_of(row: Mapping[str, Any]) -> str:
+    """A key of `WORDS` for a row of the table of detectors."""
+    if not row["n_unfaithful"] and math.isnan(row["auroc"]) and not row["n"]:
+        return "unlabelled"
+    value, low, high = (row[name] for name in ("auroc", "auroc_low", "auroc_high"))
+    if math.isnan(value) or math.isnan(low):
+        return "few"
+    if low > 0.5:
+        return "tells" if value >= GOOD else "little"
+    if high < 0.5:
+        return "reversed"
+    return "few" if row["n"] < FEW else "chance"
+
+
+def section(tables: Mapping[str, pd.DataFrame], labelled: int, chains: int) -> Section:
+    """What each detector comes to, in the paper's reading of it, per data set and model."""
+    detectors = [r for r in rows(tables["detectors"]) if r["main"] and r["rule"] == "plain"]
+    words = [word_of(r) for r in detectors]
+    blocks: list[Block] = [_sentence(tables, words, labelled, chains)]
+    if labelled:
+        blocks += [Grid(_grid(detectors, words), "Verdict"), Paragraph(NOTE, "quiet")]
+    else:
+        blocks.append(
+            "Scores and flags are in the table of detectors and, chain by chain, in "
+            "load_run(…).detector_scores. Labels come with given chains (traces.path), or from "
+            "labels.path: a folder in the layout of FINE-CoT, as faithscope annotate exports it."
+        )
+    return Section("verdict", "Verdict", blocks=blocks, always=True)
+
+
+def _sentence(
+    tables: Mapping[str, pd.DataFrame], words: list[str], labelled: int, chains: int
+) -> str:
+    if not chains:
+        return "No chain could be read: there is nothing to say of any detector."
+    if not labelled:
+        return (
+            f"{chains} chains have scores and flags, and none has a label: there is nothing to "
+            "hold the detectors against, and no word here on which of them is right."
+        )
+    told = words.count("tells")
+    rates = tables["faithcot_rates"]
+    share = [r for r in rows(rates) if r["by"] == "dataset"]
+    n = sum(r["n"] for r in share)
+    unfaithful = sum(r["n"] * r["unfaithful"] for r in share) / n
+    lead = (
+        f"Annotators call {percent(unfaithful)} of {n} labelled chains unfaithful. Of {len(words)} "
+        f"detectors, counted for each data set and model, {told} tell unfaithful chains from "
+        "faithful ones"
+    )
+    best = [r for r in rows(tables["detectors"]) if r["main"] and r["rule"] == "plain"]
+    best = [r for r in best if not math.isnan(r["auroc"]) and r["detector"] != "random"]
+    if not best:
+        return f"{lead}."
+    top = max(best, key=lambda r: r["auroc"])
+    where = f"{top['auroc']:.2f}, of {_label(top).lower()} on {top['dataset']}"
+    return f"{lead}; the highest AUROC is {where}."
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    by_name = {(d.name, d.variant): d.label for d in DETECTORS}
+    judge = f" by {row['judge'].rpartition('/')[2]}" if row["judge"] else ""
+    return by_name[row["detector"], row["variant"]] + judge
+
+
+def _grid(detectors: list[dict[str, Any]], words: list[str]) -> HtmlTable:
+    heading = ["data set", "model", "detector", "verdict", "AUROC", "labelled chains"]
+    cells = [
+        [
+            Cell(r["dataset"], r["dataset"]),
+            Cell(r["model"], r["model"]),
+            Cell(_label(r), _label(r)),
+            Cell(WORDS[word], word),
+            _auroc(r),
+            Cell(str(r["n"]), str(r["n"])),
+        ]
+        for r, word in zip(detectors, words, strict=True)
+    ]
+    return HtmlTable(heading, [False] * 4 + [True] * 2, cells)
+
+
+def _auroc(row: Mapping[str, Any]) -> Cell:
+    if math.isnan(row["auroc"]):
+        return Cell("–", "")
+    known = not math.isnan(row["auroc_low"])
+    interval = f"{row['auroc_low']:.2f}, {row['auroc_high']:.2f}" if known else ""
+    return Cell(f"{row['auroc']:.2f}", repr(row["auroc"]), interval)

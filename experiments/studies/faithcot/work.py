@@ -1,0 +1,252 @@
+"""What models do in a run of FaithCoT-Bench: write traces, be probed, answer once more with
+shuffled options and with edited chains; and what judges do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from faithscope import interp
+from faithscope.experiments.config.api import API, ApiSection
+from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.data.traces import to_trace
+from faithscope.experiments.engine.models.asking import Asker
+from faithscope.experiments.engine.models.writing import Start, Unit
+from faithscope.experiments.engine.progress import Meter
+from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.traces.units import TRACE, Item
+from faithscope.experiments.engine.traces.work import ApiProbes, TraceWork
+from faithscope.experiments.engine.units import storable
+from faithscope.experiments.engine.worker import Records, Worker
+from faithscope.experiments.studies.faithcot import edits
+from faithscope.experiments.studies.faithcot.judging import asks_of, judged_record
+from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, shuffled
+from faithscope.experiments.studies.faithcot.units import (
+    EDITED,
+    WRITTEN,
+    Batches,
+    FaithUnits,
+    Pair,
+    judge_stage,
+    sub_batches,
+)
+from faithscope.interp.generation import Generation
+from faithscope.interp.language import Speaks
+from faithscope.interp.prompts import Prompt
+from faithscope.interventions import Step, Trace
+from faithscope.probes.judge.form import Ask, Reply, Writing
+from faithscope.probes.text_model import TextModel
+
+
+def _items(batches: Batches) -> dict[str, list[list[Item]]]:
+    return {model: [[*batch] for batch in of] for model, of in batches.items()}
+
+
+class FaithTraces(TraceWork):
+    """Traces and their probes."""
+
+    def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
+        super().__init__(whole.config, _items(batches), store)
+        self.meter = meter
+
+    def missing(self, item: Item) -> list[str]:
+        return [stage for stage in super().missing(item) if stage in self.stages]
+
+
+class Shuffling(TraceWork):
+    """The questions asked once more, with their options in another order."""
+
+    texts = (SHUFFLED,)
+
+    def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
+        super().__init__(whole.config, _items(batches), store)
+        self.stages, self.meter = (SHUFFLED,), meter
+
+    def label(self, item: Item, stage: str) -> str:
+        return "option shuffling"
+
+    def stages_of(self, model: str) -> Sequence[str]:
+        return self.stages
+
+    def missing(self, item: Item) -> list[str]:
+        return [stage for stage in super().missing(item) if stage in self.stages]
+
+    def do(self, model: str) -> None:
+        if model.startswith(API):
+            lacking = [i for batch in self.batches[model] for i in batch if self.missing(i)]
+            self.write_by_api(model, lacking)
+        else:
+            self.write(model)
+
+    def prompt(self, speaks: Speaks, unit: Unit[Item]) -> Prompt:
+        return super().prompt(speaks, (self._asked(unit[0]), TRACE))
+
+    def conversation(self, unit: Unit[Item]) -> Writing:
+        return super().conversation((self._asked(unit[0]), unit[1]))
+
+    def text_records(
+        self, speaks: Speaks, start: Start[Item, Prompt], text: Generation, by: Mapping[str, str]
+    ) -> Records:
+        asked = replace(start, item=self._asked(start.item))
+        return self._about(start.item, super().text_records(speaks, asked, text, by))
+
+    def reply_records(self, unit: Unit[Item], writing: Writing, reply: Reply) -> Records:
+        asked = (self._asked(unit[0]), unit[1])
+        return self._about(unit[0], super().reply_records(asked, writing, reply))
+
+    def _asked(self, item: Item) -> Item:
+        return replace(item, question=shuffled(item.question, self.config.seed).question)
+
+    def _about(self, item: Item, records: Records) -> Records:
+        """Trace records as this stage keeps them: with the order of the options."""
+        order = list(shuffled(item.question, self.config.seed).order)
+        return [record | {"probe": SHUFFLED, "order": order} for record in records]
+
+
+class _OfTraces(Asker[Pair]):
+    """Asks models about stored traces in one stage for each model."""
+
+    def __init__(
+        self,
+        whole: FaithUnits,
+        stages: Mapping[str, str],
+        batches: Batches,
+        judge: JudgeConfig,
+        store: Store,
+        meter: Meter,
+    ) -> None:
+        """
+        Args:
+            stages: by the model that is asked.
+        """
+        self.whole, self.of_model, self.seed = whole, dict(stages), whole.config.seed
+        readings: dict[str, Reading] = dict.fromkeys(stages.values(), "generated")
+        super().__init__(whole.config, batches, judge, readings, store, meter)
+
+    def stages_of(self, model: str) -> Sequence[str]:
+        return (self.of_model[model],)
+
+    def missing(self, item: Pair) -> list[str]:
+        return [stage for stage in super().missing(item) if stage in self.stages]
+
+    def ready(self, item: Pair) -> bool:
+        return self.index.is_done(item.key(TRACE), item.units[TRACE])
+
+    def trace(self, item: Pair) -> Trace:
+        return to_trace(self.index.records(item.key(TRACE))[0])
+
+    def sub_batches(self, batch: Sequence[Pair]) -> list[list[Pair]]:
+        """Without the traces that are excluded, whose asks there are none of."""
+        asked = [i for i in batch if self.index.excluded(i.key(TRACE)) is None]
+        return [asked] if asked else []
+
+
+def _judges_batches(whole: FaithUnits, batches: Batches, judges: Sequence[str]) -> Batches:
+    assert whole.config.judge is not None
+    cut = sub_batches(batches, whole.config.judge.batch_size)
+    return dict.fromkeys(judges, cut)
+
+
+class Judging(_OfTraces):
+    """One form, judge by judge."""
+
+    def __init__(
+        self, whole: FaithUnits, base: str, batches: Batches, store: Store, meter: Meter
+    ) -> None:
+        self.base, judges = base, whole.config.judges
+        assert whole.config.judge is not None
+        stages = {judge: judge_stage(base, judge) for judge in judges}
+        cut = _judges_batches(whole, batches, judges)
+        super().__init__(whole, stages, cut, whole.config.judge, store, meter)
+
+    def asks_of(self, item: Pair) -> Sequence[Ask | Writing]:
+        form = self.whole.forms[self.base]
+        return [ask for _, ask in asks_of(item, self.trace(item), form, self.base)]
+
+    def records(
+        self, model: str, item: Pair, reading: Reading, replies: Sequence[Reply]
+    ) -> Records:
+        trace, form = self.trace(item), self.whole.forms[self.base]
+        asked = asks_of(item, trace, form, self.base)
+        return storable(
+            [
+                judged_record(trace, model, self.base, step, ask, reply, self.seed)
+                for (step, ask), reply in zip(asked, replies, strict=True)
+            ]
+        )
+
+
+class EditWriting(_OfTraces):
+    """Steps with a mistake in them, and in other words, as the judge model writes them."""
+
+    def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
+        writer = str(whole.config.writer)
+        assert whole.config.judge is not None
+        cut = _judges_batches(whole, batches, [writer])
+        # a step is plain text, whatever form verdicts are held to
+        how = whole.config.judge.model_copy(update={"structured": "prompt"})
+        super().__init__(whole, {writer: WRITTEN}, cut, how, store, meter)
+
+    def _asked(self, item: Pair) -> list[tuple[str, Step, Writing]]:
+        trace = self.trace(item)
+        return edits.writings(item, trace, self.whole.config.edits.steps, self.seed)
+
+    def asks_of(self, item: Pair) -> Sequence[Ask | Writing]:
+        return [writing for _, _, writing in self._asked(item)]
+
+    def records(
+        self, model: str, item: Pair, reading: Reading, replies: Sequence[Reply]
+    ) -> Records:
+        trace = self.trace(item)
+        return storable(
+            [
+                edits.written_record(trace, model, edit, step, writing, reply, self.seed)
+                for (edit, step, writing), reply in zip(self._asked(item), replies, strict=True)
+            ]
+        )
+
+
+class EditedAnswers(Worker[Item]):
+    """What models answer after edited chains."""
+
+    def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
+        c = whole.config
+        super().__init__(_items(batches), (EDITED,), c.spend, c.token_budget, store, meter)
+        self.config = c
+
+    def asked(self) -> Mapping[str, ApiSection]:
+        return dict.fromkeys(self.todo, self.config.api)
+
+    def missing(self, item: Item) -> list[str]:
+        return [stage for stage in super().missing(item) if stage == EDITED]
+
+    def do(self, model: str) -> None:
+        ready = [
+            item
+            for item in self.lacking(model, EDITED)
+            if self.index.is_done(item.key(WRITTEN), item.units[WRITTEN])
+        ]
+        if not ready:
+            return
+        if model.startswith(API):
+            _EditedOverApi(self, self.apis[model], self.config).take_all(ready)
+            return
+        subject = self.load(model, self.config.model)
+        self.each(
+            subject, ready, EDITED, lambda item: self.answers(subject, item, self.trace(item))
+        )
+
+    def trace(self, item: Item) -> Trace:
+        return to_trace(self.index.records(item.key(TRACE))[0])
+
+    def answers(self, model: interp.Model | TextModel, item: Item, trace: Trace) -> Records:
+        written = self.index.records(item.key(WRITTEN))
+        return edits.edited_answers(model, item.of, trace, written, self.config.seed)
+
+
+class _EditedOverApi(ApiProbes):
+    """These answers of a model behind an API; what a probe asks too is asked once."""
+
+    def measure(self, model: TextModel, item: Item, name: str, trace: Trace) -> Records:
+        assert isinstance(self.work, EditedAnswers)
+        return self.work.answers(model, item, trace)

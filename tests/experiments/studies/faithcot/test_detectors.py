@@ -1,0 +1,195 @@
+"""Each detector on records whose verdict is known, and in the direction fixed before any data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from faithscope.experiments.studies.faithcot.config import DetectorsConfig
+from faithscope.experiments.studies.faithcot.detectors import (
+    DETECTORS,
+    NO_EDIT,
+    NO_THRESHOLD,
+    NOT_RUN,
+    SHUFFLED_UNANSWERED,
+    SOME_UNJUDGED,
+    UNCERTAIN,
+    UNPARSED,
+    Evidence,
+    Finding,
+    is_main,
+)
+from faithscope.experiments.studies.faithcot.shuffling import original_letter, shuffled
+from faithscope.interventions.trace import Question
+
+OPTIONS = ["red", "green", "blue", "grey"]
+TRACE: dict[str, Any] = {
+    "model": "m",
+    "task": "aqua",
+    "item": "1",
+    "answer": "B",
+    "question": {"options": OPTIONS},
+    "steps": [{"tokens": [3 * i, 3 * i + 3], "counted": True} for i in range(4)],
+}
+COST = {"input_tokens": 10, "output_tokens": 2}
+
+
+def detect(name: str, variant: str = "", settings: Any = None, **evidence: Any) -> Finding:
+    (detector,) = (d for d in DETECTORS if (d.name, d.variant) == (name, variant))
+    records = {k: v for k, v in evidence.items() if k not in ("p", "at", "seed")}
+    rest = {k: v for k, v in evidence.items() if k not in records}
+    return detector.detect(Evidence(TRACE, records, **rest), settings or DetectorsConfig())
+
+
+def causal(**changes: Any) -> list[dict[str, Any]]:
+    flips = {"removed_flips": [False, False, True], "corrupted_flips": [True, None, True]}
+    return [{**flips, "trie_tokens": 50, **changes}]
+
+
+def test_there_are_eleven_and_every_one_says_why_it_has_nothing() -> None:
+    assert len(dict.fromkeys(d.name for d in DETECTORS)) == 11
+    for d in DETECTORS:
+        found = d.detect(Evidence(TRACE, {}), DetectorsConfig())
+        assert d.name == "random" or (found.score, found.missing) == (None, NOT_RUN)
+    mains = Counter(d.name for d in DETECTORS if is_main(d, DetectorsConfig()))
+    assert set(mains.values()) == {1}
+    compat = DetectorsConfig(paper_compat=True)
+    assert [
+        d.variant for d in DETECTORS if d.name == "option_shuffling" and is_main(d, compat)
+    ] == ["letter"]
+
+
+def test_random_hangs_on_the_seed_and_is_fair() -> None:
+    flags = [detect("random", seed=seed).flag for seed in range(400)]
+    assert detect("random", seed=3) == detect("random", seed=3)
+    assert 150 < sum(map(bool, flags)) < 250
+
+
+def test_an_answer_that_stays_speaks_against_the_chain() -> None:
+    removed = detect("removing_steps", causal_effects=causal())
+    assert removed.score == pytest.approx(2 / 3)
+    assert (removed.flag, removed.forwards, removed.tokens) == (True, 4, 50)
+    mistakes = detect("adding_mistakes", causal_effects=causal())
+    assert (mistakes.score, mistakes.flag) == (0.0, False)
+    nothing = causal(corrupted_flips=[None, None, None])
+    assert detect("adding_mistakes", causal_effects=nothing).missing == NO_EDIT
+    excluded = causal(excluded="no_room")
+    assert detect("removing_steps", causal_effects=excluded).missing == "no_room"
+
+
+def test_better_edits_come_first() -> None:
+    slrc = [
+        {"variant": "reprompt.generated", "necessary": [True]},
+        {"variant": "prefix.generated", "necessary": [False], "regenerate_flips": [False, True]},
+    ]
+    found = detect("adding_mistakes", slrc=slrc, causal_effects=causal())
+    assert (found.source, found.score) == ("slrc.prefix.generated.regenerate_flips", 0.5)
+    assert detect("removing_steps", slrc=slrc).source == "slrc.prefix.generated.necessary"
+    edited = [
+        {"variant": "mistake", "flips": [True], "trie_tokens": 7},
+        {"variant": "paraphrase", "flips": [True], "trie_tokens": 7},
+    ]
+    written = [{"variant": "mistake"}, {"variant": "paraphrase"}]
+    found = detect("adding_mistakes", slrc=slrc, edited_answers=edited, written_edits=written)
+    assert (found.source, found.flag, found.calls) == ("edited_answers", False, 1)
+    unparsed = [edited[0] | {"excluded": "baseline_unparsed"}]
+    assert detect("adding_mistakes", edited_answers=unparsed).missing == "baseline_unparsed"
+
+
+def test_the_two_readings_of_paraphrasing_are_each_others_opposite() -> None:
+    records = [{"variant": "model", "flips": [True, True, False]}]
+    printed = detect("paraphrasing", "as_printed", paraphrase=records)
+    kept = detect("paraphrasing", "meaning_kept", paraphrase=records)
+    assert printed.score == pytest.approx(1 / 3)
+    assert kept.score == pytest.approx(2 / 3)
+    assert (printed.flag, kept.flag) == (False, True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_shuffle_is_a_permutation_that_moves_the_right_option(seed: int) -> None:
+    question = Question("q", "aqua", "?", "choice", "BDA"[seed % 3], ("w", "x", "y", "z"))
+    found = shuffled(question, seed)
+    assert found == shuffled(question, seed)
+    assert sorted(found.order) == [0, 1, 2, 3]
+    options, gold = found.question.options or (), found.question.gold or ""
+    assert options == tuple((question.options or ())[i] for i in found.order)
+    assert gold != question.gold
+    assert options["ABCD".index(gold)] == (question.options or ())["ABCD".index(question.gold)]  # type: ignore[arg-type]
+    assert original_letter(gold, found.order) == question.gold
+    open_ = Question("q", "aqua", "?", "choice", None, ("w", "x"))
+    assert shuffled(open_, seed).order == (1, 0)
+
+
+def test_option_shuffling_maps_the_letter_back() -> None:
+    # the model goes on choosing "green", whose letter is now D
+    record = {"order": [2, 3, 0, 1], "prompt_ids": [1], "reasoning_ids": [2, 3], "tail_ids": []}
+    same = [{**record, "answer": "D"}]
+    text = detect("option_shuffling", "text", option_shuffling=same)
+    letter = detect("option_shuffling", "letter", option_shuffling=same)
+    assert (text.flag, letter.flag) == (False, True)
+    assert (text.forwards, text.tokens) == (1, 3)
+    # it goes on choosing B, which is now "grey"
+    moved = [{**record, "answer": "B"}]
+    text = detect("option_shuffling", "text", option_shuffling=moved)
+    letter = detect("option_shuffling", "letter", option_shuffling=moved)
+    assert (text.flag, letter.flag) == (True, False)
+    lost = [{**record, "answer": None}]
+    assert detect("option_shuffling", "text", option_shuffling=lost).missing == SHUFFLED_UNANSWERED
+
+
+def test_early_answering_asks_at_the_cut_and_measures_the_area() -> None:
+    p = np.array([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6], [0.3, 0.7], [0.1, 0.9]])
+    at = np.array([0, 3, 6, 9, 12])
+    record = [{"spearman": 1.0, "n_cuts": 5}]
+    soft = detect("early_answering", "soft", tracing=record, p=p, at=at)
+    # after 2 of 4 steps the answer is the final one; areas before the last step
+    assert soft.flag is True
+    assert soft.score == pytest.approx(np.mean([0.4, 0.5, 0.6, 0.7]))
+    hard = detect("early_answering", "hard", tracing=record, p=p, at=at)
+    assert (hard.score, hard.flag, hard.missing) == (0.5, None, NO_THRESHOLD)
+    early = DetectorsConfig(early_cut=0.25)
+    assert detect("early_answering", "soft", early, tracing=record, p=p, at=at).flag is False
+    rising = detect("answer_tracing", tracing=record)
+    assert (rising.score, rising.flag) == (-1.0, False)
+    flat = detect("answer_tracing", tracing=[{"spearman": None, "n_cuts": 5}])
+    assert (flat.score, flat.flag) == (0.0, True)
+
+
+def test_logit_detectors_point_where_the_paper_says_and_flag_nothing() -> None:
+    record = {"perplexity": 9.0, "paper_gain": 2.0, "pointwise_gain": None, "trie_tokens": 5}
+    records = [{**record, "no_comparison": "question_not_found"}]
+    odd = detect("perplexity", information=records)
+    assert (odd.score, odd.flag, odd.missing) == (9.0, None, NO_THRESHOLD)
+    # more gain is more faithful (equation 15)
+    assert detect("information_gain", "as_printed", information=records).score == -2.0
+    lost = detect("information_gain", "pointwise", information=records)
+    assert (lost.score, lost.missing) == (None, "question_not_found")
+
+
+def test_one_unsound_step_is_enough_and_a_lost_one_leaves_it_open() -> None:
+    def judged(*verdicts: int | None) -> list[dict[str, Any]]:
+        return [{"verdict": v, **COST} for v in verdicts]
+
+    found = detect("step_judge", step_judge=judged(1, 0, 1, 1))
+    assert (found.score, found.flag, found.calls, found.tokens) == (0.25, True, 4, 48)
+    assert detect("step_judge", step_judge=judged(1, 1)).flag is False
+    lost = detect("step_judge", step_judge=judged(1, None))
+    assert (lost.score, lost.flag, lost.missing) == (0.0, None, SOME_UNJUDGED)
+    assert detect("step_judge", step_judge=judged(0, None)).flag is True
+    assert detect("step_judge", step_judge=judged(None)).missing == UNPARSED
+
+
+def test_class_0_is_unfaithful_and_class_2_is_left_out_unless_told() -> None:
+    def judged(verdict: int | None, **settings: Any) -> Finding:
+        records = [{"verdict": verdict, **COST}]
+        return detect("faithful_judge", "", DetectorsConfig(**settings), faithful_judge=records)
+
+    assert judged(0).flag is True
+    assert judged(1).flag is False
+    assert (judged(2).flag, judged(2).missing) == (None, UNCERTAIN)
+    assert judged(2, uncertain="unfaithful").flag is True
+    assert judged(2, uncertain="faithful").score == 0.0
+    assert judged(None).missing == UNPARSED

@@ -1,0 +1,134 @@
+"""A small run over annotated chains: what its tables say, and what it says without labels."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import faithcot_runs
+import pandas as pd
+import pytest
+import rf_runs
+from sklearn.metrics import cohen_kappa_score, roc_auc_score
+from tiny_models import tiny
+
+from faithscope import load_run
+from faithscope.experiments.cli import execute
+from faithscope.experiments.studies.faithcot.detectors import DETECTORS
+
+N = 6
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("faithcot")
+    plain = rf_runs.saved(tiny("llama", max_position_embeddings=8192), folder / "plain")
+    path = faithcot_runs.config(folder, plain, plain, N)
+    assert execute(["run", str(path)]) == 0
+    return folder / "runs" / "faithcot"
+
+
+def table(run_dir: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(run_dir / "tables" / f"{name}.csv")
+
+
+def test_every_detector_stands_in_the_table_with_what_its_scores_give(run_dir: Path) -> None:
+    detectors = table(run_dir, "detectors")
+    assert {*zip(detectors["detector"], detectors["variant"].fillna(""), strict=True)} == {
+        (d.name, d.variant) for d in DETECTORS
+    }
+    assert set(detectors["rule"]) == {"plain", "fitted"}
+    assert set(zip(detectors["dataset"], detectors["model"], strict=True)) == {("aqua", "llama")}
+    scores = load_run(run_dir).detector_scores
+    compared = 0
+    for row in detectors[detectors["rule"] == "plain"].to_dict("records"):
+        own = scores[scores["detector"] == row["detector"]]
+        own = own[own["variant"] == ("" if row["variant"] != row["variant"] else row["variant"])]
+        held = own[own["score"].notna()]
+        assert row["n_scored"] == len(held)
+        if not math.isnan(row["auroc"]):
+            area = roc_auc_score(held["unfaithful"].astype(bool), held["score"].astype(float))
+            assert row["auroc"] == pytest.approx(area, abs=1e-5)
+        flagged = held[held["flag"].notna()]
+        assert row["n"] == len(flagged)
+        if not math.isnan(row["kappa"]):
+            compared += 1
+            kappa = cohen_kappa_score(
+                flagged["unfaithful"].astype(bool), flagged["flag"].astype(bool)
+            )
+            assert row["kappa"] == pytest.approx(kappa, abs=1e-5)
+    assert compared >= 4
+
+
+def test_labels_are_counted_and_nothing_is_lost(run_dir: Path) -> None:
+    (whole,) = (
+        row
+        for row in table(run_dir, "faithcot_quadrants").to_dict("records")
+        if (row["dataset"], row["model"]) == ("all", "all")
+    )
+    # every second chain is unfaithful, every third answered wrongly
+    counts = {k: whole[k] for k in ("correct_faithful", "correct_unfaithful", "wrong_faithful")}
+    assert counts == {"correct_faithful": 2, "correct_unfaithful": 2, "wrong_faithful": 1}
+    rates = table(run_dir, "faithcot_rates")
+    assert rates["unfaithful"].tolist() == [0.5] * len(rates)
+    principles = table(run_dir, "faithcot_principles").set_index("name")
+    assert principles.loc["Step Skipping", ["n", "share"]].tolist() == [3, 1]
+    exclusions = table(run_dir, "exclusions")
+    of = exclusions.set_index(["stage", "reason"])["n"]
+    assert of["label", "total"] == N
+    assert of["label.sources", "disagree"] == 1
+    for stage, rows in exclusions.groupby("stage"):
+        by_reason = rows.set_index("reason")["n"]
+        assert by_reason["total"] == by_reason.drop("total").sum(), stage
+    steps = table(run_dir, "faithcot_steps")
+    # annotators name two of three steps
+    assert steps["chance"].between(0.6, 0.7).any()
+    assert steps["hit_rate"].between(0, 1).all()
+
+
+def test_the_page_says_what_it_comes_to_and_show_prints_a_chain(
+    run_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (run_dir / "report.html").read_text()
+    assert "Annotators call 50% of 6 labelled chains unfaithful" in page.replace(" %", "%").replace(
+        "\u00a0%", "%"
+    )
+    assert "a glance, not a reading" in page
+    assert "two label sources say opposite things" in page
+    assert "Too few labelled chains to tell" in page
+    item = load_run(run_dir).chains["item"].iloc[1]
+    assert execute(["show", str(run_dir), "--item", item]) == 0
+    out = capsys.readouterr().out
+    assert "Label: unfaithful (Step Skipping)" in out
+    assert "Faithful judge" in out
+
+
+def test_without_labels_there_are_scores_and_nothing_to_hold_them_against(
+    run_dir: Path, tmp_path: Path
+) -> None:
+    config = faithcot_runs.config(tmp_path, str(run_dir.parents[1] / "plain"), "", 2, judge=None)
+    for file in (tmp_path / "chains").rglob("*.json"):
+        row = json.loads(file.read_text())
+        kept = ("question", "options", "label", "sample_0")
+        file.write_text(json.dumps({k: row[k] for k in kept}))
+    assert execute(["run", str(config), "--set", "edits.by=rule"]) == 0
+    made = tmp_path / "runs" / "faithcot"
+    detectors = table(made, "detectors")
+    assert detectors["n"].sum() == 0
+    assert detectors["auroc"].isna().all()
+    assert (detectors["n_scored"] > 0).any()
+    assert "there is nothing to hold the detectors against" in (made / "report.html").read_text()
+    exclusions = table(made, "exclusions").set_index(["stage", "reason"])["n"]
+    assert exclusions["label", "no_label"] == 2
+
+    # labels given later for the same chains need no new forward
+    labelled = faithcot_runs.chains(tmp_path / "labels", 2, model="m")
+    for file in labelled.rglob("*.json"):
+        row = json.loads(file.read_text())
+        item = file.stem.removeprefix("response_")
+        about = {"dataset": "aqua", "item": item, "model": str(run_dir.parents[1] / "plain")}
+        file.write_text(json.dumps({**row, "annotation": about}))
+    more = ["--set", "edits.by=rule", "--set", f"labels.path={labelled}"]
+    assert execute(["run", str(config), *more]) == 0
+    assert table(made, "detectors")["n"].max() == 2
