@@ -166,13 +166,12 @@ def write_chains(
         rendering `asking.asked` gives.
 
     Raises:
-        UserError: a prompt alone fills the model's positions.
+        NoRoom: a prompt alone fills the model's positions.
         Unanswered: a model behind an API has still to be asked.
     """
     if isinstance(model, TextModel):
         return _said(model, trace, asking, messages)
-    # Not at the top: they bring torch, which listing the probes need not wait for.
-    from faithscope.interp.generation import room_for
+    # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.responses import split_response
 
     thinking = trace.origin.sampling.get("thinking")
@@ -181,7 +180,8 @@ def write_chains(
     prompts = {name: model.prompt(text, thinking=thinking) for name, text in messages.items()}
     most = max_new_tokens or 2 * (len(trace.reasoning_ids) + len(trace.tail_ids)) + 64
     prefixes = [prompt.ids for prompt in prompts.values()]
-    limits = [room_for(most, len(ids), model.max_positions) for ids in prefixes]
+    room = model.max_positions
+    limits = [most if room is None else min(most, max(1, room - len(ids))) for ids in prefixes]
     replies = model.ask(prefixes, max_new_tokens=limits, execution=execution)
     parse = asking.parse_reply or asking.parse
     chains = {}
@@ -201,7 +201,7 @@ def write_chains(
             answer=parse(said),
             cut=cut,
         )
-    return chains, cost_of(model, prefixes, execution, room=max(limits))
+    return chains, cost_of(model, prefixes, execution, room=limits)
 
 
 def is_rendered(model: Model, trace: Trace, asking: Asking) -> bool:

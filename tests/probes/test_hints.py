@@ -14,6 +14,7 @@ from test_questions_put import LABELS, chat
 from test_slrc import asking, written
 
 from faithscope.experiments.studies.slrc.measures.hints import SLICE, normalised
+from faithscope.interp.errors import NoRoom
 from faithscope.interp.model import Model
 from faithscope.interventions import Question, Trace, from_ids
 from faithscope.probes import Asking, Record
@@ -141,6 +142,21 @@ def test_a_chain_keeps_the_ids_that_the_model_wrote(family: str) -> None:
         assert chain.prompt_ids == (*prompt.ids, *alone.ids[:start])
         assert chain.reasoning_ids == tuple(alone.ids)[start : start + len(chain.reasoning_ids)]
         assert chain.reasoning == "".join(model.pieces(chain.reasoning_ids))
+
+
+def test_a_response_takes_the_positions_that_are_left(llama: Model) -> None:
+    room = llama.max_positions
+    assert room is not None
+    ids = llama.encode("Well? ") * room
+    prompt = llama.prompt("Well?").ids
+    trace = replace(film(llama, prompt, "positive"), tail_ids=tuple(ids[:room]))
+    words = spoken(asked="Well?", parse_reply=lambda text: text)
+    result = write_chains(llama, trace, words, {"a": "Well?\n\nYes.", "b": "Well?\n\nNo, not so."})
+    assert result is not None
+    for chain in result[0].values():
+        assert not chain.cut or len(chain.prompt_ids) + len(chain.reasoning_ids) <= room
+    with pytest.raises(NoRoom):
+        write_chains(llama, trace, words, {"a": "Well? " * room})
 
 
 def test_the_model_judges_its_own_text_where_the_answer_went_over() -> None:
