@@ -205,9 +205,13 @@ def write_chains(
 
 
 def is_rendered(model: Model, trace: Trace, asking: Asking) -> bool:
-    """Whether the trace's prompt is the task's message in the model's own template."""
+    """Whether the trace's prompt is the task's message in the model's own template, and an opener
+    that the model may have written itself."""
     prompt = model.prompt(asking.asked, thinking=trace.origin.sampling.get("thinking"))
-    return trace.prompt_ids[: len(prompt.ids)] == tuple(prompt.ids)
+    n = len(prompt.ids)
+    rest = "".join(model.pieces(trace.prompt_ids[n:])).strip()
+    opener = prompt.format.opener.strip() if prompt.format.marks else ""
+    return trace.prompt_ids[:n] == tuple(prompt.ids) and rest in ("", opener)
 
 
 def _said(

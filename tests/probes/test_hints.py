@@ -117,7 +117,7 @@ def test_the_option_is_seeded_and_never_the_models_own_answer(llama: Model) -> N
 def test_what_cannot_be_asked_says_why(
     llama: Model, changes: dict, question: dict, answer: str | None, reason: str
 ) -> None:
-    trace = written(llama)
+    trace = written(llama)  # to the prompt "Well?\n"
     trace = replace(trace, question=replace(trace.question, **question), answer=answer)
     records = hints(llama, trace, spoken(**changes), HintsSettings())
     assert {r["excluded"] for r in records} == {reason}
