@@ -36,7 +36,7 @@ def depth_first(model: Model, sequences: list[list[int]]) -> torch.Tensor:
         # the last token is run in any case: its logits are what is asked for
         kept = min(shared_prefix(before, ids), len(ids) - 1)
         if kept < len(before):
-            cache.crop(kept)
+            cache.crop(kept - len(before))
         rest = torch.tensor([ids[kept:]], device=model.device)
         out = model.hf(rest, past_key_values=cache, use_cache=True, logits_to_keep=1)
         logits[i], before = out.logits[0, -1], ids
