@@ -27,6 +27,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -247,13 +248,15 @@ def _within(seconds: int) -> Iterator[None]:
     def end(*_: Any) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.alarm(seconds)
+    # not SIGALRM: chat templates are ended by that one, where nobody else waits for it
+    before = signal.signal(signal.SIGUSR1, end)
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGUSR1))
+    timer.start()
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        timer.cancel()
+        signal.signal(signal.SIGUSR1, before)
 
 
 # --- damage and programs
