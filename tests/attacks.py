@@ -1,6 +1,6 @@
 """What is done against runs, and what came of it: kills, bad inputs, damage, hostile programs.
 
-    python tests/attacks.py [--only sandbox|inputs|kills|damage] [--kills N]
+    python tests/attacks.py [--only sandbox|inputs|kills|damage] [--kills N] [--most N]
 
 tries everything that the tests hold against faithscope, prints how much was tried and held of each
 class with what did not hold by name, and writes `benchmarks/results/attacks_<machine>.csv`, a row
@@ -33,8 +33,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -76,6 +77,7 @@ from faithscope.experiments.studies.rfeval.programs.sandbox import (  # noqa: E4
 )
 from faithscope.interp import prompts  # noqa: E402
 
+T = TypeVar("T")
 PATIENCE = 120
 """Seconds within which an input has to be refused."""
 LATEST = 0.95
@@ -96,7 +98,7 @@ class Attack:
 # --- kills
 
 
-def kills(folder: Path, n: int) -> Iterator[Attack]:
+def kills(folder: Path, n: int, most: int | None) -> Iterator[Attack]:
     setting = Setting(folder / "undisturbed", models(folder / "models"))
     setting.folder.mkdir()
     for study, case in CASES.items():
@@ -115,7 +117,7 @@ def kills(folder: Path, n: int) -> Iterator[Attack]:
         for k in range(n):
             later = rng.random() * LATEST * seconds
             moments[f"at random moment {k + 1}"] = partial(_after, seconds=later)
-        for number, (name, reached) in enumerate(moments.items()):
+        for number, (name, reached) in enumerate(_some(list(moments.items()), most)):
             at = Setting(folder / f"{study}{number}", setting.models)
             at.folder.mkdir()
             path = case.here(at)
@@ -123,6 +125,12 @@ def kills(folder: Path, n: int) -> Iterator[Attack]:
             came = _resumed(path, whole) if ended.code == -signal.SIGKILL else "over before"
             yield Attack("kills", study, name, came, came == "the same bytes")
             shutil.rmtree(at.folder)
+
+
+def _some(attacks: list[T], most: int | None) -> list[T]:
+    """At most so many of them, drawn from a seed, in their order."""
+    n = len(attacks) if most is None else min(most, len(attacks))
+    return [attacks[i] for i in sorted(random.Random(0).sample(range(len(attacks)), n))]
 
 
 def _stored(run_dir: Path, stage: str, later: float) -> Callable[[], bool]:
@@ -156,7 +164,7 @@ def _resumed(path: Path, whole: Path) -> str:
 # --- inputs
 
 
-def inputs(folder: Path, _: int) -> Iterator[Attack]:
+def inputs(folder: Path, *_: Any) -> Iterator[Attack]:
     prompts.TEMPLATE_SECONDS = 2.0
     for number, (group, name, given) in enumerate(_inputs()):
         at = folder / str(number)
@@ -262,9 +270,11 @@ def _within(seconds: int) -> Iterator[None]:
 # --- damage and programs
 
 
-def damage(folder: Path, _: int) -> Iterator[Attack]:
+def damage(folder: Path, _: int, most: int | None) -> Iterator[Attack]:
     whole = Damaged(folder)
-    for number, name in enumerate(WAYS):
+    files = dict.fromkeys(file for file, _ in WAYS.values())
+    ways = [_some([way for way in WAYS if WAYS[way][0] == file], most) for file in files]
+    for number, name in enumerate(chain.from_iterable(ways)):
         at = folder / str(number)
         at.mkdir()
         try:
@@ -275,7 +285,7 @@ def damage(folder: Path, _: int) -> Iterator[Attack]:
         shutil.rmtree(at)
 
 
-def sandbox(_: Path, __: int) -> Iterator[Attack]:
+def sandbox(*_: Any) -> Iterator[Attack]:
     if reason := unavailable():
         raise SystemExit(f"programs cannot be tried here: {reason}")
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -303,12 +313,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", choices=KINDS)
     parser.add_argument("--kills", type=int, default=4, help="random ones, of each study")
+    parser.add_argument("--most", type=int, help="kills of each study, and damages of each file")
     parser.add_argument("--machine", default=platform.node() or "machine")
     args = parser.parse_args()
     attacks: list[Attack] = []
     for kind in [args.only] if args.only else KINDS:
         with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
-            tried = KINDS[kind](Path(folder), args.kills)
+            tried = KINDS[kind](Path(folder), args.kills, args.most)
             attacks += tqdm(tried, desc=kind, disable=None)
     table = pd.DataFrame([asdict(attack) for attack in attacks])
     counts = table.groupby(["kind", "group"], sort=False)["held"].agg(tried="size", held="sum")
@@ -324,7 +335,7 @@ def main() -> None:
         table = pd.concat([others[~others["kind"].isin(["machine", args.only])], table])
     table = table.sort_values("kind", kind="stable")
     about = pd.DataFrame([{"kind": "machine", "name": machine()}])
-    pd.concat([about, table]).to_csv(out, index=False)
+    pd.concat([about, table])[list(Attack.__annotations__)].to_csv(out, index=False)
     sys.exit(len(failed) > 0)
 
 
