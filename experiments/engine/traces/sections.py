@@ -71,9 +71,14 @@ def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:
     return PlainValidator(validate)
 
 
+MOST_ITEMS = 1_000_000
+"""Of a task in one run."""
+
+
 def _limit_problem(value: Any) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        return None
+        # a task that draws its questions has as many as it is asked for
+        return f"must be at most {MOST_ITEMS:,}" if value > MOST_ITEMS else None
     return f"must be a whole number, at least 1, got {shown(value)}"
 
 
