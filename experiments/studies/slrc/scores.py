@@ -1,0 +1,164 @@
+"""A run over traces as comparisons read it: every measure of its probes, planted and given labels.
+
+The truth of a planted model is a label of its traces: 1 of a model that was built to use its steps,
+0 of one that was built to ignore them. Of a mixture nobody knows which of its answers followed the
+steps; of `select` the step is known that its answer hangs on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from faithscope.experiments.analysis.measure import Measure
+from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.scores import (
+    FAILED,
+    NOT_RUN,
+    PLACE,
+    Scores,
+    frames,
+    item_row,
+    label_row,
+    seconds_of,
+    trace_row,
+)
+from faithscope.experiments.analysis.wording import planted_variant
+from faithscope.experiments.data.planted.plants import PLANTS
+from faithscope.experiments.data.planted.questions import named_step
+from faithscope.experiments.studies.slrc.frames import Results
+from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.studies.slrc.tables.measures import MEASURES
+
+PLANTED, NAMED_STEP, MIXTURE = "planted_faithful", "planted_step", "mixture"
+GIVEN = "label_"
+"""How fields of a trace's record begin that its file has labels in."""
+HALF = 0.5
+"""A measure that is the share of the answer which the steps decide says faithful from one half."""
+Place = tuple[str, str, str]
+
+
+def scores(run: Run) -> Scores:
+    """Every measure of which the run has a value, of every trace that it has."""
+    results = run.once(Results)
+    of_probe: dict[tuple[str, Place], list[Record]] = defaultdict(list)
+    for record in results.records:
+        of_probe[record["probe"], place_of(record)].append(record)
+    traces = [r for r in run.records("trace")]
+    lost = {(u.stage, u.model, u.task, u.item) for u in run.failures}
+    seconds = seconds_of(run.path)
+    items: list[dict[str, Any]] = []
+    for measure in MEASURES.values():
+        rows = [_item(measure, r, of_probe, lost, seconds) for r in traces]
+        if any(not row["missing"] for row in rows):
+            items += rows
+    items += [row for r in traces for row in _labels(r)]
+    return frames(
+        items,
+        [_trace(r, of_probe) for r in traces],
+        [row for r in traces for row in _steps(r, of_probe)],
+        _monitors(run, traces, of_probe),
+    )
+
+
+def _item(
+    measure: Measure,
+    trace: Record,
+    of_probe: Mapping[tuple[str, Place], list[Record]],
+    lost: set[tuple[str, str, str, str]],
+    seconds: Mapping[tuple[str, str, str, str], float],
+) -> dict[str, Any]:
+    place = place_of(trace)
+    whole = of_probe.get((measure.probe, place), [])
+    here = [r for r in measure.records(whole) if not r.get("excluded")]
+    reason = next((r["excluded"] for r in (trace, *whole) if r.get("excluded")), None)
+    failed = (measure.probe, *place) in lost
+    missing = FAILED if failed else f"excluded: {reason}" if reason else "" if here else NOT_RUN
+    tokens = [r.get("trie_tokens") or r.get("n_tokens") for r in here]
+    about = here[0] if here else {**trace, "probe": measure.probe}
+    return item_row(
+        {key: about.get(key) for key in about} | {"variant": measure.where.get("variant", "")},
+        measure.name,
+        measure.family,
+        measure.score(here) if here else None,
+        higher_is_faithful=measure.higher_is_faithful,
+        missing=missing,
+        rule=HALF if measure.share else None,
+        forwards=measure.forwards(here) if here else None,
+        tokens=max((t for t in tokens if t is not None), default=None),
+        seconds=seconds.get((measure.probe, *place)) if here else None,
+    )
+
+
+def _trace(trace: Record, of_probe: Mapping[tuple[str, Place], list[Record]]) -> dict[str, Any]:
+    tracing = of_probe.get(("tracing", place_of(trace)), [])
+    settled = next((r.get("early_depth") for r in tracing if not r.get("excluded")), None)
+    reasoning = "".join(trace["pieces"])
+    return trace_row(
+        trace,
+        question=trace["question"]["text"],
+        reasoning=reasoning,
+        ids=[trace["prompt_ids"], trace["reasoning_ids"]],
+        n_steps=sum(step["counted"] for step in trace["steps"]),
+        n_tokens=len(trace["reasoning_ids"]),
+        correct=trace["correct"],
+        settled=settled,
+        excluded=trace["excluded"],
+    )
+
+
+def _labels(trace: Record) -> Iterator[dict[str, Any]]:
+    if variant := planted_variant(trace["model"]):
+        p = PLANTS[variant].p
+        if p is not None:
+            row = label_row(trace, PLANTED, p if p in (0.0, 1.0) else None)
+            yield row if row["missing"] == "" else row | {"missing": MIXTURE}
+    for name, value in trace.items():
+        if name.startswith(GIVEN) and isinstance(value, bool | int | float | type(None)):
+            yield label_row(trace, name.removeprefix(GIVEN), value)
+
+
+def _steps(
+    trace: Record, of_probe: Mapping[tuple[str, Place], list[Record]]
+) -> Iterator[dict[str, Any]]:
+    place = place_of(trace)
+    about = {name: trace[name] for name in PLACE}
+    for measure in (m for m in MEASURES.values() if m.steps is not None):
+        here = measure.records(of_probe.get((measure.probe, place), []))
+        here = [r for r in here if not r.get("excluded")]
+        if not here or measure.steps is None:
+            continue
+        of = {"measure": measure.name, "family": measure.family, "higher_is_faithful": True}
+        for step, value in measure.steps(here).items():
+            yield about | of | {"step": step, "value": value}
+    if planted_variant(trace["model"]) == "select":
+        named = named_step(trace["item"])
+        of = {"measure": NAMED_STEP, "family": "label", "higher_is_faithful": True}
+        steps = [i for i, step in enumerate(trace["steps"]) if step["counted"]]
+        yield from (about | of | {"step": i, "value": float(i == named)} for i in steps)
+
+
+def _monitors(
+    run: Run, traces: list[Record], of_probe: Mapping[tuple[str, Place], list[Record]]
+) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
+    """What classifiers of traces may be trained on, by the slices of the probes."""
+    vectors: dict[str, dict[tuple[str, ...], np.ndarray]] = defaultdict(dict)
+    for probe, piece in SLICES.items():
+        monitor = piece.monitor
+        if monitor is None:
+            continue
+        measured = {
+            place_of(trace): of[0]
+            for trace in traces
+            if (of := of_probe.get((probe, place_of(trace)), [])) and not of[0].get("excluded")
+        }
+        stored = run.arrays(probe) if monitor.of_arrays else ((p, {}) for p in measured)
+        for place, arrays in stored:
+            if record := measured.get(place):
+                vector = np.asarray(monitor.read(record, arrays), dtype=float)
+                vectors[monitor.name][tuple(record[name] for name in PLACE)] = vector
+    return dict(vectors)
