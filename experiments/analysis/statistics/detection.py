@@ -17,7 +17,7 @@ from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedGroupKFold
+from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -118,7 +118,7 @@ def platt(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Fea
     )
 
 
-def best_column(features: Features, kind: Kind, clusters: np.ndarray) -> int:
+def best_column(features: Features, kind: Kind) -> int:
     """The column with the greatest AUROC in its own direction, missing scores at its middle."""
 
     def auroc(column: np.ndarray) -> float:
@@ -133,7 +133,7 @@ def best_single(
     features: Features, kind: Kind, clusters: np.ndarray
 ) -> Callable[[Features], Scores]:
     """The best column, chosen among the rows to fit on, by Platt's curve."""
-    j = best_column(features, kind, clusters)
+    j = best_column(features, kind)
     curve = platt(features[:, [j]], kind, clusters)
     return lambda other: curve(other[:, [j]])
 
@@ -155,8 +155,8 @@ def logistic(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[
     )
     inner = min(3, len(set(clusters[kind])), len(set(clusters[~kind])))
     if inner >= 2:
-        cut = list(GroupKFold(inner).split(features, kind, clusters))
-        if all(0 < kind[train].sum() < len(train) for train, _ in cut):
+        cut = list(StratifiedGroupKFold(inner).split(features, kind, clusters))
+        if all(0 < kind[part].sum() < len(part) for parts in cut for part in parts):
             grid = {"logisticregression__C": list(STRENGTHS)}
             model = GridSearchCV(model, grid, cv=cut, scoring="neg_log_loss", error_score="raise")
     return _probability(model, features, kind)

@@ -37,8 +37,6 @@ from faithscope.experiments.studies.slrc.tables.measures import MEASURES
 PLANTED, NAMED_STEP, MIXTURE = "planted_faithful", "planted_step", "mixture"
 GIVEN = "label_"
 """How fields of a trace's record begin that its file has labels in."""
-HALF = 0.5
-"""A measure that is the share of the answer which the steps decide says faithful from one half."""
 Place = tuple[str, str, str]
 
 
@@ -87,7 +85,6 @@ def _item(
         measure.score(here) if here else None,
         higher_is_faithful=measure.higher_is_faithful,
         missing=missing,
-        rule=HALF if measure.share else None,
         forwards=measure.forwards(here) if here else None,
         tokens=max((t for t in tokens if t is not None), default=None),
         seconds=seconds.get((measure.probe, *place)) if here else None,
