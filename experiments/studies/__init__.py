@@ -5,3 +5,4 @@ from faithscope.experiments.config.study import Study, register
 register(Study("slrc", f"{__name__}.slrc", "RunConfig", unnamed=True))
 register(Study("c2faith", f"{__name__}.c2faith", "C2FaithConfig"))
 register(Study("rfeval", f"{__name__}.rfeval", "RFEvalConfig"))
+register(Study("compare", f"{__name__}.compare", "CompareConfig"))
