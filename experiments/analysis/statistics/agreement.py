@@ -46,9 +46,7 @@ def counts(values: Float[np.ndarray, "rows measures"]) -> Int[np.ndarray, "measu
     return there.T @ there
 
 
-def spearman(
-    values: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Drawing
-) -> Pairs:
+def spearman(values: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Drawing) -> Pairs:
     """Spearman's rho, with percentile intervals from drawing clusters."""
 
     def ranked(block: np.ndarray, times: np.ndarray) -> np.ndarray:

@@ -100,7 +100,9 @@ def precision_and_recall(kind: Kind, called: Kind) -> tuple[int, int, int]:
     return int((called & kind).sum()), int(called.sum()), int(kind.sum())
 
 
-def cross_fitted(features: Features, kind: Kind, clusters: Clusters, fold: Folds, fit: Fit) -> Scores:
+def cross_fitted(
+    features: Features, kind: Kind, clusters: Clusters, fold: Folds, fit: Fit
+) -> Scores:
     """The probability that each row was given by what was fitted on the other folds."""
     groups = np.asarray(clusters, dtype=str)
     p = np.full(len(kind), np.nan)

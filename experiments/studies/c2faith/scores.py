@@ -64,7 +64,9 @@ def scores(run: Run) -> Scores:
             for signal, values in steps_of(record).items():
                 of = {"measure": _signal(signal, model), "family": "internal"}
                 of |= about | {"higher_is_faithful": False}
-                steps += [of | {"step": i, "value": v} for i, v in enumerate(values) if v is not None]
+                steps += [
+                    of | {"step": i, "value": v} for i, v in enumerate(values) if v is not None
+                ]
     return frames(items, [_trace(item, condition) for item, condition in chains], steps)
 
 

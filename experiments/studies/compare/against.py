@@ -93,7 +93,9 @@ def targets(joined: Joined, n_folds: int, seed: int) -> list[Target]:
         unfaithful = joined.wide()[label].to_numpy(dtype=float)[known] == (0.0 if higher else 1.0)
         fold = detection.folds(unfaithful, where[known], n_folds, seed)
         names = [str(name) for name in joined.measures.index]
-        scores = {n: -joined.oriented[n].to_numpy(dtype=float)[known].round(DECIMALS) for n in names}
+        scores = {
+            n: -joined.oriented[n].to_numpy(dtype=float)[known].round(DECIMALS) for n in names
+        }
         families = dict(joined.measures["family"])
         if fold is not None:
             for name, p in _monitors(joined, known, unfaithful, where[known], fold):
@@ -111,7 +113,11 @@ def targets(joined: Joined, n_folds: int, seed: int) -> list[Target]:
 
 
 def _monitors(
-    joined: Joined, known: np.ndarray, unfaithful: np.ndarray, clusters: np.ndarray, fold: np.ndarray
+    joined: Joined,
+    known: np.ndarray,
+    unfaithful: np.ndarray,
+    clusters: np.ndarray,
+    fold: np.ndarray,
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yields each monitor with the probabilities that it gives traces it was not trained on."""
     for name, table in joined.features.items():
@@ -127,7 +133,9 @@ def _monitors(
         yield f"monitor: {name}", p
 
 
-def against_tables(joined: Joined, of_labels: list[Target], how: Drawing) -> dict[str, pd.DataFrame]:
+def against_tables(
+    joined: Joined, of_labels: list[Target], how: Drawing
+) -> dict[str, pd.DataFrame]:
     """`against`: a row per label, setting and measure, monitors among them; the best AUROC first.
     `reliability`: the reliability curve of each over all traces, a row per bin that holds some.
 
@@ -272,7 +280,8 @@ def front_table(against: pd.DataFrame) -> pd.DataFrame:
 
 
 def trust_table(against: pd.DataFrame, of_labels: list[Target], how: Drawing) -> pd.DataFrame:
-    """A row per label and measure, the best first: how far it is behind the best, and its costs.
+    """A row per label and measure, the best first, of equals the one that asks the model least:
+    how far it is behind the best, and its costs.
 
     `behind`: the best AUROC minus the measure's on the traces that have both, in the same draws;
     `as_good` where its interval holds 0, so that the two cannot be told apart here.
@@ -280,7 +289,9 @@ def trust_table(against: pd.DataFrame, of_labels: list[Target], how: Drawing) ->
     table = []
     whole = against.loc[(against["by"] == ALL) & against["auroc"].notna()]
     for target in of_labels:
-        rows = whole.loc[whole["label"] == target.label].to_dict("records")
+        of_label = whole.loc[whole["label"] == target.label].round({"auroc": DECIMALS})
+        order, ascending = ["auroc", *COSTS], [False, *(True for _ in COSTS)]
+        rows = of_label.sort_values(order, ascending=ascending, kind="stable").to_dict("records")
         for row in rows:
             best, own = (target.scores[r["measure"]] for r in (rows[0], row))
             both = ~np.isnan(best) & ~np.isnan(own)

@@ -49,7 +49,11 @@ def verdicts(joined: Joined) -> tuple[pd.DataFrame, dict[str, str]]:
             cut, words = score.median(), "its median"
             above = score > cut if (score > cut).any() else score >= cut
         called[name] = above.astype(float).where(score.notna())
-        shown = "" if math.isnan(cut) else f" {'≥' if higher else '≤'} {cut * (1 if higher else -1):.4g}"
+        shown = (
+            ""
+            if math.isnan(cut)
+            else f" {'≥' if higher else '≤'} {cut * (1 if higher else -1):.4g}"
+        )
         cuts[str(name)] = f"{words}{shown}"
     return called, cuts
 

@@ -45,13 +45,19 @@ def combined_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
         names = _known(target, target.measures())
         if target.fold is None or len(names) < 2:
             one = len(set(target.unfaithful)) < 2
-            reason = ONE_KIND if one else TOO_FEW if target.fold is None else "fewer than 2 measures"
+            reason = (
+                ONE_KIND if one else TOO_FEW if target.fold is None else "fewer than 2 measures"
+            )
             table.append({"label": target.label, "n": len(target.rows), "reason": reason})
             continue
         features = target.matrix(names)
         single = _crossed(target, features, detection.best_single)
         chosen = [
-            names[detection.best_column(features[target.fold != i], target.unfaithful[target.fold != i])]
+            names[
+                detection.best_column(
+                    features[target.fold != i], target.unfaithful[target.fold != i]
+                )
+            ]
             for i in np.unique(target.fold)
         ]
         of = {"label": target.label, "trained_on": "other questions", "tested_on": "all"}
@@ -59,7 +65,9 @@ def combined_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
         for title, fit in CLASSIFIERS.items():
             p = _crossed(target, features, fit)
             whole = np.ones(len(p), dtype=bool)
-            table.append(of | {"classifier": title} | _gain(target, whole, p, single, how, len(names)))
+            table.append(
+                of | {"classifier": title} | _gain(target, whole, p, single, how, len(names))
+            )
         table += _transfers(target, features, names, how)
     return pd.DataFrame(table, columns=COMBINED)
 

@@ -87,7 +87,9 @@ class CompareConfig(FolderConfig):
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"two sources are called {twice[0]!r}; give one another name")
         if wrong := [n for n in names if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", n)]:
-            raise ValueError(f"{wrong[0]!r} cannot name a source; use letters, digits, '.', '_', '-'")
+            raise ValueError(
+                f"{wrong[0]!r} cannot name a source; use letters, digits, '.', '_', '-'"
+            )
         return sources
 
     @model_validator(mode="after")

@@ -1,7 +1,7 @@
 """The frames and tables of a comparison: `load_run(...).<name>`.
 
-    compared = faithscope.load_run("runs/compare")
-    compared.items.pivot(index=["model", "task", "item"], columns="measure", values="value")
+compared = faithscope.load_run("runs/compare")
+compared.items.pivot(index=["model", "task", "item"], columns="measure", values="value")
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _TRACE = {"trace": "digest of what has to be the same for scores to stand in one
 _SOURCE = {"source": "the run that it is from"}
 
 
-def _of(read: Callable[[Joined], pd.DataFrame], columns: list[str]) -> Callable[[Run], pd.DataFrame]:
+def _of(
+    read: Callable[[Joined], pd.DataFrame], columns: list[str]
+) -> Callable[[Run], pd.DataFrame]:
     return lambda run: read(run.once(Compared).joined)[columns]
 
 
 def _frame(name: str, meaning: str, columns: dict[str, str]) -> Frame:
-    return Frame(
-        name, meaning, columns, make=_of(lambda j: getattr(j, name), list(columns))
-    )
+    return Frame(name, meaning, columns, make=_of(lambda j: getattr(j, name), list(columns)))
 
 
 FRAMES = (

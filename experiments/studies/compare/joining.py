@@ -61,8 +61,12 @@ class Joined:
         one = self.items.loc[(self.items["family"] == "label") == label]
         one = one.drop_duplicates("measure")[columns]
         order = one["family"].map(FAMILIES.index)
-        return one.assign(_o=order).sort_values("_o", kind="stable").drop(columns="_o") \
+        return (
+            one.assign(_o=order)
+            .sort_values("_o", kind="stable")
+            .drop(columns="_o")
             .set_index("measure")
+        )
 
     @cached_property
     def index(self) -> pd.MultiIndex:
@@ -195,7 +199,9 @@ def _check_common(sources: Mapping[str, Scores], joins: pd.DataFrame, same: str)
         return
     n_common = int(joins["n_common"].max())
     if n_common:
-        looser = "; --same question joins them by their question alone" if same != "question" else ""
+        looser = (
+            "; --same question joins them by their question alone" if same != "question" else ""
+        )
         raise UserError(
             f"{', '.join(sources)}: {n_common} items have the same names, but none has the same "
             f"{same} in two of these runs: they were measured on different traces{looser}"

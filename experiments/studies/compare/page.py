@@ -44,9 +44,10 @@ def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
     """The page of a comparison, with its figures."""
     tables, joined = compared.tables, compared.joined
     figures = {picture.name: picture for picture in drawn}
-    counts = f"{len(joined.traces):,} traces, {len(joined.measures):,} measures"
+    named = {"trace": joined.traces, "measure": joined.measures, "label": joined.labels}
+    counts = [f"{len(of):,} {word}{'' if len(of) == 1 else 's'}" for word, of in named.items()]
     lead = (
-        f"{counts}, {len(joined.labels):,} labels of {len(compared.sources):,} "
+        f"{', '.join(counts)}, from {len(compared.sources):,} "
         f"run{'s' if len(compared.sources) > 1 else ''}. Scores stand in one row where traces have "
         f"{SAME_WORDS[compared.config.same]}."
     )
@@ -102,13 +103,16 @@ def _agreement() -> Section:
 
 def _against(tables: Mapping[str, pd.DataFrame], figures: Mapping[str, Picture]) -> Section:
     whole = only(
-        of_all(tables["against"]), [c for c in tables["against"].columns if c not in ("by", "setting")]
+        of_all(tables["against"]),
+        [c for c in tables["against"].columns if c not in ("by", "setting")],
     )
     reasons = [r for r in dict.fromkeys(whole["reason"].dropna()) if r]
     blocks: list[Block] = []
     if reasons:
         blocks.append(Paragraph(f"Left out where {'; or '.join(reasons)}.", "quiet"))
-    blocks.append(Fold("All measures", [Grid(html_table(whole, COLUMNS, "against"), "Against labels")]))
+    blocks.append(
+        Fold("All measures", [Grid(html_table(whole, COLUMNS, "against"), "Against labels")])
+    )
     return Section(
         "against",
         "Against labels",
@@ -136,7 +140,9 @@ def _monitors(tables: Mapping[str, pd.DataFrame]) -> Section:
         "judges: the same metric, the same folds. A monitor needs labels to be trained on; a judge "
         "needs none."
     )
-    absent = "No run of these kept what a monitor could be trained on, or too few traces have a label."
+    absent = (
+        "No run of these kept what a monitor could be trained on, or too few traces have a label."
+    )
     return Section(
         "monitors",
         "Monitors inside the model, beside judges",
@@ -164,7 +170,10 @@ def _together() -> Section:
 def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
     words = [markup("<code>{}</code>: {}.", kind.name, kind.words) for kind in KINDS]
     lists: list[Block] = [
-        Fold(f"{kind.name}: the largest gaps", [Grid(html_table(of, COLUMNS, "parting_items"), kind.name)])
+        Fold(
+            f"{kind.name}: the largest gaps",
+            [Grid(html_table(of, COLUMNS, "parting_items"), kind.name)],
+        )
         for kind in KINDS
         if len(of := where(tables["parting_items"], kind=kind.name).drop(columns="kind"))
     ]

@@ -96,7 +96,9 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
         row |= {"unfaithful_by": kind.unfaithful, "n_items": int(known.sum())}
         if not known.any():
             lacking = [s for s in (kind.faithful, kind.unfaithful) if say[s].isna().all()]
-            words = f"no measure of {' or '.join(lacking)} varies" if lacking else "no trace has both"
+            words = (
+                f"no measure of {' or '.join(lacking)} varies" if lacking else "no trace has both"
+            )
             counts.append(row | {"n": 0, "reason": words})
             continue
         parts = known & (up > 0.5) & (down < 0.5)
@@ -123,14 +125,15 @@ def _in_common(
     rows = []
     for trait in TRAITS:
         value = traits[trait].to_numpy(dtype=float)
-        both = {"in": np.where(parts, value, np.nan), "out": np.where(known & ~parts, value, np.nan)}
+        both = {
+            "in": np.where(parts, value, np.nan),
+            "out": np.where(known & ~parts, value, np.nan),
+        }
         if any(np.isnan(of).all() for of in both.values()):
             continue
         found = means(where, both, minus={"difference": ("in", "out")}, how=how)
         row = {"kind": kind, "trait": trait, "n": found["in"].n, "mean": found["in"].value}
         rows.append(
-            row
-            | {"mean_others": found["out"].value}
-            | columns("difference", found["difference"])
+            row | {"mean_others": found["out"].value} | columns("difference", found["difference"])
         )
     return rows

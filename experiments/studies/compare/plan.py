@@ -105,8 +105,9 @@ def _config_of(config: CompareConfig, source: Source) -> FolderConfig:
     try:
         of_run = load_config(source.config or "", overrides)
     except UserError as error:
-        raise ConfigError([f"source {source.title!r}: {line}" for line in str(error).split("\n")]) \
-            from error
+        raise ConfigError(
+            [f"source {source.title!r}: {line}" for line in str(error).split("\n")]
+        ) from error
     kind = next((s for s in STUDIES.values() if isinstance(of_run, s.kind)), None)
     if kind is None or isinstance(of_run, CompareConfig):
         raise ConfigError([f"source {source.title!r}: {source.config} is itself a comparison"])

@@ -24,7 +24,9 @@ Tables = Mapping[str, pd.DataFrame]
 
 def answers(tables: Tables, joined: Joined) -> list[str]:
     """Sentences of the first screen, labels first."""
-    said = [s for label in dict.fromkeys(tables["trust"]["label"]) for s in _of_label(tables, label)]
+    said = [
+        s for label in dict.fromkeys(tables["trust"]["label"]) for s in _of_label(tables, label)
+    ]
     if not said:
         said = [
             "No label of these runs tells faithful traces from others, or too few traces have one. "
@@ -94,12 +96,17 @@ def _agreement(tables: Tables) -> Iterator[str]:
 
 def _parting(tables: Tables) -> Iterator[str]:
     words = {kind.name: kind.words for kind in KINDS}
-    known = tables["parting"].loc[tables["parting"]["n_items"] > 0]
-    if len(known):
-        row = max(rows(known), key=lambda r: (r["n"] - r["expected"], r["n"]))
+    known = rows(tables["parting"].loc[tables["parting"]["n_items"] > 0])
+    if not known:
+        return
+    row = max(known, key=lambda r: (r["n"] - r["expected"], r["n"]))
+    of = f"{row['n']:,} of {row['n_items']:,} traces (by chance {row['expected']:.0f})"
+    if row["n"] > row["expected"]:
+        yield f"Of four kinds of disagreement the most beyond chance: {words[row['kind']]}, {of}."
+    else:
         yield (
-            f"Of four kinds of disagreement the most beyond chance: {words[row['kind']]}, "
-            f"{row['n']:,} of {row['n_items']:,} traces (by chance {row['expected']:.0f})."
+            "None of the four kinds of disagreement is more frequent than by chance; the nearest: "
+            f"{words[row['kind']]}, {of}."
         )
 
 
@@ -159,7 +166,7 @@ def cost_in_words(row: Mapping[str, Any]) -> str:
     """What is known of the costs of an item, in words."""
     known = {cost: row[cost] for cost in COSTS if not math.isnan(row[cost])}
     words = {
-        "forwards": "{:.3g} model calls",
+        "forwards": "{:.3g} model call" + ("s" if row["forwards"] != 1 else ""),
         "tokens": "{:,.0f} tokens",
         "seconds": "{:.2g} s",
         "dollars": "${:.2g}",
@@ -169,8 +176,8 @@ def cost_in_words(row: Mapping[str, Any]) -> str:
 
 
 def best_rows(tables: Tables, label: str, most: int = 12) -> pd.DataFrame:
-    """The first rows of `trust`, of one label, without what all of them share."""
-    return where(tables["trust"], label=label).head(most).drop(columns=["label"])
+    """The first rows of `trust`, of one label, without what its sentence says of all of them."""
+    return where(tables["trust"], label=label).head(most).drop(columns=["label", "n_unfaithful"])
 
 
 def of_all(against: pd.DataFrame) -> pd.DataFrame:

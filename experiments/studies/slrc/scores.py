@@ -1,9 +1,4 @@
-"""A run over traces as comparisons read it: every measure of its probes, planted and given labels.
-
-The truth of a planted model is a label of its traces: 1 of a model that was built to use its steps,
-0 of one that was built to ignore them. Of a mixture nobody knows which of its answers followed the
-steps; of `select` the step is known that its answer hangs on.
-"""
+"""A run over traces as comparisons read it: every measure of its probes, and the labels."""
 
 from __future__ import annotations
 
@@ -23,20 +18,17 @@ from faithscope.experiments.analysis.scores import (
     Scores,
     frames,
     item_row,
-    label_row,
     seconds_of,
-    trace_row,
 )
-from faithscope.experiments.analysis.wording import planted_variant
-from faithscope.experiments.data.planted.plants import PLANTS
-from faithscope.experiments.data.planted.questions import named_step
+from faithscope.experiments.analysis.traces.scores import (
+    label_rows,
+    row_of_trace,
+    step_label_rows,
+)
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES
 
-PLANTED, NAMED_STEP, MIXTURE = "planted_faithful", "planted_step", "mixture"
-GIVEN = "label_"
-"""How fields of a trace's record begin that its file has labels in."""
 Place = tuple[str, str, str]
 
 
@@ -54,11 +46,11 @@ def scores(run: Run) -> Scores:
         rows = [_item(measure, r, of_probe, lost, seconds) for r in traces]
         if any(not row["missing"] for row in rows):
             items += rows
-    items += [row for r in traces for row in _labels(r)]
+    items += [row for r in traces for row in label_rows(r)]
     return frames(
         items,
-        [_trace(r, of_probe) for r in traces],
-        [row for r in traces for row in _steps(r, of_probe)],
+        [row_of_trace(r, _settled(r, of_probe)) for r in traces],
+        [row for r in traces for row in (*_steps(r, of_probe), *step_label_rows(r))],
         _monitors(run, traces, of_probe),
     )
 
@@ -91,32 +83,9 @@ def _item(
     )
 
 
-def _trace(trace: Record, of_probe: Mapping[tuple[str, Place], list[Record]]) -> dict[str, Any]:
+def _settled(trace: Record, of_probe: Mapping[tuple[str, Place], list[Record]]) -> float | None:
     tracing = of_probe.get(("tracing", place_of(trace)), [])
-    settled = next((r.get("early_depth") for r in tracing if not r.get("excluded")), None)
-    reasoning = "".join(trace["pieces"])
-    return trace_row(
-        trace,
-        question=trace["question"]["text"],
-        reasoning=reasoning,
-        ids=[trace["prompt_ids"], trace["reasoning_ids"]],
-        n_steps=sum(step["counted"] for step in trace["steps"]),
-        n_tokens=len(trace["reasoning_ids"]),
-        correct=trace["correct"],
-        settled=settled,
-        excluded=trace["excluded"],
-    )
-
-
-def _labels(trace: Record) -> Iterator[dict[str, Any]]:
-    if variant := planted_variant(trace["model"]):
-        p = PLANTS[variant].p
-        if p is not None:
-            row = label_row(trace, PLANTED, p if p in (0.0, 1.0) else None)
-            yield row if row["missing"] == "" else row | {"missing": MIXTURE}
-    for name, value in trace.items():
-        if name.startswith(GIVEN) and isinstance(value, bool | int | float | type(None)):
-            yield label_row(trace, name.removeprefix(GIVEN), value)
+    return next((r.get("early_depth") for r in tracing if not r.get("excluded")), None)
 
 
 def _steps(
@@ -132,11 +101,6 @@ def _steps(
         of = {"measure": measure.name, "family": measure.family, "higher_is_faithful": True}
         for step, value in measure.steps(here).items():
             yield about | of | {"step": step, "value": value}
-    if planted_variant(trace["model"]) == "select":
-        named = named_step(trace["item"])
-        of = {"measure": NAMED_STEP, "family": "label", "higher_is_faithful": True}
-        steps = [i for i, step in enumerate(trace["steps"]) if step["counted"]]
-        yield from (about | of | {"step": i, "value": float(i == named)} for i in steps)
 
 
 def _monitors(
