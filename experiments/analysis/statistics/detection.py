@@ -35,8 +35,11 @@ probability of the kind."""
 
 
 def folds(kind: Kind, clusters: Clusters, n: int, seed: int) -> Folds | None:
-    """The fold in which each row is tested, by kind as even as clusters allow; None where there is
-    too little: fewer than `LEAST_OF_KIND` rows of a kind, or a kind in fewer clusters than folds."""
+    """The fold in which each row is tested, by kind as even as clusters allow.
+
+    None where there is too little: fewer than `LEAST_OF_KIND` rows of a kind, or a kind in fewer
+    clusters than folds.
+    """
     groups = np.asarray(clusters, dtype=str)
     fewest = min(len(set(groups[kind])), len(set(groups[~kind])))
     if min(kind.sum(), (~kind).sum()) < LEAST_OF_KIND or fewest < n:

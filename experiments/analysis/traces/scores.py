@@ -11,8 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from faithscope.experiments.analysis.comparison.scores import (
+    PLACE,
+    label_row,
+    says_faithful,
+    trace_row,
+)
 from faithscope.experiments.analysis.records import Record, has_tokens
-from faithscope.experiments.analysis.scores import PLACE, label_row, says_faithful, trace_row
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from faithscope.experiments.analysis.run import Run
-from faithscope.experiments.analysis.scores import (
+from faithscope.experiments.analysis.comparison.scores import (
     NOT_RUN,
     PLACE,
     Scores,
@@ -23,6 +22,7 @@ from faithscope.experiments.analysis.scores import (
     seconds_of,
     trace_row,
 )
+from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.studies.c2faith.asks import CONDITIONS
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
 from faithscope.experiments.studies.c2faith.inside import DATASET, INTERNALS, not_inside, steps_of

@@ -1,4 +1,4 @@
-"""The config of a comparison: which runs it reads, or makes first, and how their traces are joined."""
+"""The config of a comparison: which runs it reads or makes, and how their traces are joined."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Source(Section):
     """A YAML file, or the name of a shipped config, that is run into a folder of the comparison."""
     name: StrictStr = ""
     """What tables call the source; by default the folder's or the config's name."""
-    set: dict[str, Any] = {}
+    set: dict[str, Any] = Field(default={})
     """Keys of that config with other values, dotted as after `--set`; `source:NAME` stands for the
     folder of an earlier source."""
     digest: StrictStr = ""
-    """Of the run's config as it was when it was compared; empty in a config that a person writes."""
+    """Of the run's config when it was compared; empty in a config that a person writes."""
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Source:

@@ -22,11 +22,11 @@ from faithscope.experiments.analysis.axes import (
     signed,
 )
 from faithscope.experiments.analysis.charts import dot_rows, dots_of, field, panels
+from faithscope.experiments.analysis.comparison.against import MONITOR
+from faithscope.experiments.analysis.comparison.agreement import clustered
+from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.scores import COSTS
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.compare.against import MONITOR
-from faithscope.experiments.studies.compare.agreement import clustered
 from faithscope.experiments.studies.compare.words import of_all
 
 OF_FAMILY = {
@@ -135,7 +135,7 @@ def _auroc(against: pd.DataFrame) -> Picture:
     return Picture(
         "auroc",
         "Which measure tells unfaithful traces",
-        f"Area under the ROC curve over all traces with the label, with 95 % intervals from drawing "
+        "Area under the ROC curve over all traces with the label, 95 % intervals from drawing "
         f"questions; the best {MOST_NAMED} by the first label. Directions were fixed before any "
         "data: below one half a measure points the wrong way.",
         known,

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from faithscope.experiments.analysis.comparison.joined import Joined
+from faithscope.experiments.analysis.comparison.scores import ITEMS, STEPS, TRACES
 from faithscope.experiments.analysis.run import Frame, Run
-from faithscope.experiments.analysis.scores import ITEMS, STEPS, TRACES
-from faithscope.experiments.studies.compare.joining import Joined
 from faithscope.experiments.studies.compare.results import Compared
 
 _TRACE = {"trace": "digest of what has to be the same for scores to stand in one row"}

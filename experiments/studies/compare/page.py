@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from faithscope.experiments.analysis.comparison.against import MONITOR
+from faithscope.experiments.analysis.comparison.parting import KINDS
 from faithscope.experiments.analysis.html import html_table, markup
 from faithscope.experiments.analysis.page import (
     Block,
@@ -20,9 +22,7 @@ from faithscope.experiments.analysis.page import (
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import only, rows, where
-from faithscope.experiments.studies.compare.against import MONITOR
 from faithscope.experiments.studies.compare.columns import COLUMNS, OF_TABLES
-from faithscope.experiments.studies.compare.parting import KINDS
 from faithscope.experiments.studies.compare.results import Compared
 from faithscope.experiments.studies.compare.words import (
     answers,
@@ -90,10 +90,10 @@ def _agreement() -> Section:
     return Section(
         "agreement",
         "Where measures agree",
-        "Every measure is turned so that more of it says more faithful. Intervals come from drawing "
-        "questions, all models' traces of a question together; p-values are corrected for the number "
-        "of pairs by Benjamini and Hochberg. κ, AC2 and φ are of verdicts: each measure is cut at its "
-        "own rule, else at its median, before any label is seen.",
+        "Every measure is turned so that more of it says more faithful. Intervals come from "
+        "drawing questions, all models' traces of a question together; p-values are corrected for "
+        "the number of pairs by Benjamini and Hochberg. κ, AC2 and φ are of verdicts: each measure "
+        "is cut at its own rule, else at its median, before any label is seen.",
         "Agreement",
         [Grid("families", "Families of measures")],
         ("agreement", "within"),
@@ -116,8 +116,8 @@ def _against(tables: Mapping[str, pd.DataFrame], figures: Mapping[str, Picture])
     return Section(
         "against",
         "Against labels",
-        "The kind that is looked for is the unfaithful trace. Thresholds (for the squared g-mean, the "
-        "audit that keeps a precision of .9, and the screening that keeps a recall of .9) and "
+        "The kind that is looked for is the unfaithful trace. Thresholds (for the squared g-mean, "
+        "the audit that keeps a precision of .9, and the screening that keeps a recall of .9) and "
         "calibration curves are fitted on other questions; the same folds serve all measures. By "
         "model and task, and by length: tables/against.csv.",
         "Against labels",
@@ -136,9 +136,9 @@ def _monitors(tables: Mapping[str, pd.DataFrame]) -> Section:
     shown = html_table(only(chosen, names), COLUMNS, "against")
     some = bool(len(where(whole, family=MONITOR)))
     text = (
-        "Classifiers of the label on what is read inside the model, tested on other questions, beside "
-        "judges: the same metric, the same folds. A monitor needs labels to be trained on; a judge "
-        "needs none."
+        "Classifiers of the label on what is read inside the model, tested on other questions, "
+        "beside judges: the same metric, the same folds. A monitor needs labels to be trained on; "
+        "a judge needs none."
     )
     absent = (
         "No run of these kept what a monitor could be trained on, or too few traces have a label."
@@ -157,9 +157,9 @@ def _together() -> Section:
     return Section(
         "together",
         "Together",
-        "What a classifier over all measures adds to the best single one, which is chosen on the same "
-        "rows; and what each family of measures adds to the others. “none”: the interval of the gain "
-        "holds 0.",
+        "What a classifier over all measures adds to the best single one, which is chosen on the "
+        "same rows; and what each family of measures adds to the others. “none”: the interval of "
+        "the gain holds 0.",
         blocks=[
             Grid("combined", "All measures together, and the best single one"),
             Grid("ablation", "What a family adds to others", "Family by family"),
@@ -180,8 +180,9 @@ def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
     return Section(
         "parting",
         "Where they part",
-        "A side's say on a trace is the mean rank of the trace by the side's measures, ranked again; "
-        "two sides part where one has the trace in its upper half and the other in its lower. "
+        "A side's say on a trace is the mean rank of the trace by the side's measures, ranked "
+        "again; two sides part where one has the trace in its upper half and the other in its "
+        "lower. "
         "“expected” is how many would part if the two knew nothing of each other.",
         blocks=[
             *(Bullets(words), Grid("parting", "Four kinds of disagreement"), *lists),

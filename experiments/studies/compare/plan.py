@@ -13,30 +13,13 @@ from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.study import STUDIES
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns
-from faithscope.experiments.engine.planfile import Planned, Shard, StoredPlan, is_finished
+from faithscope.experiments.engine.planfile import Shard, StoredPlan, is_finished
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.compare.config import FOLDER, MADE, CompareConfig, Source
+from faithscope.experiments.studies.compare.work import STAGE, Made, SourceWork
 from faithscope.interp.errors import UserError
-
-STAGE, TASK = "source", "sources"
-
-
-@dataclass(frozen=True)
-class Made(Planned):
-    """One run that the comparison makes itself."""
-
-    source: Source
-    config: FolderConfig
-    units: dict[str, str]
-    model: str = ""
-    task: str = TASK
-
-    @property
-    def item(self) -> str:
-        return self.source.title
-
 
 @dataclass(frozen=True)
 class ComparePlan:
@@ -66,20 +49,18 @@ class ComparePlan:
     def write_inputs(self, store: Store) -> None:
         """Nothing: each source has a run folder of its own."""
 
-    def work(self, store: Store, shard: Shard):
+    def work(self, store: Store, shard: Shard) -> SourceWork:
         """The runs that are still to be made.
 
         Raises:
             StoreError: the work is to be shared out.
         """
-        from faithscope.experiments.studies.compare.work import SourceWork
-
         if shard.of > 1:
             raise StoreError(
                 "--shard: a comparison makes its runs one after the other; share out each of its "
                 "configs by itself, merge it, and compare the folders (faithscope compare RUN…)"
             )
-        return SourceWork(self, store)
+        return SourceWork(self.items, store)
 
 
 def plan(config: CompareConfig) -> ComparePlan:

@@ -9,27 +9,28 @@ from typing import cast
 
 import pandas as pd
 
-from faithscope.experiments.analysis.run import Run
-from faithscope.experiments.analysis.scores import COSTS
-from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.studies.compare.against import (
+from faithscope.experiments.analysis.comparison.against import (
     Target,
     against_tables,
     front_table,
     targets,
     trust_table,
 )
-from faithscope.experiments.studies.compare.agreement import (
+from faithscope.experiments.analysis.comparison.agreement import (
     agreement_table,
     step_agreement_table,
     step_hits_table,
     verdicts,
 )
-from faithscope.experiments.studies.compare.combining import ablation_table, combined_table
+from faithscope.experiments.analysis.comparison.combining import ablation_table, combined_table
+from faithscope.experiments.analysis.comparison.joined import Joined, join
+from faithscope.experiments.analysis.comparison.labels import labels_of
+from faithscope.experiments.analysis.comparison.parting import parting_tables
+from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.studies.compare.config import FOLDER, CompareConfig
-from faithscope.experiments.studies.compare.joining import Joined, join
-from faithscope.experiments.studies.compare.parting import parting_tables
-from faithscope.experiments.studies.compare.reading import Opened, labels_of, opened
+from faithscope.experiments.studies.compare.reading import Opened, opened
 
 MEASURES = ["measure", "family", "higher_is_faithful", "cut", "n", "mean", "called_faithful"]
 MEASURES += [*COSTS]

@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.comparison.against import ALL, MONITOR, Target
+from faithscope.experiments.analysis.comparison.combining import NONE
+from faithscope.experiments.analysis.comparison.joined import Joined
+from faithscope.experiments.analysis.comparison.parting import KINDS
+from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.scores import COSTS
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import planted_variant
-from faithscope.experiments.studies.compare.against import ALL, MONITOR, Target
-from faithscope.experiments.studies.compare.combining import NONE
-from faithscope.experiments.studies.compare.joining import Joined
-from faithscope.experiments.studies.compare.parting import KINDS
 
 FEW, FEW_OF_KIND = 100, 30
 """Traces, and traces of either kind, below which the page warns."""
@@ -54,8 +54,8 @@ def _of_label(tables: Tables, label: str) -> Iterator[str]:
         known = [row for row in good if not math.isnan(row[cost])]
         cheapest = min(known, key=lambda row: row[cost])
         yield markup(
-            "{} of {} measures cannot be told from it on these traces. The cheapest of them in {} is "
-            "<strong>{}</strong> ({}), AUROC {}: {}.",
+            "{} of {} measures cannot be told from it on these traces. The cheapest of them in {} "
+            "is <strong>{}</strong> ({}), AUROC {}: {}.",
             *(f"{len(good):,}", f"{len(measures):,}", cost, cheapest["measure"]),
             *(cheapest["family"], _estimate(cheapest, "auroc"), cost_in_words(cheapest)),
         )
@@ -80,7 +80,8 @@ def _agreement(tables: Tables) -> Iterator[str]:
     of_families = tables["families"]
     shown = of_families.loc[of_families["family"] != of_families["other_family"]]
     told = [
-        f"{r['family']} and {r['other_family']} {r['spearman']:+.2f} (within models {r['within']:+.2f})"
+        f"{r['family']} and {r['other_family']} {r['spearman']:+.2f} "
+        f"(within models {r['within']:+.2f})"
         for r in rows(shown.dropna(subset=["spearman"]))
     ]
     if told:
@@ -117,17 +118,17 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
         n, bad = len(target.rows), int(target.unfaithful.sum())
         if n < FEW or min(bad, n - bad) < FEW_OF_KIND:
             said.append(
-                f"{target.label}: {n} traces, {bad} of them unfaithful, are a glance. Intervals are "
-                "wide, and the order of the measures may change with other questions."
+                f"{target.label}: {n} traces, {bad} of them unfaithful, are a glance. Intervals "
+                "are wide, and the order of the measures may change with other questions."
             )
         varied = [
             s for s in set(target.settings) if len(set(target.unfaithful[target.settings == s])) > 1
         ]
         if not varied and 0 < bad < n:
             said.append(
-                f"{target.label} does not vary within any model and task: whatever tells the models "
-                "apart, faithfulness or not, tells its kinds apart. Trained monitors and combined "
-                "measures can learn the model instead."
+                f"{target.label} does not vary within any model and task: whatever tells the "
+                "models apart, faithfulness or not, tells its kinds apart. Trained monitors and "
+                "combined measures can learn the model instead."
             )
     if of_labels and len(joined.measures) > 1:
         said.append(

@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from faithscope.experiments.engine.planfile import missing
+from faithscope.experiments.config.base import FolderConfig
+from faithscope.experiments.engine.planfile import Planned, missing
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.studies.compare.plan import STAGE, ComparePlan
+from faithscope.experiments.studies.compare.config import Source
 from faithscope.experiments.studies.compare.reading import config_digest
 from faithscope.interp.plain import visible
 from faithscope.probes.record import head
+
+
+STAGE, TASK = "source", "sources"
+
+
+@dataclass(frozen=True)
+class Made(Planned):
+    """One run that the comparison makes itself."""
+
+    source: Source
+    config: FolderConfig
+    units: dict[str, str]
+    model: str = ""
+    task: str = TASK
+
+    @property
+    def item(self) -> str:
+        return self.source.title
 
 
 class SourceWork:
@@ -18,14 +39,14 @@ class SourceWork:
 
     has_outputs = True
 
-    def __init__(self, plan: ComparePlan, store: Store) -> None:
-        self.plan, self.store = plan, store
+    def __init__(self, items: Sequence[Made], store: Store) -> None:
+        self.items, self.store = items, store
         self.problems: list[str] = []
         self.stopped = ""
         self._failures: list[str] = []
 
     def go(self) -> None:
-        for item in self.plan.items:
+        for item in self.items:
             key = item.key(STAGE)
             if not missing(self.store.index, item):
                 continue
@@ -51,5 +72,5 @@ class SourceWork:
         return self._failures
 
     def done(self) -> str:
-        done = sum(not missing(self.store.index, item) for item in self.plan.items)
-        return f"{done} of {len(self.plan.items)} sources are made"
+        done = sum(not missing(self.store.index, item) for item in self.items)
+        return f"{done} of {len(self.items)} sources are made"

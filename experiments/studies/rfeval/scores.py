@@ -13,8 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.run import Run
-from faithscope.experiments.analysis.scores import (
+from faithscope.experiments.analysis.comparison.scores import (
     NOT_RUN,
     PLACE,
     Family,
@@ -25,6 +24,7 @@ from faithscope.experiments.analysis.scores import (
     seconds_of,
     trace_row,
 )
+from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.rfeval.inside.scored_stances import LOG_PROBS as BY_LOG_PROBS
 from faithscope.experiments.studies.rfeval.items import CONDITIONS

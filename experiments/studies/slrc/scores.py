@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from faithscope.experiments.analysis.measure import Measure
-from faithscope.experiments.analysis.records import Record, place_of
-from faithscope.experiments.analysis.run import Run
-from faithscope.experiments.analysis.scores import (
+from faithscope.experiments.analysis.comparison.scores import (
     FAILED,
     NOT_RUN,
     PLACE,
@@ -20,6 +17,9 @@ from faithscope.experiments.analysis.scores import (
     item_row,
     seconds_of,
 )
+from faithscope.experiments.analysis.measure import Measure
+from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.traces.scores import (
     label_rows,
     row_of_trace,

@@ -188,6 +188,7 @@ linear_probe_picture = picture(
     _drawn,
 )
 
+
 def _state(record: Record, arrays: Mapping[str, Any]) -> Sequence[float]:
     """The state after the reasoning, at the layer nearest to half the depth."""
     depth = [abs(layer / record["n_layers"] - 0.5) for layer in record["layers"]]

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions
+from faithscope.experiments.analysis.comparison.joined import KEY, TRAITS, Joined
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.compare.agreement import DECIMALS, questions
-from faithscope.experiments.studies.compare.joining import KEY, TRAITS, Joined
 
 SIDES = {
     "judges": ("judged",),

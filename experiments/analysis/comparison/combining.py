@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.comparison.against import ONE_KIND, TOO_FEW, Target
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, auroc_gain
 from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.compare.against import ONE_KIND, TOO_FEW, Target
 
 CLASSIFIERS: dict[str, detection.Fit] = {
     "logistic regression": detection.logistic,

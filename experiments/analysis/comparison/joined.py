@@ -18,7 +18,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.scores import FAMILIES, NOT_RUN, PLACE, SAME, TRACES, Scores
+from faithscope.experiments.analysis.comparison.scores import (
+    FAMILIES,
+    NOT_RUN,
+    PLACE,
+    SAME,
+    TRACES,
+    Scores,
+)
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.interp.errors import UserError
 
@@ -115,7 +122,7 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
     """The scores of some runs in one table.
 
     Args:
-        labels: of a file, as `reading.labels_of` has them.
+        labels: of a file, as `labels.labels_of` has them.
         same: of `scores.SAME`.
 
     Raises:

@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import average_precision_score, brier_score_loss
 
-from faithscope.experiments.analysis.scores import COSTS
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
+from faithscope.experiments.analysis.comparison.joined import Joined
+from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.calibration import (
     Event,
@@ -25,8 +27,6 @@ from faithscope.experiments.analysis.statistics.calibration import (
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, auroc_gain
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.compare.agreement import DECIMALS, questions, settings
-from faithscope.experiments.studies.compare.joining import Joined
 
 MONITOR = "monitor"
 """The family of classifiers that were trained on what was read inside the model."""

@@ -14,11 +14,11 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import false_discovery_control, rankdata
 
+from faithscope.experiments.analysis.comparison.joined import KEY, Joined
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.statistics.stats import over
 from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.compare.joining import KEY, Joined
 
 LEAST_MODELS = 3
 """Models and tasks below whose number their means are not correlated."""
