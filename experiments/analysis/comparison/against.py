@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 from sklearn.metrics import average_precision_score, brier_score_loss
 
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
-from faithscope.experiments.analysis.comparison.joined import Joined
+from faithscope.experiments.analysis.comparison.joined import KEY, Joined
 from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.calibration import (
@@ -26,7 +27,7 @@ from faithscope.experiments.analysis.statistics.calibration import (
 )
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, auroc_gain
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tidy import columns, only, with_interval
 
 MONITOR = "monitor"
 """The family of classifiers that were trained on what was read inside the model."""
@@ -234,9 +235,9 @@ def _probability(
 def _points(fitted: tuple[np.ndarray, ...], within: np.ndarray) -> Iterator[tuple[str, float]]:
     """Yields the two operating points; nothing of one that the other folds do not reach."""
     for name, kept in (("audit", {"precision": AUDIT}), ("screen", {"recall": SCREEN})):
-        called = detection.called_by(
-            *fitted, lambda kind, score, kept=kept: detection.threshold_for(kind, score, **kept)
-        )
+        cut = partial(detection.threshold_for, **kept)
+        kind, score, fold = fitted
+        called = detection.called_by(kind, score, fold, cut)
         if called is None:
             continue
         hits, n_called, n_kind = detection.precision_and_recall(fitted[0][within], called[within])
@@ -252,10 +253,10 @@ def _points(fitted: tuple[np.ndarray, ...], within: np.ndarray) -> Iterator[tupl
 def _costs(joined: Joined, target: Target) -> dict[str, dict[str, float]]:
     """Measure -> its mean costs of the traces that have them."""
     here = joined.traces.iloc[target.rows]
-    keys = pd.MultiIndex.from_frame(here[list(joined.index.names)])
+    keys = pd.MultiIndex.from_frame(only(here, KEY))
     found: dict[str, dict[str, float]] = {}
     for cost in COSTS:
-        mean = joined.wide(cost).reindex(keys).mean()
+        mean = joined.wide(cost).reindex(keys).mean().to_dict()
         for name in joined.measures.index:
             found.setdefault(str(name), {})[cost] = float(mean[name])
     return found

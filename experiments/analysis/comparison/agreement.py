@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.comparison.joined import KEY, Joined
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.statistics.stats import over
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows, with_interval
 
 LEAST_MODELS = 3
 """Models and tasks below whose number their means are not correlated."""
@@ -39,22 +39,19 @@ def verdicts(joined: Joined) -> tuple[pd.DataFrame, dict[str, str]]:
     """
     wide, cuts = joined.oriented, {}
     called = pd.DataFrame(np.nan, index=wide.index, columns=list(joined.measures.index))
-    for name, measure in joined.measures.iterrows():
-        score = wide[name].round(DECIMALS)
-        higher = bool(measure["higher_is_faithful"])
+    for measure in rows(joined.measures.reset_index()):
+        name, sign = measure["measure"], 1 if measure["higher_is_faithful"] else -1
+        score = numbers(wide[name]).round(DECIMALS)
+        known = score[~np.isnan(score)]
         if not math.isnan(measure["rule"]):
-            cut, words = measure["rule"] * (1 if higher else -1), "its rule"
-            above = score >= cut
+            cut, words, strict = measure["rule"] * sign, "its rule", False
         else:
-            cut, words = score.median(), "its median"
-            above = score > cut if (score > cut).any() else score >= cut
-        called[name] = above.astype(float).where(score.notna())
-        shown = (
-            ""
-            if math.isnan(cut)
-            else f" {'≥' if higher else '≤'} {cut * (1 if higher else -1):.4g}"
-        )
-        cuts[str(name)] = f"{words}{shown}"
+            cut = float(np.median(known)) if len(known) else math.nan
+            words, strict = "its median", bool((known > cut).any())
+        above = score > cut if strict else score >= cut
+        called[name] = np.where(np.isnan(score), np.nan, above.astype(float))
+        comparison = {1: (">", "≥"), -1: ("<", "≤")}[sign][0 if strict else 1]
+        cuts[name] = words if math.isnan(cut) else f"{words}: {comparison} {cut * sign:.4g}"
     return called, cuts
 
 
@@ -103,20 +100,19 @@ def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
         if not few and math.isnan(row["spearman"]):
             row["reason"] = "one of them does not vary"
         table.append(row)
-    frame = pd.DataFrame(table, columns=[*AGREEMENT, "phi_low", "phi_high"])[AGREEMENT]
-    known = frame["p"].notna()
-    frame["q"] = math.nan
-    if known.any():
-        frame.loc[known, "q"] = false_discovery_control(frame.loc[known, "p"].to_numpy())
-    frame["discovered"] = frame["q"] <= rate
-    return frame
+    p = np.array([row["p"] for row in table], dtype=float)
+    q = np.full(len(p), np.nan)
+    if (known := ~np.isnan(p)).any():
+        q[known] = false_discovery_control(p[known])
+    return pd.DataFrame(table, columns=AGREEMENT).assign(q=q, discovered=q <= rate)
 
 
 def _across(values: pd.DataFrame, strata: np.ndarray) -> tuple[np.ndarray, int]:
-    by_setting = values.groupby(strata).mean()
-    if len(by_setting) < LEAST_MODELS:
-        return np.full((values.shape[1],) * 2, np.nan), len(by_setting)
-    return by_setting.corr("spearman", min_periods=LEAST_MODELS).to_numpy(), len(by_setting)
+    names = np.unique(strata)
+    means_of = pd.DataFrame({name: keep(values, strata == name).mean() for name in names}).T
+    if len(names) < LEAST_MODELS:
+        return np.full((values.shape[1],) * 2, np.nan), len(names)
+    return means_of.corr("spearman", min_periods=LEAST_MODELS).to_numpy(), len(names)
 
 
 def clustered(agreement: pd.DataFrame) -> tuple[list[str], np.ndarray]:
@@ -215,7 +211,7 @@ def step_hits_table(joined: Joined, how: Drawing) -> pd.DataFrame:
     of_measures = joined.steps.loc[~is_label]
     for (*key, measure), of_item in of_measures.groupby([*KEY, "measure"], sort=True):
         place = tuple(map(str, key))
-        higher = bool(of_item["higher_is_faithful"].iloc[0])
+        higher = bool(of_item["higher_is_faithful"].to_numpy()[0])
         value = of_item["value"].to_numpy(dtype=float).round(DECIMALS) * (1 if higher else -1)
         step = of_item["step"].to_numpy()
         for label, at, speaks_for in truth.get(place, ()):
@@ -224,9 +220,9 @@ def step_hits_table(joined: Joined, how: Drawing) -> pd.DataFrame:
             about = (label, str(measure), str(of_item["family"].iloc[0]))
             found[about].append((question[place], hit, float(at in step) / len(step)))
     table = []
-    for about, rows in sorted(found.items()):
-        clusters, hit, chance = (np.array(column) for column in zip(*rows, strict=True))
+    for about, of in sorted(found.items()):
+        clusters, hit, chance = (np.array(column) for column in zip(*of, strict=True))
         estimate = means(clusters, {"hit": hit}, how=how)["hit"]
-        row = dict(zip(HITS[:3], about, strict=True)) | {"n_items": len(rows)}
+        row = dict(zip(HITS[:3], about, strict=True)) | {"n_items": len(of)}
         table.append(row | columns("hit", estimate) | {"chance": float(chance.mean())})
     return pd.DataFrame(table, columns=HITS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     TRACES,
     Scores,
 )
-from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.analysis.tidy import check_rows, numbers, only, rows
 from faithscope.interp.errors import UserError
 
 KEY = (*PLACE, "trace")
@@ -66,7 +66,8 @@ class Joined:
     def _of_kind(self, label: bool) -> pd.DataFrame:
         columns = ["measure", "family", "higher_is_faithful", "probability", "rule"]
         one = self.items.loc[(self.items["family"] == "label") == label]
-        one = one.drop_duplicates("measure")[columns]
+        one = only(one.drop_duplicates(["measure", "higher_is_faithful"]), columns)
+        check_rows("measures of several runs", one, columns, ["measure"])
         order = one["family"].map(FAMILIES.index)
         return (
             one.assign(_o=order)
@@ -78,7 +79,7 @@ class Joined:
     @cached_property
     def index(self) -> pd.MultiIndex:
         """Every trace, in the order of `traces`."""
-        return pd.MultiIndex.from_frame(self.traces[list(KEY)])
+        return pd.MultiIndex.from_frame(only(self.traces, KEY))
 
     def wide(self, column: str = "value") -> pd.DataFrame:
         """A row per trace, a column per measure and label; NaN where there is none."""
@@ -139,8 +140,8 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
             trace = [keys[p] for p in _places(frame)]
             kind.append(frame.assign(measure=named, trace=trace, source=source))
         for name, of in scores.features.items():
-            found = {(*place, keys[place]): vector for place, vector in of.items() if place in keys}
-            features.setdefault(name, {}).update(found)
+            into = features.setdefault(name, {})
+            into |= {(*place, keys[place]): vector for place, vector in of.items()}
     joins = _joins(sources, same)
     _check_common(sources, joins, same)
     whole = pd.concat(traces, ignore_index=True)
@@ -148,7 +149,9 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
     of_items = pd.concat(items, ignore_index=True)
     if labels is not None:
         of_items = pd.concat([of_items, _labelled(labels, of_traces)], ignore_index=True)
-    of_items = of_items.drop_duplicates([*KEY, "measure"]).reset_index(drop=True)
+    # two runs of one trace have its labels twice: a value goes before a gap
+    of_items = of_items.sort_values("missing", key=lambda why: why != "", kind="stable")
+    of_items = of_items.drop_duplicates([*KEY, "measure"]).sort_index().reset_index(drop=True)
     of_steps = pd.concat(steps, ignore_index=True)
     of_steps = of_steps.drop_duplicates([*KEY, "measure", "step"]).reset_index(drop=True)
     return Joined(of_items, of_steps, of_traces, joins, _tables(features))
@@ -202,9 +205,9 @@ def _joins(sources: Mapping[str, Scores], same: str) -> pd.DataFrame:
 
 
 def _check_common(sources: Mapping[str, Scores], joins: pd.DataFrame, same: str) -> None:
-    if len(sources) < 2 or joins["n_joined"].sum():
+    if len(sources) < 2 or numbers(joins["n_joined"]).sum():
         return
-    n_common = int(joins["n_common"].max())
+    n_common = int(numbers(joins["n_common"]).max())
     if n_common:
         looser = (
             "; --same question joins them by their question alone" if same != "question" else ""
@@ -235,13 +238,15 @@ def _one_per_trace(traces: pd.DataFrame) -> pd.DataFrame:
 
 def _labelled(labels: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     """A row per label and trace that it is of: the keys that a label leaves empty are any."""
+    by_keys: dict[tuple[str, ...], dict[tuple[str, ...], list[dict[str, Any]]]] = {}
     found = []
     for row in rows(labels):
-        match = pd.Series(True, index=traces.index)
-        for name in PLACE:
-            if row[name]:
-                match &= traces[name].astype(str) == row[name]
-        found += [row | {k: t[k] for k in KEY} for t in rows(traces.loc[match])]
+        named = tuple(name for name in PLACE if row[name])
+        if named not in by_keys:
+            places = by_keys[named] = {}
+            for trace in rows(only(traces, KEY)):
+                places.setdefault(tuple(str(trace[name]) for name in named), []).append(trace)
+        found += [row | trace for trace in by_keys[named].get(tuple(row[n] for n in named), ())]
     if not found:
         raise UserError(
             f"labels: none of {len(labels)} is of a trace of these runs; the first is of item "
@@ -250,7 +255,7 @@ def _labelled(labels: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found).assign(source="labels")
 
 
-def _tables(features: Mapping[str, Mapping[tuple[str, ...], Sequence[float]]]) -> dict[str, Any]:
+def _tables(features: Mapping[str, Mapping[tuple[str, ...], np.ndarray]]) -> dict[str, Any]:
     """Vectors of one length stand in one table; those of other models in one of their own."""
     tables = {}
     for name, of in features.items():

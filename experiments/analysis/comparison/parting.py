@@ -19,7 +19,7 @@ from scipy.stats import rankdata
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions
 from faithscope.experiments.analysis.comparison.joined import KEY, TRAITS, Joined
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tidy import columns, numbers, only, where, with_interval
 
 SIDES = {
     "judges": ("judged",),
@@ -70,8 +70,8 @@ def sides(joined: Joined) -> pd.DataFrame:
     """A row per trace, a column per side: its mean rank, as a share from 0 to 1; NaN for none."""
     table = pd.DataFrame(index=joined.index, columns=list(SIDES), dtype=float)
     for side, families in SIDES.items():
-        names = joined.measures.index[joined.measures["family"].isin(families)]
-        ranks = joined.oriented[names].round(DECIMALS).rank(pct=False)
+        names = list(where(joined.measures, family=set(families)).index)
+        ranks = only(joined.oriented, names).round(DECIMALS).rank()
         n = ranks.notna().sum()
         shares = ((ranks - 0.5) / n.where(n > 0)).loc[:, ranks.nunique() > 1]
         mean = shares.mean(axis=1).round(DECIMALS).to_numpy()
@@ -86,7 +86,7 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
     """`parting`: how often each kind occurs, and how often by chance if the two sides knew nothing
     of each other; `parting_items`: those that part the most; `parting_traits`: what they are like
     beside all other traces that both sides have a say on."""
-    say, where = sides(joined), questions(joined)
+    say, clusters = sides(joined), questions(joined)
     counts, items, common = [], [], []
     traits = joined.traces.set_index(list(KEY)).reindex(joined.index)
     for kind in KINDS:
@@ -95,7 +95,9 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
         row: dict[str, Any] = {"kind": kind.name, "faithful_by": kind.faithful}
         row |= {"unfaithful_by": kind.unfaithful, "n_items": int(known.sum())}
         if not known.any():
-            lacking = [s for s in (kind.faithful, kind.unfaithful) if say[s].isna().all()]
+            lacking = [
+                s for s in (kind.faithful, kind.unfaithful) if np.isnan(numbers(say[s])).all()
+            ]
             words = (
                 f"no measure of {' or '.join(lacking)} varies" if lacking else "no trace has both"
             )
@@ -111,7 +113,7 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
             about = dict(zip(KEY, joined.index[i], strict=True)) | {"gap": float(gap[i])}
             about |= say.iloc[i].to_dict() | traits.iloc[i][list(TRAITS)].to_dict()
             items.append({"kind": kind.name, "rank": rank} | about)
-        common += _in_common(kind.name, traits, parts, known, where, how)
+        common += _in_common(kind.name, traits, parts, known, clusters, how)
     return {
         "parting": pd.DataFrame(counts, columns=PARTING),
         "parting_items": pd.DataFrame(items, columns=LISTED),
@@ -120,7 +122,12 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
 
 
 def _in_common(
-    kind: str, traits: pd.DataFrame, parts: np.ndarray, known: np.ndarray, where: Any, how: Drawing
+    kind: str,
+    traits: pd.DataFrame,
+    parts: np.ndarray,
+    known: np.ndarray,
+    clusters: Any,
+    how: Drawing,
 ) -> list[Mapping[str, Any]]:
     rows = []
     for trait in TRAITS:
@@ -131,7 +138,7 @@ def _in_common(
         }
         if any(np.isnan(of).all() for of in both.values()):
             continue
-        found = means(where, both, minus={"difference": ("in", "out")}, how=how)
+        found = means(clusters, both, minus={"difference": ("in", "out")}, how=how)
         row = {"kind": kind, "trait": trait, "n": found["in"].n, "mean": found["in"].value}
         rows.append(
             row | {"mean_others": found["out"].value} | columns("difference", found["difference"])

@@ -144,7 +144,7 @@ def _paired(values, clusters, how, prepare, statistic) -> Pairs:
     found = {name: np.full((n, n), np.nan) for name in ("value", "low", "high", "p")}
     names, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     for rows, left, right in _blocks(values):
-        a, b = values[np.ix_(rows, left)], values[np.ix_(rows, right)]
+        a, b = values[rows][:, left], values[rows][:, right]
         once = np.ones((1, int(rows.sum())))
         point = statistic(prepare(a, once), prepare(b, once), once)[0]
         drawn = np.concatenate(

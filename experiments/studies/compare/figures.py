@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.comparison.against import MONITOR
 from faithscope.experiments.analysis.comparison.agreement import clustered
 from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.tidy import numbers, only, rows, where
 from faithscope.experiments.studies.compare.words import of_all
 
 OF_FAMILY = {
@@ -109,7 +109,7 @@ def _within(agreement: pd.DataFrame) -> Picture:
         "Agreement over all traces, and within models",
         "A point per pair of measures. Off the dotted line the agreement is one of models, not of "
         "traces: a pair far right of it ranks models alike and traces of one model not.",
-        known[names],
+        only(known, names),
         figure,
         "No two measures vary within a model.",
     )
@@ -157,7 +157,8 @@ def _front(front: pd.DataFrame) -> Picture:
                 ax.plot(part["value"], part["auroc"], label=style.label, ms=5, **look)
         best = of.loc[of["on_front"]].sort_values("value")
         ax.plot(best["value"], best["auroc"], color=GREY, lw=1, drawstyle="steps-post", zorder=0)
-        if (of["value"] > 0).all() and np.ptp(of["value"]) > 0:
+        value = numbers(of["value"])
+        if (value > 0).all() and np.ptp(value) > 0:
             ax.set_xscale("log")
         ax.axhline(0.5, color=GREY, lw=0.6, ls=":")
         ax.set(ylim=(-0.03, 1.03), xlabel=f"{UNITS[cost]} a trace")

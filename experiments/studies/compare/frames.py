@@ -13,6 +13,7 @@ import pandas as pd
 from faithscope.experiments.analysis.comparison.joined import Joined
 from faithscope.experiments.analysis.comparison.scores import ITEMS, STEPS, TRACES
 from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.analysis.tidy import only
 from faithscope.experiments.studies.compare.results import Compared
 
 _TRACE = {"trace": "digest of what has to be the same for scores to stand in one row"}
@@ -22,7 +23,7 @@ _SOURCE = {"source": "the run that it is from"}
 def _of(
     read: Callable[[Joined], pd.DataFrame], columns: list[str]
 ) -> Callable[[Run], pd.DataFrame]:
-    return lambda run: read(run.once(Compared).joined)[columns]
+    return lambda run: only(read(run.once(Compared).joined), columns)
 
 
 def _frame(name: str, meaning: str, columns: dict[str, str]) -> Frame:

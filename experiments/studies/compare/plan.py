@@ -21,6 +21,7 @@ from faithscope.experiments.studies.compare.config import FOLDER, MADE, CompareC
 from faithscope.experiments.studies.compare.work import STAGE, Made, SourceWork
 from faithscope.interp.errors import UserError
 
+
 @dataclass(frozen=True)
 class ComparePlan:
     """Every run that the comparison makes, in order."""

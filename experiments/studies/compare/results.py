@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pandas as pd
 
@@ -29,6 +30,7 @@ from faithscope.experiments.analysis.comparison.parting import parting_tables
 from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tidy import count, groups, mean, numbers, rows
 from faithscope.experiments.studies.compare.config import FOLDER, CompareConfig
 from faithscope.experiments.studies.compare.reading import Opened, opened
 
@@ -106,21 +108,24 @@ def _measures(joined: Joined) -> pd.DataFrame:
     called, cuts = verdicts(joined)
     values, costs = joined.wide(), {cost: joined.wide(cost) for cost in COSTS}
     table = []
-    for name, measure in joined.measures.iterrows():
-        row = {"measure": name, "family": measure["family"], "cut": cuts[str(name)]}
-        row |= {"higher_is_faithful": bool(measure["higher_is_faithful"])}
-        row |= {"n": int(values[name].notna().sum()), "mean": float(values[name].mean())}
-        row |= {"called_faithful": float(called[name].mean())}
-        table.append(row | {cost: float(of[name].mean()) for cost, of in costs.items()})
+    for row in rows(joined.measures.reset_index()):
+        name = row["measure"]
+        row |= {"cut": cuts[name], "n": count(values[name].notna())}
+        row |= {"mean": _mean(values[name]), "called_faithful": _mean(called[name])}
+        table.append(row | {cost: _mean(of[name]) for cost, of in costs.items()})
     return pd.DataFrame(table, columns=MEASURES)
 
 
 def _families(agreement: pd.DataFrame) -> pd.DataFrame:
     """A row per two families: the means of their measures' agreement."""
     table = []
-    for (one, other), of in agreement.groupby(["family", "other_family"], sort=False):
-        row = {"family": one, "other_family": other, "n_pairs": len(of)}
-        row |= {name: float(of[name].mean()) for name in ("spearman", "within", "kappa", "ac2")}
-        row |= {"n_discovered": int(of["discovered"].sum())}
-        table.append(row | {"n_reversed": int(of["reversed"].sum())})
+    for row, of in groups(agreement, ["family", "other_family"]):
+        row |= {"n_pairs": len(of)}
+        row |= {name: _mean(of[name]) for name in ("spearman", "within", "kappa", "ac2")}
+        row |= {"n_discovered": count(of["discovered"]), "n_reversed": count(of["reversed"])}
+        table.append(row)
     return pd.DataFrame(table, columns=FAMILIES)
+
+
+def _mean(column: Any) -> float:
+    return mean([x for x in numbers(column).tolist() if not math.isnan(x)])

@@ -14,7 +14,7 @@ from faithscope.experiments.analysis.comparison.joined import Joined
 from faithscope.experiments.analysis.comparison.parting import KINDS
 from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
 
 FEW, FEW_OF_KIND = 100, 30
@@ -86,7 +86,7 @@ def _agreement(tables: Tables) -> Iterator[str]:
     ]
     if told:
         yield f"Mean rank correlation of families of measures: {'; '.join(told)}.".replace("-", "−")
-    reversed_ = int(tables["agreement"]["reversed"].sum())
+    reversed_ = count(tables["agreement"]["reversed"])
     if reversed_:
         yield (
             f"{reversed_:,} pairs of measures agree over all traces and disagree within models, or "
@@ -143,9 +143,9 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
         )
     gone = joined.missing.loc[joined.missing["reason"] != "measured"]
     if len(gone):
-        cells = int(joined.missing["n"].sum())
+        empty, cells = (int(numbers(of["n"]).sum()) for of in (gone, joined.missing))
         said.append(
-            f"{int(gone['n'].sum()):,} of {cells:,} cells have no score; the last section counts "
+            f"{empty:,} of {cells:,} cells have no score; the last section counts "
             "them by reason. Measures are compared on the traces that have both."
         )
     said.append("Measures that agree may agree on the same mistake: agreement is no truth.")

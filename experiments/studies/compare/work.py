@@ -15,7 +15,6 @@ from faithscope.experiments.studies.compare.reading import config_digest
 from faithscope.interp.plain import visible
 from faithscope.probes.record import head
 
-
 STAGE, TASK = "source", "sources"
 
 

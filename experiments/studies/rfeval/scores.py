@@ -98,6 +98,7 @@ def _pairs(of_run: RfResults, pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
                 higher_is_faithful=True,
                 missing=missing,
                 rule=0.5,
+                probability=False,
                 **costs,
             )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,7 @@ def _steps(
 
 
 def _monitors(
-    run: Run, traces: list[Record], of_probe: Mapping[tuple[str, Place], list[Record]]
+    run: Run, traces: Sequence[Record], of_probe: Mapping[tuple[str, Place], list[Record]]
 ) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
     """What classifiers of traces may be trained on, by the slices of the probes."""
     vectors: dict[str, dict[tuple[str, ...], np.ndarray]] = defaultdict(dict)
