@@ -95,9 +95,8 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
         row: dict[str, Any] = {"kind": kind.name, "faithful_by": kind.faithful}
         row |= {"unfaithful_by": kind.unfaithful, "n_items": int(known.sum())}
         if not known.any():
-            lacking = [
-                s for s in (kind.faithful, kind.unfaithful) if np.isnan(numbers(say[s])).all()
-            ]
+            both = (kind.faithful, kind.unfaithful)
+            lacking = [side for side in both if np.isnan(numbers(say[side])).all()]
             words = (
                 f"no measure of {' or '.join(lacking)} varies" if lacking else "no trace has both"
             )

@@ -163,7 +163,7 @@ def logistic(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[
         cut = list(StratifiedGroupKFold(inner).split(features, kind, clusters))
         if all(0 < kind[part].sum() < len(part) for parts in cut for part in parts):
             grid = {"logisticregression__C": list(STRENGTHS)}
-            model = GridSearchCV(model, grid, cv=cut, scoring="neg_log_loss", error_score="raise")
+            model = GridSearchCV(model, grid, cv=cut, scoring="neg_log_loss")
     return _probability(model, features, kind)
 
 
@@ -171,7 +171,7 @@ def trees(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Fea
     """Gradient-boosted trees (scikit-learn's), to which a missing score is a value of its own."""
     least = max(2, min(20, len(kind) // 10))
     model = HistGradientBoostingClassifier(
-        max_iter=50, max_leaf_nodes=8, min_samples_leaf=least, early_stopping=False, random_state=0
+        max_iter=50, max_leaf_nodes=8, min_samples_leaf=least, random_state=0
     )
     return _probability(model, features, kind)
 
