@@ -222,7 +222,7 @@ def _check_common(sources: Mapping[str, Scores], joins: pd.DataFrame, same: str)
         for name, s in sources.items()
     )
     raise UserError(
-        f"no item is in two of these runs ({of}); compare runs with the same tasks, seed and models"
+        f"no item is in two of these runs ({of}); give runs with the same tasks, seed and models"
     )
 
 

@@ -73,11 +73,14 @@ class CompareConfig(FolderConfig):
     FREE: ClassVar[tuple[str, ...]] = (*FolderConfig.FREE, "report.", "labels.", "labels", "same")
 
     benchmark: StrictStr
+    """`compare`."""
     sources: list[Source] = Field(min_length=1)
-    """The runs, in order."""
+    """The runs, in order: of each `run`, a run folder, or `config`, a config that is run first, with
+    the keys in `set` changed; and `name`, what tables call it."""
     same: Literal["ids", "text", "question"] = "text"
     """What has to be the same of two traces of one item for their scores to stand in one row."""
     labels: LabelFile | None = None
+    """`path`: a CSV or JSONL file of labels that no run holds (docs/compare.md)."""
     report: CompareReport = CompareReport()
 
     @field_validator("sources")
