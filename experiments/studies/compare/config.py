@@ -75,7 +75,7 @@ class CompareConfig(FolderConfig):
     benchmark: StrictStr
     """`compare`."""
     sources: list[Source] = Field(min_length=1)
-    """The runs, in order: of each `run`, a run folder, or `config`, a config that is run first, with
+    """The runs, in order: of each `run`, a run folder, or `config`, a config that is run first with
     the keys in `set` changed; and `name`, what tables call it."""
     same: Literal["ids", "text", "question"] = "text"
     """What has to be the same of two traces of one item for their scores to stand in one row."""

@@ -53,18 +53,24 @@ def _of_label(tables: Tables, label: str) -> Iterator[str]:
     if len(good) > 1 and cost is not None:
         known = [row for row in good if not math.isnan(row[cost])]
         cheapest = min(known, key=lambda row: row[cost])
-        yield markup(
-            "{} of {} measures cannot be told from it on these traces. The cheapest of them in {} "
-            "is <strong>{}</strong> ({}), AUROC {}: {}.",
-            *(f"{len(good):,}", f"{len(measures):,}", cost, cheapest["measure"]),
-            *(cheapest["family"], _estimate(cheapest, "auroc"), cost_in_words(cheapest)),
+        several = (
+            f"{len(good) - 1:,} of the other {len(measures) - 1:,} measures cannot be told from"
         )
+        if cheapest[cost] >= best[cost]:
+            yield f"{several} it on these traces; none of them costs less in {cost}."
+        else:
+            yield markup(
+                "{} it on these traces. The cheapest of them in {} is <strong>{}</strong> ({}), "
+                "AUROC {}: {}.",
+                *(several, cost, cheapest["measure"], cheapest["family"]),
+                *(_estimate(cheapest, "auroc"), cost_in_words(cheapest)),
+            )
     wrong = [row for row in measures if row["auroc_high"] < 0.5]
     if wrong:
         yield markup(
-            "{} measures point the wrong way here, their whole interval below one half (the first: "
+            "{} point the wrong way here, their whole interval below one half (the furthest: "
             "<code>{}</code>). They are shown so, and never turned round.",
-            *(f"{len(wrong):,}", wrong[-1]["measure"]),
+            *(f"{len(wrong):,} measure{'' if len(wrong) == 1 else 's'}", wrong[-1]["measure"]),
         )
     combined = where(tables["combined"], label=label, trained_on="other questions")
     for row in rows(combined.dropna(subset=["gain"])):
