@@ -129,6 +129,7 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
     Raises:
         UserError: no trace is in two of several sources, or no label is of any trace.
     """
+    sources = _with_one_name(sources)
     names = _names(sources)
     traces, items, steps = [], [], []
     features: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
@@ -155,6 +156,42 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
     of_steps = pd.concat(steps, ignore_index=True)
     of_steps = of_steps.drop_duplicates([*KEY, "measure", "step"]).reset_index(drop=True)
     return Joined(of_items, of_steps, of_traces, joins, _tables(features))
+
+
+def _with_one_name(sources: Mapping[str, Scores]) -> dict[str, Scores]:
+    """The sources, with one name for what they name in several ways.
+
+    A run that was given chains of several models or data sets names both in an item's id
+    (`data.given.reading`); and of traces without a task the task is the one that others know for
+    the same item by the same model, where there is just one.
+    """
+    known: dict[tuple[str, ...], set[str]] = {}
+    for scores in sources.values():
+        for dataset, task, item, model in _places(scores.traces):
+            place = (dataset, _bare(dataset, item, model), model)
+            known.setdefault(place, set()).update(filter(None, [task]))
+
+    def named(place: tuple[str, ...]) -> tuple[str, ...]:
+        dataset, task, item, model = place
+        item = _bare(dataset, item, model)
+        of = known[dataset, item, model]
+        return (dataset, next(iter(of)) if not task and len(of) == 1 else task, item, model)
+
+    def told(frame: pd.DataFrame) -> pd.DataFrame:
+        places = [named(place) for place in _places(frame)]
+        return frame.assign(task=[p[1] for p in places], item=[p[2] for p in places])
+
+    resolved = {}
+    for name, s in sources.items():
+        features = {k: {named(p): v for p, v in of.items()} for k, of in s.features.items()}
+        resolved[name] = Scores(told(s.items), told(s.traces), told(s.steps), features)
+    return resolved
+
+
+def _bare(dataset: str, item: str, model: str) -> str:
+    start, end = f"{dataset}/", f" by {model}"
+    named = item.startswith(start) and item.endswith(end)
+    return item.removeprefix(start).removesuffix(end) if named else item
 
 
 def _places(frame: pd.DataFrame) -> list[tuple[str, ...]]:

@@ -29,7 +29,8 @@ Family = Literal["behavioural", "logit", "internal", "judged", "label"]
 judge; or a label, which is what the others are held against."""
 FAMILIES: tuple[Family, ...] = get_args(Family)
 PLACE = ("dataset", "task", "item", "model")
-"""What a trace is about; with the digest of the trace, the row of every comparison."""
+"""What a trace is about, `model` the one that wrote it; with the digest of the trace, the row of
+every comparison. A task that is empty is not known: any task that has the item is meant."""
 COSTS = {
     "forwards": "model calls for this measure alone, without the shared forest",
     "tokens": "tokens that models read and wrote for the whole probe or judgement",
@@ -62,7 +63,7 @@ SAME = ("ids", "text", "question")
 TRACES = {
     **{name: "" for name in PLACE},
     "ids": "digest of prompt and reasoning as token ids; empty where there are none",
-    "text": "digest of question and reasoning as text",
+    "text": "digest of the reasoning as text",
     "question": "digest of the question alone",
     "n_steps": "steps that an intervention may touch",
     "n_tokens": "of the reasoning",
@@ -148,7 +149,7 @@ def trace_row(
 ) -> dict[str, Any]:
     """A row of `Scores.traces`; `traits` are those of its columns that are known."""
     row = {name: _plain(about.get(name)) for name in PLACE}
-    row |= {"ids": "" if ids is None else digest(ids), "text": digest([question, reasoning])}
+    row |= {"ids": "" if ids is None else digest(ids), "text": digest(reasoning)}
     row |= {"question": digest(question), "excluded": traits.pop("excluded", None) or ""}
     return row | {
         name: _number(traits.get(name)) for name in ("n_steps", "n_tokens", "correct", "settled")

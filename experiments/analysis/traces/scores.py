@@ -25,6 +25,18 @@ from faithscope.experiments.data.planted.questions import named_step
 PLANTED, NAMED_STEP, MIXTURE = "planted_faithful", "planted_step", "mixture"
 
 
+def place(trace: Record) -> dict[str, Any]:
+    """What a trace is about (`scores.PLACE`); of a given chain the model that wrote it."""
+    about = {name: trace[name] for name in PLACE}
+    return about | ({"model": _given(trace)["model"] or ""} if _given(trace) else {})
+
+
+def by_reader(name: str, trace: Record) -> str:
+    """What a score is called that a model took of a chain: with its name where another wrote it."""
+    own = place(trace)["model"] == trace["model"]
+    return name if own else f"{name} ({trace['model']})"
+
+
 def row_of_trace(trace: Record, settled: float | None = None) -> dict[str, Any]:
     """A row of `Scores.traces`.
 
@@ -34,7 +46,7 @@ def row_of_trace(trace: Record, settled: float | None = None) -> dict[str, Any]:
     """
     tokens = has_tokens(trace)
     return trace_row(
-        trace,
+        place(trace),
         question=trace["question"]["text"],
         reasoning="".join(trace["pieces"]),
         ids=[trace["prompt_ids"], trace["reasoning_ids"]] if tokens else None,
@@ -48,14 +60,15 @@ def row_of_trace(trace: Record, settled: float | None = None) -> dict[str, Any]:
 
 def label_rows(trace: Record) -> Iterator[dict[str, Any]]:
     """Yields a row of `Scores.items` for each label of the trace that is true or false."""
-    if variant := planted_variant(trace["model"]):
+    about = {**trace, **place(trace)}
+    if variant := planted_variant(about["model"]):
         p = PLANTS[variant].p
         if p is not None:
-            row = label_row(trace, PLANTED, p if p in (0.0, 1.0) else None)
+            row = label_row(about, PLANTED, p if p in (0.0, 1.0) else None)
             yield row | {"missing": MIXTURE} if row["missing"] else row
     for name, value in _given(trace).get("labels", {}).items():
         if value is None or isinstance(value, bool):
-            yield label_row(trace, name, value)
+            yield label_row(about, name, value)
 
 
 def step_label_rows(trace: Record) -> Iterator[dict[str, Any]]:
@@ -64,9 +77,9 @@ def step_label_rows(trace: Record) -> Iterator[dict[str, Any]]:
     Of a label that is true or false of each step it is the first step that the label speaks
     against; a chain without one has no rows.
     """
-    about = {name: trace[name] for name in PLACE} | {"family": "label"}
+    about = place(trace) | {"family": "label"}
     steps = [i for i, step in enumerate(trace["steps"]) if step["counted"]]
-    if planted_variant(trace["model"]) == "select":
+    if planted_variant(about["model"]) == "select":
         of = about | {"measure": NAMED_STEP, "higher_is_faithful": True}
         named = named_step(trace["item"])
         yield from (of | {"step": i, "value": float(i == named)} for i in steps)

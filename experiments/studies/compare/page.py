@@ -34,7 +34,7 @@ from faithscope.experiments.studies.compare.words import (
 
 SAME_WORDS = {
     "ids": "the same token ids",
-    "text": "the same question and reasoning, word for word",
+    "text": "the same reasoning, word for word",
     "question": "the same question, whatever the reasoning",
 }
 MOST_ROWS = 400
