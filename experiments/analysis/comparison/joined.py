@@ -189,7 +189,7 @@ def _with_one_name(sources: Mapping[str, Scores]) -> dict[str, Scores]:
 
 
 def _bare(dataset: str, item: str, model: str) -> str:
-    start, end = f"{dataset}/", f" by {model}"
+    start, end = f"{dataset}/", f" by {model or 'unknown'}"
     named = item.startswith(start) and item.endswith(end)
     return item.removeprefix(start).removesuffix(end) if named else item
 
