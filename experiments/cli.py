@@ -291,6 +291,38 @@ def merge(
 
 
 @app.command()
+def compare(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="Run folders of any study.")],
+    into: Annotated[
+        str, typer.Option(metavar="DIR", help="The folder that the comparison is written to.")
+    ] = "runs/compare",
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Labels of traces: CSV or JSONL with the column item (dataset, task and model "
+            "where they tell items apart), every other column a label of 1, 0 or nothing.",
+        ),
+    ] = None,
+    same: Annotated[
+        str,
+        typer.Option(
+            metavar="ids|text|question",
+            help="What has to be the same of two traces for their scores to stand in one row.",
+        ),
+    ] = "text",
+) -> int:
+    """Hold the measures of runs against each other, trace by trace.
+
+    Prints the folder of the comparison. `faithscope run compare` makes the runs, too.
+    """
+    from faithscope.experiments.studies.compare.api import compare as compare_runs
+
+    _show(compare_runs(runs, into, labels=labels, same=same).path)
+    return DONE
+
+
+@app.command()
 def status(run: RunFolder) -> int:
     """How far a run is, how fast it goes, and what failed.
 
