@@ -38,11 +38,19 @@ function button_of(text, css, act) {
   return button;
 }
 
-// Where a button had the focus, the one in its place has it.
+// What is as it was stays, so that a click is not lost between press and release; where a button
+// had the focus, the one in its place has it.
 function fill(parent, children) {
-  const place = [...parent.children].indexOf(document.activeElement);
-  parent.replaceChildren(...children);
-  parent.children[place]?.focus();
+  children.forEach((child, i) => {
+    const old = parent.children[i];
+    if (!old) parent.append(child);
+    else if (old.outerHTML !== child.outerHTML) {
+      const focused = old === document.activeElement;
+      old.replaceWith(child);
+      if (focused) child.focus();
+    }
+  });
+  while (parent.children.length > children.length) parent.lastChild.remove();
 }
 
 async function ask(what, sent = {}) {

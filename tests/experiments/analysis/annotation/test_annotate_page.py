@@ -32,7 +32,8 @@ def until(chromium: Browser, condition: str) -> None:
         if chromium.evaluate(f"Boolean({condition})"):
             return
         time.sleep(0.05)
-    raise AssertionError(f"{condition}: {chromium.evaluate('document.body.innerText')[:2000]}")
+    text = chromium.evaluate("document.body.innerText")[:2000]
+    raise AssertionError(f"{condition}, {chromium.console[-3:]}: {text}")
 
 
 def sits_down(chromium: Browser, address: str) -> None:
