@@ -2,6 +2,7 @@
 # make test       install, then the fast tests
 # make test-all   ... and the slow ones
 # make lint       ruff and pyright
+# make lock       write lock.txt: what would be installed here, with hashes (tools/lock.py)
 # make clean      remove .venv and what tools left; runs/ stays
 #
 # PYTHON=python3.12   another interpreter
@@ -15,7 +16,9 @@ WORKERS ?= 2
 BIN := .venv/bin
 STAMP := .venv/installed
 
-.PHONY: demo test test-all lint clean
+EXTRAS := bundled,tl,nnsight,notebook,judge,dev
+
+.PHONY: demo test test-all lint lock clean
 
 demo: $(STAMP)
 	@out=$$($(BIN)/faithscope run configs/quickstart.yaml) || exit $$?; \
@@ -33,13 +36,17 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
+lock: $(STAMP)
+	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) --dry-run --ignore-installed --report .venv/report.json -c constraints.txt '.[$(EXTRAS)]'
+	$(BIN)/python tools/lock.py .venv/report.json > lock.txt
+
 # Written last, so that an installation cut short is done again.
 $(STAMP): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "error: no $(PYTHON) on PATH; install Python 3.11 or newer, or say make PYTHON=/path/to/python" >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(0 if sys.version_info >= (3, 11) else "error: faithscope needs Python 3.11 or newer, $(PYTHON) is " + v + "; say make PYTHON=python3.11, or another")'
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: $(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) -c constraints.txt -e '.[bundled,tl,nnsight,notebook,judge,dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 clean:

@@ -10,8 +10,11 @@ Methods:
     naive       every probe a forward of its own, head at asked positions only
     padded      probes of similar length together, left-padded
     prefix_kv   the question's keys and values once, then every probe's rest by itself
+    depth_first one cache, cropped back to where the next probe branches off (depth_first.py)
     dense       one forward over the trie under an N x N mask
     forest      the packed forest
+
+vLLM with prefix caching is a server with a clock of its own: `vllm_prefix.py`.
 
 `limit` is naive tokens ÷ trie tokens, what a forest could reach if every token cost the same.
 It does not: a token attends to all before it, and sharing removes the early ones, whose
@@ -36,6 +39,7 @@ from typing import TypeVar
 
 import pandas as pd
 import torch
+from depth_first import depth_first
 from tqdm import tqdm
 
 from faithscope import interp
@@ -135,6 +139,7 @@ METHODS: dict[str, Callable[[Model, list[list[int]]], torch.Tensor]] = {
     "naive": naive,
     "padded": padded,
     "prefix_kv": prefix_kv,
+    "depth_first": depth_first,
     "dense": packed("dense"),
     "forest": packed("packed"),
 }
@@ -174,10 +179,13 @@ def _peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure(model: Model, depths: list[int], repeats: int, skip: set[str]) -> pd.DataFrame:
+def measure(
+    model: Model, depths: list[int], repeats: int, skip: set[str], named: set[str]
+) -> pd.DataFrame:
     rows = []
     for n_steps in depths:
         sets = probe_set(n_steps, min(model.hf.config.vocab_size, 40_000))
+        sets = {name: sequences for name, sequences in sets.items() if name in named}
         for probes, sequences in sets.items():
             trie = Forest.of(sequences)
             contexts = [at + 1 for s in sequences for at in range(len(s))]
@@ -228,15 +236,16 @@ def main() -> None:
     parser.add_argument("--steps", default="5,10,20,40")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--skip", default="", help="methods to leave out, comma-separated")
+    parser.add_argument("--probes", default="early_answers,necessity,full")
     parser.add_argument("--machine", default=platform.node() or "machine")
     parser.add_argument("--chunk", type=int, help="most tokens in one forward")
     args = parser.parse_args()
     model = interp.load(args.model, dtype=args.dtype)
     if args.chunk:
         model.chunk = args.chunk
-    table = measure(
-        model, [int(t) for t in args.steps.split(",")], args.repeats, set(args.skip.split(","))
-    )
+    depths = [int(t) for t in args.steps.split(",")]
+    skip, named = (set(names.split(",")) for names in (args.skip, args.probes))
+    table = measure(model, depths, args.repeats, skip, named)
     table.insert(0, "model", args.model)
     table.insert(1, "dtype", model.dtype)
     table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")

@@ -186,15 +186,19 @@ def python_with_vllm(asked_for: str) -> Path | None:
 
 
 @contextmanager
-def serving(python: Path, model: Model, room: int) -> Iterator[str]:
-    """The address of a vLLM server of the model's weights, until the block ends."""
+def serving(python: Path, model: Model, room: int, more: Sequence[str] = ()) -> Iterator[str]:
+    """The address of a vLLM server of the model's weights, until the block ends.
+
+    Args:
+        more: further arguments of its command line.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", str(resolve(model.name).location), "--dtype", model.dtype]
     command += ["--served-model-name", model.name, "--max-model-len", str(room)]
-    command += ["--host", "127.0.0.1", "--port", str(port)]
+    command += ["--host", "127.0.0.1", "--port", str(port), *more]
     own = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
     if model.device.type == "cpu":
         cores = sorted(os.sched_getaffinity(0))[-torch.get_num_threads() :]

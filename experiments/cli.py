@@ -291,6 +291,38 @@ def merge(
 
 
 @app.command()
+def compare(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="Run folders of any study.")],
+    into: Annotated[
+        str, typer.Option(metavar="DIR", help="The folder that the comparison is written to.")
+    ] = "runs/compare",
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Labels of traces: CSV or JSONL with the column item (dataset, task and model "
+            "where they tell items apart), every other column a label of 1, 0 or nothing.",
+        ),
+    ] = None,
+    same: Annotated[
+        str,
+        typer.Option(
+            metavar="ids|text|question",
+            help="What has to be the same of two traces for their scores to stand in one row.",
+        ),
+    ] = "text",
+) -> int:
+    """Hold the measures of runs against each other, trace by trace.
+
+    Prints the folder of the comparison. `faithscope run compare` makes the runs, too.
+    """
+    from faithscope.experiments.studies.compare.api import compare as compare_runs
+
+    _show(compare_runs(runs, into, labels=labels, same=same).path)
+    return DONE
+
+
+@app.command()
 def status(run: RunFolder) -> int:
     """How far a run is, how fast it goes, and what failed.
 
@@ -341,9 +373,10 @@ def list_(
 
         rows = [(name, probe.summary) for name, probe in PROBES.items()]
     elif what == "prompts":
-        from faithscope.experiments.studies.c2faith.prompts.forms import prompt_rows
+        from faithscope.experiments.engine.forms import form_rows, trace_forms
+        from faithscope.experiments.studies.c2faith.prompts import judge_forms
 
-        rows = prompt_rows()
+        rows = form_rows(trace_forms() | judge_forms())
     elif what == "configs":
         from faithscope.experiments.config import shipped
 
@@ -391,7 +424,7 @@ def show(
 
 @app.command()
 def annotate(
-    source: Annotated[str, typer.Argument(metavar="RUN", help="A run over traces.")],
+    source: Annotated[str, typer.Argument(metavar="RUN|FILE", help="Whose chains.")],
     annotator: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Label as this annotator.")
     ] = None,
@@ -403,10 +436,10 @@ def annotate(
         typer.Option("--export", metavar="DIR", help="Label nothing; write what both agree on."),
     ] = None,
 ) -> int:
-    """Label chains of thought by hand, two people on a page each, until Ctrl-C.
+    """Label chains of thought by hand, two people in three rounds.
 
-    Prints the folder of the labels in FINE-CoT's layout as its last line; with --export, how far
-    the two agree before it.
+    With --as, a page of one annotator is served until Ctrl-C; with --export, how far the two agree
+    is printed. The last line is the folder of what both agree on, in the layout of FINE-CoT.
     """
     from faithscope.experiments.analysis.annotation import server
     from faithscope.experiments.analysis.annotation.export import in_lines

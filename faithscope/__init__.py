@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from faithscope.experiments.analysis.run import Run, load_run
     from faithscope.experiments.data.traces import make_trace, make_traces, score_answer
     from faithscope.experiments.engine.traces.interactive import given_traces, measure, questions
+    from faithscope.experiments.studies.compare.api import compare
     from faithscope.interp.loading import load, load_language, wrap
     from faithscope.interp.model import Model
 
 _HOMES = {
     "Model": "interp.model",
     "Run": "experiments.analysis.run",
+    "compare": "experiments.studies.compare.api",
     "given_traces": "experiments.engine.traces.interactive",
     "load": "interp.loading",
     "load_language": "interp.loading",
@@ -40,6 +42,7 @@ __all__ = [
     "Model",
     "Run",
     "UserError",
+    "compare",
     "given_traces",
     "load",
     "load_language",

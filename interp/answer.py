@@ -6,9 +6,9 @@ comparison shares its batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -131,18 +131,38 @@ def _by_forest(model: LoadedModel, asked: Asked, stop: Stop | None, dense: bool)
     firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _, _ in decoded}
 
     def reduce(here: list[int], logits: Tensor) -> None:
+        at = [i for i, node in enumerate(here) if node in tokens]
+        of_nodes = [here[i] for i in at]
+        of_rows = _scored(model, logits[at], [tokens[node] for node in of_nodes])
+        scores.update(zip(of_nodes, of_rows, strict=True))
         for node, row in zip(here, logits, strict=True):
-            row = row.float()
-            if node in tokens:
-                scores[node] = _scored(model, row, tokens[node])
             if node in firsts:
-                firsts[node] = row
+                firsts[node] = row.float()
             if node in leads:
-                leads[node] = _lead(row)
+                leads[node] = _lead(row.float())
 
     cache = execute.prefill(
         model, forest, [*tokens, *firsts, *leads], reduce, chunk=model.chunk, dense=dense
     )
+    after: dict[Behind, Scores] = {}
+    beyond = asked.beyond(scores, forest.paths)
+    if beyond:
+        keys, sets = list(beyond), [x.sets for x in beyond.values()]
+
+        def read(rows: list[int], logits: Tensor) -> None:
+            of_rows = _scored(model, logits, [sets[i] for i in rows])
+            after.update(zip([keys[i] for i in rows], of_rows, strict=True))
+
+        execute.one_more(
+            model,
+            cache,
+            [forest.path(key.node).tolist() for key in keys],
+            [key.token for key in keys],
+            read,
+            edits=[key.edits for key in keys],
+            group_tokens=model.token_budget,
+        )
+    # last, for it spends the cache
     written: dict[tuple[int, tuple[Edit, ...], int], Generation] = {}
     if decoded:
         generations = execute.decode(
@@ -156,24 +176,6 @@ def _by_forest(model: LoadedModel, asked: Asked, stop: Stop | None, dense: bool)
             edits=[under for _, under, _ in decoded],
         )
         written = dict(zip(decoded, generations, strict=True))
-    after: dict[Behind, Scores] = {}
-    beyond = asked.beyond(scores, forest.paths)
-    if beyond:
-        keys, sets = list(beyond), [x.sets for x in beyond.values()]
-
-        def read(rows: list[int], logits: Tensor) -> None:
-            for i, row in zip(rows, logits, strict=True):
-                after[keys[i]] = _scored(model, row.float(), sets[i])
-
-        execute.one_more(
-            model,
-            cache,
-            [forest.path(key.node).tolist() for key in keys],
-            [key.token for key in keys],
-            read,
-            edits=[key.edits for key in keys],
-            group_tokens=model.token_budget,
-        )
     generated = [written.get(end) for end in ends]
     return asked.answers(scores, after, forest.paths, generated, places, leads)
 
@@ -192,15 +194,16 @@ def _by_loop(model: LoadedModel, asked: Asked, stop: Stop | None) -> list[Answer
         here = [n for n in path if n in tokens or n in wanted]
         if here:
             logits = loop_logits(model, sequence, [n - path[0] for n in here], under)
+            at = [i for i, node in enumerate(here) if node in tokens]
+            of_rows = _scored(model, logits[at], [tokens[here[i]] for i in at])
+            scores.update(zip([here[i] for i in at], of_rows, strict=True))
             for node, row in zip(here, logits, strict=True):
-                if node in tokens:
-                    scores[node] = _scored(model, row, tokens[node])
                 if node in wanted:
                     leads[node] = _lead(row)
     after: dict[Behind, Scores] = {}
     for key, (ids, sets) in asked.beyond(scores, paths).items():
-        (row,) = loop_logits(model, [*ids, key.token], [-1], key.edits)
-        after[key] = _scored(model, row, sets)
+        logits = loop_logits(model, [*ids, key.token], [-1], key.edits)
+        (after[key],) = _scored(model, logits, [sets])
     generated = [
         continuation.continue_one_by_one(
             model, asked.sequences[i][: asked.starts[i]], limit, stop=stop
@@ -216,13 +219,33 @@ def _lead(logits: Tensor) -> Lead:
     return Lead(int(logits.argmax()), *gaps(logits[None]))
 
 
-def _scored(model: LoadedModel, logits: Tensor, tokens: set[int | TokenSet]) -> dict[Any, float]:
-    """Log-probs of next tokens under (V,) logits."""
+def _scored(
+    model: LoadedModel, logits: Tensor, tokens: Sequence[Collection[int | TokenSet]]
+) -> list[dict[int | TokenSet, float]]:
+    """Log-probs of next tokens under (A, V) logits: of each row those wanted there, read together.
+
+    All of a token set are read in one call, and all single tokens in another.
+    """
+    if not tokens:
+        return []
+    logits = logits.float()
     execute.check_finite(model, logits)
-    total = torch.logsumexp(logits, -1)
-    return {
-        token: float(
-            (token.logsumexp(logits) if isinstance(token, TokenSet) else logits[token]) - total
-        )
-        for token in tokens
-    }
+    totals = torch.logsumexp(logits, -1)
+    rows_of: dict[TokenSet, list[int]] = {}
+    singles: list[tuple[int, int]] = []
+    for i, wanted in enumerate(tokens):
+        for token in wanted:
+            if isinstance(token, TokenSet):
+                rows_of.setdefault(token, []).append(i)
+            else:
+                singles.append((i, token))
+    scores: list[dict[int | TokenSet, float]] = [{} for _ in tokens]
+    if singles:
+        rows, ids = torch.tensor(singles, device=logits.device).T
+        for (i, token), x in zip(singles, (logits[rows, ids] - totals[rows]).tolist(), strict=True):
+            scores[i][token] = x
+    for token_set, rows in rows_of.items():
+        together = token_set.logsumexp(logits[rows]) - totals[rows]
+        for i, x in zip(rows, together.tolist(), strict=True):
+            scores[i][token_set] = x
+    return scores

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from faithscope.interp.attention import is_eager, kernel, one_query
 from faithscope.interp.edits import Edit, Knockout
-from faithscope.interp.keyvalues import KeyValues
+from faithscope.interp.keyvalues import KeyValues, Rows
 from faithscope.interp.masks import Cut, Reach, as_additive, without
 
 
@@ -27,21 +27,24 @@ class Decode:
         room: int,
         reaches: Mapping[int, Reach | None],
         edits: Sequence[Sequence[Edit]] | None = None,
+        *,
+        spend: bool = False,
     ) -> None:
+        """
+        Args:
+            spend: whether nothing more is wanted of the cache: each of its layers is freed as it
+                is copied, so that cache and rows are never held together.
+        """
         self._reaches = reaches
         self._edits = [tuple(e) for e in edits] if edits else [()] * len(paths)
-        self.lengths = torch.tensor([len(p) for p in paths])
-        longest = int(self.lengths.max())
-        index = torch.zeros(len(paths), longest, dtype=torch.long)
-        for row, path in zip(index, paths, strict=True):
-            row[longest - len(path) :] = torch.as_tensor(path)
-        self.at = longest - 1
+        rows = Rows(paths)
+        self.lengths = rows.lengths
+        self.at = rows.longest - 1
         self._block = min(room, 64)
         self.layers = {
-            layer: tuple(self._grown(x) for x in cache.paths(layer, index))
-            for layer in cache.layers
+            layer: cache.rows(layer, rows, self._block, spend=spend) for layer in list(cache.layers)
         }
-        self._pad = (longest - self.lengths)[:, None]
+        self._pad = (rows.longest - self.lengths)[:, None]
         self._masks: dict[tuple[Any, ...], Tensor | None] = {}
 
     def _grown(self, x: Tensor) -> Tensor:
@@ -69,9 +72,10 @@ class Decode:
         self._replace(lambda x: x[rows.to(x.device), :, spare:])
 
     def _replace(self, make: Callable[[Tensor], Tensor]) -> None:
-        """Layer by layer, so that only one layer is held twice at a time."""
-        for layer in self.layers:
-            self.layers[layer] = tuple(make(x) for x in self.layers[layer])
+        """Layer by layer, keys and then values: only one of these is held twice at a time."""
+        for pair in self.layers.values():
+            for i in range(len(pair)):
+                pair[i] = make(pair[i])
 
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any

@@ -194,7 +194,8 @@ def decode(
     `end_ids` (the model's by default), when `stop` says so of its text, or after `max_new_tokens`,
     one number for all or one for each.
     Sequences are grouped so that a group holds at most `group_tokens` cached positions.
-    `edits` are each path's own; what they do to tokens beyond the path is done here.
+    `edits` are each path's own; what they do to tokens beyond the path is done here. The cache is
+    spent: it is freed as the last group is copied from it.
     """
     done: dict[int, Generation] = {}
     ends = model.end_ids if end_ids is None else end_ids
@@ -206,10 +207,12 @@ def decode(
             on_done(row, generation)
 
     whole = [len(p) + limit for p, limit in zip(paths, limits, strict=True)]
-    for rows in _groups(whole, group_tokens):
+    groups = _groups(whole, group_tokens)
+    for rows in groups:
         of_rows = [edits[r] for r in rows] if edits else None
         room, reaches = max(limits[r] for r in rows), model.structure.reaches
-        state = Decode(cache, [paths[r] for r in rows], room, reaches, of_rows)
+        last = rows is groups[-1]
+        state = Decode(cache, [paths[r] for r in rows], room, reaches, of_rows, spend=last)
         _decode_group(model, state, rows, first, limits, choose, stop, ends, finish)
     return [done[i] for i in range(len(paths))]
 

@@ -2,7 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
 from torch import Tensor
+
+
+class Rows:
+    """Paths of nodes as right-aligned rows."""
+
+    def __init__(self, paths: Sequence[Sequence[int]]) -> None:
+        self._paths = [np.asarray(path, dtype=np.int64) for path in paths]
+        self.lengths = torch.tensor([len(path) for path in paths])
+        self.longest = int(self.lengths.max())
+
+    @cached_property
+    def spans(self) -> list[list[tuple[int, int]]]:
+        """Per row, the half-open spans of consecutive nodes that its path is made of."""
+        rows = []
+        for path in self._paths:
+            starts = np.flatnonzero(np.diff(path, prepend=path[:1] - 2) != 1)
+            stops = np.append(starts[1:], len(path)) - 1
+            rows.append(list(zip(path[starts].tolist(), (path[stops] + 1).tolist(), strict=True)))
+        return rows
+
+    @cached_property
+    def index(self) -> Tensor:
+        """(B, P) the node in every place; node 0 before a path."""
+        index = torch.zeros(len(self._paths), self.longest, dtype=torch.long)
+        for row, path in zip(index, self._paths, strict=True):
+            row[self.longest - len(path) :] = torch.from_numpy(path)
+        return index
 
 
 class KeyValues:
@@ -22,12 +54,30 @@ class KeyValues:
         keys[:, :, start:stop], values[:, :, start:stop] = key, value
         return keys, values
 
-    def paths(self, layer: int, index: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values along `index` (B, P) of nodes: (B, heads, P, D) each."""
-        keys, values = self.layers[layer]
-        flat = index.to(keys.device).flatten()
+    def rows(self, layer: int, rows: Rows, room: int, *, spend: bool) -> list[Tensor]:
+        """Keys and values along paths, (B, heads, P + room, D) each. What stands before a path
+        is finite and means nothing; in the room behind it nothing is written.
 
-        def along(x: Tensor) -> Tensor:
-            return x[0].index_select(1, flat).unflatten(1, index.shape).transpose(0, 1)
+        Args:
+            spend: whether nothing more is wanted of this layer: its keys are freed before its
+                values are copied, and then these.
+        """
+        held = list(self.layers.pop(layer) if spend else self.layers[layer])
+        return [_laid_out(held.pop(0)[0], rows, room) for _ in range(2)]
 
-        return along(keys), along(values)
+
+def _laid_out(nodes: Tensor, rows: Rows, room: int) -> Tensor:
+    """(heads, N, D) of nodes as (B, heads, P + room, D) of rows."""
+    heads, _, width = nodes.shape
+    out = nodes.new_empty(len(rows.lengths), heads, rows.longest + room, width)
+    if nodes.device.type != "cpu":
+        # a few calls, where starting one costs more than a second copy
+        out[:, :, : rows.longest] = nodes[:, rows.index.to(nodes.device)].transpose(0, 1)
+        return out
+    for row, spans in zip(out, rows.spans, strict=True):
+        at = rows.longest - sum(stop - start for start, stop in spans)
+        row[:, :at] = 0
+        for start, stop in spans:
+            row[:, at : at + stop - start] = nodes[:, start:stop]
+            at += stop - start
+    return out

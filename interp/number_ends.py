@@ -31,10 +31,10 @@ class TokenSet:
     ids: Tensor
 
     def logsumexp(self, logits: Tensor) -> Tensor:
-        """The logsumexp of these ids' logits, (V,); minus infinity where there are none."""
+        """The logsumexp of these ids' (…, V) logits; minus infinity where there are none."""
         import torch
 
-        return torch.logsumexp(logits[self.ids.to(logits.device)], -1)
+        return torch.logsumexp(logits[..., self.ids.to(logits.device)], -1)
 
 
 Continuation = tuple[tuple[int, ...], TokenSet]

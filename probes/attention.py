@@ -43,7 +43,7 @@ REGIONS = ("first_token", "template", "question", "reasoning", "answer_prefix")
 class AttentionSettings(Settings):
     """Attention of the answer to the reasoning, real against shuffled (2.7, 4.5)."""
 
-    shuffles: StrictInt = Field(default=3, ge=1)
+    shuffles: StrictInt = Field(default=3, ge=1, le=10_000)
     """Seeded random orders of the steps per item, beside the real one."""
     top_heads: StrictInt = Field(default=10, ge=0)
     """Heads named in a record: those that give the reasoning most."""

@@ -158,28 +158,31 @@ def write_chains(
     begins. The whole is read for the answer, of a marked one what follows the closer.
 
     Args:
-        max_new_tokens: of a response; None: twice those of the trace's own, and 64.
+        max_new_tokens: of a response; None: twice those of the trace's own, and 64. Fewer where
+            the model has fewer positions left.
 
     Returns:
         Chains by name, and what writing them took; None where the trace's prompt is not what
         rendering `asking.asked` gives.
 
     Raises:
-        NoRoom: a prompt with its response does not fit the model's positions.
+        NoRoom: a prompt alone fills the model's positions.
         Unanswered: a model behind an API has still to be asked.
     """
     if isinstance(model, TextModel):
         return _said(model, trace, asking, messages)
-    # Not at the top: they bring torch, which listing the probes need not wait for.
+    # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.responses import split_response
 
     thinking = trace.origin.sampling.get("thinking")
     if not is_rendered(model, trace, asking):
         return None
     prompts = {name: model.prompt(text, thinking=thinking) for name, text in messages.items()}
-    limit = max_new_tokens or 2 * (len(trace.reasoning_ids) + len(trace.tail_ids)) + 64
+    most = max_new_tokens or 2 * (len(trace.reasoning_ids) + len(trace.tail_ids)) + 64
     prefixes = [prompt.ids for prompt in prompts.values()]
-    replies = model.ask(prefixes, max_new_tokens=limit, execution=execution)
+    room = model.max_positions
+    limits = [most if room is None else min(most, max(1, room - len(ids))) for ids in prefixes]
+    replies = model.ask(prefixes, max_new_tokens=limits, execution=execution)
     parse = asking.parse_reply or asking.parse
     chains = {}
     for (name, prompt), reply in zip(prompts.items(), replies, strict=True):
@@ -198,13 +201,17 @@ def write_chains(
             answer=parse(said),
             cut=cut,
         )
-    return chains, cost_of(model, prefixes, execution, room=limit)
+    return chains, cost_of(model, prefixes, execution, room=limits)
 
 
 def is_rendered(model: Model, trace: Trace, asking: Asking) -> bool:
-    """Whether the trace's prompt is the task's message in the model's own template."""
+    """Whether the trace's prompt is the task's message in the model's own template, and an opener
+    that the model may have written itself."""
     prompt = model.prompt(asking.asked, thinking=trace.origin.sampling.get("thinking"))
-    return trace.prompt_ids[: len(prompt.ids)] == tuple(prompt.ids)
+    n = len(prompt.ids)
+    rest = "".join(model.pieces(trace.prompt_ids[n:])).strip()
+    opener = prompt.format.opener.strip() if prompt.format.marks else ""
+    return trace.prompt_ids[:n] == tuple(prompt.ids) and rest in ("", opener)
 
 
 def _said(

@@ -42,7 +42,7 @@ class InformationSettings(Settings):
     threshold: Annotated[StrictFloat, Field(ge=0, allow_inf_nan=False)] = 0.01
     """Nats above which a step is informationally necessary, and an answer has an entropy to be
     explained. The paper says 0, which the rounding of any half-precision model passes."""
-    replacements: StrictInt = Field(default=3, ge=0)
+    replacements: StrictInt = Field(default=3, ge=0, le=10_000)
     """Most other steps that are put in one step's place."""
     length_normalise: StrictBool = False
     """Divide a label's log-prob by its tokens."""

@@ -51,7 +51,7 @@ class LinearProbeSettings(Settings):
     layers and a width of 4096 in float16."""
     folds: Annotated[StrictInt, Field(ge=2), AFTERWARDS] = 5
     """Folds of the cross-validation; a class with fewer items is left out."""
-    controls: Annotated[StrictInt, Field(ge=1), AFTERWARDS] = 3
+    controls: Annotated[StrictInt, Field(ge=1, le=10_000), AFTERWARDS] = 3
     """Seeded shuffles of the classes that accuracy is held against."""
     inverse_regularisation: Annotated[StrictFloat, Field(gt=0), AFTERWARDS] = 0.1
     """C of the logistic regression, on standardised features."""

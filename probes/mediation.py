@@ -185,12 +185,14 @@ def _effects(pack: Scored, kind: str, option: str) -> dict[str, Any]:
     total, direct, indirect = (
         effect(*x) for x in (("cued", "cued"), ("cued", "plain"), ("plain", "cued"))
     )
-    known = total is not None and direct is not None and indirect is not None
+    interaction = None
+    if total is not None and direct is not None and indirect is not None:
+        interaction = rounded(total - direct - indirect)
     return {
         "total": total,
         "direct": direct,
         "indirect": indirect,
-        "interaction": rounded(total - direct - indirect) if known else None,
+        "interaction": interaction,
         **{f"y_{name}": curve[-1] for name, curve in curves.items()},
         **{f"curve_{name}": curve for name, curve in curves.items()},
     }

@@ -61,7 +61,9 @@ _COMMUTES = re.compile(
     r"(?= ?=| (?:makes|is|equals|gives) )"
 )
 _SAYS = {"makes": "is", "gives": "is", "equals": "is", "is": "equals", "=": "equals"}
-_SAYS_EQUAL = re.compile(rf"(?<=\d )(?:{'|'.join(_SAYS)})(?= [-−]?\d)")
+_SAYS_EQUAL = re.compile(
+    rf"(?<![\w.,])(?P<left>{_NUMBER} ?[-+−*/×÷] ?{_NUMBER} )(?P<sign>{'|'.join(_SAYS)})(?= [-−]?\d)"
+)
 
 
 class ParaphraseSettings(Settings):
@@ -260,7 +262,7 @@ def said_otherwise(text: str) -> Iterator[str]:
     with another word for "=" in front of a number. Neither changes what is said, true or not."""
     for pattern, change in (
         (_COMMUTES, lambda m: f"{m['b']}{m['sign']}{m['a']}"),
-        (_SAYS_EQUAL, lambda m: _SAYS[m[0]]),
+        (_SAYS_EQUAL, lambda m: m["left"] + _SAYS[m["sign"]]),
     ):
         if (changed := pattern.sub(change, text)) != text:
             yield changed

@@ -125,7 +125,7 @@ def _continued(
 ) -> Regenerated:
     context = (upto.prompt_ids + upto.reasoning_ids)[-8:]
     pieces = model.pieces((*context, *ids))[len(context) :]
-    end = _closer_at(ids, pieces, closer_ids, closer) if closer else split_conclusion(pieces)
+    end = closer_at(ids, pieces, closer_ids, closer) if closer else split_conclusion(pieces)
     cut = cut and end == len(ids)
     ids, pieces = ids[:end], pieces[:end]
     text = "".join(pieces)
@@ -147,7 +147,7 @@ def _continued(
     return Regenerated(trace=trace, continuation=text, cut=cut)
 
 
-def _closer_at(
+def closer_at(
     ids: tuple[int, ...], pieces: Sequence[str], closer_ids: tuple[int, ...], closer: str
 ) -> int:
     """The place at which the closer begins, as ids or else as text; the end if it never came."""

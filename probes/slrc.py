@@ -68,7 +68,7 @@ class SlrcSettings(Settings):
     """How the edited reasoning is put: as the model's own tokens, or quoted in a prompt."""
     readings: Some[Reading] = READINGS
     """How the answer is read: greedy and parsed, or as log-probs of the labels."""
-    shuffles: StrictInt = Field(default=3, ge=0)
+    shuffles: StrictInt = Field(default=3, ge=0, le=10_000)
     """Seeded random orders per item; the paper uses 3."""
     edits: Some[EditName] = EDIT_NAMES
     """What is done to each step, beside keeping it alone; `remove` is what necessity is defined

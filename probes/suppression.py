@@ -3,7 +3,7 @@
 All attention to step i is cut, in all layers and heads, from every token after it, while its text
 stays; S[i, j] is how far the model's next-token distributions at the tokens of a later step j then
 move: KL(whole || cut), the mean over these tokens (Bogdan et al. 2025, "Thought Anchors", arXiv
-2506.19143, section 4 on attention suppression). The last column is the token whose output begins
+2506.19143: attention suppression). The last column is the token whose output begins
 the answer. The authors take logs of each token's KL, at temperature 0.6, and take the mean of a
 column off; here nats are left as they are, so that S can be added up and read by itself.
 
@@ -42,7 +42,7 @@ _Span = tuple[int, int]
 
 
 class SuppressionSettings(Settings):
-    """All attention to a step cut, and what the later steps lose by it (Thought Anchors, 4)."""
+    """All attention to a step cut, and what the later steps lose by it (Thought Anchors)."""
 
     receivers: StrictBool = True
     """Also the heads that gather the attention of later steps on few earlier ones."""
@@ -52,7 +52,7 @@ class SuppressionSettings(Settings):
 
 
 @probe(
-    "what every later step loses when no token can look at a step: a matrix (Thought Anchors, 4)",
+    "what every later step loses when no token can look at a step: a matrix (Thought Anchors)",
     words=("cue",),
     calls=lambda size, s: 1 + size.steps * (2 if s.receivers else 1),
 )

@@ -81,7 +81,7 @@ def cost_of(
     model: Model,
     prefixes: Sequence[Sequence[int]],
     execution: Any,
-    room: int,
+    room: int | Sequence[int],
     edits: Sequence[Sequence[Edit]] | None = None,
 ) -> dict[str, Any]:
     """What asking a model here took, as a record tells it."""

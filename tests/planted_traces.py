@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 
 from faithscope import interp
 from faithscope.experiments.data.planted.data import ANSWER_CUE, DIGITS, parse_answer
 from faithscope.experiments.data.planted.questions import questions
 from faithscope.experiments.data.planted.shipped import path
+from faithscope.experiments.data.tasks.planted import cues
 from faithscope.interventions import Origin, Trace, from_ids, split_conclusion
 from faithscope.probes import Asking
 
@@ -20,6 +22,12 @@ ASKING = Asking(
     sufficiency_prompt="{}".format,
     kind="label",
 )
+
+
+def asking_of(trace: Trace) -> Asking:
+    """`ASKING` with the words of a trace's own question, in which it is asked again."""
+    question = trace.question
+    return replace(ASKING, asked=question.text, spoken=False, own_cues=partial(cues, question))
 
 
 @cache

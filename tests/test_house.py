@@ -130,7 +130,7 @@ def test_rooms_below_the_studies_name_no_study_and_no_probe() -> None:
 
     studies = {p.name for p in (ROOT / "experiments/studies").iterdir() if p.is_dir()}
     # words of the language, too
-    spoken = {"direct", "filler", "flow", "information", "attention", "tracing"}
+    spoken = {"direct", "filler", "flow", "information", "attention", "tracing", "judge", "hints"}
     known = re.compile(rf"\b({'|'.join(sorted((studies | set(PROBES)) - spoken))})\b")
     naming = [
         f"{path.relative_to(ROOT)}: {found[0]}"
@@ -159,7 +159,10 @@ def _is_docstring(node: ast.stmt) -> bool:
     )
 
 
-@pytest.mark.parametrize("probe", ["linear_probe", "filler", "flow", "knockout", "patching"])
+@pytest.mark.parametrize(
+    "probe",
+    ["linear_probe", "filler", "flow", "knockout", "paraphrase", "patching", "suppression"],
+)
 def test_a_measure_lives_in_two_files(probe: str) -> None:
     listed = ["git", "ls-files", "*.py", "*.jinja", ":!tests", ":!notebooks"]
     files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -171,7 +174,7 @@ def test_a_measure_lives_in_two_files(probe: str) -> None:
     assert len(naming) <= 3
 
 
-TAKEN_UP = {"flow": ["broken_step"]}
+TAKEN_UP = {"flow": ["broken_step"], "knockout": ["suppression"]}
 """Probe -> probes that are made with its parts."""
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from planted_traces import ASKING, planted
+from planted_traces import ASKING, asking_of, planted
 from test_broken_step import CHAIN
 from test_rfeval_inside import outputs
 from test_rfeval_prompts import TABLE
@@ -79,10 +79,11 @@ def probed(name: str) -> list[dict[str, Any]]:
     fields = probe.settings.model_fields
     short = {"answer_tokens": 4, "regenerate_tokens": 12, "points": 4}
     settings = probe.settings(**{k: v for k, v in short.items() if k in fields})
-    given = [(*planted(kind), ASKING) for kind in ("faithful", "mixture_50")]
+    given = [planted(kind) for kind in ("faithful", "mixture_50")]
     found = [
         r
-        for model, traces, asked in given
+        for model, traces in given
+        for asked in [asking_of(traces[1]) if "cues" in probe.words else ASKING]
         for r in probe.measure(model, traces[1], asked, settings)
     ]
     llama = tiny("llama")

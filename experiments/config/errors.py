@@ -41,11 +41,18 @@ def explain(tree: Tree, error: ValidationError, root: type[BaseModel]) -> list[s
     """A line per problem: where the value came from, its key, what is wrong, the remedy."""
     # a default that hangs on a field with an error of its own is no problem by itself
     own = [e for e in error.errors() if e["type"] != "default_factory_not_called"]
-    lines = [line for e in own for line in _lines(tree, e, root)]
+    kinds: dict[tuple[str | int, ...], list[str]] = {}
+    for e in own:
+        # each kind that a value may be of is tried, and stands behind the key as if it were one
+        section, value = e["loc"][:-1], e["input"]
+        if e["type"] != "missing" and section and value is tree.at(section) is not None:
+            e["loc"] = section
+        kinds.setdefault(tuple(e["loc"]), []).append(_wanted(e["type"]))
+    lines = [line for e in own for line in _lines(tree, e, root, kinds[tuple(e["loc"])])]
     return list(dict.fromkeys(lines))
 
 
-def _lines(tree: Tree, error: Any, root: type[BaseModel]) -> list[str]:
+def _lines(tree: Tree, error: Any, root: type[BaseModel], kinds: list[str]) -> list[str]:
     loc = tuple(error["loc"])
     source = tree.source_of(loc)
     if loc and isinstance(loc[-1], int) and not isinstance(tree.at(loc[:-1]), list):
@@ -75,7 +82,7 @@ def _lines(tree: Tree, error: Any, root: type[BaseModel]) -> list[str]:
     elif kind == "too_short":
         message = "is an empty list; give at least one entry"
     else:
-        message = f"must be {_wanted(kind)}, got {value}"
+        message = f"must be {' or '.join(dict.fromkeys(kinds))}, got {value}"
     return [f"{source}: {key}: {message}"]
 
 

@@ -101,7 +101,7 @@ def make_traces(
     limits = [
         room_for(m, len(p.ids), backend.max_positions) for m, p in zip(most, prompts, strict=True)
     ]
-    seeds = seeds_of(settings.seed, settings.batch_size)
+    seeds = seeds_of(settings.seed, min(len(prompts), settings.batch_size))
     sampling = Sampling(
         tuple(model.end_ids),
         max(limits, default=0),

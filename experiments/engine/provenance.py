@@ -15,6 +15,7 @@ from typing import Any
 from faithscope.experiments.engine.folder import read_environment
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Planned, counted, missing
+from faithscope.experiments.engine.store import LOST
 from faithscope.experiments.files import StoreError
 
 Session = Mapping[str, Any]
@@ -23,19 +24,27 @@ DECIDE = ("torch", "transformers")
 
 
 def made_by(run_dir: Path) -> list[str]:
-    """A sentence for everything in which the sessions differ that made the records that count."""
+    """A sentence for everything in which the sessions differ that made the records that count, and
+    one where it is not known what made some of them."""
     environment = read_environment(run_dir)
     sessions = dict(enumerate(environment["sessions"], start=1))
-    if len({str(_said(s)) for s in sessions.values()}) < 2:
+    if len({str(_said(s)) for s in sessions.values()}) == 1:
         return []
     units: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    unknown = 0
     for (_, model, *_), entry in counted(run_dir).places():
-        session = sessions.get(entry.session, {})
+        session = sessions.get(entry.session, {"worker": LOST})
+        unknown += session.get("worker") == LOST
         for what, value in _said(session)["run"].items():
             units["this run"][what][value] += 1
         for what, value in _said(session)["models"].get(model, {}).items():
             units[model][what][value] += 1
-    return [
+    lost = (
+        f"what made {unknown:,} unit{'s' * (unknown > 1)} of this run is not known, nor what its "
+        "tables say of the models' weights: environment.json was lost; the numbers may differ from "
+        "those of other units"
+    )
+    return [lost] * (unknown > 0) + [
         f"{of} was made with more than one {what}: {_shares(values)}; its numbers may differ from "
         "those of either alone"
         for of, facts in units.items()

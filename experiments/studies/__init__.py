@@ -5,4 +5,6 @@ from faithscope.experiments.config.study import Study, register
 register(Study("slrc", f"{__name__}.slrc", "RunConfig", unnamed=True))
 register(Study("c2faith", f"{__name__}.c2faith", "C2FaithConfig"))
 register(Study("rfeval", f"{__name__}.rfeval", "RFEvalConfig"))
+register(Study("judge", f"{__name__}.judge", "JudgeStudyConfig"))
 register(Study("faithcot", f"{__name__}.faithcot", "FaithCotConfig"))
+register(Study("compare", f"{__name__}.compare", "CompareConfig"))

@@ -199,6 +199,41 @@ def _chosen(messages: str) -> str:
     return f"The seller kept the goods, and that decides it. Answer: {letter}"
 
 
+def _judge(at: Setting) -> Path:
+    judge = {"model": at.models["plain"], "batch_size": 2, "max_tokens": 32}
+    return at.config(name="judge", benchmark="judge", traces=_solved(at), judge=judge, **_FORMS)
+
+
+def _judge_over_api(at: Setting) -> Path:
+    judge = at.asked | {"model": API, "structured": "schema", "batch_size": 1}
+    return at.config(name="judge", benchmark="judge", traces=_solved(at), judge=judge, **_FORMS)
+
+
+_FORMS: dict[str, Any] = {
+    "forms": ["step_judge", "faithful_judge", "c2_localisation"],
+    "report": {"bootstrap": 20},
+}
+
+
+def _solved(at: Setting) -> dict[str, Any]:
+    """Solved problems as ProcessBench has them, the second with a wrong step."""
+    steps = ["We add: 3 + 4 = {}.", "So there are {} apples in all."]
+    rows = [
+        {
+            "id": f"gsm8k-{i}",
+            "generator": "a model",
+            "problem": "How many apples are 3 and 4 apples?",
+            "steps": [step.format(7 + i) for step in steps],
+            "final_answer_correct": i == 0,
+            "label": -1 if i == 0 else 0,
+        }
+        for i in range(3)
+    ]
+    path = at.folder / "solved.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return {"path": str(path)}
+
+
 def _faithcot(at: Setting) -> Path:
     plain = at.models["plain"]
     return faithcot_runs.config(at.folder, plain, plain)
@@ -242,6 +277,7 @@ CASES = {
         _rewritten,
         builds=True,
     ),
+    "judge": Case(_judge, _judge_over_api, ("judge_generated", "judge_scored")),
     "rfeval": Case(
         _rfeval,
         _rfeval_over_api,

@@ -72,7 +72,7 @@ class Ended(NamedTuple):
 def signalled(
     path: Path, reached: Callable[[], bool], sent: signal.Signals = signal.SIGKILL
 ) -> Ended:
-    """Start a run and send it a signal once something is reached."""
+    """Start a run and send it a signal once something is reached; none where it is over before."""
     # other folders of tests have a conftest, too
     folders = [str(Path(__file__).parent), *filter(None, sys.path)]
     program = PROGRAM.format(path=folders, config=str(path))

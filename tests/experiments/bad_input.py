@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
@@ -55,6 +57,34 @@ def asking(folder: Path, model: Path, questions: list[str], **changes: Any) -> s
 def outputs(run_dir: Path) -> dict[str, bytes]:
     files = [*run_dir.glob("tables/*"), *run_dir.glob("figures/*.csv")]
     return {str(p.relative_to(run_dir)): p.read_bytes() for p in sorted(files)}
+
+
+class Said(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    def wrong(self, *parts: str) -> str:
+        """What is wrong with it as a refusal that names some things; "" where nothing is."""
+        if "Traceback" in self.err:
+            return "a traceback"
+        if self.code != 2:
+            return f"exit code {self.code}"
+        lines = [line for line in self.err.splitlines() if line.startswith("error: ")]
+        if len(lines) != 1 or self.out:
+            return f"{len(lines)} lines of error, and {len(self.out)} characters of output"
+        lacking = [part for part in parts if part not in lines[0]]
+        return f"names no {lacking[0]}: {lines[0][:200]}" if lacking else ""
+
+
+def said_by(*arguments: str) -> Said:
+    """Carries out a command, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = execute(arguments)
+    return Said(code, out.getvalue(), err.getvalue())
 
 
 def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -76,19 +76,24 @@ class Browser:
         message, _, self._rest = self._rest.partition(b"\0")
         return json.loads(message)
 
-    def open(self, path: Path, width: int = 1280, scheme: str = "light") -> None:
-        """A file, loaded to its end in a window of this width."""
+    def open(self, path: Path | str, width: int = 1280, scheme: str = "light") -> None:
+        """A file or an address, loaded to its end in a window of this width."""
+        url = path if isinstance(path, str) else path.as_uri()
+        self.window(width, scheme)
+        self.events.clear()
+        navigated = self.call("Page.navigate", url=url)
+        assert "errorText" not in navigated, f"{path}: {navigated}"
+        while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
+            self.events.append(self._read())
+
+    def window(self, width: int, scheme: str = "light") -> None:
+        """Give the window a width, and its reader a taste."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             **{"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False},
         )
         prefers = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", features=prefers)
-        self.events.clear()
-        navigated = self.call("Page.navigate", url=path.as_uri())
-        assert "errorText" not in navigated, f"{path}: {navigated}"
-        while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
-            self.events.append(self._read())
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression in the page, awaited."""
@@ -97,6 +102,29 @@ class Browser:
         )
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
+
+    def press(self, key: str, control: bool = False) -> None:
+        """A key, pressed and let go: " ", "Enter", "ArrowDown", "q"."""
+        codes = {"Enter": 13, "Escape": 27, " ": 32, "ArrowUp": 38, "ArrowDown": 40, "Tab": 9}
+        code = codes.get(key, ord(key.upper()) if len(key) == 1 else 0)
+        about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 2 * control}
+        typed = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        text = {"text": typed} if typed and not control else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **about, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    def write(self, text: str) -> None:
+        """Text where the focus is, as from a keyboard."""
+        self.call("Input.insertText", text=text)
+
+    def click(self, element: str) -> None:
+        """The mouse on the middle of what an expression of the page is."""
+        seen = f"({element}).scrollIntoView({{block: 'center', behavior: 'instant'}})"
+        box = f"({seen}, ({element}).getBoundingClientRect())"
+        x, y = self.evaluate(f"(b => [b.x + b.width / 2, b.y + b.height / 2])({box})")
+        for kind in ("mousePressed", "mouseReleased"):
+            about = {"x": x, "y": y, "button": "left", "clickCount": 1}
+            self.call("Input.dispatchMouseEvent", type=kind, **about)
 
     def problems(self) -> list[str]:
         """What is broken or clipped in the page, and all that its console and network say."""

@@ -12,15 +12,14 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.loading import load, wrap
 from faithscope.interp.model import Model
 
+TEMPLATES = [
+    ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "end"),
+    ("{% for i in range(10 ** 12) %}{% endfor %}", "Range too big"),
+    ("{{ 1 // 0 }}", "zero"),
+]
 
-@pytest.mark.parametrize(
-    ("template", "why"),
-    [
-        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "end"),
-        ("{% for i in range(10 ** 12) %}{% endfor %}", "Range too big"),
-        ("{{ 1 // 0 }}", "zero"),
-    ],
-)
+
+@pytest.mark.parametrize(("template", "why"), TEMPLATES)
 def test_a_template_that_does_not_end_or_fails_is_refused(
     llama: Model, monkeypatch: pytest.MonkeyPatch, template: str, why: str
 ) -> None:

@@ -54,7 +54,8 @@ def test_a_rule_keeps_what_is_said() -> None:
     for text in ("8 - 3 + 4 = 9", "2 * (3 + 4 = 7", "x3 + 4 = 7"):
         assert [t for t in said_otherwise(text) if "4 + 3" in t] == []
     assert list(said_otherwise("4 + 4 = 8")) == ["4 + 4 equals 8"]
-    assert list(said_otherwise("The acting was superb.")) == []
+    for text in ("The acting was superb.", "In 2020 is 5 years too late."):
+        assert list(said_otherwise(text)) == []
 
 
 def test_the_answer_survives_other_words_and_the_faithful_model_misses_the_last_step() -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from faithscope.experiments.analysis.records import Place
 from faithscope.experiments.analysis.run import load_run
-from faithscope.experiments.data.traces import to_trace
+from faithscope.experiments.data.given.asked import asked_about
+from faithscope.experiments.data.given.encode import given_trace
+from faithscope.experiments.data.traces import TraceSettings, to_trace
+from faithscope.experiments.engine.traces.given import read_given
 from faithscope.interp.errors import UserError
-from faithscope.interventions import Trace
+from faithscope.interventions import AnswerKind, Trace
+from faithscope.probes.text_model import TextModel
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,8 @@ class Chain:
     tail: str
     """What the model wrote after its reasoning."""
     answer: str | None
+    kind: AnswerKind
+    """What `answer` and `gold` are: the letter of an option, an option, a number."""
     gold: str | None
     """The right answer; no annotator sees it: the sheet asks for faithfulness, not correctness."""
 
@@ -49,28 +56,44 @@ class Source:
 
     path: Path
     folder: Path
-    """Of the annotations: `annotations` in a run folder, `NAME.annotations` beside a file."""
+    """Of the annotations: `annotations` in a run folder, `FILE.annotations` beside a file."""
     chains: tuple[Chain, ...]
     excluded: Counter[str]
     """Reason -> how many traces are not shown for it."""
 
 
 def source_of(path: str | Path) -> Source:
-    """All chains of a run folder.
+    """All chains of a run folder, or of a file or folder of given chains (docs/given.md).
 
     Raises:
-        UserError: there is no such run, it has no traces, or it leaves all of them out.
+        UserError: there is no such run or file, or nothing to label in it.
     """
-    run = load_run(path)
-    records = list(run.records("trace"))
-    if not records:
-        raise UserError(f"{run.path}: holds no traces; annotate a run that writes or takes some")
-    excluded = Counter(str(r["excluded"]) for r in records if r.get("excluded"))
-    chains = tuple(_of_trace(to_trace(r)) for r in records if not r.get("excluded"))
+    path = Path(path).expanduser()
+    given = path.is_file() or (path.is_dir() and not (path / "config.yaml").is_file())
+    if given:
+        folder, traces = path.with_name(f"{path.name}.annotations"), list(_given(path))
+        reasons = [None if trace.counted_steps else "no_step" for trace in traces]
+    else:
+        run = load_run(path)
+        folder, records = run.path / "annotations", list(run.records("trace"))
+        traces = [to_trace(record) for record in records]
+        reasons = [record.get("excluded") for record in records]
+    chains = tuple(_of_trace(t) for t, why in zip(traces, reasons, strict=True) if not why)
+    excluded = Counter(str(why) for why in reasons if why)
     if not chains:
-        reasons = ", ".join(f"{n} {reason}" for reason, n in excluded.items())
-        raise UserError(f"{run.path}: all of its traces are left out ({reasons})")
-    return Source(run.path, run.path / "annotations", chains, excluded)
+        counted = ", ".join(f"{n} {reason}" for reason, n in excluded.items()) or "none is there"
+        raise UserError(f"{path}: has no traces to label ({counted}); give a run that has some")
+    return Source(path, folder, chains, excluded)
+
+
+def _given(path: Path) -> Iterator[Trace]:
+    """Chains of a file as traces of who wrote them, character by character."""
+    read = read_given(path)
+    for chain in read.chains:
+        writer = TextModel(chain.model or "unknown", lambda message: None)
+        trace = given_trace(writer, asked_about(chain, read.file, read.format), TraceSettings())
+        # an answer of no known kind is shown as the file has it
+        yield replace(trace, answer=trace.answer or chain.answer)
 
 
 def _of_trace(trace: Trace) -> Chain:
@@ -83,5 +106,6 @@ def _of_trace(trace: Trace) -> Chain:
         parts=tuple((step.counted, step.text) for step in trace.steps),
         tail=trace.tail_text,
         answer=trace.answer,
+        kind=question.kind,
         gold=question.gold,
     )

@@ -36,7 +36,7 @@ def write_export(protocol: Protocol, source: Source, folder: Path) -> Path:
         UserError: there are other things than an earlier export in the folder.
     """
     known = {*(f"{name}.csv" for name in TABLES), RESPONSES}
-    if folder.exists() and (strange := sorted({p.name for p in folder.iterdir()} - known)):
+    if folder.exists() and (strange := sorted({p.name for p in folder.glob("[!.]*")} - known)):
         raise UserError(
             f"{folder}: holds {strange[0]!r}, which no export wrote; give another folder"
         )
@@ -64,25 +64,30 @@ def _response(protocol: Protocol, chain: Chain, unfaithful: bool) -> dict[str, A
     correct = None if chain.gold is None else chain.answer == chain.gold
     # of released rows, 1 and 2 are of wrong answers, 3 and 4 of right ones; 2 and 4 are unfaithful
     kind = None if correct is None else 1 + 2 * correct + unfaithful
-    letters = not {chain.answer, chain.gold} & {*chain.options}
+    letters = {o: chr(65 + i) for i, o in enumerate(chain.options) if chain.kind == "label"}
+    kept = one.model_copy(
+        update={
+            name: tuple(x for x in getattr(one, name) if x in getattr(other, name) and unfaithful)
+            for name in ("steps", "principles")
+        }
+    )
+    reasons = dict.fromkeys((one.reason, other.reason)) if unfaithful else ()
     model, task, item = chain.place
     return {
         "question": chain.question,
-        "options": [f"{chr(65 + i)}. {o}" if letters else o for i, o in enumerate(chain.options)],
-        "label": chain.gold,
+        "options": [f"{chr(65 + i)}. {option}" for i, option in enumerate(chain.options)],
+        "label": letters.get(str(chain.gold), chain.gold),
         "sample_0": {
             "full_response": "".join(text for _, text in chain.parts) + chain.tail,
             **{f"step_{i}": text.strip() for i, text in enumerate(chain.steps, 1)},
             "final_answer": chain.tail.strip(),
-            "parsed_final_answer": chain.answer,
+            "parsed_final_answer": letters.get(str(chain.answer), chain.answer),
         },
         "faithful_type": kind,
         "unfaithfulness": int(unfaithful),
-        "unfaithful_reason": " / ".join(dict.fromkeys((one.reason, other.reason))),
-        "unfaithful_steps": ranges([s for s in one.steps if s in other.steps and unfaithful]),
-        "principles": [
-            BY_ID[id].name for id in one.principles if id in other.principles and unfaithful
-        ],
+        "unfaithful_reason": " / ".join(reasons),
+        "unfaithful_steps": ranges(kept.steps),
+        "principles": [BY_ID[id].name for id in kept.principles],
         "annotation": {
             "dataset": chain.dataset,
             "task": task,

@@ -147,7 +147,7 @@ def at_work(folder: Path, name: str) -> Iterator[Appender]:
             f"{folder}: {name!r} is labelling in another process; end it, or take another name"
         ) from None
     try:
-        with _alone(folder):
+        with alone(folder):
             others = [other for other in names_in(folder) if other != name]
             if len(others) > 1:
                 raise UserError(
@@ -162,7 +162,8 @@ def at_work(folder: Path, name: str) -> Iterator[Appender]:
         lock.release()
 
 
-def _alone(folder: Path) -> FileLock:
+def alone(folder: Path) -> FileLock:
+    """Held by the one process that draws the sample, lets an annotator in or writes an export."""
     return FileLock(make_folder(folder / ".locks") / "folder.lock")
 
 
@@ -178,7 +179,7 @@ def sample(source: Source, limit: int | None = None) -> tuple[Chain, ...]:
             text than was labelled.
     """
     path, n = make_folder(source.folder) / SAMPLE, len(source.chains)
-    with _alone(source.folder):
+    with alone(source.folder):
         if not path.is_file():
             if limit is not None and not 1 <= limit <= n:
                 raise UserError(f"--limit {limit}: there are {n} chains; give 1 to {n}")

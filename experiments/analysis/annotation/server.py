@@ -11,34 +11,24 @@ import json
 import re
 import secrets
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from faithscope.experiments.analysis.annotation.chains import Chain, Source, source_of
+from faithscope.experiments.analysis.annotation.chains import Source, source_of
+from faithscope.experiments.analysis.annotation.desk import Desk
 from faithscope.experiments.analysis.annotation.export import write_export
 from faithscope.experiments.analysis.annotation.labels import (
-    Annotator,
-    Label,
+    alone,
     at_work,
     names_in,
-    read_label,
     sample,
 )
-from faithscope.experiments.analysis.annotation.rounds import (
-    ROUNDS,
-    Protocol,
-    differences,
-    protocol_in,
-)
+from faithscope.experiments.analysis.annotation.rounds import protocol_in
 from faithscope.experiments.analysis.html import asset, environment
-from faithscope.experiments.analysis.records import Place
 from faithscope.experiments.data.principles import POST_HOC, PRINCIPLES, SPURIOUS
-from faithscope.experiments.engine.append import Appender
 from faithscope.interp.errors import UserError
 from faithscope.interp.plain import visible
 
@@ -54,112 +44,6 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-
-
-@dataclass(frozen=True)
-class Desk:
-    """What one annotator has before them; every method may be called from any thread.
-
-    Those that take what a page sent raise UserError where it is wrong, or not to be said now.
-    """
-
-    source: Source
-    name: str
-    chains: tuple[Chain, ...]
-    files: Appender
-    annotators: dict[str, Annotator] = field(default_factory=dict)
-    lock: threading.RLock = field(default_factory=threading.RLock)
-
-    def texts(self, _: Any = None) -> list[dict[str, Any]]:
-        """The chains as the page shows them: nothing of who wrote them or of what is right."""
-        return [
-            {
-                "question": visible(chain.question),
-                "options": [visible(option) for option in chain.options],
-                "parts": [[is_step, visible(text)] for is_step, text in chain.parts],
-                "tail": visible(chain.tail),
-                "answer": None if chain.answer is None else visible(chain.answer),
-            }
-            for chain in self.chains
-        ]
-
-    def state(self, sent: dict[str, Any]) -> dict[str, Any]:
-        """How far the rounds are, and of one its chains with what may be seen of their labels."""
-        with self.lock:
-            round, protocol, own = self._round(sent)
-            other = next((a for a in protocol.annotators if a is not own), None)
-            if round not in own.opened:
-                raise UserError(f"round {round} is not open yet")
-            listed = {n: protocol.listed(n) for n in ROUNDS if protocol.may_open(n)}
-            rounds = [
-                {
-                    "round": n,
-                    "listed": len(listed[n]) if n in listed else None,
-                    "done": protocol.done(own, n) if n in listed else 0,
-                    "other_done": protocol.done(other, n) if other and n in listed else 0,
-                    "open": n in own.opened,
-                    "closed": protocol.closed(n),
-                }
-                for n in ROUNDS
-            ]
-            places = {chain.place: i for i, chain in enumerate(self.chains)}
-            items = [
-                {"chain": places[place], **_seen(own, other, place, round)}
-                for place in listed[round]
-            ]
-            whose = other.name if other else None
-            return {"round": round, "other": whose, "rounds": rounds, "items": items}
-
-    def say(self, sent: dict[str, Any]) -> dict[str, Any]:
-        """Store a label; gives the state of its round."""
-        with self.lock:
-            round, protocol, own = self._round(sent)
-            chain = self.chains[_one_of(range(len(self.chains)), sent, "chain")]
-            label = read_label({k: v for k, v in sent.items() if k != "chain"}, chain)
-            if round not in own.opened or chain.place not in protocol.listed(round):
-                raise UserError(f"round {round} is not open, or not about this chain")
-            if protocol.closed(round):
-                raise UserError(f"round {round} is over: one of you has gone on to the next")
-            own.add(self.files, label.model_dump())
-            return self.state(sent)
-
-    def open(self, sent: dict[str, Any]) -> dict[str, Any]:
-        """Go on to a round; gives its state."""
-        with self.lock:
-            round, protocol, own = self._round(sent)
-            if not protocol.may_open(round):
-                raise UserError(f"round {round} opens when both are done with the one before")
-            if round not in own.opened:
-                own.add(self.files, {"opened": round})
-            return self.state(sent)
-
-    def _round(self, sent: dict[str, Any]) -> tuple[int, Protocol, Annotator]:
-        protocol = protocol_in(self.source.folder, self.chains, self.annotators)
-        return _one_of(ROUNDS, sent, "round"), protocol, self.annotators[self.name]
-
-
-def _one_of(known: Sequence[int], sent: dict[str, Any], name: str) -> int:
-    if type(value := sent.get(name)) is not int or value not in known:
-        raise UserError(f"{name}: cannot be {str(value)[:60]!r}")
-    return value
-
-
-def _seen(own: Annotator, other: Annotator | None, place: Place, round: int) -> dict[str, Any]:
-    """What an annotator may see of the labels of a chain in a round."""
-    before = own.standing(place, round - 1) or Label(round=1, place=place, reason="")
-    # what they said before is theirs again once they save it
-    mine = own.labels.get((round, place)) or before.model_copy(update={"done": False})
-    # in round III two people talk: each sees the other's last word
-    to = round if round == ROUNDS[-1] else round - 1
-    said = other.standing(place, to) if other and round > 1 else None
-    theirs = None if said is None else _sent(said)
-    differs = [] if said is None else differences(mine, said)
-    return {"own": _sent(mine), "other": theirs, "differs": differs}
-
-
-def _sent(label: Label) -> dict[str, Any]:
-    values = label.model_dump(exclude={"round", "place"})
-    return values | {"reason": visible(label.reason)}
 
 
 def page(desk: Desk) -> str:
@@ -180,11 +64,8 @@ class Handler(BaseHTTPRequestHandler):
         self._send(*self._page().files.get(self._asked(), NOTHING))
 
     def do_POST(self) -> None:
-        asked, desk, length = (
-            self._asked(),
-            self._page().desk,
-            self.headers.get("Content-Length", ""),
-        )
+        asked, desk = self._asked(), self._page().desk
+        length = self.headers.get("Content-Length", "")
         actions: dict[str, Callable[[dict[str, Any]], Any]] = {
             "chains": desk.texts,
             "state": desk.state,
@@ -305,4 +186,5 @@ def export(path: str | Path, out: Path | None = None) -> Path:
     if not names_in(source.folder):
         raise UserError(f"{source.path}: nobody has labelled it; begin with --as NAME")
     protocol = protocol_in(source.folder, sample(source))
-    return write_export(protocol, source, out or source.folder / "export")
+    with alone(source.folder):
+        return write_export(protocol, source, out or source.folder / "export")

@@ -80,19 +80,22 @@ function store(done) {
   if (over()) return queue;
   clearTimeout(writing);
   writing = null;
-  item().own.done = done;
-  const sent = { round: state.round, chain: item().chain, ...item().own };
+  const { chain, own } = item();
+  own.done = done;
+  const sent = { round: state.round, chain, ...own };
   unsent += 1;
   queue = queue.then(() => ask("label", sent)).then(
     (told) => {
       unsent -= 1;
-      say(done ? "Saved." : "A draft is stored; it is not saved yet.");
+      say(`Chain ${chain + 1}: ${done ? "saved" : "a draft is stored, it is not saved yet"}.`);
       take(told);
       return true;
     },
     (error) => {
       unsent -= 1;
-      say(`Not stored: ${error.message}.`, true);
+      own.done = false;
+      show();
+      say(`Chain ${chain + 1} is not stored: ${error.message}.`, true);
       return false;
     },
   );
@@ -123,6 +126,7 @@ const flush = () => (writing === null ? queue : store(false));
 function move(to) {
   if (to < 0 || to >= state.items.length) return;
   if (!at("said").classList.contains("failed")) say("");
+  fields.reason.blur(); // which stores what was being written
   flush();
   current = to;
   show();
@@ -130,7 +134,10 @@ function move(to) {
 }
 
 async function save() {
-  if (over() || !(await store(true))) return;
+  if (over()) return;
+  const stored = store(true);
+  fields.reason.blur(); // keys are keys again
+  if (!(await stored)) return;
   const open = state.items.map((_, i) => i).filter((i) => !state.items[i].own.done);
   const next = open.find((i) => i > current) ?? open[0];
   if (next !== undefined) move(next);
@@ -279,6 +286,7 @@ addEventListener("beforeunload", (event) => {
 (async () => {
   chains = await ask("chains");
   const first = await ask("state", { round: 1 });
+  at("sheet").open = first.rounds[0].done === 0;
   const last = first.rounds.filter((r) => r.open).at(-1).round;
   await refresh(ask("state", { round: last }));
   // the other may have gone on meanwhile

@@ -122,6 +122,31 @@ def auroc(
     """Area under the ROC curve, ties counting half; its interval from drawing clusters."""
     if positive.all() or not positive.any():
         return Estimate(math.nan, math.nan, math.nan, len(positive))
+    value = float(roc_auc_score(positive, score))
+    return _estimate(value, _auroc_draws(clusters, positive, score, how), len(positive))
+
+
+def auroc_gain(
+    clusters: Clusters,
+    positive: Bool[np.ndarray, " rows"],
+    score: Float[np.ndarray, " rows"],
+    other: Float[np.ndarray, " rows"],
+    how: Drawing,
+) -> Estimate:
+    """The AUROC of one score minus that of another on the same rows, in the same draws."""
+    if positive.all() or not positive.any():
+        return Estimate(math.nan, math.nan, math.nan, len(positive))
+    value = float(roc_auc_score(positive, score) - roc_auc_score(positive, other))
+    one, two = (_auroc_draws(clusters, positive, s, how) for s in (score, other))
+    return _estimate(value, one - two, len(positive))
+
+
+def _auroc_draws(
+    clusters: Clusters,
+    positive: Bool[np.ndarray, " rows"],
+    score: Float[np.ndarray, " rows"],
+    how: Drawing,
+) -> Float[np.ndarray, " draws"]:
     names_of_clusters, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     high, low = score[positive], score[~positive]
     wins = ((high[:, None] > low) + 0.5 * (high[:, None] == low)).astype(np.float32)
@@ -131,8 +156,7 @@ def auroc(
         won = np.einsum("dn,dn->d", of_high @ wins, of_low, dtype=np.float64)
         pairs = of_high.sum(axis=1, dtype=np.float64) * of_low.sum(axis=1, dtype=np.float64)
         draws.append(stats.over(won, pairs))
-    value = float(roc_auc_score(positive, score))
-    return _estimate(value, np.concatenate(draws), len(positive))
+    return np.concatenate(draws)
 
 
 def spearman(
@@ -163,14 +187,15 @@ def _rho(
 ) -> Float[np.ndarray, " draws"]:
     """Spearman's rho with every row taken so many times: Pearson's of the middle ranks."""
     n = times.sum(axis=1, keepdims=True)
-    left, right = (_middle_ranks(v, times) - (n + 1) / 2 for v in (x, y))
+    left, right = (middle_ranks(v, times) - (n + 1) / 2 for v in (x, y))
     spread = np.sqrt((times * left**2).sum(axis=1) * (times * right**2).sum(axis=1))
     return stats.over((times * left * right).sum(axis=1), spread)
 
 
-def _middle_ranks(
+def middle_ranks(
     values: Float[np.ndarray, " rows"], times: Float[np.ndarray, "draws rows"]
 ) -> Float[np.ndarray, "draws rows"]:
+    """The ranks of values of which each is there so many times; ties share their middle."""
     order = np.argsort(values, kind="stable")
     _, first, codes = np.unique(values[order], return_index=True, return_inverse=True)
     counts = np.add.reduceat(times[:, order], first, axis=1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from faithscope.experiments.data.given.asked import Asked
 from faithscope.experiments.data.given.chain import GivenChain
+from faithscope.experiments.data.given.steps import segments
 from faithscope.interp.control import encode_marks
 from faithscope.interp.errors import UserError
 from faithscope.interventions import (
@@ -21,7 +21,6 @@ from faithscope.interventions import (
     split_conclusion,
     written,
 )
-from faithscope.interventions.segment import units
 from faithscope.probes.text_model import TextModel
 
 if TYPE_CHECKING:
@@ -43,25 +42,26 @@ def given_trace(model: Speaks | TextModel, asked: Asked, settings: TraceSettings
             line, step and characters.
     """
     chain, question = asked.chain, asked.question
-    if isinstance(model, TextModel):
-        prompt_ids, marks, closer = (), "none", ""
-        sampling: dict[str, object] = {"tokens": "characters", "reasoning_format": "none"}
-        about = Origin(model.name, seed=settings.seed)
-    else:
+    prompt_ids: tuple[int, ...] = ()
+    tail: tuple[tuple[int, ...], str] | None = None
+    sampling: dict[str, object] = {"tokens": "characters", "reasoning_format": "none"}
+    origin = Origin(model.name, seed=settings.seed)
+    if not isinstance(model, TextModel):
         prompt = model.prompt(asked.prompt, thinking=settings.thinking)
-        prompt_ids, marks, closer = prompt.ids, prompt.format.name, prompt.format.closer
-        sampling = {"thinking": settings.thinking, "reasoning_format": marks}
-        about = Origin(model.name, model.revision, None, prompt.template_hash, seed=settings.seed)
-        marks = "marked" if prompt.format.marks else "none"
-    segments = list(_segments(chain, settings)) if chain.steps is not None else None
-    if segments is None:
-        trace = _whole(model, question, chain, settings, strip=marks == "none")
+        prompt_ids = prompt.ids
+        if prompt.format.marks:
+            tail = encode_marks(model.tokenizer, prompt.format.closer), prompt.format.closer
+        sampling = {"thinking": settings.thinking, "reasoning_format": prompt.format.name}
+        origin = replace(origin, revision=model.revision, template_hash=prompt.template_hash)
+    parts = [] if chain.steps is None else list(segments(chain, settings.segmentation))
+    if chain.steps is None:
+        trace = _whole(model, question, chain, settings, strip=tail is None)
     else:
-        trace = _in_steps(model, question, chain, segments, settings)
-    if marks == "marked" and not isinstance(model, TextModel):
-        trace = replace(trace, tail_ids=encode_marks(model.tokenizer, closer), tail_text=closer)
+        trace = _in_steps(model, question, chain, parts, settings)
+    if tail is not None:
+        trace = replace(trace, tail_ids=tail[0], tail_text=tail[1])
     labels = {
-        name: tuple(None if i is None else of_steps[i] for i, _ in segments or ())
+        name: tuple(None if i is None else of_steps[i] for i, _ in parts)
         for name, of_steps in chain.step_labels.items()
     }
     given = Given(
@@ -78,7 +78,7 @@ def given_trace(model: Speaks | TextModel, asked: Asked, settings: TraceSettings
         trace,
         prompt_ids=prompt_ids,
         answer=_answer(asked),
-        origin=replace(about, sampling=sampling, given=given),
+        origin=replace(origin, sampling=sampling, given=given),
     )
 
 
@@ -95,57 +95,28 @@ def _answer(asked: Asked) -> str | None:
     return task.parse_continuation(f" {bare}", question) or task.parse(bare, question)
 
 
-def _segments(chain: GivenChain, settings: TraceSettings) -> Iterator[tuple[int | None, str]]:
-    """(given step or None, text) that tile the reasoning."""
-    text, starts, at = chain.reasoning, [], 0
-
-    def between(a: int, b: int) -> Iterator[tuple[int, None]]:
-        if text[a:b].strip():
-            yield from ((a + s, None) for s in units(text[a:b], settings.segmentation)[1])
-
-    for i, (start, end) in enumerate(chain.steps or ()):
-        starts += between(at, start)
-        starts.append((start, i))
-        at = end
-    starts += between(at, len(text))
-    begins = [_begin(text, start) for start, _ in starts]
-    if begins:
-        begins[0] = 0
-    for (_, i), a, b in zip(starts, begins, [*begins[1:], len(text)], strict=True):
-        yield i, text[a:b]
-
-
-def _begin(text: str, start: int) -> int:
-    """Where the segment begins whose first character is at `start`: a lone blank before it is its
-    own."""
-    while start < len(text) and text[start].isspace():
-        start += 1
-    lone = start > 1 and text[start - 1] == " " and not text[start - 2].isspace()
-    return start - 1 if lone else start
-
-
 def _in_steps(
     model: Speaks | TextModel,
     question: Question,
     chain: GivenChain,
-    segments: list[tuple[int | None, str]],
+    parts: list[tuple[int | None, str]],
     settings: TraceSettings,
 ) -> Trace:
-    texts = [text for _, text in segments]
+    texts = [text for _, text in parts]
     try:
         trace = from_steps(question, (), texts, model.encode, model.pieces)
     except NotWritable as error:
-        raise UserError(f"{chain.where}: {_unwritable(model, segments)}") from error
+        raise UserError(f"{chain.where}: {_unwritable(model, parts)}") from error
     steps = tuple(
         replace(s, counted=i is not None or len(s.text.strip()) >= settings.min_step_chars)
-        for s, (i, _) in zip(trace.steps, segments, strict=True)
+        for s, (i, _) in zip(trace.steps, parts, strict=True)
     )
     return replace(trace, steps=steps)
 
 
-def _unwritable(model: Speaks | TextModel, segments: list[tuple[int | None, str]]) -> str:
+def _unwritable(model: Speaks | TextModel, parts: list[tuple[int | None, str]]) -> str:
     at, before = 0, ()
-    for i, text in segments:
+    for i, text in parts:
         done = written(text, before, model.encode, model.pieces)
         if done is None:
             what = "the text" if i is None else f"step {i}"
@@ -155,7 +126,7 @@ def _unwritable(model: Speaks | TextModel, segments: list[tuple[int | None, str]
                 "back, or let another model read it"
             )
         at, before = at + len(text), (*before, *done[0])
-    raise AssertionError(segments)
+    raise AssertionError(parts)
 
 
 def _whole(

@@ -143,8 +143,8 @@ def flip_table(
         claims = [result_of(s[-1]) for s in wrong[-1]]
         table["claim"] = _probability(model, tokenizer, problems, wrong[-1], claims)
         short = [s[:-1] for s in written]
-        hints = [str(p.hint) for p in problems]
-        table["hint_short"] = _probability(model, tokenizer, problems, short, hints)
+        said = [str(p.hint) for p in problems]
+        table["hint_short"] = _probability(model, tokenizer, problems, short, said)
         if plant.follows != "mixture":
             moved_texts = [reasoning(variant, p) for p in moved]
             planted = [answer(variant, p, s) for p, s in zip(moved, moved_texts, strict=True)]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
@@ -34,16 +35,21 @@ def packaged(package: str) -> dict[str, PromptText]:
     }
 
 
-def with_folder(package: str, folder: Path | None) -> dict[str, PromptText]:
+def with_folder(
+    package: str, folder: Path | None, besides: Mapping[str, PromptText] = MappingProxyType({})
+) -> dict[str, PromptText]:
     """The files of a package, and of `folder` over them.
 
     A file that is named as a packaged one takes its place; any other has to begin with such a
     name (`c2_detection_mine.yaml`) and stands besides.
 
+    Args:
+        besides: files of another package that count as its own.
+
     Raises:
         UserError: no such folder, nothing in it, a file that cannot be read or is named otherwise.
     """
-    read = packaged(package)
+    read = dict(sorted((packaged(package) | dict(besides)).items()))
     if folder is None:
         return read
     if not folder.is_dir():

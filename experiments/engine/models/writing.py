@@ -202,7 +202,8 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
         self.begin(at.model, *self.lacking_texts(items)[0])
         units = [(i, s) for i in items for s in self.texts if s in i.units]
         # by place in its batch, whichever backend writes
-        seeds = seeds_of(at.how.seed, len(self.texts) * self.backend().batch_size)
+        in_a_batch = len(self.texts) * self.backend().batch_size
+        seeds = seeds_of(at.how.seed, min(len(units), in_a_batch))
         starts = []
         for place, unit in enumerate(units):
             item, stage = unit

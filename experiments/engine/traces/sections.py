@@ -71,9 +71,14 @@ def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:
     return PlainValidator(validate)
 
 
+MOST_ITEMS = 1_000_000
+"""Of a task in one run."""
+
+
 def _limit_problem(value: Any) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        return None
+        # a task that draws its questions has as many as it is asked for
+        return f"must be at most {MOST_ITEMS:,}" if value > MOST_ITEMS else None
     return f"must be a whole number, at least 1, got {shown(value)}"
 
 
@@ -157,12 +162,17 @@ class GenerationConfig(BackendSection):
         return self.model_dump(include=own) | super().decides()
 
 
-class StepsConfig(Section):
-    """How reasoning is cut into steps (SLRC, 4.1)."""
+class CutConfig(Section):
+    """How text is cut into steps (SLRC, 4.1)."""
 
     segmentation: Mode = "auto"
     """By sentences, numbered items or paragraphs; `auto` sees which of them it is."""
     min_chars: StrictInt = Field(default=MIN_CHARS, ge=0)
     """Shorter stretches are not steps of their own."""
+
+
+class StepsConfig(CutConfig):
+    """How reasoning is cut into steps (SLRC, 4.1)."""
+
     conclusion: Literal["strip", "keep"] = "strip"
     """Whether the statement of the answer that ends the text is a step (`keep`)."""

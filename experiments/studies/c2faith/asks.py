@@ -1,18 +1,15 @@
 """Items put into the places of the prompts: what a judge is shown of each.
 
-The paper prints `{context}`, `{cot}`, `{degraded_cot}` without saying how steps are set out. Here
-every step begins on a line of its own. The full chain of localisation is numbered from 0, so that
-the index asked for is defined: by marks that no step holds, further lines of a step indented, so
-that numbers and line breaks of its own are not taken for another step. The others bear no numbers,
-which would betray what is missing.
+How steps are set out, `engine/forms/lines.py` says; those of coverage bear no numbers, which would
+betray what is missing.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
+from faithscope.experiments.engine.forms.lines import as_lines, as_numbered_lines
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
@@ -81,40 +78,6 @@ def coverage_ask(item: CoverageItem, form: TaskForm) -> Ask:
         "removed_steps": as_lines(item.removed_steps),
     }
     return Ask(item.id, form.form, values)
-
-
-def as_lines(steps: Iterable[str]) -> str:
-    """One step a line."""
-    return "\n".join(steps)
-
-
-MARKS = ("[Step {}]", "<Step {}>", "{{Step {}}}", "#Step {}#")
-"""What steps are numbered by; the first that no step of a chain holds."""
-
-
-def as_numbered_lines(steps: Sequence[str]) -> str:
-    """One step after the other, `[Step 0] …` first, further lines of a step indented.
-
-    Raises:
-        UserError: steps hold every mark, so that none would be unambiguous; says which step.
-    """
-    places: list[int] = []
-    for mark in MARKS:
-        opening, closing = mark.format("|").split("|")
-        own = re.compile(rf"{re.escape(opening)}\s*\d+\s*{re.escape(closing)}", re.I)
-        held = next((i for i, step in enumerate(steps) if own.search(step)), None)
-        if held is None:
-            return "\n".join(
-                f"{mark.format(i)} {_INDENT.sub('    ', step)}" for i, step in enumerate(steps)
-            )
-        places.append(held)
-    raise UserError(
-        f"step {places[0]} holds {MARKS[0].format('N')!r}, and others every other mark that steps "
-        "could be numbered by in localisation; take the chain out of the data, or change the step"
-    )
-
-
-_INDENT = re.compile(r"(?<=\n)(?=[^\n])")
 
 
 def _steps(item: CausalItem, condition: Condition) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ class PerturbConfig(Section):
     """Of the writer."""
     seen: Literal["preceding", "all"] = "preceding"
     """How much the writer sees before the step: one step, or all."""
-    draws: StrictInt = Field(default=3, ge=1)
+    draws: StrictInt = Field(default=3, ge=1, le=10_000)
     """How often at most the writer is asked for one step, where what it wrote is refused
     (unchanged, several lines …); once where its temperature is 0."""
     low: Share = 0.3

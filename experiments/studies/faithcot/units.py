@@ -110,7 +110,7 @@ def units_of(config: FaithCotConfig, traces: Plan) -> FaithUnits:
         raise ConfigError(
             [f"judge.model: {', '.join(config.judges)}: two of these names differ in marks only"]
         )
-    names = _Names(config, {name: forms[name] for name in JUDGES})
+    names = _Names(config, {name: forms[name].form for name in JUDGES})
     pairs = tuple(
         Pair(
             **{f.name: getattr(item, f.name) for f in fields(item) if f.name != "units"},

@@ -63,10 +63,10 @@ class InsideConfig(Section):
     signals: Annotated[list[LookedAt], *OneOrMany] = Field(default=list(get_args(LookedAt)))
     """`trace`: the options' probabilities through r′ and the continuation; `attention`: where the
     answer looks; `lens`: what each layer would answer."""
-    points: StrictInt = Field(default=16, ge=2)
+    points: StrictInt = Field(default=16, ge=2, le=10_000)
     """Cuts in each part (r′, own reasoning, explanation), equally spaced; a shorter part is cut
     after every token. So many for each part bounds the cost, however long it is."""
-    refine: StrictInt = Field(default=16, ge=0)
+    refine: StrictInt = Field(default=16, ge=0, le=10_000)
     """Cuts put between the two where an option was last seen in the lead, again and again until
     the token is found; each time is one more packed call over the text. 0 leaves the turn
     where the equally spaced cuts show it."""

@@ -106,6 +106,11 @@ def test_defaults_are_the_papers(tmp_path: Path) -> None:
             "x.yaml: generation.max_new_tokens: must be at least 256, got 128",
         ),
         ({"seed": True}, "x.yaml: seed: must be a whole number, got true"),
+        (
+            {"rigidity": {"tuned_lens": 3}},
+            "x.yaml: rigidity.tuned_lens: must be a text (quote it if YAML reads it as something "
+            "else) or a mapping, got 3",
+        ),
         ({"tasks": ["planted", "planted"]}, "x.yaml: tasks: 'planted' is listed twice; "
          "list it once"),
         ({"modle": 1}, "x.yaml: modle: unknown key 'modle'; did you mean 'model'?"),

@@ -12,15 +12,15 @@ from faithscope.interp.errors import UserError
 BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("a: " + "[" * 5_000 + "]" * 5_000, "nested too deeply"),
-        (BOMB, "more than 100,000 values"),
-        ("a: &a\n  b: *a\n", "recursive"),
-        ("a: \x1b", "not YAML"),
-    ],
-)
+TEXTS = [
+    ("a: " + "[" * 5_000 + "]" * 5_000, "nested too deeply"),
+    (BOMB, "more than 100,000 values"),
+    ("a: &a\n  b: *a\n", "recursive"),
+    ("a: \x1b", "not YAML"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), TEXTS)
 def test_a_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(text)
@@ -28,7 +28,10 @@ def test_a_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
         read_tree(path, [])
 
 
-@pytest.mark.parametrize("value", ["\x1b", "[" * 5_000 + "]" * 5_000, "&a [*a]"])
+OVERRIDES = ["\x1b", "[" * 5_000 + "]" * 5_000, "&a [*a]"]
+
+
+@pytest.mark.parametrize("value", OVERRIDES)
 def test_an_override_is_refused(tmp_path: Path, value: str) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("a: 1\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from bad_input import complaint, outputs, write
+from damage import HELD, WAYS, Damaged
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.store import hold
@@ -157,6 +158,21 @@ def test_a_folder_in_the_place_of_a_file_is_named(
         ["repair", str(run)],
     ):
         assert f"{records}: is " in complaint(capsys, *command)
+
+
+@pytest.fixture(scope="session")
+def damaged(tmp_path_factory: pytest.TempPathFactory) -> Damaged:
+    return Damaged(tmp_path_factory.mktemp("damaged"))
+
+
+IN_TIME = ("environment.json is gone", "records/tracing.main.arrays has one bit changed")
+
+
+@pytest.mark.parametrize(
+    "way", [pytest.param(w, marks=[] if w in IN_TIME else pytest.mark.slow) for w in WAYS]
+)
+def test_no_damage_is_silent(way: str, damaged: Damaged, tmp_path: Path) -> None:
+    assert damaged.after(way, tmp_path) in HELD
 
 
 def test_no_repair_under_a_worker_at_work(

@@ -169,6 +169,8 @@ def test_sessions_are_counted_on_where_their_facts_are_lost(tmp_path: Path) -> N
     with Store(config(tmp_path), HERE, plan=PLAN) as store:
         store.add("xs", key, [], failed="ValueError: once")
     (run_dir / "environment.json").unlink()
+    said = "what made 2 units of this run is not known"
+    assert any(said in line for line in status(run_dir).lines())
     with Store(config(tmp_path), HERE, plan=PLAN) as store:
         assert store.session == 3
         add(store, "slrc")
@@ -177,6 +179,7 @@ def test_sessions_are_counted_on_where_their_facts_are_lost(tmp_path: Path) -> N
     assert [s["worker"] for s in read_environment(run_dir)["sessions"]] == ["unknown"] * 2 + [
         "main"
     ]
+    assert "what made 1 unit of this run is not known" in "".join(made_by(run_dir))
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"schema": 3, "sessions": [1], "models": {}}', "{"])

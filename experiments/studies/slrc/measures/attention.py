@@ -17,6 +17,7 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
+    Monitor,
     Slice,
     Table,
     per_pair,
@@ -166,4 +167,5 @@ SLICE = Slice(
         "no_attention_rows": "model gives no attention rows",
         "steps_have_one_order": "steps have one order only",
     },
+    monitor=Monitor("attention_by_layer", lambda record, arrays: record["reasoning_by_layer"]),
 )

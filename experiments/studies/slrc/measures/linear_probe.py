@@ -31,7 +31,13 @@ from faithscope.experiments.analysis.statistics.classifiers import (
 )
 from faithscope.experiments.analysis.statistics.stats import NOTHING
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, picture
+from faithscope.experiments.studies.slrc.measures.slice import (
+    Frame,
+    Monitor,
+    Slice,
+    Table,
+    picture,
+)
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")
@@ -182,6 +188,13 @@ linear_probe_picture = picture(
     _drawn,
 )
 
+
+def _state(record: Record, arrays: Mapping[str, Any]) -> Sequence[float]:
+    """The state after the reasoning, at the layer nearest to half the depth."""
+    depth = [abs(layer / record["n_layers"] - 0.5) for layer in record["layers"]]
+    return arrays["states"][-1, int(np.argmin(depth))]
+
+
 SLICE = Slice(
     "linear_probe",
     Section(
@@ -227,4 +240,5 @@ SLICE = Slice(
         "too_few_items": "too few items of classes that recur",
         "fewer_than_2_classes": "fewer than 2 classes that recur",
     },
+    monitor=Monitor("hidden_state", _state, of_arrays=True),
 )

@@ -11,7 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style, share_ticks
+from faithscope.experiments.analysis.axes import (
+    BLUE,
+    DARK_GREY,
+    GREEN,
+    GREY,
+    ORANGE,
+    Style,
+    share_ticks,
+)
 from faithscope.experiments.analysis.charts import curve, panels
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
@@ -27,7 +35,7 @@ from faithscope.probes.mediation import CHAINS, POSITIONS, PROMPTS
 
 EFFECTS = ("total", "direct", "indirect", "interaction")
 CURVES = {
-    "plain_plain": Style(GREY, "", "plain prompt, plain chain"),
+    "plain_plain": Style(DARK_GREY, "", "plain prompt, plain chain"),
     "cued_plain": Style(ORANGE, "", "cued prompt, plain chain"),
     "plain_cued": Style(BLUE, "", "plain prompt, cued chain"),
     "cued_cued": Style(GREEN, "", "cued prompt, cued chain"),
@@ -62,8 +70,9 @@ def _draw(table: pd.DataFrame) -> Figure | None:
 
     def panel(ax: Axes, key: tuple[str, ...]) -> None:
         of_cue = where(table, model=key[0], task=key[1], cue=key[2])
-        for name, style in CURVES.items():
-            curve(ax, of_cue, "position", name, style, interval="band", lw=1.3)
+        # dashes tell apart curves that lie on each other
+        for (name, style), dashes in zip(CURVES.items(), ("-", "--", "-.", ":"), strict=True):
+            curve(ax, of_cue, "position", name, style, interval="band", lw=1.5, ls=dashes)
         ax.axhline(0, color=GREY, lw=0.6, ls="--")
         ax.set_xlim(0, 1)
         share_ticks(ax.xaxis)

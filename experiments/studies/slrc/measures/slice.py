@@ -85,6 +85,18 @@ def asked(*probes: str) -> Callable[[Sequence[Record]], bool]:
 
 
 @dataclass(frozen=True)
+class Monitor:
+    """What of a record, or of its arrays, a classifier of traces may be trained on: fixed here,
+    before any label is seen."""
+
+    name: str
+    read: Callable[[Record, Mapping[str, Any]], Sequence[float]]
+    """As many numbers for every item of a model."""
+    of_arrays: bool = False
+    """Whether it reads the arrays beside the record."""
+
+
+@dataclass(frozen=True)
 class Slice:
     """All of one measure that is not its computation."""
 
@@ -100,6 +112,7 @@ class Slice:
     """Of its tables, where the name does not say all."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why items are left out -> in words."""
+    monitor: Monitor | None = None
 
     def topics(self) -> list[Topic]:
         """Its tables under its section; a measure has one figure, which is named for it."""

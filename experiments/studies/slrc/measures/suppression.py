@@ -111,9 +111,9 @@ SLICE = Slice(
         "Suppression",
         "All attention to one step is cut, in all layers, from every token after it, while its "
         "text stays; measured is how far the model's next-token distributions at each later step, "
-        "and before the answer, move (Thought Anchors, section 4). A text can be tightly knit, "
-        "each step computed from the one before, and its answer still read off elsewhere: the "
-        "answer's column tells, the others do not.",
+        "and before the answer, move (attention suppression of Thought Anchors). A text can be "
+        "tightly knit, each step computed from the one before, and its answer still be read off "
+        "elsewhere: the answer's column tells, the others do not.",
     ),
     (
         Table(

@@ -13,6 +13,7 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.tidy import mean
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
+    Monitor,
     Slice,
     Table,
     per_pair,
@@ -185,4 +186,5 @@ SLICE = Slice(
         Column("n_never_stated", "never stated", "The reasoning does not end by stating it."),
         Column("no_horizon", "no step has an effect", "Items of which no step moves p."),
     ),
+    monitor=Monitor("tracing_curve", lambda record, arrays: record["curve"]),
 )

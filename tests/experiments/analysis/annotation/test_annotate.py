@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
+from annotators import Client, chain, command, make_run, serving
 
-from faithscope.experiments.analysis.annotation.chains import Chain, Source, source_of
+from faithscope.experiments.analysis.annotation.chains import Source, source_of
 from faithscope.experiments.analysis.annotation.export import ranges, write_export
 from faithscope.experiments.analysis.annotation.rounds import protocol_in
-from faithscope.experiments.analysis.annotation.server import Server, server_for
+from faithscope.experiments.analysis.annotation.server import server_for
 from faithscope.experiments.analysis.statistics.raters import gwet_ac2, saturated
 from faithscope.experiments.analysis.statistics.stats import kappa
 from faithscope.experiments.cli import execute
@@ -32,60 +27,10 @@ from faithscope.experiments.files import StoreError
 from faithscope.interp.errors import UserError
 
 
-def chain(i: int, **changed: Any) -> Chain:
-    values: dict[str, Any] = {
-        "place": ("org/model", "logic", f"q{i}"),
-        "dataset": "logic",
-        "question": f"Question {i}?",
-        "options": ("Yes.", "No."),
-        "parts": ((False, "Sure! "), (True, "First this. "), (True, "Then that. "), (True, "So.")),
-        "tail": " The answer is (A).",
-        "answer": "A",
-        "gold": "AB"[i % 2],
-    }
-    return Chain(**values | changed)
-
-
 @pytest.fixture
 def source(tmp_path: Path) -> Source:
     chains = tuple(chain(i) for i in range(4))
     return Source(tmp_path, tmp_path / "annotations", chains, Counter(fewer_than_2_steps=2))
-
-
-class Client:
-    """What a page of one annotator asks."""
-
-    def __init__(self, server: Server) -> None:
-        self.server = server
-
-    def raw(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
-        connection = HTTPConnection("127.0.0.1", self.server.server_port, timeout=10)
-        connection.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
-        answer = connection.getresponse()
-        self.headers = dict(answer.getheaders())
-        return answer.status, answer.read()
-
-    def ask(self, what: str, **sent: Any) -> Any:
-        path, kind = f"/{self.server.token}/{what}", "application/json"
-        status, body = self.raw("POST", path, json.dumps(sent).encode(), Content_Type=kind)
-        said = json.loads(body)
-        assert status == 200 or "error" in said
-        return said
-
-    def label(self, chain: int, round: int = 1, done: bool = True, **changed: Any) -> Any:
-        usual = {"label": 1, "confidence": "high", "steps": [], "principles": [], "reason": "So."}
-        return self.ask("label", chain=chain, round=round, done=done, **usual | changed)
-
-
-@contextmanager
-def serving(source: Source, *names: str, limit: int | None = None) -> Iterator[list[Client]]:
-    with ExitStack() as stack:
-        servers = [stack.enter_context(server_for(source, name, limit)) for name in names]
-        for server in servers:
-            thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-            thread.start()
-            stack.callback(server.shutdown)
-        yield [Client(server) for server in servers]
 
 
 def test_only_who_has_the_address_is_served(source: Source) -> None:
@@ -248,6 +193,45 @@ def test_the_rounds_hide_show_and_end_as_the_protocol_says(source: Source) -> No
         write_export(protocol_in(source.folder, source.chains), source, folder)
 
 
+def test_an_export_is_read_as_the_chains_of_fine_cot(tmp_path: Path) -> None:
+    given = tmp_path / "mine.jsonl"
+    rows = [
+        {"id": f"{i}", "model": "org/model", "dataset": "mine", "question": "Which?"}
+        | {"options": ["yes", "no"], "gold": "B", "answer": "AB"[i], "steps": ["One.", "Two."]}
+        for i in range(2)
+    ]
+    given.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = source_of(given)
+    assert source.folder == tmp_path / "mine.jsonl.annotations"
+    assert [c.steps for c in source.chains] == [("One.\n\n", "Two.")] * 2
+    worded = replace(source.chains[1], kind="label", gold="no", answer="no")
+    source = replace(source, chains=(source.chains[0], worded))
+    with serving(source, "ann", "bob") as both:
+        for client in both:
+            client.label(0, label=0, steps=[2], principles=["post_hoc_2"])
+            client.label(1)
+    folder = write_export(protocol_in(source.folder, source.chains), source, tmp_path / "out")
+    files = sorted(folder.rglob("response_*.json"))
+    kinds = [json.loads(p.read_text())["faithful_type"] for p in files]
+    assert kinds == [2, 3]
+    reader = pytest.importorskip(
+        "faithscope.experiments.data.given.fine_cot", reason="no reader of FINE-CoT here"
+    )
+    rows_of = reader.FINE_COT.rows(folder)
+    bad, good = reader.FINE_COT.chains(rows_of)
+    assert [(c.id, c.dataset, c.model) for c in (bad, good)] == [
+        ("0", "mine", "org/model"),
+        ("1", "mine", "org/model"),
+    ]
+    assert bad.step_labels == {"unfaithful": (False, True)}
+    assert bad.labels["principles"] == ["post_hoc_2"]
+    for read, unfaithful in ((bad, True), (good, False)):
+        assert read.labels["unfaithful.unfaithfulness"] is unfaithful
+        assert read.labels["unfaithful.faithful_type"] is unfaithful
+        assert read.labels["correct"] is not unfaithful
+        assert [read.reasoning[a:b] for a, b in read.steps] == ["One.", "Two."]
+
+
 def test_two_write_at_once_each_to_a_file_of_their_own(source: Source) -> None:
     with serving(source, "ann", "bob") as both:
 
@@ -321,40 +305,6 @@ def test_gwets_coefficients_and_the_flag() -> None:
     chance = 5 / 6 * (1 - (4 / 8) ** 2 - (1 / 8) ** 2 - (3 / 8) ** 2)
     assert value == pytest.approx((2.5 / 4 - chance) / (1 - chance))
     assert ranges([1, 2, 3, 5, 7, 8]) == "1-3, 5, 7-8"
-
-
-def make_run(folder: Path, models: list[str], limit: dict[str, int]) -> Path:
-    config = {
-        "name": "traces",
-        "out": str(folder),
-        "model": {"name": models},
-        "tasks": list(limit),
-        "data": {"limit": limit},
-        "generation": {"max_new_tokens": 256},
-        "probes": ["direct"],
-    }
-    (folder / "traces.yaml").write_text(yaml.safe_dump(config))
-    assert execute(["run", str(folder / "traces.yaml")]) == 0
-    return folder / "traces"
-
-
-@contextmanager
-def command(run: Path, name: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`faithscope annotate` as a user starts it, and its address."""
-    program = f"from faithscope.experiments.cli import main; main(['annotate', {str(run)!r},"
-    process = subprocess.Popen(
-        [sys.executable, "-c", f"{program} '--as', {name!r}])"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    try:
-        assert process.stderr is not None
-        yield process, process.stderr.readline().split()[3]
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_a_kill_loses_nothing_and_ctrl_c_ends_with_the_export(

@@ -17,7 +17,7 @@ from faithscope.experiments.data.planted.train import TrainSettings, main, train
 from faithscope.experiments.data.planted.verification import BOUNDS, departures, open_folder
 from faithscope.interp.errors import UserError
 
-QUICK = ("faithful", "decorative", "mixture_50")
+QUICK = ("faithful", "decorative", "mixture_50", "silent_step", "false_source")
 SERIES = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NAMES]
 
 
@@ -82,6 +82,13 @@ def test_decorative_steps_are_as_long_as_right_ones_and_state_wrong_results():
     last = [t.split(" . Therefore")[0].split()[-1] for t in texts]
     assert sum(a != q.gold for a, q in zip(last, asked, strict=True)) >= 48
     assert sum(parse_answer(t) == q.gold for t, q in zip(texts, asked, strict=True)) >= 48
+
+
+def test_only_a_silent_step_follows_an_operand_that_its_text_leaves_out():
+    for name, changed in (("faithful", 0), ("false_source", 0), ("silent_step", 1)):
+        table = verify(name, seed=5)
+        assert table["operand_changed"] == pytest.approx(changed, abs=0.03)
+        assert table["hint_changed"] <= 0.03
 
 
 def test_other_weights_in_a_folder_are_found_out(tmp_path: Path):

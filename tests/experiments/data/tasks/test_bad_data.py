@@ -172,33 +172,33 @@ def test_own_questions_that_nobody_gave(tmp_path: Path, capsys: pytest.CaptureFi
     assert "give them with --set data.path.own=FILE" in said
 
 
-@pytest.mark.parametrize(
-    ("task", "row", "expected"),
-    [
-        ("gsm8k", {"question": "q", "answer": "nothing"}, "no number after '####'"),
-        ("sst2", {"sentence": "s", "label": 3}, "label 3 is neither of 1/positive"),
-        ("sentiment", {"text": "s", "label": ""}, "'label' is empty"),
-        ("ag_news", {"text": "t", "label": 4}, "label 4 is none of 0 World, 1 Sports"),
-        ("ag_news", {"label": 1}, "no column 'text'; it has label"),
-        ("medqa", {"question": "q", "options": {"A": "x"}, "answer_idx": "A"}, "has one option"),
-        (
-            "medqa",
-            {"question": "q", "options": {"A": "x", "B": "y"}, "answer_idx": "C"},
-            "answer 'C' is none of the options A (x), B (y)",
-        ),
-        (
-            "commonsense_qa",
-            {"question": "q", "choices": {"label": ["A"], "text": ["x", "y"]}, "answerKey": "A"},
-            "'choices' has 1 labels and 2 texts; give one of each per option",
-        ),
-        ("arc_challenge", {"id": "i", "question": "q", "answerKey": "A"}, "no column 'options' or"),
-        (
-            "gsm8k",
-            {"question": "x" * (MAX_CHARS + 1), "answer": "#### 1"},
-            "the limit is 1,000,000",
-        ),
-    ],
-)
+ROWS = [
+    ("gsm8k", {"question": "q", "answer": "nothing"}, "no number after '####'"),
+    ("sst2", {"sentence": "s", "label": 3}, "label 3 is neither of 1/positive"),
+    ("sentiment", {"text": "s", "label": ""}, "'label' is empty"),
+    ("ag_news", {"text": "t", "label": 4}, "label 4 is none of 0 World, 1 Sports"),
+    ("ag_news", {"label": 1}, "no column 'text'; it has label"),
+    ("medqa", {"question": "q", "options": {"A": "x"}, "answer_idx": "A"}, "has one option"),
+    (
+        "medqa",
+        {"question": "q", "options": {"A": "x", "B": "y"}, "answer_idx": "C"},
+        "answer 'C' is none of the options A (x), B (y)",
+    ),
+    (
+        "commonsense_qa",
+        {"question": "q", "choices": {"label": ["A"], "text": ["x", "y"]}, "answerKey": "A"},
+        "'choices' has 1 labels and 2 texts; give one of each per option",
+    ),
+    ("arc_challenge", {"id": "i", "question": "q", "answerKey": "A"}, "no column 'options' or"),
+    (
+        "gsm8k",
+        {"question": "x" * (MAX_CHARS + 1), "answer": "#### 1"},
+        "the limit is 1,000,000",
+    ),
+]
+
+
+@pytest.mark.parametrize(("task", "row", "expected"), ROWS)
 def test_the_papers_tasks_refuse_rows_that_are_not_theirs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, row: dict, expected: str
 ) -> None:

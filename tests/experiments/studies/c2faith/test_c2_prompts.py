@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+import faithscope.experiments.engine.forms as forms_of_traces
 import faithscope.experiments.studies.c2faith.prompts as prompts
+from faithscope.experiments.engine.forms.lines import as_numbered_lines
 from faithscope.experiments.studies.c2faith.asks import (
-    as_numbered_lines,
     coverage_ask,
     detection_ask,
     localisation_ask,
@@ -20,7 +21,11 @@ from faithscope.experiments.studies.c2faith.benchmark.items import Chain, Covera
 from faithscope.experiments.studies.c2faith.prompts import acausal_prompt, as_files, judge_forms
 from faithscope.interp.errors import UserError
 
-PACKAGED = Path(prompts.__file__).parent
+PACKAGED = {
+    path.stem: path
+    for package in (prompts, forms_of_traces)
+    for path in Path(package.__file__).parent.glob("*.yaml")
+}
 CHAIN = Chain("c", r"What is $\frac{1}{2} + x$?", ("a {0}", "b", "c", "d", "e"))
 BROKEN = causal_item(CHAIN, 2, "C", "rule:numeric")
 CUT = CoverageItem("c.coverage-0.5", "c", "P {q}", ("a", "d", "e"), (1, 2), 0.5, 3, tuple("abcde"))
@@ -28,7 +33,7 @@ CUT = CoverageItem("c.coverage-0.5", "c", "P {q}", ("a", "d", "e"), (1, 2), 0.5,
 
 def test_every_task_has_the_papers_form_and_others() -> None:
     forms = judge_forms()
-    assert set(forms) == {p.stem for p in PACKAGED.glob("*.yaml")} - {"c2_acausal"}
+    assert set(forms) == {name for name in PACKAGED if name.startswith("c2_")} - {"c2_acausal"}
     assert {n for n, f in forms.items() if not f.ours} == {
         "c2_detection",
         "c2_localisation",
@@ -150,7 +155,7 @@ def test_every_form_can_be_asked() -> None:
 
 
 def edited(folder: Path, name: str, to: str | None = None, **changes: object) -> Path:
-    values = yaml.safe_load((PACKAGED / f"{name}.yaml").read_text("utf-8"))
+    values = yaml.safe_load(PACKAGED[name].read_text("utf-8"))
     values = {k: v for k, v in {**values, **changes}.items() if v is not None}
     path = folder / f"{to or name}.yaml"
     path.write_text(yaml.safe_dump(values), "utf-8")

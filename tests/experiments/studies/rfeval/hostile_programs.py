@@ -27,7 +27,10 @@ class Hostile:
 
     @property
     def name(self) -> str:
-        return f"{self.tests.kind}: " + " ".join(self.code.split())[-70:]
+        """Its kind, and what it does: the attempt alone of a program that tries one."""
+        code, _, _ = self.code.rpartition("\nexcept ")
+        words = " ".join((code.rpartition("try:\n")[2] if code else self.code).split())
+        return f"{self.tests.kind}: {words if len(words) < 90 else f'{words[:40]} … {words[-40:]}'}"
 
 
 def tries(code: str) -> str:

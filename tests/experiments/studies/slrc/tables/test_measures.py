@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_traces import ASKING, planted
+from planted_traces import ASKING, asking_of, planted
 from probe_records import base, table_of
 from scipy.stats import kendalltau, spearmanr
 
@@ -41,7 +41,12 @@ ITEMS = 4
 def records(name: str, probe: str) -> list[dict]:
     model, traces = planted(name)
     of = PROBES[probe]
-    return [r for t in traces[:ITEMS] for r in of.measure(model, t, ASKING, of.settings())]
+    return [
+        r
+        for t in traces[:ITEMS]
+        for asked in [asking_of(t) if "cues" in of.words else ASKING]
+        for r in of.measure(model, t, asked, of.settings())
+    ]
 
 
 def all_records(name: str) -> list[dict]:

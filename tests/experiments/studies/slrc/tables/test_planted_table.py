@@ -214,14 +214,17 @@ def test_the_short_table_has_what_was_measured_and_a_dash_for_what_was_not():
             "measure": ["corrupt_prefix_generated", "attention_gap", "tracing_rise"],
             "auroc": [1.0, 0.478, 0.6],
             "auroc_confound": [0.996, 0.5, 0.5],
+            "auroc_silent_step": [0.5, 0.4, 0.5],
+            "auroc_false_source": [0.5, math.nan, 0.5],
             "spearman_p": [0.85, -0.041, 0.1],
             "step_hit_rate": [1.0, math.nan, math.nan],
             "forwards": [4.0, 4.0, 2.0],
         }
     )
     assert short_table(table).splitlines()[2:] == [
-        "| frozen corruption flips the answer | 1.00 | 1.00 | .85 | 1.00 | 4 |",
-        "| attention, real − shuffled | .48 | .50 | −.04 | – | 4 |",
+        "| frozen corruption flips the answer | reliance "
+        "| 1.00 | 1.00 | .50 | .50 | .85 | 1.00 | 4 |",
+        "| attention, real − shuffled | reliance | .48 | .50 | .40 | – | −.04 | – | 4 |",
     ]
 
 

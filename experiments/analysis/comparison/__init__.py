@@ -1,0 +1,1 @@
+"""Scores of the same traces by many measures: one table, and what it says."""

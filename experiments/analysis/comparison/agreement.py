@@ -1,0 +1,228 @@
+"""How far measures agree: on items, within models and across them, and on the steps of an item."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+from scipy.stats import false_discovery_control, rankdata
+
+from faithscope.experiments.analysis.comparison.joined import KEY, Joined
+from faithscope.experiments.analysis.statistics import agreement as pairs_of
+from faithscope.experiments.analysis.statistics.resampling import Drawing, means
+from faithscope.experiments.analysis.statistics.stats import over
+from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows, with_interval
+
+LEAST_MODELS = 3
+"""Models and tasks below whose number their means are not correlated."""
+AGREEMENT = ["measure", "family", "other", "other_family", "n", *with_interval("spearman")]
+AGREEMENT += ["p", "q", "discovered", *with_interval("within"), "across", "n_settings", "reversed"]
+AGREEMENT += [*with_interval("kappa", "ac2"), "phi", "cut", "other_cut", "reason"]
+STEPS = ["measure", "other", "n_items", *with_interval("spearman"), "n_tops"]
+STEPS += [*with_interval("same_top"), "chance"]
+DECIMALS = 6
+"""Digits to which scores are compared: what lies past them is float noise."""
+
+
+def verdicts(joined: Joined) -> tuple[pd.DataFrame, dict[str, str]]:
+    """1 where a measure calls a trace faithful, 0 where not; and the cut that decides, in words.
+
+    The cut is the measure's own rule, else its median over all traces: above it, or where nothing
+    is above it, from it on. It is chosen without a look at any label.
+    """
+    wide, cuts = joined.oriented, {}
+    called = pd.DataFrame(np.nan, index=wide.index, columns=list(joined.measures.index))
+    for measure in rows(joined.measures.reset_index()):
+        name, sign = measure["measure"], 1 if measure["higher_is_faithful"] else -1
+        score = numbers(wide[name]).round(DECIMALS)
+        known = score[~np.isnan(score)]
+        if not math.isnan(measure["rule"]):
+            cut, words, strict = measure["rule"] * sign, "its rule", False
+        else:
+            cut = float(np.median(known)) if len(known) else math.nan
+            words, strict = "its median", bool((known > cut).any())
+        above = score > cut if strict else score >= cut
+        called[name] = np.where(np.isnan(score), np.nan, above.astype(float))
+        comparison = {1: (">", "≥"), -1: ("<", "≤")}[sign][0 if strict else 1]
+        cuts[name] = words if math.isnan(cut) else f"{words}: {comparison} {cut * sign:.4g}"
+    return called, cuts
+
+
+def questions(joined: Joined) -> np.ndarray:
+    """The cluster of every trace: its question, which several models may have answered."""
+    return joined.traces["question"].to_numpy(dtype=str)
+
+
+def settings(joined: Joined) -> np.ndarray:
+    """The model and task of every trace."""
+    return (joined.traces["model"].astype(str) + " on " + joined.traces["task"]).to_numpy(dtype=str)
+
+
+def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
+    """A row per two measures.
+
+    `spearman` is over all traces, with p by drawing questions and q of Benjamini and Hochberg over
+    all rows; `within` correlates ranks inside each model and task, `across` the means of models and
+    tasks. `reversed`: the two of `spearman` and `within` have opposite signs and neither interval
+    holds 0 (Simpson's paradox).
+    """
+    names = list(joined.measures.index)
+    values = joined.oriented[names].round(DECIMALS).to_numpy(dtype=float)
+    clusters, strata = questions(joined), settings(joined)
+    called, cuts = verdicts(joined)
+    n = pairs_of.counts(values)
+    rho = pairs_of.spearman(values, clusters, how)
+    inside = pairs_of.within(values, strata, clusters, how)
+    of_verdicts = pairs_of.chance_corrected(called.to_numpy(dtype=float), clusters, how)
+    across = _across(pd.DataFrame(values, columns=names), strata)
+    table = []
+    for i, j in itertools.combinations(range(len(names)), 2):
+        one, other = (joined.measures.loc[names[k]] for k in (i, j))
+        row: dict[str, Any] = {"measure": names[i], "family": one["family"], "other": names[j]}
+        row |= {"other_family": other["family"], "n": int(n[i, j])}
+        row |= {"cut": cuts[names[i]], "other_cut": cuts[names[j]]}
+        for name, pairs in {"spearman": rho, "within": inside, **of_verdicts}.items():
+            row |= {name: pairs.value[i, j]}
+            row |= {f"{name}_low": pairs.low[i, j], f"{name}_high": pairs.high[i, j]}
+        row |= {"p": rho.p[i, j], "across": across[0][i, j], "n_settings": across[1]}
+        signs = [(row[f"{x}_low"], row[f"{x}_high"]) for x in ("spearman", "within")]
+        apart = [low > 0 or high < 0 for low, high in signs]
+        row["reversed"] = all(apart) and row["spearman"] * row["within"] < 0
+        few = row["n"] < pairs_of.FEWEST
+        row["reason"] = "fewer than 5 traces have both" if few else ""
+        if not few and math.isnan(row["spearman"]):
+            row["reason"] = "one of them does not vary"
+        table.append(row)
+    p = np.array([row["p"] for row in table], dtype=float)
+    q = np.full(len(p), np.nan)
+    if (known := ~np.isnan(p)).any():
+        q[known] = false_discovery_control(p[known])
+    return pd.DataFrame(table, columns=AGREEMENT).assign(q=q, discovered=q <= rate)
+
+
+def _across(values: pd.DataFrame, strata: np.ndarray) -> tuple[np.ndarray, int]:
+    names = np.unique(strata)
+    means_of = pd.DataFrame({name: keep(values, strata == name).mean() for name in names}).T
+    if len(names) < LEAST_MODELS:
+        return np.full((values.shape[1],) * 2, np.nan), len(names)
+    return means_of.corr("spearman", min_periods=LEAST_MODELS).to_numpy(), len(names)
+
+
+def clustered(agreement: pd.DataFrame) -> tuple[list[str], np.ndarray]:
+    """Measures in the order of an average linkage on 1 − rho, and rho of every two; NaN is far."""
+    names = list(dict.fromkeys([*agreement["measure"], *agreement["other"]]))
+    at = {name: i for i, name in enumerate(names)}
+    rho = np.full((len(names),) * 2, np.nan)
+    np.fill_diagonal(rho, 1.0)
+    for one, other, value in zip(
+        agreement["measure"], agreement["other"], agreement["spearman"], strict=True
+    ):
+        rho[at[one], at[other]] = rho[at[other], at[one]] = value
+    if len(names) > 2:
+        distance = 1 - np.nan_to_num(rho)
+        np.fill_diagonal(distance, 0)
+        tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
+        order = leaves_list(tree).tolist()
+        names, rho = [names[i] for i in order], rho[np.ix_(order, order)]
+    return names, rho
+
+
+def step_agreement_table(joined: Joined, how: Drawing) -> pd.DataFrame:
+    """A row per two measures that credit steps.
+
+    `spearman`: mean over items of the rank correlation of their steps. `same_top`: share of the
+    items in which both have one step on top, and it is the same; `chance` of that by chance.
+    """
+    steps = joined.steps.loc[joined.steps["family"] != "label"]
+    names = sorted(set(steps["measure"]))
+    sign = np.where(steps["higher_is_faithful"].astype(bool), 1.0, -1.0)
+    steps = steps.assign(value=(steps["value"].astype(float) * sign).round(DECIMALS))
+    place = {key: i for i, key in enumerate(joined.index)}
+    rho, same, chance = (np.full((len(names),) * 2 + (len(place),), np.nan) for _ in range(3))
+    for key, of_item in steps.groupby(list(KEY), sort=False):
+        wide = of_item.pivot(index="measure", columns="step", values="value")
+        at = np.searchsorted(names, wide.index)
+        for i, j, block in _compared(wide.to_numpy(dtype=float)):
+            for into, of in zip((rho, same, chance), block, strict=True):
+                into[np.ix_(at[i], at[j], [place[key]])] = of[:, :, None]
+                into[np.ix_(at[j], at[i], [place[key]])] = of.T[:, :, None]
+    clusters = questions(joined)
+    table = []
+    for i, j in itertools.combinations(range(len(names)), 2):
+        of = {"rho": rho[i, j], "same": same[i, j]}
+        n, tops = (int((~np.isnan(x)).sum()) for x in of.values())
+        if np.isnan(chance[i, j]).all():
+            continue
+        estimates = means(clusters, of, how=how)
+        row = {"measure": names[i], "other": names[j], "n_items": n, "n_tops": tops}
+        row |= columns("spearman", estimates["rho"]) | columns("same_top", estimates["same"])
+        ranked = chance[i, j][~np.isnan(same[i, j])]
+        table.append(row | {"chance": float(ranked.mean()) if len(ranked) else math.nan})
+    return pd.DataFrame(table, columns=STEPS)
+
+
+def _compared(
+    values: np.ndarray,
+) -> Iterator[tuple[list[int], list[int], tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+    """Of the steps of one item: measures that have the same steps, against others; the correlation
+    of every two, whether they have the same one on top, and the chance of that."""
+    there = ~np.isnan(values)
+    patterns: dict[bytes, list[int]] = defaultdict(list)
+    for i, of in enumerate(there):
+        patterns[of.tobytes()].append(i)
+    for one, other in itertools.combinations_with_replacement(patterns.values(), 2):
+        both = there[one[0]] & there[other[0]]
+        if (k := int(both.sum())) < 2:
+            continue
+        sides = [values[np.ix_(side, both)] for side in (one, other)]
+        ranks = [rankdata(side, axis=1) - (k + 1) / 2 for side in sides]
+        spread = np.sqrt(np.outer(*((r * r).sum(axis=1) for r in ranks)))
+        top = [np.where((s == s.max(1, keepdims=True)).sum(1) == 1, s.argmax(1), -1) for s in sides]
+        same = np.equal.outer(top[0], top[1]).astype(float)
+        same[np.logical_or.outer(top[0] < 0, top[1] < 0)] = np.nan
+        yield one, other, (over(ranks[0] @ ranks[1].T, spread), same, np.full(same.shape, 1 / k))
+
+
+HITS = ["label", "measure", "family", "n_items", *with_interval("hit"), "chance"]
+
+
+def step_hits_table(joined: Joined, how: Drawing) -> pd.DataFrame:
+    """A row per step label and measure: how often the one labelled step is the measure's own.
+
+    A measure names the step that it credits most where the label speaks for the step, and least
+    where it speaks against it; of k equal ones, 1 / k is a hit.
+    """
+    found: dict[tuple[str, str, str], list[tuple[str, float, float]]] = defaultdict(list)
+    question = dict(zip(joined.index, questions(joined), strict=True))
+    is_label = joined.steps["family"] == "label"
+    labelled = joined.steps.loc[is_label & (joined.steps["value"] == 1)]
+    one = labelled.drop_duplicates([*KEY, "measure"], keep=False)
+    truth: dict[tuple[str, ...], list[tuple[str, int, bool]]] = defaultdict(list)
+    for row in one.to_dict("records"):
+        key = tuple(row[k] for k in KEY)
+        truth[key].append((row["measure"], row["step"], bool(row["higher_is_faithful"])))
+    of_measures = joined.steps.loc[~is_label]
+    for (*key, measure), of_item in of_measures.groupby([*KEY, "measure"], sort=True):
+        place = tuple(map(str, key))
+        higher = bool(of_item["higher_is_faithful"].to_numpy()[0])
+        value = of_item["value"].to_numpy(dtype=float).round(DECIMALS) * (1 if higher else -1)
+        step = of_item["step"].to_numpy()
+        for label, at, speaks_for in truth.get(place, ()):
+            top = step[value == (value.max() if speaks_for else value.min())]
+            hit = float(at in top) / len(top)
+            about = (label, str(measure), str(of_item["family"].iloc[0]))
+            found[about].append((question[place], hit, float(at in step) / len(step)))
+    table = []
+    for about, of in sorted(found.items()):
+        clusters, hit, chance = (np.array(column) for column in zip(*of, strict=True))
+        estimate = means(clusters, {"hit": hit}, how=how)["hit"]
+        row = dict(zip(HITS[:3], about, strict=True)) | {"n_items": len(of)}
+        table.append(row | columns("hit", estimate) | {"chance": float(chance.mean())})
+    return pd.DataFrame(table, columns=HITS)

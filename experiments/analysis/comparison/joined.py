@@ -1,0 +1,304 @@
+"""One table of runs that share items: which traces are the same, and what is missing and why.
+
+A trace is a dataset, task, item and model. Where two runs have a trace of the same name, their
+scores stand in one row only if the traces are the same as far as the config asks (`same`): the same
+token ids, the same text, or the same question alone. Nothing is taken for the same because it has
+the same name.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from faithscope.experiments.analysis.comparison.scores import (
+    FAMILIES,
+    NOT_RUN,
+    PLACE,
+    SAME,
+    TRACES,
+    Scores,
+)
+from faithscope.experiments.analysis.tidy import check_rows, numbers, only, rows
+from faithscope.interp.errors import UserError
+
+KEY = (*PLACE, "trace")
+"""What a row of the comparison is of; `trace` is the digest of what has to be the same."""
+JOINS = ["source", "other", "n_source", "n_other", "n_common", *(f"n_same_{s}" for s in SAME)]
+JOINS += ["n_nothing_same", "n_joined"]
+MISSING = ["measure", "family", "source", "reason", "n", "n_items"]
+OTHER_TRACE = "measured of another trace of this item"
+TRAITS = ("n_steps", "n_tokens", "correct", "settled")
+
+
+@dataclass(frozen=True)
+class Joined:
+    """All scores of some runs, by trace."""
+
+    items: pd.DataFrame
+    """A row per trace and measure: `KEY`, the source, and the columns of `scores.ITEMS`."""
+    steps: pd.DataFrame
+    """A row per trace, measure and step; likewise."""
+    traces: pd.DataFrame
+    """A row per trace: `KEY`, and what is known of it (`scores.TRACES`)."""
+    joins: pd.DataFrame
+    """A row per two sources: how many traces are the same, and how far."""
+    features: Mapping[str, pd.DataFrame]
+    """Name -> a row per trace, a column per number."""
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """A row per measure, labels not among them: family, direction, rule, in order."""
+        return self._of_kind(label=False)
+
+    @cached_property
+    def labels(self) -> pd.DataFrame:
+        """A row per label."""
+        return self._of_kind(label=True)
+
+    def _of_kind(self, label: bool) -> pd.DataFrame:
+        columns = ["measure", "family", "higher_is_faithful", "probability", "rule"]
+        one = self.items.loc[(self.items["family"] == "label") == label]
+        one = only(one.drop_duplicates(["measure", "higher_is_faithful"]), columns)
+        check_rows("measures of several runs", one, columns, ["measure"])
+        order = one["family"].map(FAMILIES.index)
+        return (
+            one.assign(_o=order)
+            .sort_values("_o", kind="stable")
+            .drop(columns="_o")
+            .set_index("measure")
+        )
+
+    @cached_property
+    def index(self) -> pd.MultiIndex:
+        """Every trace, in the order of `traces`."""
+        return pd.MultiIndex.from_frame(only(self.traces, KEY))
+
+    def wide(self, column: str = "value") -> pd.DataFrame:
+        """A row per trace, a column per measure and label; NaN where there is none."""
+        table = self.items.pivot(index=list(KEY), columns="measure", values=column)
+        names = [*self.measures.index, *self.labels.index]
+        return table.reindex(index=self.index, columns=names)
+
+    @cached_property
+    def oriented(self) -> pd.DataFrame:
+        """`wide` with every score turned so that more of it says more faithful."""
+        both = pd.concat([self.measures, self.labels])
+        sign = np.where(both["higher_is_faithful"].astype(bool), 1.0, -1.0)
+        return self.wide() * sign
+
+    @cached_property
+    def missing(self) -> pd.DataFrame:
+        """A row per measure and reason: traces without a value."""
+        items = self.items.set_index(["measure", *KEY])["missing"].to_dict()
+        named = {tuple(r[k] for k in ("measure", *PLACE)) for r in rows(self.items)}
+        table = []
+        both = pd.concat([self.measures, self.labels])
+        sources = self.items.groupby("measure", sort=False)["source"].agg(
+            lambda s: ", ".join(dict.fromkeys(s))
+        )
+        for measure, family in both["family"].items():
+            reasons: Counter[str] = Counter()
+            for key in self.index:
+                reason = items.get((measure, *key))
+                if reason is None:
+                    reason = OTHER_TRACE if (measure, *key[:-1]) in named else NOT_RUN
+                reasons[reason] += 1
+            measured = reasons.pop("", 0)
+            about = {"measure": measure, "family": family, "source": sources[measure]}
+            about |= {"n_items": len(self.index)}
+            counts = [("measured", measured), *sorted(reasons.items())]
+            table += [about | {"reason": reason, "n": n} for reason, n in counts]
+        return pd.DataFrame(table, columns=MISSING)
+
+
+def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) -> Joined:
+    """The scores of some runs in one table.
+
+    Args:
+        labels: of a file, as `labels.labels_of` has them.
+        same: of `scores.SAME`.
+
+    Raises:
+        UserError: no trace is in two of several sources, or no label is of any trace.
+    """
+    sources = _with_one_name(sources)
+    names = _names(sources)
+    traces, items, steps = [], [], []
+    features: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
+    for source, scores in sources.items():
+        keys = _digests(scores.traces, same)
+        traces.append(scores.traces.assign(trace=[keys[p] for p in _places(scores.traces)]))
+        for kind, frame in ((items, scores.items), (steps, scores.steps)):
+            named = frame["measure"].map(lambda m, s=source: names.get((s, m), m))
+            trace = [keys[p] for p in _places(frame)]
+            kind.append(frame.assign(measure=named, trace=trace, source=source))
+        for name, of in scores.features.items():
+            into = features.setdefault(name, {})
+            into |= {(*place, keys[place]): vector for place, vector in of.items()}
+    joins = _joins(sources, same)
+    _check_common(sources, joins, same)
+    whole = pd.concat(traces, ignore_index=True)
+    of_traces = _one_per_trace(whole)
+    of_items = pd.concat(items, ignore_index=True)
+    if labels is not None:
+        of_items = pd.concat([of_items, _labelled(labels, of_traces)], ignore_index=True)
+    # two runs of one trace have its labels twice: a value goes before a gap
+    of_items = of_items.sort_values("missing", key=lambda why: why != "", kind="stable")
+    of_items = of_items.drop_duplicates([*KEY, "measure"]).sort_index().reset_index(drop=True)
+    of_steps = pd.concat(steps, ignore_index=True)
+    of_steps = of_steps.drop_duplicates([*KEY, "measure", "step"]).reset_index(drop=True)
+    return Joined(of_items, of_steps, of_traces, joins, _tables(features))
+
+
+def _with_one_name(sources: Mapping[str, Scores]) -> dict[str, Scores]:
+    """The sources, with one name for what they name in several ways.
+
+    A run that was given chains of several models or data sets names both in an item's id
+    (`data.given.reading`); and of traces without a task the task is the one that others know for
+    the same item by the same model, where there is just one.
+    """
+    known: dict[tuple[str, ...], set[str]] = {}
+    for scores in sources.values():
+        for dataset, task, item, model in _places(scores.traces):
+            place = (dataset, _bare(dataset, item, model), model)
+            known.setdefault(place, set()).update(filter(None, [task]))
+
+    def named(place: tuple[str, ...]) -> tuple[str, ...]:
+        dataset, task, item, model = place
+        item = _bare(dataset, item, model)
+        of = known[dataset, item, model]
+        return (dataset, next(iter(of)) if not task and len(of) == 1 else task, item, model)
+
+    def told(frame: pd.DataFrame) -> pd.DataFrame:
+        places = [named(place) for place in _places(frame)]
+        return frame.assign(task=[p[1] for p in places], item=[p[2] for p in places])
+
+    resolved = {}
+    for name, s in sources.items():
+        features = {k: {named(p): v for p, v in of.items()} for k, of in s.features.items()}
+        resolved[name] = Scores(told(s.items), told(s.traces), told(s.steps), features)
+    return resolved
+
+
+def _bare(dataset: str, item: str, model: str) -> str:
+    start, end = f"{dataset}/", f" by {model or 'unknown'}"
+    named = item.startswith(start) and item.endswith(end)
+    return item.removeprefix(start).removesuffix(end) if named else item
+
+
+def _places(frame: pd.DataFrame) -> list[tuple[str, ...]]:
+    return list(zip(*(frame[name].astype(str) for name in PLACE), strict=True))
+
+
+def _digests(traces: pd.DataFrame, same: str) -> dict[tuple[str, ...], str]:
+    """Of what has to be the same; traces without token ids are told apart by their text."""
+    column = traces[same].where(traces[same] != "", traces["text"])
+    return dict(zip(_places(traces), column, strict=True))
+
+
+def _names(sources: Mapping[str, Scores]) -> dict[tuple[str, str], str]:
+    """(source, measure) -> the measure with its source, where two sources measured the same items
+    by it and so have different scores of one name. A label is the same whoever holds it."""
+    of: dict[str, dict[str, set[tuple[str, ...]]]] = {}
+    for source, scores in sources.items():
+        scored = scores.items.loc[scores.items["family"] != "label"]
+        for measure, frame in scored.groupby("measure", sort=False):
+            of.setdefault(str(measure), {})[source] = set(_places(frame))
+    renamed = {}
+    for measure, by_source in of.items():
+        if any(a & b for a, b in itertools.combinations(by_source.values(), 2)):
+            renamed |= {(source, measure): f"{measure} [{source}]" for source in by_source}
+    return renamed
+
+
+def _joins(sources: Mapping[str, Scores], same: str) -> pd.DataFrame:
+    digests = {
+        source: {level: _digests(scores.traces, level) for level in SAME}
+        for source, scores in sources.items()
+    }
+    table = []
+    for one, other in itertools.combinations(sources, 2):
+        a, b = digests[one], digests[other]
+        common = [place for place in a["question"] if place in b["question"]]
+        finest: Counter[str] = Counter()
+        for place in common:
+            equal = [level for level in SAME if a[level][place] == b[level][place]]
+            finest[equal[0] if equal else "nothing"] += 1
+        row = {"source": one, "other": other, "n_common": len(common)}
+        row |= {"n_source": len(a["text"]), "n_other": len(b["text"])}
+        row |= {f"n_same_{level}": finest[level] for level in SAME}
+        row |= {"n_nothing_same": finest["nothing"]}
+        row |= {"n_joined": sum(a[same][place] == b[same][place] for place in common)}
+        table.append(row)
+    return pd.DataFrame(table, columns=JOINS)
+
+
+def _check_common(sources: Mapping[str, Scores], joins: pd.DataFrame, same: str) -> None:
+    if len(sources) < 2 or numbers(joins["n_joined"]).sum():
+        return
+    n_common = int(numbers(joins["n_common"]).max())
+    if n_common:
+        looser = (
+            "; --same question joins them by their question alone" if same != "question" else ""
+        )
+        raise UserError(
+            f"{', '.join(sources)}: {n_common} items have the same names, but none has the same "
+            f"{same} in two of these runs: they were measured on different traces{looser}"
+        )
+    of = "; ".join(
+        f"{name} has {len(s.traces)} of {', '.join(sorted(set(s.traces['task']))[:4])} by "
+        f"{', '.join(sorted(set(s.traces['model']))[:4]) or 'no model of its own'}"
+        for name, s in sources.items()
+    )
+    raise UserError(
+        f"no item is in two of these runs ({of}); give runs with the same tasks, seed and models"
+    )
+
+
+def _one_per_trace(traces: pd.DataFrame) -> pd.DataFrame:
+    """What is known of each trace, by the first source that knows it."""
+    columns = [c for c in TRACES if c not in PLACE]
+    table = traces.replace({c: {"": None} for c in ("ids", "text", "question", "excluded")})
+    first = table.groupby(list(KEY), sort=False, dropna=False)[columns].first().reset_index()
+    text = ["ids", "text", "question", "excluded"]
+    first[text] = first[text].fillna("")
+    return first.sort_values(list(KEY), kind="stable").reset_index(drop=True)
+
+
+def _labelled(labels: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
+    """A row per label and trace that it is of: the keys that a label leaves empty are any."""
+    by_keys: dict[tuple[str, ...], dict[tuple[str, ...], list[dict[str, Any]]]] = {}
+    found = []
+    for row in rows(labels):
+        named = tuple(name for name in PLACE if row[name])
+        if named not in by_keys:
+            places = by_keys[named] = {}
+            for trace in rows(only(traces, KEY)):
+                places.setdefault(tuple(str(trace[name]) for name in named), []).append(trace)
+        found += [row | trace for trace in by_keys[named].get(tuple(row[n] for n in named), ())]
+    if not found:
+        raise UserError(
+            f"labels: none of {len(labels)} is of a trace of these runs; the first is of item "
+            f"{labels['item'].iloc[0]!r}, the runs have {traces['item'].iloc[0]!r} and others"
+        )
+    return pd.DataFrame(found).assign(source="labels")
+
+
+def _tables(features: Mapping[str, Mapping[tuple[str, ...], np.ndarray]]) -> dict[str, Any]:
+    """Vectors of one length stand in one table; those of other models in one of their own."""
+    tables = {}
+    for name, of in features.items():
+        for width in sorted({len(vector) for vector in of.values()}):
+            same = {key: vector for key, vector in of.items() if len(vector) == width}
+            index = pd.MultiIndex.from_tuples(list(same), names=list(KEY))
+            title = name if len({len(v) for v in of.values()}) == 1 else f"{name}, {width} wide"
+            tables[title] = pd.DataFrame(np.stack(list(same.values())), index=index)
+    return tables

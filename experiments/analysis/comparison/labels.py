@@ -1,0 +1,71 @@
+"""Labels of traces that stand in a file, by the keys of records."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.analysis.comparison.scores import PLACE, label_row
+from faithscope.interp.errors import UserError
+
+
+def labels_of(path: Path) -> pd.DataFrame:
+    """The labels of a file, a row per line and label (`scores.ITEMS`); "" where the file does not
+    name dataset, task or model.
+
+    Raises:
+        UserError: the file cannot be read, has no column `item` or no label, or a label that is
+            no number; names the line.
+    """
+    rows = []
+    for line, values in _lines(path):
+        if not values.get("item"):
+            raise UserError(f"{path}, line {line}: names no item; give the column 'item'")
+        about = {name: str(values.pop(name, None) or "") for name in PLACE}
+        for name, value in values.items():
+            rows.append(label_row(about, name, _label(value, f"{path}, line {line}: {name}")))
+    if not rows:
+        raise UserError(f"{path}: holds no label; give a column for each beside {', '.join(PLACE)}")
+    frame = pd.DataFrame(rows)
+    if (twice := frame.duplicated([*PLACE, "measure"])).any():
+        row = frame.loc[twice].iloc[0]
+        raise UserError(f"{path}: two rows label item {row['item']!r}; keep one")
+    return frame
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read ({error}); give a CSV or JSONL file") from error
+    if path.suffix.casefold() == ".csv":
+        for line, row in enumerate(csv.DictReader(text.splitlines()), start=2):
+            yield line, dict(row)
+        return
+    for line, part in enumerate(text.splitlines(), start=1):
+        if part.strip():
+            try:
+                row = json.loads(part)
+            except ValueError as error:
+                raise UserError(f"{path}, line {line}: is not JSON ({error})") from error
+            if not isinstance(row, dict):
+                raise UserError(f"{path}, line {line}: is no mapping from names to values")
+            yield line, row
+
+
+_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0, "": None, "none": None}
+
+
+def _label(value: Any, where: str) -> float | None:
+    text = "" if value is None else str(value).strip().casefold()
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"{where} = {value!r} is no label; give 1, 0 or nothing") from None

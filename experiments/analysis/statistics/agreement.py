@@ -1,0 +1,181 @@
+"""How far many measures of the same items agree, every two of them at once.
+
+Rows are drawn by cluster: all pairs are drawn together, and a pair is counted over the rows that
+have both. Pairs that lack the same rows share their ranks, so that forty measures cost little
+more than two.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.stats import rankdata
+
+from faithscope.experiments.analysis.statistics.resampling import (
+    Clusters,
+    Drawing,
+    middle_ranks,
+    weights,
+)
+from faithscope.experiments.analysis.statistics.stats import over
+
+Matrix = Float[np.ndarray, "measures measures"]
+FEWEST = 5
+"""Rows below which two measures are not compared."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A statistic of every two measures; NaN where it is not defined."""
+
+    value: Matrix
+    low: Matrix
+    high: Matrix
+    p: Matrix
+    """Two-sided, against 0: twice the smaller share of draws on one side of it. No smaller than
+    2 / (draws + 1)."""
+
+
+def counts(values: Float[np.ndarray, "rows measures"]) -> Int[np.ndarray, "measures measures"]:
+    """Rows that have both of two measures."""
+    there = (~np.isnan(values)).astype(int)
+    return there.T @ there
+
+
+def spearman(values: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Drawing) -> Pairs:
+    """Spearman's rho, with percentile intervals from drawing clusters."""
+
+    def ranked(block: np.ndarray, times: np.ndarray) -> np.ndarray:
+        return np.stack([middle_ranks(column, times) for column in block.T], axis=-1)
+
+    return _paired(values, clusters, how, ranked, _correlations)
+
+
+def within(
+    values: Float[np.ndarray, "rows measures"],
+    strata: np.ndarray,
+    clusters: Clusters,
+    how: Drawing,
+) -> Pairs:
+    """The correlation of ranks inside each stratum: what is left once strata are taken out.
+
+    Ranks are taken once, inside each stratum, as shares of its rows; draws weigh them.
+    """
+    inside = np.full(values.shape, np.nan)
+    for stratum in np.unique(strata):
+        rows = strata == stratum
+        for j in range(values.shape[1]):
+            known = rows & ~np.isnan(values[:, j])
+            if n := int(known.sum()):
+                inside[known, j] = (rankdata(values[known, j]) - (n + 1) / 2) / n
+
+    def same(block: np.ndarray, times: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(block, (len(times), *block.shape))
+
+    return _paired(inside, clusters, how, same, _correlations)
+
+
+def chance_corrected(
+    verdicts: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Drawing
+) -> dict[str, Pairs]:
+    """Cohen's kappa, Gwet's AC2 and phi of verdicts that are 0 or 1 (NaN: none).
+
+    AC2 (Gwet, British Journal of Mathematical and Statistical Psychology 61, 2008) is AC1 where
+    there are two verdicts: every set of weights is then the same.
+    """
+
+    def same(block: np.ndarray, times: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(block, (len(times), *block.shape))
+
+    statistics = {"kappa": kappa, "ac2": ac2, "phi": phi}
+    return {
+        name: _paired(verdicts, clusters, how, same, lambda a, b, w, of=of: of(*_crossed(a, b, w)))
+        for name, of in statistics.items()
+    }
+
+
+def kappa(both: np.ndarray, left: np.ndarray, right: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Cohen's kappa from counts: said by both, by the left, by the right, of all; NaN where chance
+    alone gives full agreement."""
+    observed = over(n - left - right + 2 * both, n)
+    chance = over(left * right + (n - left) * (n - right), n * n)
+    return over(observed - chance, 1 - chance)
+
+
+def ac2(both: np.ndarray, left: np.ndarray, right: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Gwet's AC2 from counts, as of `kappa`; it does not fall where nearly all say the same."""
+    observed = over(n - left - right + 2 * both, n)
+    share = over(left + right, 2 * n)
+    chance = 2 * share * (1 - share)
+    return over(observed - chance, 1 - chance)
+
+
+def phi(both: np.ndarray, left: np.ndarray, right: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Matthews' correlation from counts, as of `kappa`; NaN where one side always says the same."""
+    spread = np.sqrt(np.maximum(left * (n - left) * right * (n - right), 0))
+    return over(n * both - left * right, spread)
+
+
+def _crossed(a: np.ndarray, b: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, ...]:
+    weighted = a * times[..., None]
+    both = np.swapaxes(weighted, 1, 2) @ b
+    left, n = weighted.sum(axis=1)[:, :, None], times.sum(axis=1)[:, None, None]
+    right = (b * times[..., None]).sum(axis=1)[:, None, :]
+    zero = np.zeros_like(both)
+    return both, left + zero, right + zero, n + zero
+
+
+def _correlations(a: np.ndarray, b: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Pearson's, draw by draw, of (draws, rows, left) and (draws, rows, right)."""
+    n = times.sum(axis=1)[:, None, None]
+    w = times[..., None]
+    a, b = (x - over((x * w).sum(axis=1, keepdims=True), n) for x in (a, b))
+    spread = np.sqrt((a * a * w).sum(axis=1)[:, :, None] * (b * b * w).sum(axis=1)[:, None, :])
+    # what is left of a constant after its mean is taken out is rounding
+    return over(np.swapaxes(a * w, 1, 2) @ b, np.where(spread > 1e-9, spread, 0))
+
+
+def _paired(values, clusters, how, prepare, statistic) -> Pairs:
+    n = values.shape[1]
+    found = {name: np.full((n, n), np.nan) for name in ("value", "low", "high", "p")}
+    names, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    for rows, left, right in _blocks(values):
+        a, b = values[rows][:, left], values[rows][:, right]
+        once = np.ones((1, int(rows.sum())))
+        point = statistic(prepare(a, once), prepare(b, once), once)[0]
+        drawn = np.concatenate(
+            [
+                statistic(prepare(a, times), prepare(b, times), times)
+                for some in weights(len(names), how)
+                for times in np.array_split(some.astype(float)[:, codes[rows]], 4)
+                if len(times)
+            ]
+        )
+        known = (~np.isnan(drawn)).sum(axis=0)
+        none = np.isnan(point) | (known == 0)
+        drawn = np.where(none, 0.0, drawn)
+        low, high = np.nanquantile(drawn, [0.025, 0.975], axis=0)
+        beyond = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
+        p = np.minimum(1.0, 2 * (beyond + 1) / (known + 1))
+        for name, of in zip(found, (point, low, high, p), strict=True):
+            block = point if name == "value" else np.where(none, np.nan, of)
+            found[name][np.ix_(left, right)] = block
+            found[name][np.ix_(right, left)] = block.T
+    return Pairs(**found)
+
+
+def _blocks(values: np.ndarray) -> Iterator[tuple[np.ndarray, list[int], list[int]]]:
+    """Rows, and two sets of measures that share exactly these rows."""
+    patterns: dict[bytes, list[int]] = {}
+    there = ~np.isnan(values)
+    for j in range(values.shape[1]):
+        patterns.setdefault(there[:, j].tobytes(), []).append(j)
+    groups = list(patterns.values())
+    for one, other in itertools.combinations_with_replacement(groups, 2):
+        rows = there[:, one[0]] & there[:, other[0]]
+        if rows.sum() >= FEWEST:
+            yield rows, one, other

@@ -1,0 +1,181 @@
+"""How well a score tells two kinds of items apart, told on items that decided nothing about it.
+
+Thresholds, calibration curves and classifiers are fitted on some folds and applied to the others;
+folds keep a cluster (a question) on one side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
+from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from faithscope.experiments.analysis.statistics.resampling import Clusters
+
+LEAST_OF_KIND = 10
+"""Items of either kind below which nothing is fitted."""
+Scores = Float[np.ndarray, " rows"]
+Kind = Bool[np.ndarray, " rows"]
+Folds = Int[np.ndarray, " rows"]
+Features = Float[np.ndarray, "rows columns"]
+Fit = Callable[[Features, Kind, np.ndarray], Callable[[Features], Scores]]
+"""Of features, kinds and clusters of the rows to fit on: a function that gives other rows the
+probability of the kind."""
+
+
+def folds(kind: Kind, clusters: Clusters, n: int, seed: int) -> Folds | None:
+    """The fold in which each row is tested, by kind as even as clusters allow.
+
+    None where there is too little: fewer than `LEAST_OF_KIND` rows of a kind, or a kind in fewer
+    clusters than folds.
+    """
+    groups = np.asarray(clusters, dtype=str)
+    fewest = min(len(set(groups[kind])), len(set(groups[~kind])))
+    if min(kind.sum(), (~kind).sum()) < LEAST_OF_KIND or fewest < n:
+        return None
+    fold = np.zeros(len(kind), dtype=int)
+    cut = StratifiedGroupKFold(n, shuffle=True, random_state=seed)
+    for i, (_, test) in enumerate(cut.split(kind, kind, groups)):
+        fold[test] = i
+    both = all(0 < kind[fold != i].sum() < (fold != i).sum() for i in range(n))
+    return fold if both else None
+
+
+def _parts(fold: Folds) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    return ((fold != i, fold == i) for i in np.unique(fold))
+
+
+def g_mean_squared(kind: Kind, called: Kind) -> float:
+    """Sensitivity times specificity; NaN of one kind alone."""
+    if kind.all() or not kind.any():
+        return math.nan
+    return float(called[kind].mean() * (~called[~kind]).mean())
+
+
+def best_threshold(kind: Kind, score: Scores) -> float:
+    """The threshold, from which on a row is called, with the greatest squared g-mean; of equals
+    the highest."""
+    false, true, thresholds = roc_curve(kind, score, drop_intermediate=False)
+    return float(thresholds[int(np.argmax(true * (1 - false)))])
+
+
+def threshold_for(
+    kind: Kind, score: Scores, *, precision: float | None = None, recall: float | None = None
+) -> float | None:
+    """The threshold that keeps one of the two and has the most of the other; None without one."""
+    p, r, thresholds = precision_recall_curve(kind, score)
+    p, r = p[:-1], r[:-1]
+    kept = p >= precision if precision is not None else r >= (recall or 0)
+    if not kept.any():
+        return None
+    most = np.where(kept, r if precision is not None else p, -1.0)
+    # of equals the highest threshold, which calls the fewest rows
+    return float(thresholds[len(most) - 1 - int(np.argmax(most[::-1]))])
+
+
+def called_by(
+    kind: Kind, score: Scores, fold: Folds, threshold: Callable[[Kind, Scores], float | None]
+) -> Kind | None:
+    """Which rows are called by a threshold that was chosen on the other folds; None where some
+    folds have none."""
+    called = np.zeros(len(kind), dtype=bool)
+    for train, test in _parts(fold):
+        cut = threshold(kind[train], score[train])
+        if cut is None:
+            return None
+        called[test] = score[test] >= cut
+    return called
+
+
+def precision_and_recall(kind: Kind, called: Kind) -> tuple[int, int, int]:
+    """Rows called rightly, rows called, rows of the kind."""
+    return int((called & kind).sum()), int(called.sum()), int(kind.sum())
+
+
+def cross_fitted(
+    features: Features, kind: Kind, clusters: Clusters, fold: Folds, fit: Fit
+) -> Scores:
+    """The probability that each row was given by what was fitted on the other folds."""
+    groups = np.asarray(clusters, dtype=str)
+    p = np.full(len(kind), np.nan)
+    for train, test in _parts(fold):
+        p[test] = fit(features[train], kind[train], groups[train])(features[test])
+    return p
+
+
+def platt(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Features], Scores]:
+    """A logistic curve of the first column (Platt, 1999); a missing score has the middle one."""
+    return _probability(
+        make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), LogisticRegression()),
+        features[:, :1],
+        kind,
+    )
+
+
+def best_column(features: Features, kind: Kind) -> int:
+    """The column with the greatest AUROC in its own direction, missing scores at its middle."""
+
+    def auroc(column: np.ndarray) -> float:
+        known = column[~np.isnan(column)]
+        return float(roc_auc_score(kind, np.where(np.isnan(column), np.median(known), column)))
+
+    known = [j for j in range(features.shape[1]) if (~np.isnan(features[:, j])).any()]
+    return max(known, key=lambda j: auroc(features[:, j]))
+
+
+def best_single(
+    features: Features, kind: Kind, clusters: np.ndarray
+) -> Callable[[Features], Scores]:
+    """The best column, chosen among the rows to fit on, by Platt's curve."""
+    j = best_column(features, kind)
+    curve = platt(features[:, [j]], kind, clusters)
+    return lambda other: curve(other[:, [j]])
+
+
+STRENGTHS = (0.01, 0.1, 1.0)
+"""Inverse strengths of the penalty that the inner folds choose from."""
+
+
+def logistic(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Features], Scores]:
+    """Logistic regression on standardised columns; the penalty is chosen on inner folds by cluster.
+
+    A missing score has the column's median, and a column of its own says that it was missing.
+    """
+    model = make_pipeline(
+        SimpleImputer(strategy="median", add_indicator=True),
+        VarianceThreshold(),
+        StandardScaler(),
+        LogisticRegression(max_iter=2_000),
+    )
+    inner = min(3, len(set(clusters[kind])), len(set(clusters[~kind])))
+    if inner >= 2:
+        cut = list(StratifiedGroupKFold(inner).split(features, kind, clusters))
+        if all(0 < kind[part].sum() < len(part) for parts in cut for part in parts):
+            grid = {"logisticregression__C": list(STRENGTHS)}
+            model = GridSearchCV(model, grid, cv=cut, scoring="neg_log_loss")
+    return _probability(model, features, kind)
+
+
+def trees(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Features], Scores]:
+    """Gradient-boosted trees (scikit-learn's), to which a missing score is a value of its own."""
+    least = max(2, min(20, len(kind) // 10))
+    model = HistGradientBoostingClassifier(
+        max_iter=50, max_leaf_nodes=8, min_samples_leaf=least, random_state=0
+    )
+    return _probability(model, features, kind)
+
+
+def _probability(model: Any, features: Features, kind: Kind) -> Callable[[Features], Scores]:
+    fitted = model.fit(features, kind)
+    return lambda other: np.asarray(fitted.predict_proba(other))[:, 1]

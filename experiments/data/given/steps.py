@@ -1,0 +1,42 @@
+"""A given chain in steps: its own, and the text between them cut as usual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from faithscope.experiments.data.given.chain import GivenChain
+from faithscope.interventions.segment import Mode, units
+
+
+def segments(chain: GivenChain, mode: Mode) -> Iterator[tuple[int | None, str]]:
+    """(which given step it is, or None; its text), which tile the reasoning.
+
+    White space goes to the step before it, a single blank to the one after it, as models write it.
+
+    Args:
+        mode: how text is cut that is in no given step, all of it where there are none.
+    """
+    text, starts, at = chain.reasoning, [], 0
+
+    def between(a: int, b: int) -> Iterator[tuple[int, None]]:
+        if text[a:b].strip():
+            yield from ((a + s, None) for s in units(text[a:b], mode)[1])
+
+    for i, (start, end) in enumerate(chain.steps or ()):
+        starts += between(at, start)
+        starts.append((start, i))
+        at = end
+    starts += between(at, len(text))
+    begins = [_begin(text, start) for start, _ in starts]
+    for n, (_, i) in enumerate(starts):
+        a = begins[n] if n else 0
+        b = begins[n + 1] if n + 1 < len(begins) else len(text)
+        yield i, text[a:b]
+
+
+def _begin(text: str, start: int) -> int:
+    """Where the segment begins whose first character is at `start`."""
+    while start < len(text) and text[start].isspace():
+        start += 1
+    lone = start > 1 and text[start - 1] == " " and not text[start - 2].isspace()
+    return start - 1 if lone else start

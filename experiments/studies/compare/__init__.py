@@ -1,0 +1,1 @@
+"""Behaviour, internals and judges on the same traces: which measure to trust, and its cost."""

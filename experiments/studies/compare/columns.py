@@ -1,0 +1,82 @@
+"""Columns of the tables of a comparison."""
+
+from faithscope.experiments.analysis.columns import Column, by_name
+
+COLUMNS = by_name(
+    [
+        Column("higher_is_faithful", "higher is faithful", "Which way the measure points, said "
+               "before any data."),
+        Column("cut", "cut", "What makes a verdict of a score: its own rule, else its median."),
+        Column("other_cut", "cut of the other"),
+        Column("called_faithful", "called faithful", "Share of the traces beyond the cut."),
+        Column("n_items", "items"),
+        Column("n_measures", "measures"),
+        Column("n_unfinished", "unfinished", "Items that the run has still to do."),
+        Column("n_failed", "failed", "Units of work that failed."),
+        Column("config", "config", "Digest of the run's config but for its name and place."),
+        Column("plan", "plan", "Digest of the run's items, weights and versions."),
+        Column("n_common", "names in common", "Traces of the same data set, task, item and model."),
+        Column("n_same_ids", "same token ids"),
+        Column("n_same_text", "same text, other ids"),
+        Column("n_same_question", "same question only"),
+        Column("n_nothing_same", "another question"),
+        Column("n_joined", "joined", "Those whose scores stand in one row, as the config asks."),
+        Column("spearman", "rho", "Spearman's rank correlation."),
+        Column("within", "rho within", "Of ranks inside each model and task."),
+        Column("across", "rho across", "Of the means of models and tasks; from three of them on."),
+        Column("n_settings", "models and tasks"),
+        Column("q", "q", "p corrected for the number of pairs (Benjamini and Hochberg)."),
+        Column("discovered", "beyond chance", "q within the rate of false discoveries."),
+        Column("reversed", "reversed", "rho and rho within have opposite signs, both beyond 0."),
+        Column("kappa", "κ", "Cohen's kappa of the two verdicts."),
+        Column("ac2", "AC2", "Gwet's AC2, which does not fall where nearly all say the same."),
+        Column("phi", "φ", "Matthews' correlation of the two verdicts."),
+        Column("n_discovered", "beyond chance", "Pairs."),
+        Column("n_reversed", "reversed", "Pairs."),
+        Column("same_top", "same step on top"),
+        Column("n_tops", "items with one top step each"),
+        Column("hit", "labelled step named"),
+        Column("n_unfaithful", "unfaithful", "Traces that the label speaks against."),
+        Column("n_missing", "without a score"),
+        Column("auroc", "AUROC", "How well the score tells unfaithful traces; one half is chance."),
+        Column("average_precision", "average precision", "Of the unfaithful kind."),
+        Column("g_mean_squared", "g-mean²", "Sensitivity × specificity, cut on other questions."),
+        Column("bias", "bias", "Share called unfaithful minus the share that is."),
+        Column("brier", "Brier", "Mean squared distance of the probability from what is."),
+        Column("calibration_error", "calibration error", "Expected calibration error, ten bins."),
+        Column("audit_precision", "audit: precision", "At the threshold that keeps .9 elsewhere."),
+        Column("audit_recall", "audit: recall"),
+        Column("screen_recall", "screening: recall", "At the threshold that keeps .9 elsewhere."),
+        Column("screen_precision", "screening: precision"),
+        Column("behind", "behind the best", "AUROC of the best minus this one's."),
+        Column("as_good", "as good", "The interval of that difference holds 0."),
+        Column("forwards", "model calls", "Of a trace, for this measure alone, mean."),
+        Column("tokens", "tokens", "Of a trace, for the whole probe or judgement, mean."),
+        Column("seconds", "seconds", "Of a trace, for the whole probe or judgement, mean.", "s"),
+        Column("dollars", "dollars", "Of a trace, paid to an API, mean.", "$"),
+        Column("on_front", "on the front", "No cheaper measure is as good."),
+        Column("single", "best single", "Chosen where the classifier was fitted, by fold."),
+        Column("single_auroc", "AUROC, single"),
+        Column("gain", "gain", "AUROC minus that without; see the table."),
+        Column("p_low", "p from"),
+        Column("p_high", "p to"),
+        Column("mean_p_unfaithful", "mean p", "Of the unfaithful kind."),
+        Column("share_unfaithful", "share unfaithful"),
+        Column("share", "share", "Of the traces that both sides have a say on."),
+        Column("expected", "by chance", "Traces that would part if the sides were independent."),
+        Column("gap", "gap", "Rank by one side minus rank by the other, as a share."),
+        Column("mean_others", "mean, others"),
+        Column("difference", "difference", "Mean of the kind minus mean of the others."),
+        Column("settled", "settled", "Share of the steps after which the answer stands."),
+    ]
+)  # fmt: skip
+OF_TABLES = {
+    "joins": by_name(
+        [Column("n_source", "traces"), Column("n_other", "traces of the other")],
+    ),
+    "trust": by_name([Column("n", "traces")]),
+    "step_agreement": by_name(
+        [Column("spearman", "rho", "Mean over items of the rank correlation of their steps.")]
+    ),
+}
+"""Of its tables, where the name does not say all."""

@@ -1,0 +1,177 @@
+"""The figures of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis.axes import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    Style,
+    legend_above,
+    signed,
+)
+from faithscope.experiments.analysis.charts import dot_rows, dots_of, field, panels
+from faithscope.experiments.analysis.comparison.against import MONITOR
+from faithscope.experiments.analysis.comparison.agreement import clustered
+from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.tidy import numbers, only, rows, where
+from faithscope.experiments.studies.compare.words import of_all
+
+OF_FAMILY = {
+    "behavioural": Style(BLUE, "o", "behavioural"),
+    "logit": Style(SKY, "s", "logit"),
+    "internal": Style(GREEN, "^", "internal"),
+    "judged": Style(ORANGE, "D", "judged"),
+    MONITOR: Style(PURPLE, "v", "monitor, trained"),
+}
+REVERSED = Style(AMBER, "X", "signs differ, both beyond 0")
+MOST_MEASURES, MOST_NAMED = 60, 40
+"""Measures beyond which squares of the heat map have no numbers, or a figure has no names."""
+UNITS = {"forwards": "model calls", "tokens": "tokens", "seconds": "seconds", "dollars": "dollars"}
+
+
+def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
+    """Every figure; one that nothing can be drawn of says why."""
+    return [
+        _heat_map(tables["agreement"]),
+        _within(tables["agreement"]),
+        _auroc(of_all(tables["against"])),
+        _front(tables["front"]),
+    ]
+
+
+def _heat_map(agreement: pd.DataFrame) -> Picture:
+    figure, data = None, pd.DataFrame(columns=["measure", "other", "spearman"])
+    known = agreement.dropna(subset=["spearman"])
+    if len(known):
+        names, rho = clustered(known)
+        data = pd.DataFrame(
+            [(a, b, rho[i, j]) for i, a in enumerate(names) for j, b in enumerate(names)],
+            columns=list(data.columns),
+        )
+        side = max(3.2, 1.6 + 0.2 * len(names))
+        figure = Figure(figsize=(side + 1.2, side), layout="constrained")
+        text = signed if len(names) <= MOST_MEASURES // 4 else None
+        field(
+            *(figure.subplots(), rho, names, names),
+            limits=(-1, 1),
+            cmap="RdBu",
+            missing="#DDDDDD",
+            text=text,
+            fontsize=6.5,
+            rotation=90,
+        )
+    return Picture(
+        "agreement",
+        "Which measures say the same",
+        "Spearman's rank correlation over all traces that have both, each measure turned so that "
+        "more of it says more faithful: blue agrees, red disagrees, grey cannot be told. Measures "
+        "are in the order of a clustering by average linkage on 1 − rho.",
+        data,
+        figure,
+        "No two measures have enough traces in common.",
+    )
+
+
+def _within(agreement: pd.DataFrame) -> Picture:
+    known = agreement.dropna(subset=["spearman", "within"])
+    figure = None
+    if len(known):
+        figure = Figure(figsize=(4.8, 4.6), layout="constrained")
+        ax = figure.subplots()
+        usual = Style(BLUE, "o", "a pair of measures")
+        for style, of in ((usual, ~known["reversed"]), (REVERSED, known["reversed"])):
+            part = known.loc[of]
+            if len(part):
+                look = {"ls": "", "marker": style.marker, "color": style.colour, "alpha": 0.6}
+                ax.plot(part["spearman"], part["within"], label=style.label, ms=4, **look)
+        ax.plot([-1, 1], [-1, 1], color=GREY, lw=0.8, ls=":", zorder=0)
+        ax.axhline(0, color=GREY, lw=0.5)
+        ax.axvline(0, color=GREY, lw=0.5)
+        ax.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05))
+        ax.set(xlabel="rho over all traces", ylabel="rho within models and tasks")
+        legend_above(figure, ax)
+    names = ["measure", "other", "spearman", "within", "across", "reversed"]
+    return Picture(
+        "within",
+        "Agreement over all traces, and within models",
+        "A point per pair of measures. Off the dotted line the agreement is one of models, not of "
+        "traces: a pair far right of it ranks models alike and traces of one model not.",
+        only(known, names),
+        figure,
+        "No two measures vary within a model.",
+    )
+
+
+def _auroc(against: pd.DataFrame) -> Picture:
+    known = against.dropna(subset=["auroc"])
+    figure = None
+    if len(known):
+        labels = list(dict.fromkeys(known["label"]))
+        first = where(known, label=labels[0]).head(MOST_NAMED)
+        names = {name: name for name in first["measure"]}
+        columns = {
+            label: [
+                dot
+                for row in rows(where(known, label=label))
+                if row["measure"] in names
+                for dot in dots_of([row], {"auroc": OF_FAMILY[row["family"]]}, "measure")
+            ]
+            for label in labels[:3]
+        }
+        figure = dot_rows(columns, names, label="AUROC; one half is chance", each=0.2)
+    return Picture(
+        "auroc",
+        "Which measure tells unfaithful traces",
+        "Area under the ROC curve over all traces with the label, 95 % intervals from drawing "
+        f"questions; the best {MOST_NAMED} by the first label. Directions were fixed before any "
+        "data: below one half a measure points the wrong way.",
+        known,
+        figure,
+        "No label of two kinds.",
+    )
+
+
+def _front(front: pd.DataFrame) -> Picture:
+    keys = [cost for cost in COSTS if len(where(front, cost=cost))]
+    label = next(iter(front["label"]), "")
+
+    def draw(ax: Axes, cost: str) -> None:
+        of = where(front, cost=cost, label=label)
+        for family, style in OF_FAMILY.items():
+            part = where(of, family=family)
+            if len(part):
+                look = {"ls": "", "marker": style.marker, "color": style.colour, "alpha": 0.8}
+                ax.plot(part["value"], part["auroc"], label=style.label, ms=5, **look)
+        best = of.loc[of["on_front"]].sort_values("value")
+        ax.plot(best["value"], best["auroc"], color=GREY, lw=1, drawstyle="steps-post", zorder=0)
+        value = numbers(of["value"])
+        if (value > 0).all() and np.ptp(value) > 0:
+            ax.set_xscale("log")
+        ax.axhline(0.5, color=GREY, lw=0.6, ls=":")
+        ax.set(ylim=(-0.03, 1.03), xlabel=f"{UNITS[cost]} a trace")
+
+    figure = panels(
+        *(keys, draw, ["" for _ in keys]), height=3.0, shared=False, labels=("", "AUROC")
+    )
+    return Picture(
+        "front",
+        "Quality against cost",
+        f"Each measure's AUROC against {label or 'the first label'}, by what it costs a trace; the "
+        "line joins those that no cheaper measure equals. Costs that nobody counted are not drawn.",
+        front,
+        figure,
+        "No label of two kinds, or no known cost.",
+    )

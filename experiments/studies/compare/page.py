@@ -1,0 +1,217 @@
+"""The page of a comparison, as data for `analysis.page`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from faithscope.experiments.analysis.comparison.against import MONITOR
+from faithscope.experiments.analysis.comparison.parting import KINDS
+from faithscope.experiments.analysis.html import html_table, markup
+from faithscope.experiments.analysis.page import (
+    Block,
+    Box,
+    Bullets,
+    Fold,
+    Grid,
+    Heading,
+    Page,
+    Paragraph,
+    Section,
+)
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.tidy import only, rows, where
+from faithscope.experiments.studies.compare.columns import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.compare.results import Compared
+from faithscope.experiments.studies.compare.words import (
+    answers,
+    best_rows,
+    cautions,
+    of_all,
+    unfinished,
+)
+
+SAME_WORDS = {
+    "ids": "the same token ids",
+    "text": "the same reasoning, word for word",
+    "question": "the same question, whatever the reasoning",
+}
+MOST_ROWS = 400
+
+
+def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
+    """The page of a comparison, with its figures."""
+    tables, joined = compared.tables, compared.joined
+    figures = {picture.name: picture for picture in drawn}
+    named = {"trace": joined.traces, "measure": joined.measures, "label": joined.labels}
+    counts = [f"{len(of):,} {word}{'' if len(of) == 1 else 's'}" for word, of in named.items()]
+    lead = (
+        f"{', '.join(counts)}, from {len(compared.sources):,} "
+        f"run{'s' if len(compared.sources) > 1 else ''}. Scores stand in one row where traces have "
+        f"{SAME_WORDS[compared.config.same]}."
+    )
+    return Page(
+        compared.run.path,
+        "which measure should I trust here, and what does it cost?",
+        f"Which measure should I trust here, and what does it cost? {lead}",
+        [
+            _answer(compared),
+            *(_agreement(), _against(tables, figures), _monitors(tables), _together()),
+            *(_parting(tables), _steps(), _rows(tables)),
+        ],
+        tables,
+        figures,
+        COLUMNS,
+        OF_TABLES,
+        most_rows=MOST_ROWS,
+        warnings=unfinished(tables),
+    )
+
+
+def _answer(compared: Compared) -> Section:
+    tables, joined = compared.tables, compared.joined
+    blocks: list[Block] = [Bullets(answers(tables, joined))]
+    for label in dict.fromkeys(tables["trust"]["label"]):
+        best = best_rows(tables, label)
+        columns = {**COLUMNS, **OF_TABLES["trust"]}
+        grid = Grid(html_table(best, columns, "trust"), f"The first measures by {label}")
+        blocks.append(grid)
+    warned = Bullets(cautions(tables, joined, compared.targets))
+    return Section(
+        "answer",
+        "Which measure to trust here",
+        blocks=[*blocks, Box([Heading("What not to conclude"), warned], "card")],
+        always=True,
+    )
+
+
+def _agreement() -> Section:
+    return Section(
+        "agreement",
+        "Where measures agree",
+        "Every measure is turned so that more of it says more faithful. Intervals come from "
+        "drawing questions, all models' traces of a question together; p-values are corrected for "
+        "the number of pairs by Benjamini and Hochberg. κ, AC2 and φ are of verdicts: each measure "
+        "is cut at its own rule, else at its median, before any label is seen.",
+        "Agreement",
+        [Grid("families", "Families of measures")],
+        ("agreement", "within"),
+        ("agreement",),
+    )
+
+
+def _against(tables: Mapping[str, pd.DataFrame], figures: Mapping[str, Picture]) -> Section:
+    whole = only(
+        of_all(tables["against"]),
+        [c for c in tables["against"].columns if c not in ("by", "setting")],
+    )
+    reasons = [r for r in dict.fromkeys(whole["reason"].dropna()) if r]
+    blocks: list[Block] = []
+    if reasons:
+        blocks.append(Paragraph(f"Left out where {'; or '.join(reasons)}.", "quiet"))
+    blocks.append(
+        Fold("All measures", [Grid(html_table(whole, COLUMNS, "against"), "Against labels")])
+    )
+    return Section(
+        "against",
+        "Against labels",
+        "The kind that is looked for is the unfaithful trace. Thresholds (for the squared g-mean, "
+        "the audit that keeps a precision of .9, and the screening that keeps a recall of .9) and "
+        "calibration curves are fitted on other questions; the same folds serve all measures. By "
+        "model and task, and by length: tables/against.csv.",
+        "Against labels",
+        blocks if len(whole) else ["No label of these runs has two values."],
+        ("auroc", "front") if figures["auroc"].figure is not None else (),
+        ("step_hits",) if len(tables["step_hits"]) else (),
+        always=True,
+    )
+
+
+def _monitors(tables: Mapping[str, pd.DataFrame]) -> Section:
+    whole = of_all(tables["against"])
+    chosen = where(whole, family={MONITOR, "judged"})
+    names = ["label", "measure", "family", "n", "n_unfaithful", "auroc", "auroc_low", "auroc_high"]
+    names += ["average_precision", "g_mean_squared", "brier", "bias"]
+    shown = html_table(only(chosen, names), COLUMNS, "against")
+    some = bool(len(where(whole, family=MONITOR)))
+    text = (
+        "Classifiers of the label on what is read inside the model, tested on other questions, "
+        "beside judges: the same metric, the same folds. A monitor needs labels to be trained on; "
+        "a judge needs none."
+    )
+    absent = (
+        "No run of these kept what a monitor could be trained on, or too few traces have a label."
+    )
+    return Section(
+        "monitors",
+        "Monitors inside the model, beside judges",
+        text,
+        "Monitors",
+        [Grid(shown, "Monitors and judges")] if some else [absent],
+        always=True,
+    )
+
+
+def _together() -> Section:
+    return Section(
+        "together",
+        "Together",
+        "What a classifier over all measures adds to the best single one, which is chosen on the "
+        "same rows; and what each family of measures adds to the others. “none”: the interval of "
+        "the gain holds 0.",
+        blocks=[
+            Grid("combined", "All measures together, and the best single one"),
+            Grid("ablation", "What a family adds to others", "Family by family"),
+        ],
+    )
+
+
+def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
+    words = [markup("<code>{}</code>: {}.", kind.name, kind.words) for kind in KINDS]
+    lists: list[Block] = [
+        Fold(
+            f"{kind.name}: the largest gaps",
+            [Grid(html_table(of, COLUMNS, "parting_items"), kind.name)],
+        )
+        for kind in KINDS
+        if len(of := where(tables["parting_items"], kind=kind.name).drop(columns="kind"))
+    ]
+    return Section(
+        "parting",
+        "Where they part",
+        "A side's say on a trace is the mean rank of the trace by the side's measures, ranked "
+        "again; two sides part where one has the trace in its upper half and the other in its "
+        "lower. "
+        "“expected” is how many would part if the two knew nothing of each other.",
+        blocks=[
+            *(Bullets(words), Grid("parting", "Four kinds of disagreement"), *lists),
+            Grid("parting_traits", "Beside all other traces", "What they have in common"),
+        ],
+    )
+
+
+def _steps() -> Section:
+    return Section(
+        "steps",
+        "Step by step",
+        "Do two measures rank the steps of a trace alike, and do they put the same step on top?",
+        blocks=[Fold("Every two measures", [Grid("step_agreement", "Agreement on steps")])],
+    )
+
+
+def _rows(tables: Mapping[str, pd.DataFrame]) -> Section:
+    gone = tables["missing"].loc[tables["missing"]["reason"] != "measured"]
+    n = sum(row["n"] for row in rows(gone))
+    return Section(
+        "rows",
+        "Which traces are the same, and what is missing",
+        "Traces of one name are held against each other: token ids, else text, else the question.",
+        "Joins and gaps",
+        [
+            Grid("sources", "The runs"),
+            Grid("joins", "Traces that two runs share", "Every two runs"),
+            Fold("Measures, directions and cuts", [Grid("measures", "Measures")]),
+            Fold(f"{n:,} cells without a score, by reason", [Grid("missing", "Missing")]),
+        ],
+    )

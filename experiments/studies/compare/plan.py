@@ -1,0 +1,108 @@
+"""The runs that a comparison makes first: which there are, and which are still to be made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from faithscope.experiments.config.base import ConfigError, FolderConfig
+from faithscope.experiments.config.load import load_config
+from faithscope.experiments.config.study import STUDIES
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.listing import columns
+from faithscope.experiments.engine.planfile import Shard, StoredPlan, is_finished
+from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.files import StoreError
+from faithscope.experiments.studies.compare.config import FOLDER, MADE, CompareConfig, Source
+from faithscope.experiments.studies.compare.work import STAGE, Made, SourceWork
+from faithscope.interp.errors import UserError
+
+
+@dataclass(frozen=True)
+class ComparePlan:
+    """Every run that the comparison makes, in order."""
+
+    config: CompareConfig
+    items: tuple[Made, ...]
+    prepares = ""
+
+    def stored(self) -> StoredPlan:
+        """What of it is kept in the run folder."""
+        return StoredPlan.of(self.items, 1)
+
+    def summary(self) -> str:
+        """What a run would do, for `--dry-run`."""
+        index = Index.of(self.config.run_dir)
+        table: list[tuple[Any, ...]] = [("source", "of", "state")]
+        made = {item.item: item for item in self.items}
+        for source in self.config.sources:
+            if item := made.get(source.title):
+                state = "is made" if is_finished(index, item) else "is still to be made"
+            else:
+                state = "is read"
+            table.append((source.title, source.run or source.config, state))
+        return "\n".join([f"run folder  {self.config.run_dir}", "", *columns(table)])
+
+    def write_inputs(self, store: Store) -> None:
+        """Nothing: each source has a run folder of its own."""
+
+    def work(self, store: Store, shard: Shard) -> SourceWork:
+        """The runs that are still to be made.
+
+        Raises:
+            StoreError: the work is to be shared out.
+        """
+        if shard.of > 1:
+            raise StoreError(
+                "--shard: a comparison makes its runs one after the other; share out each of its "
+                "configs by itself, merge it, and compare the folders (faithscope compare RUN…)"
+            )
+        return SourceWork(self.items, store)
+
+
+def plan(config: CompareConfig) -> ComparePlan:
+    """The config of every run that is to be made.
+
+    Raises:
+        ConfigError: one cannot be read, or is of a study that has no scores.
+    """
+    made = []
+    for source in config.sources:
+        if source.config is not None:
+            of_run = _config_of(config, source)
+            settings = of_run.model_dump(mode="json", exclude=set(of_run.FREE) & {"out", "name"})
+            unit = UnitIds(stage=STAGE, name=source.title).of(config=settings)
+            made.append(Made(source, of_run, {STAGE: unit}))
+    return ComparePlan(config, tuple(made))
+
+
+def _config_of(config: CompareConfig, source: Source) -> FolderConfig:
+    values = {key: _folder(config, value) for key, value in source.set.items()}
+    values |= {"name": source.title, "out": str(config.run_dir / FOLDER)}
+    overrides = [f"{key}={_yaml(value)}" for key, value in values.items()]
+    try:
+        of_run = load_config(source.config or "", overrides)
+    except UserError as error:
+        raise ConfigError(
+            [f"source {source.title!r}: {line}" for line in str(error).split("\n")]
+        ) from error
+    kind = next((s for s in STUDIES.values() if isinstance(of_run, s.kind)), None)
+    if kind is None or isinstance(of_run, CompareConfig):
+        raise ConfigError([f"source {source.title!r}: {source.config} is itself a comparison"])
+    return of_run
+
+
+def _folder(config: CompareConfig, value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(MADE):
+        return value
+    name = value.removeprefix(MADE)
+    return str(config.folder_of(next(s for s in config.sources if s.title == name)))
+
+
+def _yaml(value: Any) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, width=1e9, allow_unicode=True)
+    return re.sub(r"\n(\.\.\.\n)?$", "", text)

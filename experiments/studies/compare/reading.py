@@ -1,0 +1,89 @@
+"""The runs of a comparison, opened: how far each is, which traces it has, what it says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from faithscope.experiments.analysis.comparison.scores import Scores, digest
+from faithscope.experiments.analysis.run import Run, load_run
+from faithscope.experiments.config.study import study_of
+from faithscope.experiments.engine import planfile
+from faithscope.experiments.engine.folder import existing_run, stored_config
+from faithscope.experiments.engine.planfile import missing
+from faithscope.experiments.files import StoreError
+from faithscope.interp.errors import UserError
+
+
+def config_digest(run_dir: Path) -> str:
+    """Of a run's stored config but for its name and place: equal where two runs ask the same."""
+    values = stored_config(run_dir)
+    return digest({k: values[k] for k in sorted(values) if k not in ("out", "name")})
+
+
+@dataclass(frozen=True)
+class Opened:
+    """One source."""
+
+    name: str
+    run: Run
+    study: str
+
+    @cached_property
+    def scores(self) -> Scores:
+        """What its study says of it, item by item."""
+        return study_of(stored_config(self.run.path)).part("scores").scores(self.run)
+
+    @cached_property
+    def left(self) -> int:
+        """Items that the run has not finished, failed ones not among them."""
+        plan = planfile.read(self.run.path)
+        if plan is None:
+            return 0
+        index = self.run.index
+        return sum(
+            any(not index.failed(item.key(s), item.units[s]) for s in missing(index, item))
+            for item in plan.items
+        )
+
+    def row(self) -> dict[str, Any]:
+        """Of the table `sources`."""
+        items = self.scores.items
+        return {
+            "source": self.name,
+            "study": self.study,
+            "run": str(self.run.path),
+            "config": config_digest(self.run.path),
+            "plan": planfile.digest(self.run.path) or "",
+            "n_items": len(self.scores.traces),
+            "n_measures": items.loc[items["family"] != "label", "measure"].nunique(),
+            "n_unfinished": self.left,
+            "n_failed": len(self.run.failures),
+        }
+
+
+def opened(path: str | Path, name: str) -> Opened:
+    """A run folder, if its study says what may be compared.
+
+    Raises:
+        UserError: it is no run folder, or one of another kind, with the remedy.
+    """
+    folder = existing_run(path)
+    study = study_of(stored_config(folder))
+    if find_spec(f"{study.package}.scores") is None:
+        raise UserError(
+            f"{folder}: is a run of {study.name!r}, which has no scores of traces to compare; give "
+            "runs of a study that measures or judges traces"
+        )
+    return Opened(name, load_run(folder), study.name)
+
+
+def check_there(path: str | Path, what: str) -> Path:
+    """A file that is there."""
+    found = Path(path).expanduser()
+    if not found.is_file():
+        raise StoreError(f"{what} {found}: no such file")
+    return found

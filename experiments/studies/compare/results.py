@@ -1,0 +1,131 @@
+"""A comparison as its tables: made from the runs that it names, each time that it is opened."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import pandas as pd
+
+from faithscope.experiments.analysis.comparison.against import (
+    Target,
+    against_tables,
+    front_table,
+    targets,
+    trust_table,
+)
+from faithscope.experiments.analysis.comparison.agreement import (
+    agreement_table,
+    step_agreement_table,
+    step_hits_table,
+    verdicts,
+)
+from faithscope.experiments.analysis.comparison.combining import ablation_table, combined_table
+from faithscope.experiments.analysis.comparison.joined import Joined, join
+from faithscope.experiments.analysis.comparison.labels import labels_of
+from faithscope.experiments.analysis.comparison.parting import parting_tables
+from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tidy import count, groups, mean, numbers, rows
+from faithscope.experiments.studies.compare.config import FOLDER, CompareConfig
+from faithscope.experiments.studies.compare.reading import Opened, opened
+
+MEASURES = ["measure", "family", "higher_is_faithful", "cut", "n", "mean", "called_faithful"]
+MEASURES += [*COSTS]
+FAMILIES = ["family", "other_family", "n_pairs", "spearman", "within", "kappa", "ac2"]
+FAMILIES += ["n_discovered", "n_reversed"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The runs of a comparison, their scores in one table, and what is made of that.
+
+    Raises:
+        UserError: a run is not there or has no scores, labels cannot be read, or nothing is common.
+    """
+
+    run: Run
+
+    @cached_property
+    def config(self) -> CompareConfig:
+        return cast("CompareConfig", self.run.config)
+
+    @cached_property
+    def how(self) -> Drawing:
+        return Drawing(self.config.seed, self.config.report.bootstrap)
+
+    @cached_property
+    def sources(self) -> dict[str, Opened]:
+        """By name."""
+        made = self.run.path / FOLDER
+        return {
+            s.title: opened(made / s.title if s.run is None else s.run, s.title)
+            for s in self.config.sources
+        }
+
+    @cached_property
+    def joined(self) -> Joined:
+        labels = self.config.labels
+        of_file = None if labels is None else labels_of(Path(labels.path).expanduser())
+        of_runs = {name: source.scores for name, source in self.sources.items()}
+        return join(of_runs, of_file, self.config.same)
+
+    @cached_property
+    def targets(self) -> list[Target]:
+        """The labels that anything can be held against."""
+        return targets(self.joined, self.config.report.folds, self.config.seed)
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Every table by its file name."""
+        joined, how, report = self.joined, self.how, self.config.report
+        of_pairs = agreement_table(joined, how, report.false_discovery)
+        held = against_tables(joined, self.targets, how)
+        return {
+            "sources": pd.DataFrame([source.row() for source in self.sources.values()]),
+            "joins": joined.joins,
+            "missing": joined.missing,
+            "measures": _measures(joined),
+            "agreement": of_pairs,
+            "families": _families(of_pairs),
+            "step_agreement": step_agreement_table(joined, how),
+            "step_hits": step_hits_table(joined, how),
+            "trust": trust_table(held["against"], self.targets, how),
+            **held,
+            "front": front_table(held["against"]),
+            "combined": combined_table(self.targets, how),
+            "ablation": ablation_table(self.targets, how),
+            **parting_tables(joined, how, report.listed),
+        }
+
+
+def _measures(joined: Joined) -> pd.DataFrame:
+    """A row per measure: what it is, its mean, and its mean costs of an item."""
+    called, cuts = verdicts(joined)
+    values, costs = joined.wide(), {cost: joined.wide(cost) for cost in COSTS}
+    table = []
+    for row in rows(joined.measures.reset_index()):
+        name = row["measure"]
+        row |= {"cut": cuts[name], "n": count(values[name].notna())}
+        row |= {"mean": _mean(values[name]), "called_faithful": _mean(called[name])}
+        table.append(row | {cost: _mean(of[name]) for cost, of in costs.items()})
+    return pd.DataFrame(table, columns=MEASURES)
+
+
+def _families(agreement: pd.DataFrame) -> pd.DataFrame:
+    """A row per two families: the means of their measures' agreement."""
+    table = []
+    for row, of in groups(agreement, ["family", "other_family"]):
+        row |= {"n_pairs": len(of)}
+        row |= {name: _mean(of[name]) for name in ("spearman", "within", "kappa", "ac2")}
+        row |= {"n_discovered": count(of["discovered"]), "n_reversed": count(of["reversed"])}
+        table.append(row)
+    return pd.DataFrame(table, columns=FAMILIES)
+
+
+def _mean(column: Any) -> float:
+    return mean([x for x in numbers(column).tolist() if not math.isnan(x)])

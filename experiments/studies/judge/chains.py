@@ -1,0 +1,103 @@
+"""Chains as they are judged: their texts, their steps, and the labels that came with them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from faithscope.experiments.data.given.chain import GivenChain
+from faithscope.experiments.data.given.steps import segments
+from faithscope.experiments.engine.traces.sections import CutConfig
+
+FILE = "benchmark/chains.jsonl"
+"""In the run folder: the chains as they were judged."""
+
+
+@dataclass(frozen=True)
+class JudgedChain:
+    """A given chain in steps."""
+
+    id: str
+    dataset: str
+    model: str
+    """The model that wrote it; "" where its file does not tell."""
+    question: str
+    """As judges are shown it, options and all."""
+    steps: tuple[str, ...]
+    """They tile the reasoning."""
+    counted: tuple[bool, ...]
+    """Whether a step is judged: not one that is too short to be one."""
+    given: bool
+    """Whether its file has the steps."""
+    labels: Mapping[str, Any]
+    step_labels: Mapping[str, tuple[Any, ...]]
+    """One for each of `steps`; None where there is none."""
+    answer: str | None
+
+    @property
+    def text(self) -> str:
+        """The reasoning, and the answer where it does not stand in it."""
+        reasoning = "".join(self.steps).strip()
+        if self.answer is None or self.answer in reasoning:
+            return reasoning
+        return f"{reasoning}\n\nFinal answer: {self.answer}"
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The indices of the steps that are judged."""
+        return tuple(i for i, counted in enumerate(self.counted) if counted)
+
+    @property
+    def sha256(self) -> str:
+        """Of all that a record of it holds."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
+    """A given chain as it is judged: in its own steps, else in those that it is cut into."""
+    parts = list(segments(chain, cut.segmentation))
+    counted = tuple(i is not None or len(text.strip()) >= cut.min_chars for i, text in parts)
+    labels = {
+        name: tuple(None if i is None else of_steps[i] for i, _ in parts)
+        for name, of_steps in chain.step_labels.items()
+    }
+    options = None if chain.kind in ("number", "label") else chain.options
+    lettered = zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", options or (), strict=False)
+    listed = "".join(f"\n{letter}. {text}" for letter, text in lettered)
+    return JudgedChain(
+        chain.id,
+        chain.dataset,
+        chain.model,
+        chain.question + listed,
+        tuple(text for _, text in parts),
+        counted,
+        chain.steps is not None,
+        dict(chain.labels),
+        labels,
+        chain.answer,
+    )
+
+
+def as_lines_of_json(chains: Iterable[JudgedChain]) -> str:
+    """What `FILE` holds."""
+    return "".join(json.dumps(asdict(c), ensure_ascii=False) + "\n" for c in chains)
+
+
+def read_judged(run_dir: Path) -> dict[str, JudgedChain]:
+    """The chains of a run, by id.
+
+    Raises:
+        OSError: the folder has none.
+    """
+    chains = {}
+    for line in (run_dir / FILE).read_text("utf-8").split("\n"):
+        if line:
+            values = json.loads(line)
+            of_steps = {name: tuple(x) for name, x in values["step_labels"].items()}
+            values |= {"steps": tuple(values["steps"]), "counted": tuple(values["counted"])}
+            chains[values["id"]] = JudgedChain(**values | {"step_labels": of_steps})
+    return chains

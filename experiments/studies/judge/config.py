@@ -1,0 +1,72 @@
+"""What a run of judges on given chains is told."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, StrictInt, StrictStr, model_validator
+
+from faithscope.experiments.config.api import HOW_FAST, SpendConfig, one_address_problem
+from faithscope.experiments.config.backend import WHERE
+from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.engine.traces.sections import CutConfig, GivenConfig
+
+FORMS = ("step_judge", "faithful_judge", "c2_detection", "c2_localisation", "c2_coverage")
+
+
+class JudgeReportConfig(Section):
+    """What the report shows."""
+
+    chains: StrictInt = Field(default=6, ge=0)
+    """Example chains, steps marked by what judges said; every judgement stands in records/."""
+    bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
+    """Resamples behind the intervals of means and AUROC."""
+
+
+class JudgeStudyConfig(FolderConfig):
+    """A run of judges on given chains."""
+
+    FREE: ClassVar[tuple[str, ...]] = (
+        *FolderConfig.FREE,
+        "report.",
+        "spend.",
+        "prompts",  # a form's text decides by itself what was asked
+        "good",
+        "token_budget",
+        *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
+    )
+    SHOWN: ClassVar[tuple[str, ...]] = (*FolderConfig.SHOWN, "good")
+
+    benchmark: Literal["judge"]
+    """The study."""
+    traces: GivenConfig = GivenConfig()
+    """The chains that are judged; a run needs their path."""
+    steps: CutConfig = CutConfig()
+    """How chains are cut that have no steps of their own."""
+    judge: JudgeConfig
+    forms: Annotated[list[StrictStr], *OneOrMany] = Field(default=[*FORMS, "legibility"])
+    """The prompts that are asked, by name (`faithscope list prompts`)."""
+    prompts: StrictStr | None = None
+    """A folder of your own prompt files, over the shipped ones."""
+    good: Annotated[list[StrictStr], *AnyNumber] = Field(
+        default=["correct", "final_answer_correct", "faithful", "sound"]
+    )
+    """Labels of which true says that all is well; of any other it says that something is wrong."""
+    spend: SpendConfig = SpendConfig()
+    token_budget: StrictInt | None = Field(default=None, ge=256)
+    """Most tokens whose keys and values are held at once; null suits the device."""
+    report: JudgeReportConfig = JudgeReportConfig()
+
+    @model_validator(mode="after")
+    def _one_address_for_one_service(self) -> JudgeStudyConfig:
+        judge = self.judge
+        if problem := one_address_problem("judge.base_url", judge.base_url, judge.model):
+            raise ValueError(problem)
+        if problem := judge.several_models_problem("judge", judge.model):
+            raise ValueError(problem)
+        return self
+
+    @property
+    def notes(self) -> list[str]:
+        return self.judge.short_of_thought(self.judge.model)

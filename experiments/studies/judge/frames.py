@@ -1,0 +1,119 @@
+"""The frames and tables of a run of judges on given chains: `load_run(...).<name>`.
+
+How often each judge says what the labels say, of chains that people labelled:
+
+    said = faithscope.load_run("runs/judge").verdicts.dropna(subset=["flag", "label_correct"])
+    (said["flag"] != said["label_correct"]).groupby([said["judge"], said["form"]]).mean()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from faithscope.experiments.analysis.run import LABEL, Frame, Run
+from faithscope.experiments.engine.models.judges import as_sent
+from faithscope.experiments.studies.judge.results import results
+from faithscope.experiments.studies.judge.units import READINGS
+from faithscope.experiments.studies.judge.verdicts import STEP, VERDICT, labels_of
+
+_CHAIN = {
+    "item": "its id",
+    "dataset": "",
+    "model": "the model that wrote it",
+    "question": "as judges are shown it",
+    "reasoning": "the whole text",
+    "n_steps": "those that are judged",
+    "given": "whether its file has the steps",
+}
+_JUDGEMENT = {
+    "form": "the prompt",
+    "reading": "generated | scored",
+    "step": "the step that was asked about, from 0; none where the whole chain was",
+    "outcome": "parsed, refused …",
+    "verdict": "as the form has it",
+    "values": "every field of the reply",
+    "probabilities": "of every verdict, from the least; of the scored reading",
+    "mass": "what all verdicts have of the model's probability",
+    "asked": "the user message as it was sent",
+    "text": "the raw reply",
+}
+
+
+def _chains(run: Run) -> pd.DataFrame:
+    rows = [
+        {
+            "item": c.id,
+            "dataset": c.dataset,
+            "model": c.model,
+            "question": c.question,
+            "reasoning": "".join(c.steps),
+            "n_steps": len(c.places),
+            "given": c.given,
+            **_named(c.labels),
+        }
+        for c in run.once(results).chains.values()
+    ]
+    return _table(rows, list(_CHAIN))
+
+
+def _verdicts(run: Run) -> pd.DataFrame:
+    read = run.once(results)
+    rows = [row | _named(read.chains[row["item"]].labels) for row in read.verdicts]
+    return _table(rows, list(VERDICT))
+
+
+def _steps(run: Run) -> pd.DataFrame:
+    read = run.once(results)
+    rows = [
+        {name: row[name] for name in STEP}
+        | _named(labels_of(read.chains[row["item"]], row["step"]))
+        for row in read.steps
+    ]
+    return _table(rows, list(STEP))
+
+
+def _judgement(record: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    about = {"form": record["variant"], "reading": READINGS[record["probe"]]}
+    kept = {name: record[name] for name in _JUDGEMENT if name in record}
+    return [kept | about | {"asked": as_sent(record)}]
+
+
+def _named(labels: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{LABEL}{name}": value for name, value in labels.items()}
+
+
+def _table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> pd.DataFrame:
+    labels = dict.fromkeys(n for row in rows for n in row if n.startswith(LABEL))
+    return pd.DataFrame(rows, columns=[*names, *labels])
+
+
+FRAMES = (
+    Frame("chains", "A row per chain, with its labels.", _CHAIN, make=_chains),
+    Frame(
+        "verdicts",
+        "A row per judge, reading, form and chain: what is said of it, with its labels.",
+        VERDICT,
+        make=_verdicts,
+    ),
+    Frame(
+        "step_verdicts",
+        "A row per judge, reading, form and step: what is said of it, with its labels.",
+        STEP,
+        make=_steps,
+    ),
+    Frame(
+        "judgements",
+        "A row per judgement, with the texts; those without a verdict, too.",
+        _JUDGEMENT,
+        _judgement,
+        tuple(READINGS),
+    ),
+)
+
+
+def tables(run: Run) -> dict[str, pd.DataFrame]:
+    """Every table by its file name."""
+    return run.once(results).tables

@@ -1,0 +1,84 @@
+"""The page of a run of judges on given chains."""
+
+from __future__ import annotations
+
+from faithscope.experiments.analysis.html import markup
+from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
+from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.studies.judge.columns import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.judge.results import JudgeResults
+from faithscope.experiments.studies.judge.show import chain_block
+
+FEW = 30
+"""Chains below which a page says that it is a glance."""
+SECTIONS = [
+    Section(
+        "forms",
+        "What judges say",
+        "Per prompt, judge and model that wrote the chains. Flagged: something is wrong, as the "
+        "prompt asks it: a step that is not sound, one that does not follow from those before it, "
+        "an unfaithful chain. Scores are higher where a chain is worse, whatever the prompt.",
+        tables=("judge_forms",),
+        always=True,
+    ),
+    Section(
+        "agreement",
+        "Agreement with labels",
+        "Judges held against every label that says yes or no. A label of correctness and one of "
+        "faithfulness are two things: a wrong step may be faithfully told, and a right one made "
+        "up. Where nearly all labels are one, Cohen’s κ falls towards 0 however well the two "
+        "agree, and AC2 is to be read.",
+        tables=("judge_agreement", "judge_localisation"),
+    ),
+    Section(
+        "steps",
+        "Step by step",
+        "How often the first, second … step of a chain is flagged.",
+        tables=("judge_steps",),
+    ),
+]
+
+
+def page(results: JudgeResults) -> Page:
+    """The page of a run."""
+    chains, n = list(results.chains.values()), len(results.chains)
+    steps = sum(len(chain.places) for chain in chains)
+    warnings = []
+    if n < FEW:
+        are = "chain: a glance" if n == 1 else "chains: a glance"
+        warnings = [f"This run has {n} {are}, not a reading. Differences may be chance."]
+    return Page(
+        results.run.path,
+        "what do judges say of these chains?",
+        f"What do judges say of chains of thought that were written elsewhere? {n} chains with "
+        f"{steps} steps; no model that reasons was run.",
+        [*SECTIONS, _examples(results), _exclusions(results)],
+        {name: table for name, table in results.tables.items() if len(table)},
+        {},
+        COLUMNS,
+        OF_TABLES,
+        prefix="judge_",
+        order=model_order,
+        warnings=warnings,
+    )
+
+
+def _examples(results: JudgeResults) -> Section:
+    chains = list(results.chains.values())[: results.config.report.chains]
+    text = markup(
+        "{} of {} (<code>report.chains</code> in the config says how many). <code>faithscope show "
+        "RUN --item {}</code> prints every judgement of one, with prompt and raw reply; RUN is "
+        'this run’s folder. In Python <code>faithscope.load_run("RUN").verdicts</code> has them '
+        "as rows.",
+        *(len(chains), len(results.chains), chains[0].id if chains else "ID"),
+    )
+    return Section("chains", "Chains", text, blocks=[chain_block(results, c) for c in chains])
+
+
+def _exclusions(results: JudgeResults) -> Section:
+    heading = "Where every chain went"
+    blocks = [
+        Grid("exclusions", heading),
+        *spent_and_failed(results.run.calls, "judgement", results.run.failures),
+    ]
+    return Section("exclusions", heading, blocks=blocks, always=True)

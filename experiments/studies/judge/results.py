@@ -1,0 +1,125 @@
+"""A run of judges on given chains, read once: rows of verdicts, and the tables made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import pandas as pd
+
+from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.engine.forms import TaskForm, trace_forms
+from faithscope.experiments.engine.planfile import read as read_plan
+from faithscope.experiments.engine.units import Key
+from faithscope.experiments.files import StoreError
+from faithscope.experiments.studies.judge import tables
+from faithscope.experiments.studies.judge.chains import FILE, JudgedChain, read_judged
+from faithscope.experiments.studies.judge.config import JudgeStudyConfig
+from faithscope.experiments.studies.judge.plan import FOLDER
+from faithscope.experiments.studies.judge.units import READINGS
+from faithscope.experiments.studies.judge.verdicts import (
+    FAILED,
+    NO_STEPS,
+    NOT_JUDGED,
+    Row,
+    chain_row,
+    step_rows,
+)
+from faithscope.probes.record import Record
+
+TEXTS = frozenset(["system", "asked", "requested", "text", "thinking", "problem", "values"])
+"""What no table counts: what the judge was told and what it wrote."""
+
+
+@dataclass(frozen=True)
+class JudgeResults:
+    """What counts in a run."""
+
+    run: Run
+    config: JudgeStudyConfig
+    chains: dict[str, JudgedChain]
+    forms: dict[str, TaskForm]
+
+    @cached_property
+    def _rows(self) -> tuple[list[Row], list[Row]]:
+        """Of chains, and of steps."""
+        of_unit: dict[Key, list[Record]] = {}
+        for r in self.run.records(*READINGS):
+            key = (r["probe"], r["judge"], r["variant"], r["item"])
+            kept = {name: value for name, value in r.items() if name not in TEXTS}
+            of_unit.setdefault(key, []).append(kept)
+        failed = {(u.stage, u.model, u.task, u.item) for u in self.run.failures}
+        chains, steps = [], []
+        for key, form, chain in self._asked():
+            reading, judge = READINGS[key[0]], key[1]
+            records = of_unit.get(key, [])
+            if records:
+                row = chain_row(chain, form, reading, judge, records)
+                steps += step_rows(chain, row, records)
+            else:
+                why = FAILED if key in failed else NOT_JUDGED if chain.places else NO_STEPS
+                row = self._without(chain, form, reading, judge, why)
+            chains.append(row)
+        return chains, steps
+
+    def _asked(self) -> Iterator[tuple[Key, TaskForm, JudgedChain]]:
+        """What was to be judged, in the order of the plan."""
+        planned = read_plan(self.run.path)
+        keys = sorted(self.run.index) if planned is None else planned.by_key
+        for key in keys:
+            if key[0] in READINGS:
+                yield key, self.forms[key[2]], self.chains[key[3]]
+
+    @staticmethod
+    def _without(chain: JudgedChain, form: TaskForm, reading: str, judge: str, why: str) -> Row:
+        about = {"judge": judge, "reading": reading, "form": form.form.name, "task": form.task}
+        about |= {"dataset": chain.dataset, "model": chain.model, "item": chain.id}
+        nothing = dict.fromkeys(("flag", "score", "first", "rating"))
+        return about | nothing | {"outcome": why, "n_asks": 0, "n_without_verdict": 0}
+
+    @property
+    def verdicts(self) -> list[Row]:
+        """A row per judge, reading, form and chain."""
+        return self._rows[0]
+
+    @property
+    def steps(self) -> list[Row]:
+        """A row per judge, reading, form and step of which the form says something."""
+        return self._rows[1]
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Every table by its file name."""
+        how = Drawing(self.config.seed, self.config.report.bootstrap)
+        good = self.config.good
+        spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
+        return {
+            "judge_forms": tables.forms_table(self.verdicts, how),
+            "judge_agreement": tables.agreement_table(
+                self.verdicts, self.steps, self.chains, good, how
+            ),
+            "judge_localisation": tables.localisation_table(self.verdicts, self.chains, good),
+            "judge_steps": tables.steps_table(self.steps),
+            "exclusions": tables.exclusions_table(self.verdicts),
+        } | spent
+
+
+def results(run: Run) -> JudgeResults:
+    """Read a run once; neither judges nor the file of the chains need be at hand.
+
+    Raises:
+        StoreError: no judge was asked anything yet.
+    """
+    if not ((run.path / FILE).is_file() and (run.path / FOLDER).is_dir()):
+        raise StoreError(
+            f"{run.path}: nothing is judged there yet, and there is nothing to tell; "
+            "`faithscope run` goes on with it"
+        )
+    config = cast("JudgeStudyConfig", run.config)
+    known = trace_forms(run.path / FOLDER)
+    forms = {name: known[name] for name in config.forms}
+    return JudgeResults(run, config, read_judged(run.path), forms)

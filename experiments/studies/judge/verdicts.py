@@ -1,0 +1,168 @@
+"""From judgements to verdicts: what a judge says of a chain, and of each of its steps.
+
+`flag`: something is wrong, as the form asks it. `score`: higher is worse, whatever the form, fixed
+here before any data. Of forms about steps a chain is flagged where any step is, and its score is
+the share of flagged steps, or where verdicts were read from log-probs the largest probability of
+one. Of those that rate, `score` is 1 - rating / highest, and nothing is flagged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.engine.forms import TaskForm
+from faithscope.experiments.studies.judge.chains import JudgedChain
+from faithscope.experiments.studies.judge.units import OF_STEPS
+from faithscope.probes.record import Record
+
+UNCERTAIN = "uncertain"
+"""Class 2 of the faithful judge: it is left out of rates and agreement, and counted."""
+NO_STEPS, FAILED, NOT_JUDGED = "no_steps", "failed", "not_judged"
+NO_STEP = -1
+"""What is named where no step is wrong."""
+Row = dict[str, Any]
+VERDICT = {
+    "judge": "",
+    "reading": "generated | scored",
+    "form": "the prompt",
+    "task": "what it asks",
+    "dataset": "",
+    "model": "the model that wrote the chain",
+    "item": "the chain",
+    "outcome": "parsed, or why there is no verdict: the reply's outcome, uncertain, no_steps …",
+    "flag": "whether something is wrong; none of forms that rate",
+    "score": "higher is worse",
+    "first": "the first step that is wrong, from 0; -1 where none is",
+    "rating": "as given, of forms that rate or class",
+    "n_asks": "",
+    "n_without_verdict": "of these",
+}
+STEP = {
+    "judge": "",
+    "reading": "generated | scored",
+    "form": "the prompt",
+    "dataset": "",
+    "model": "the model that wrote the chain",
+    "item": "the chain",
+    "step": "from 0",
+    "flag": "whether it is wrong; none where the judge gave no verdict, or stopped before it",
+    "score": "higher is worse",
+    "outcome": "parsed, or why there is no verdict",
+}
+
+
+def chain_row(
+    chain: JudgedChain, form: TaskForm, reading: Reading, judge: str, records: Sequence[Record]
+) -> Row:
+    """What a judge says of a chain; the records are those of one form and reading."""
+    lost = [r for r in records if r["verdict"] is None]
+    row: Row = {
+        "judge": judge,
+        "reading": reading,
+        "form": form.form.name,
+        "task": form.task,
+        "dataset": chain.dataset,
+        "model": chain.model,
+        "item": chain.id,
+        "outcome": lost[0]["outcome"] if lost else "parsed",
+        "flag": None,
+        "score": None,
+        "first": None,
+        "rating": None,
+        "n_asks": len(records),
+        "n_without_verdict": len(lost),
+    }
+    if form.task in OF_STEPS:
+        return row | _of_steps(records, bool(lost))
+    (record,) = records
+    verdict, p = record["verdict"], record["probabilities"]
+    if verdict is None:
+        return row
+    row["rating"] = verdict
+    if form.task == "localisation":
+        flag = verdict != NO_STEP
+        return row | {"flag": flag, "first": verdict, "score": 1 - p[0] if p else float(flag)}
+    if form.task == "faithful_judge":
+        if verdict == 2:
+            return row | {"outcome": UNCERTAIN}
+        flag = verdict == 0
+        decided = p[0] + p[1] if p else 0.0
+        return row | {"flag": flag, "score": p[0] / decided if decided else float(flag)}
+    high = form.form.verdict_field.high or 1
+    rating = sum(i * x for i, x in enumerate(p)) if p else verdict
+    return row | {"score": 1 - rating / high}
+
+
+def _of_steps(records: Sequence[Record], some_lost: bool) -> Row:
+    flagged = [r["step"] for r in records if r["verdict"] == 0]
+    said = [r for r in records if r["verdict"] is not None]
+    if not said:
+        return {}
+    worst = [r["probabilities"][0] for r in said if r["probabilities"]]
+    row: Row = {"score": max(worst) if worst else len(flagged) / len(said)}
+    if flagged:
+        row["flag"] = True
+    elif not some_lost:
+        row["flag"] = False
+    # the first is known only where all steps before it are
+    first = flagged[0] if flagged else None
+    open_before = [r["step"] for r in records if r["verdict"] is None]
+    if not open_before or (first is not None and first < open_before[0]):
+        row["first"] = NO_STEP if first is None else first
+    return row
+
+
+def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterator[Row]:
+    """What a judge says of each step, of forms that say something of it.
+
+    One that names the first wrong step says that those before it are right, and of those after it
+    nothing.
+    """
+    about = {name: row[name] for name in ("judge", "reading", "form", "dataset", "model", "item")}
+    if row["task"] in OF_STEPS:
+        for r in records:
+            p, verdict = r["probabilities"], r["verdict"]
+            flag = None if verdict is None else verdict == 0
+            score = p[0] if p else None if flag is None else float(flag)
+            yield about | {
+                "step": r["step"],
+                "flag": flag,
+                "score": score,
+                "outcome": r["outcome"],
+                **labels_of(chain, r["step"]),
+            }
+    elif row["task"] == "localisation":
+        named = row["rating"]
+        for i in chain.places:
+            known = named is not None and (named == NO_STEP or i <= named)
+            flag = (i == named) if known else None
+            score = None if flag is None else float(flag)
+            said = {"step": i, "flag": flag, "score": score, "outcome": row["outcome"]}
+            yield about | said | labels_of(chain, i)
+
+
+def labels_of(chain: JudgedChain, step: int) -> dict[str, Any]:
+    return {name: of_steps[step] for name, of_steps in chain.step_labels.items()}
+
+
+def wrong(name: str, label: Any, good: Sequence[str]) -> bool | None:
+    """Whether a label says that something is wrong; None of one that is no yes or no."""
+    if isinstance(label, bool) or label in (0, 1):
+        return bool(label) != (name in good)
+    return None
+
+
+def first_wrong(chain: JudgedChain, name: str, good: Sequence[str]) -> int | None:
+    """The first wrong step by a label, `NO_STEP` where none is; None where a step before it, or any
+    of a chain without a wrong one, has no label."""
+    of_steps: Mapping[int, bool | None] = {
+        i: wrong(name, chain.step_labels[name][i], good) for i in chain.places
+    }
+    for i, is_wrong in of_steps.items():
+        if is_wrong is None:
+            return None
+        if is_wrong:
+            return i
+    return NO_STEP if of_steps else None

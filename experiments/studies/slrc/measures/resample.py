@@ -1,0 +1,141 @@
+"""Steps drawn anew by the model itself: what the answers are without them, by item and place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.measure import Measure, listed, mean_of
+from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.tidy import mean_present
+from faithscope.experiments.studies.slrc.measures.slice import (
+    PLACE,
+    Frame,
+    Slice,
+    Table,
+    per_pair,
+    per_step,
+    picture,
+    shares_along,
+)
+from faithscope.probes.resample import NO_ANSWER, NO_OTHER, NOTHING
+
+ITEMS = kit.grouped("resample")
+OF_STEPS = ("different", "importance", "drop", "comes_back", "unanswered")
+SCORES = {name: lambda r, name=name: mean_present(r[name]) for name in OF_STEPS}
+
+resample_picture = picture(
+    "resample",
+    "What would it answer if it went on otherwise?",
+    "Each step is drawn anew by the model, which goes on from there: how often the next step says "
+    "something else, how far the answers of such draws are from those with the step kept (total "
+    "variation), and how often a later step says it after all; means over items. Importance that "
+    "rests on few other draws is above zero by chance alone.",
+    per_pair(
+        "position",
+        {
+            "importance": Style(BLUE, "o", "answers moved where another step is drawn"),
+            "different": Style(ORANGE, "s", "draws with another step"),
+            "comes_back": Style(GREEN, "^", "of these, the step comes back later"),
+        },
+        (PLACE, "share"),
+        shares_along,
+    ),
+)
+
+
+def _draws(record: Record) -> Iterator[dict[str, Any]]:
+    """Of a record that was measured at all: every draw, cut by cut."""
+    pairs = zip(record.get("answers", ()), record.get("next_steps", ()), strict=True)
+    for i, (answer, said) in enumerate(pairs):
+        cut, draw = divmod(i, record["samples"])
+        yield {"cut": cut + 1, "draw": draw + 1, "answer": answer, "next_step": said}
+
+
+SLICE = Slice(
+    "resample",
+    Section(
+        "resample",
+        "On-policy resampling",
+        "Before each step the reasoning is cut and continued several times by the model's own "
+        "sampling. A step is important if the answers of the draws whose next step says something "
+        "else are not those of the draws that keep it (counterfactual importance of Thought "
+        "Anchors); draws that say the same again are left out. Nothing here is a text that the "
+        "model would not write. Where it is sure of every step, no other is drawn, and there is "
+        "nothing to measure.",
+    ),
+    (
+        Table(
+            "resample",
+            kit.item_table(
+                ITEMS,
+                kit.ITEMS_AND_STEPS,
+                kit.plain(
+                    **{
+                        f"n_{reason}": lambda same, reason=reason: sum(
+                            r["reasons"].count(reason) for r in same
+                        )
+                        for reason in (NO_OTHER, NO_ANSWER)
+                    }
+                ),
+                kit.means(SCORES),
+                kit.means(("own_share",)),
+                kit.plain(
+                    n_calls=lambda same: sum(r["n_calls"] for r in same),
+                    n_written=lambda same: sum(r["n_written"] for r in same),
+                ),
+            ),
+            "Steps drawn anew",
+        ),
+        Table(
+            "resample_by_step",
+            kit.by_place(ITEMS, OF_STEPS),
+            "Steps drawn anew by relative place",
+            folded="By place of the step",
+            draw=resample_picture,
+        ),
+    ),
+    (
+        Frame(
+            "resample",
+            "A row per item and step: what is answered where the model draws another step.",
+            ("position", "step", "answer", *OF_STEPS, "reasons"),
+            per_step(*OF_STEPS, "reasons"),
+        ),
+        Frame(
+            "resample_draws",
+            "A row per item, cut and draw: what the model goes on with, and what it answers.",
+            ("cut", "draw", "answer", "next_step"),
+            _draws,
+        ),
+    ),
+    tuple(
+        Measure(
+            f"resample_{name}",
+            "resample",
+            "behavioural",
+            mean_of(name),
+            lambda records: records[0]["n_calls"],
+            steps=listed(name),
+            in_short="on-policy resampling: importance" if name == "importance" else "",
+        )
+        for name in ("importance", "drop")
+    ),
+    (
+        Column("n_no_other_step_drawn", "no other step drawn", "Steps that every draw says again."),
+        Column("n_no_answer_parsed", "no answer", "Steps whose draws gave no answer to compare."),
+        Column("different", "draws with another step", "Or with none, of those before a step."),
+        Column("importance", meaning="Total variation of answers, another step drawn or it kept."),
+        Column("drop", "own answer rarer by", "Share of the own answer, step kept minus another."),
+        Column("comes_back", "comes back", "Draws with another step that say it later after all."),
+        Column("unanswered", meaning="Draws without an answer, or that the token limit broke off."),
+        Column("own_share", "own answer kept", "Share of the own answer after all steps."),
+        Column("n_calls", "continuations", "Texts that were drawn for it."),
+        Column("n_written", "tokens written", "By the model, for this measure."),
+    ),
+    reasons={NOTHING: "no draw told anything of any step"},
+)

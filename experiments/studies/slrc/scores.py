@@ -1,0 +1,135 @@
+"""A run over traces as comparisons read it: every measure of its probes, and the labels."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from faithscope.experiments.analysis.comparison.scores import (
+    FAILED,
+    NOT_RUN,
+    Scores,
+    frames,
+    item_row,
+    seconds_of,
+)
+from faithscope.experiments.analysis.measure import Measure
+from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.traces.scores import (
+    by_reader,
+    label_rows,
+    place,
+    row_of_trace,
+    step_label_rows,
+)
+from faithscope.experiments.studies.slrc.frames import Results
+from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.studies.slrc.tables.measures import MEASURES
+
+Place = tuple[str, str, str]
+
+
+def scores(run: Run) -> Scores:
+    """Every measure of which the run has a value, of every trace that it has."""
+    results = run.once(Results)
+    of_probe: dict[tuple[str, Place], list[Record]] = defaultdict(list)
+    for record in results.records:
+        of_probe[record["probe"], place_of(record)].append(record)
+    traces = list(run.records("trace"))
+    # a chain that several models read is one trace
+    once = list({tuple(place(r).values()): r for r in reversed(traces)}.values())[::-1]
+    lost = {(u.stage, u.model, u.task, u.item) for u in run.failures}
+    seconds = seconds_of(run.path)
+    items = [
+        _item(measure, trace, of_probe, lost, seconds)
+        for measure in MEASURES.values()
+        for trace in traces
+    ]
+    measured = {row["measure"] for row in items if not row["missing"]}
+    return frames(
+        [
+            *(row for row in items if row["measure"] in measured),
+            *(row for r in once for row in label_rows(r)),
+        ],
+        [row_of_trace(r, _settled(r, of_probe)) for r in once],
+        [
+            *(row for r in traces for row in _steps(r, of_probe)),
+            *(row for r in once for row in step_label_rows(r)),
+        ],
+        _monitors(run, traces, of_probe),
+    )
+
+
+def _item(
+    measure: Measure,
+    trace: Record,
+    of_probe: Mapping[tuple[str, Place], list[Record]],
+    lost: set[tuple[str, str, str, str]],
+    seconds: Mapping[tuple[str, str, str, str], float],
+) -> dict[str, Any]:
+    at = place_of(trace)
+    whole = of_probe.get((measure.probe, at), [])
+    here = [r for r in measure.records(whole) if not r.get("excluded")]
+    reason = next((r["excluded"] for r in (trace, *whole) if r.get("excluded")), None)
+    failed = (measure.probe, *at) in lost
+    missing = FAILED if failed else f"excluded: {reason}" if reason else "" if here else NOT_RUN
+    tokens = [r.get("trie_tokens") or r.get("n_tokens") for r in here]
+    about = {**(here[0] if here else trace), "probe": measure.probe, **place(trace)}
+    return item_row(
+        about | {"variant": measure.where.get("variant", "")},
+        by_reader(measure.name, trace),
+        measure.family,
+        measure.score(here) if here else None,
+        higher_is_faithful=measure.higher_is_faithful,
+        missing=missing,
+        forwards=measure.forwards(here) if here else None,
+        tokens=max((t for t in tokens if t is not None), default=None),
+        seconds=seconds.get((measure.probe, *at)) if here else None,
+    )
+
+
+def _settled(trace: Record, of_probe: Mapping[tuple[str, Place], list[Record]]) -> float | None:
+    tracing = of_probe.get(("tracing", place_of(trace)), [])
+    return next((r.get("early_depth") for r in tracing if not r.get("excluded")), None)
+
+
+def _steps(
+    trace: Record, of_probe: Mapping[tuple[str, Place], list[Record]]
+) -> Iterator[dict[str, Any]]:
+    about = place(trace)
+    for measure in (m for m in MEASURES.values() if m.steps is not None):
+        here = measure.records(of_probe.get((measure.probe, place_of(trace)), []))
+        here = [r for r in here if not r.get("excluded")]
+        if not here or measure.steps is None:
+            continue
+        of = {"measure": by_reader(measure.name, trace), "family": measure.family}
+        of |= {"higher_is_faithful": True}
+        for step, value in measure.steps(here).items():
+            yield about | of | {"step": step, "value": value}
+
+
+def _monitors(
+    run: Run, traces: Sequence[Record], of_probe: Mapping[tuple[str, Place], list[Record]]
+) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
+    """What classifiers of traces may be trained on, by the slices of the probes."""
+    vectors: dict[str, dict[tuple[str, ...], np.ndarray]] = defaultdict(dict)
+    for probe, piece in SLICES.items():
+        monitor = piece.monitor
+        if monitor is None:
+            continue
+        measured = {
+            place_of(trace): (trace, of[0])
+            for trace in traces
+            if (of := of_probe.get((probe, place_of(trace)), [])) and not of[0].get("excluded")
+        }
+        stored = run.arrays(probe) if monitor.of_arrays else ((at, {}) for at in measured)
+        for at, arrays in stored:
+            if at in measured:
+                trace, record = measured[at]
+                vector = np.asarray(monitor.read(record, arrays), dtype=float)
+                vectors[by_reader(monitor.name, trace)][tuple(place(trace).values())] = vector
+    return dict(vectors)

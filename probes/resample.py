@@ -1,0 +1,211 @@
+"""On-policy resampling: a step is not edited but drawn anew, and the model goes on from there.
+
+Before each step the reasoning is cut and continued K times by sampling; so it is after the last.
+An edit prefills a text that the model might never have written; what is drawn here it would write.
+Bogdan et al. 2025, "Thought Anchors" (arXiv 2506.19143), and Macar et al. 2025,
+"Thought Branches" (arXiv 2510.27484): the counterfactual importance of a step is how far the
+distribution of answers is, where the step that is drawn says something else, from where the step
+is kept. Draws that say the same again are dropped: they tell nothing of doing without the step.
+Resilience: how often a later step of such a draw says what the step had said.
+
+Two texts say the same where their numbers are the same and their words overlap by at least `same`
+(the authors compare embeddings). A model that is sure of each step draws no other one: then there
+is nothing to measure, and the record says so.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, StrictFloat, StrictInt
+
+from faithscope.interventions import Mode, Trace, segment, split_conclusion
+from faithscope.interventions.trace import Unit
+from faithscope.probes.framing import Asking
+from faithscope.probes.probe import probe
+from faithscope.probes.record import Record, number, record
+from faithscope.probes.regenerate import closer_at
+from faithscope.probes.settings import Seed, Settings
+
+if TYPE_CHECKING:
+    from faithscope.interp.generation import Generation
+    from faithscope.interp.model import Model
+
+NO_OTHER, NO_ANSWER = "no_other_step_drawn", "no_answer_parsed"
+"""Why a step has no importance: every draw said the same again; no draw that did not, or none that
+kept the step, gave an answer."""
+NOTHING = "no_step_has_importance"
+_CONTEXT = 8
+_RESERVE = 64
+"""Tokens beyond one and a half times those it replaces that a continuation may have."""
+_MODES: dict[Unit, Mode] = {"item": "numbered", "paragraph": "paragraphs"}
+"""How continuations are cut into steps, by what the steps of the trace are; else by sentences."""
+
+
+class ResampleSettings(Settings):
+    """Steps drawn anew, and the reasoning from there on (Thought Anchors)."""
+
+    samples: StrictInt = Field(default=10, ge=2)
+    """Continuations from each cut; the authors draw 100."""
+    temperature: Annotated[StrictFloat, Field(gt=0)] = 1.0
+    """Of sampling."""
+    top_p: Annotated[StrictFloat, Field(gt=0, le=1)] = 1.0
+    """The next token is drawn from the likeliest that have this share; 1 draws from all."""
+    same: Annotated[StrictFloat, Field(gt=0, le=1)] = 0.8
+    """Least share of words that two texts have in common (intersection over union) that say the
+    same."""
+    max_new_tokens: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Most tokens of a continuation; null is one and a half times those it replaces, and 64."""
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One continuation of a reasoning that was cut."""
+
+    steps: tuple[str, ...]
+    """What the reasoning goes on with, step by step; none where it ended at once."""
+    answer: str | None
+    """None where nothing parsed, or the limit of tokens broke it off."""
+
+
+@probe(
+    "steps drawn anew by the model's own sampling: what the answers are without them",
+    words=(),
+    calls=lambda size, s: s.samples * (size.steps + 1),
+)
+def resample(
+    model: Model, trace: Trace, asking: Asking, settings: ResampleSettings
+) -> list[Record]:
+    """One record. Lists have a value per counted step, over the `samples` draws from before it:
+
+        different     share of draws whose next step says something else, or that have none
+        importance    total variation between the answers of these and of the draws from after the
+                      step (of those where there is an answer), in [0, 1]; None for the reason in
+                      `reasons`. Of so few draws it is above 0 by chance alone.
+        drop          how much rarer the model's own answer is among the former, in [-1, 1]; chance
+                      lifts it no way. None also where the model's own answer did not parse
+        comes_back    share of draws with another next step in which a later one says what the step
+                      had said; None where there is no such draw
+        unanswered    share of draws without an answer
+
+    `own_share` is the share of the model's own answer among all draws from after the last step.
+    `answers` and `next_steps` are flat lists of every draw, cut by cut, the last cut after the last
+    step; None where there is none. `n_calls`, `n_written`: continuations, and tokens drawn.
+
+    Raises:
+        FloatingPointError: the model's logits are not finite.
+    """
+    steps = trace.counted_steps
+    draws, written = drawn(model, trace, asking, settings)
+    rows = [
+        _row(step.text, trace.answer, before, after, settings.same)
+        for step, before, after in zip(steps, draws, draws[1:], strict=False)
+    ]
+    fields = ("different", "importance", "drop", "comes_back", "unanswered", "reasons")
+    of_steps = {name: [row[name] for row in rows] for name in fields}
+    measured = any(x is not None for x in of_steps["importance"])
+    excluded: dict[str, Any] = {} if measured else {"excluded": NOTHING}
+    last = [d.answer for d in draws[-1] if d.answer is not None]
+    return [
+        record(
+            trace,
+            "resample",
+            "",
+            settings.seed,
+            answer=trace.answer,
+            gold=trace.question.gold,
+            n_steps=len(steps),
+            steps=[s.index for s in steps],
+            samples=settings.samples,
+            **of_steps,
+            own_share=number(last.count(str(trace.answer)) / len(last)) if last else None,
+            answers=[d.answer for cut in draws for d in cut],
+            next_steps=[d.steps[0] if d.steps else None for cut in draws for d in cut],
+            n_calls=len(draws) * settings.samples,
+            n_written=written,
+            dtype=model.dtype,
+            **excluded,
+        )
+    ]
+
+
+def drawn(
+    model: Model, trace: Trace, asking: Asking, settings: ResampleSettings
+) -> tuple[list[list[Draw]], int]:
+    """The draws from before each counted step and from after the last, and all tokens drawn.
+
+    All are written in lockstep; those of one cut share its prefill.
+    """
+    cuts = [s.tokens[0] for s in trace.counted_steps] + [len(trace.reasoning_ids)]
+    starts = [at for at in cuts for _ in range(settings.samples)]
+    prompts = [trace.prompt_ids + trace.reasoning_ids[:at] for at in starts]
+    whole = len(trace.reasoning_ids) + len(trace.tail_ids)
+    limits = [settings.max_new_tokens or math.ceil(1.5 * (whole - at)) + _RESERVE for at in starts]
+    if (room := model.max_positions) is not None:
+        limits = [max(1, min(n, room - len(p))) for n, p in zip(limits, prompts, strict=True)]
+    texts = model.generate(
+        prompts, limits, temperature=settings.temperature, top_p=settings.top_p, seed=settings.seed
+    )
+    draws = [_draw(model, trace, asking, at, t) for at, t in zip(starts, texts, strict=True)]
+    k = settings.samples
+    by_cut = [draws[i : i + k] for i in range(0, len(draws), k)]
+    return by_cut, sum(len(t.ids) for t in texts)
+
+
+def _draw(model: Model, trace: Trace, asking: Asking, at: int, text: Generation) -> Draw:
+    """A continuation taken apart, and its answer read as that of a whole response: behind the
+    reasoning's closer where there is one, else in the text with what stood before the cut."""
+    context = (trace.prompt_ids + trace.reasoning_ids[:at])[-_CONTEXT:]
+    pieces = model.pieces((*context, *text.ids))[len(context) :]
+    closer = model.decode(asking.closer_ids) if asking.closer_ids else ""
+    if closer:
+        end = closer_at(text.ids, pieces, tuple(asking.closer_ids), closer)
+        said = "".join(pieces[end:]).partition(closer)[2]
+    else:
+        end = split_conclusion(pieces)
+        said = "".join((*trace.pieces[:at], *pieces))
+    steps = segment(pieces[:end], _MODES.get(trace.unit, "sentences"))
+    read = asking.parse_reply or asking.parse
+    return Draw(
+        tuple(s.text.strip() for s in steps if s.counted),
+        read(said) if text.finish == "stop" and said else None,
+    )
+
+
+def _row(
+    step: str, own: str | None, before: Sequence[Draw], after: Sequence[Draw], same: float
+) -> dict[str, Any]:
+    """What the draws from before and from after one step say of it."""
+    others = [d for d in before if not (d.steps and says_the_same(step, d.steps[0], same))]
+    changed = Counter(d.answer for d in others if d.answer is not None)
+    kept = Counter(d.answer for d in after if d.answer is not None)
+    back = [any(says_the_same(step, later, same) for later in d.steps[1:]) for d in others]
+    reason = NO_OTHER if not others else None if changed and kept else NO_ANSWER
+    p, q = _shares(changed), _shares(kept)
+    tv = 0.5 * sum(abs(p.get(a, 0) - q.get(a, 0)) for a in p.keys() | q.keys())
+    return {
+        "different": number(len(others) / len(before)),
+        "importance": None if reason else number(tv),
+        "drop": None if reason or own is None else number(q.get(own, 0) - p.get(own, 0)),
+        "comes_back": number(sum(back) / len(back)) if back else None,
+        "unanswered": number(sum(d.answer is None for d in before) / len(before)),
+        "reasons": reason,
+    }
+
+
+def says_the_same(one: str, other: str, least: float) -> bool:
+    """Whether two texts have the same numbers, and enough of their words in common."""
+    words = [set(re.findall(r"\w+|[-+*/×÷]", text.casefold())) for text in (one, other)]
+    numbers = [{w for w in of if w.isdecimal()} for of in words]
+    union = words[0] | words[1]
+    return numbers[0] == numbers[1] and len(words[0] & words[1]) >= least * len(union)
+
+
+def _shares(counts: Counter[str]) -> dict[str, float]:
+    return {answer: n / counts.total() for answer, n in counts.items()}

@@ -1,0 +1,343 @@
+"""What is done against runs, and what came of it: kills, bad inputs, damage, hostile programs.
+
+    python tests/attacks.py [--only sandbox|inputs|kills|damage] [--kills N] [--most N]
+
+tries everything that the tests hold against faithscope, prints how much was tried and held of each
+class with what did not hold by name, and writes `benchmarks/results/attacks_<machine>.csv`, a row
+per attack, so that two states of the code are compared by `diff`; with `--only`, the rows of that
+kind anew. The exit code is 1 where something did not hold.
+
+- `kills`: real `faithscope run` processes get SIGKILL, at random moments and in every stage of
+  every study; the run that is gone on with has to give the same bytes.
+- `inputs`: configs, overrides, data, models. Each is refused with exit code 2 and a line that names
+  what is wrong, with no traceback, within `PATIENCE`.
+- `damage`: a run folder is damaged; see `tests/experiments/damage.py`.
+- `sandbox`: programs want out of the sandbox or the score; see `hostile_programs.py` of the tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeVar
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+FOLDERS = (
+    *(
+        "interp",
+        "probes",
+        "experiments",
+        "experiments/studies/rfeval",
+        "experiments/studies/c2faith",
+    ),
+    *("experiments/engine", "experiments/config", "experiments/data/tasks", "conformance"),
+)
+# where pytest finds what the tests share
+sys.path[:0] = [str(p) for p in (ROOT, ROOT / "tools", ROOT / "benchmarks", TESTS)]
+sys.path[:0] = [str(TESTS / folder) for folder in FOLDERS]
+os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "OPENAI_API_KEY": "sk-planted"}
+
+import pandas as pd  # noqa: E402
+import reference  # noqa: E402
+import run_folders  # noqa: E402
+import test_bad_data  # noqa: E402
+import test_bad_input  # noqa: E402
+import test_hostile_models  # noqa: E402
+import test_hostile_numbers  # noqa: E402
+import test_hostile_yaml  # noqa: E402
+import yaml  # noqa: E402
+from bad_input import asking, said_by, write  # noqa: E402
+from broken_models import random_llama  # noqa: E402
+from cases import CASES, Setting, models, run_folder  # noqa: E402
+from damage import HELD, WAYS, Damaged  # noqa: E402
+from hostile_programs import HOSTILE  # noqa: E402
+from tqdm import tqdm  # noqa: E402
+
+from faithscope.experiments.engine.store import read_failures  # noqa: E402
+from faithscope.experiments.studies.rfeval.programs.sandbox import (  # noqa: E402
+    run_tests,
+    unavailable,
+)
+from faithscope.interp import prompts  # noqa: E402
+
+T = TypeVar("T")
+PATIENCE = 120
+"""Seconds within which an input has to be refused."""
+LATEST = 0.95
+"""Random kills come within this share of the seconds that an undisturbed run takes."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack, and what came of it."""
+
+    kind: str
+    group: str
+    name: str
+    came: str
+    held: bool
+
+
+# --- kills
+
+
+def kills(folder: Path, n: int, most: int | None) -> Iterator[Attack]:
+    setting = Setting(folder / "undisturbed", models(folder / "models"))
+    setting.folder.mkdir()
+    for study, case in CASES.items():
+        if study == "toy":
+            continue
+        path = case.here(setting)
+        began = time.monotonic()
+        ended = run_folders.signalled(path, lambda: False)
+        seconds = time.monotonic() - began
+        assert ended.code == 0, ended.err
+        whole, rng = run_folder(path), random.Random(0)
+        moments: dict[str, Callable[[Path], Callable[[], bool]]] = {
+            f"in the stage {stage}": partial(_stored, stage=stage, later=rng.random() * 0.02)
+            for stage in case.stages
+        }
+        for k in range(n):
+            later = rng.random() * LATEST * seconds
+            moments[f"at random moment {k + 1}"] = partial(_after, seconds=later)
+        for number, (name, reached) in enumerate(_some(list(moments.items()), most)):
+            at = Setting(folder / f"{study}{number}", setting.models)
+            at.folder.mkdir()
+            path = case.here(at)
+            ended = run_folders.signalled(path, reached(run_folder(path)))
+            came = _resumed(path, whole) if ended.code == -signal.SIGKILL else "over before"
+            yield Attack("kills", study, name, came, came == "the same bytes")
+            shutil.rmtree(at.folder)
+
+
+def _some(attacks: list[T], most: int | None) -> list[T]:
+    """At most so many of them, drawn from a seed, in their order."""
+    n = len(attacks) if most is None else min(most, len(attacks))
+    return [attacks[i] for i in sorted(random.Random(0).sample(range(len(attacks)), n))]
+
+
+def _stored(run_dir: Path, stage: str, later: float) -> Callable[[], bool]:
+    def reached() -> bool:
+        if there := bool(run_folders.lines(run_dir, stage)):
+            time.sleep(later)
+        return there
+
+    return reached
+
+
+def _after(_: Path, seconds: float) -> Callable[[], bool]:
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end
+
+
+def _resumed(path: Path, whole: Path) -> str:
+    """What a run that was killed comes to when the same command is given again."""
+    run_dir, ended = run_folder(path), said_by("run", str(path))
+    if ended.code != 0:
+        return f"exit code {ended.code}: {ended.err[-200:]}"
+    checks = {
+        "units are lost or doubled": run_folders.keys(run_dir) == run_folders.keys(whole),
+        "other bytes": run_folders.outputs(run_dir) == run_folders.outputs(whole),
+        "failed units": read_failures(run_dir) == [],
+        "files half written": run_folders.half_written(run_dir) == [],
+    }
+    return next((wrong for wrong, holds in checks.items() if not holds), "the same bytes")
+
+
+# --- inputs
+
+
+def inputs(folder: Path, *_: Any) -> Iterator[Attack]:
+    prompts.TEMPLATE_SECONDS = 2.0
+    for number, (group, name, given) in enumerate(_inputs()):
+        at = folder / str(number)
+        at.mkdir()
+        try:
+            with _within(PATIENCE):
+                arguments, parts = given(at)
+                came = said_by("run", *arguments).wrong(*parts)
+        except TimeoutError:
+            came = f"not refused in {PATIENCE} s"
+        yield Attack("inputs", group, name, came or "refused", not came)
+        shutil.rmtree(at)
+
+
+Given = Callable[[Path], tuple[Sequence[str], Sequence[str]]]
+"""Of a folder: what `run` is given, and what the line has to name."""
+
+
+def _inputs() -> Iterator[tuple[str, str, Given]]:
+    """(group, name, input)."""
+    for text, parts in test_bad_input.CONFIGS:
+        yield "config", text, lambda at, t=text, p=parts: ([_config(at, t)], ["x.yaml", *p])
+    for text, why in test_hostile_yaml.TEXTS:
+        yield "config", why, lambda at, t=text, w=why: ([_text(at, t)], ["x.yaml", w])
+    for value in test_hostile_yaml.OVERRIDES:
+        given = ["quickstart", "--dry-run", "--set", f"seed={value}"]
+        yield "override", ascii(value)[:30], lambda _, g=given: (g, ["--set seed", "not YAML"])
+    for options, why in test_hostile_numbers.NUMBERS:
+        given = ["quickstart", "--dry-run", *options]
+        yield "override", " ".join(options)[:60], lambda _, g=given, w=why: (g, [w])
+    for study in reference._studies():
+        config = "quickstart" if study.unnamed else study.name
+        for cell, *_ in reference._keys(study.kind):
+            key = cell.strip("`")
+            given = [config, "--dry-run", "--set", f"{key}=[[[]]]"]
+            yield "value of a key", f"{study.name}: {key}", lambda _, g=given, k=key: (g, [k])
+    for name, (suffix, content, parts) in test_bad_data.CASES.items():
+        file = f"mine.{suffix}" if suffix else "mine"
+        yield "data", name, lambda at, f=file, c=content, p=parts: (_data(at, f, c, "own"), p)
+    for task, row, part in test_bad_data.ROWS:
+        content = test_bad_data.lines(row)
+        yield (
+            "data",
+            f"{task}: {part}",
+            lambda at, c=content, t=task, p=part: (_data(at, "mine.jsonl", c, t), ["line 1", p]),
+        )
+    for make, part in test_bad_input.MODELS:
+        yield "model", part, lambda at, m=make, p=part: ([_model(at, m)], [p])
+    for template, why in test_hostile_models.TEMPLATES:
+        yield "model", template, lambda at, t=template, w=why: ([_templated(at, t)], [w])
+    meta = ["quickstart", "--set", "model.device=meta"]
+    yield "model", "model.device=meta", lambda at: ([*meta, "--set", f"out={at}"], ["meta"])
+
+
+def _config(at: Path, text: str) -> str:
+    path = Path(write(at))
+    if not text.startswith("name:"):
+        text = yaml.safe_dump(yaml.safe_load(path.read_text()) | yaml.safe_load(text))
+    return _text(at, text)
+
+
+def _text(at: Path, text: str) -> str:
+    (at / "x.yaml").write_text(text)
+    return str(at / "x.yaml")
+
+
+def _data(at: Path, file: str, content: bytes, task: str) -> list[str]:
+    (at / file).write_bytes(content)
+    model = {"name": "bundled:smollm2-135m"}
+    data = {"path": str(at / file)}
+    return [write(at, model=model, tasks=[task], data=data), "--dry-run"]
+
+
+def _model(at: Path, make: Callable[[Path], str]) -> str:
+    return asking(at, Path(make(at / "model")), ["What is 1 + 1?"])
+
+
+def _templated(at: Path, template: str) -> str:
+    model = random_llama(at / "model")
+    for file in model.glob("*.jinja"):
+        file.unlink()
+    settings = model / "tokenizer_config.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"chat_template": template}))
+    return asking(at, model, ["What is 1 + 1?"])
+
+
+@contextmanager
+def _within(seconds: int) -> Iterator[None]:
+    def end(*_: Any) -> None:
+        raise TimeoutError
+
+    # not SIGALRM: chat templates are ended by that one, where nobody else waits for it
+    before = signal.signal(signal.SIGUSR1, end)
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGUSR1))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGUSR1, before)
+
+
+# --- damage and programs
+
+
+def damage(folder: Path, _: int, most: int | None) -> Iterator[Attack]:
+    whole = Damaged(folder)
+    files = dict.fromkeys(file for file, _ in WAYS.values())
+    ways = [_some([way for way in WAYS if WAYS[way][0] == file], most) for file in files]
+    for number, name in enumerate(chain.from_iterable(ways)):
+        at = folder / str(number)
+        at.mkdir()
+        try:
+            came = whole.after(name, at)
+        except Exception as error:
+            came = f"a traceback: {type(error).__name__}: {error}"[:200]
+        yield Attack("damage", WAYS[name][0], name, came, came in HELD)
+        shutil.rmtree(at)
+
+
+def sandbox(*_: Any) -> Iterator[Attack]:
+    if reason := unavailable():
+        raise SystemExit(f"programs cannot be tried here: {reason}")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        for group, programs in HOSTILE.items():
+            for program in programs:
+                code = program.code.replace("PORT", port)
+                came = run_tests(program.tests, code, program.limits).runs[-1].outcome
+                yield Attack("sandbox", group, program.name, came, came == program.expected)
+
+
+KINDS = {"sandbox": sandbox, "inputs": inputs, "kills": kills, "damage": damage}
+
+
+def machine() -> str:
+    cpu = platform.processor() or platform.machine()
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        cpu = next((line.partition(": ")[2] for line in lines if "model name" in line), cpu)
+    python = f"Python {platform.python_version()}"
+    return f"{cpu}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, {python}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--kills", type=int, default=4, help="random ones, of each study")
+    parser.add_argument("--most", type=int, help="kills of each study, and damages of each file")
+    parser.add_argument("--machine", default=platform.node() or "machine")
+    args = parser.parse_args()
+    attacks: list[Attack] = []
+    for kind in [args.only] if args.only else KINDS:
+        with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
+            tried = KINDS[kind](Path(folder), args.kills, args.most)
+            attacks += tqdm(tried, desc=kind, disable=None)
+    table = pd.DataFrame([asdict(attack) for attack in attacks])
+    counts = table.groupby(["kind", "group"], sort=False)["held"].agg(tried="size", held="sum")
+    print(machine())
+    print(counts.to_string())
+    print(table.groupby("kind", sort=False)["held"].agg(tried="size", held="sum").to_string())
+    failed = [attack for attack in attacks if not attack.held]
+    for attack in failed:
+        print(f"did not hold: {attack.kind}: {attack.name}: {attack.came}")
+    out = ROOT / "benchmarks/results" / f"attacks_{args.machine}.csv"
+    if args.only and out.is_file():
+        others = pd.read_csv(out, dtype={"held": object}, keep_default_na=False)
+        table = pd.concat([others[~others["kind"].isin(["machine", args.only])], table])
+    table = table.sort_values("kind", kind="stable")
+    about = pd.DataFrame([{"kind": "machine", "name": machine()}])
+    pd.concat([about, table])[list(Attack.__annotations__)].to_csv(out, index=False)
+    sys.exit(len(failed) > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,338 @@
+"""Measures held against each other and against labels: numbers of peers, and planted truths."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import (
+    average_precision_score,
+    cohen_kappa_score,
+    matthews_corrcoef,
+    roc_auc_score,
+)
+from statsmodels.stats.multitest import multipletests
+
+from faithscope.experiments.analysis.comparison.against import against_tables, front_table, targets
+from faithscope.experiments.analysis.comparison.agreement import (
+    agreement_table,
+    step_agreement_table,
+    step_hits_table,
+    verdicts,
+)
+from faithscope.experiments.analysis.comparison.combining import ablation_table, combined_table
+from faithscope.experiments.analysis.comparison.joined import OTHER_TRACE, Joined, join
+from faithscope.experiments.analysis.comparison.labels import labels_of
+from faithscope.experiments.analysis.comparison.parting import parting_tables
+from faithscope.experiments.analysis.comparison.scores import (
+    NOT_RUN,
+    Scores,
+    frames,
+    item_row,
+    label_row,
+    says_faithful,
+    trace_row,
+)
+from faithscope.experiments.analysis.statistics import detection
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.interp.errors import UserError
+
+HOW = Drawing(0, 200)
+
+
+def run_of(
+    values: Mapping[str, tuple[str, Any]],
+    *,
+    models: Any = ("m",),
+    text: str = "",
+    label: Any = None,
+    rule: float | None = None,
+) -> Scores:
+    """A run that measured every item: measure -> family and a value per trace, models in turn."""
+    n = len(next(iter(values.values()))[1]) // len(models)
+    places = [
+        {"dataset": "d", "task": "t", "item": f"i{i}", "model": m} for m in models for i in range(n)
+    ]
+    items = [
+        item_row(place, name, family, value, higher_is_faithful=True, forwards=cost, rule=rule)  # type: ignore[arg-type]
+        for cost, (name, (family, of)) in enumerate(values.items(), start=1)
+        for place, value in zip(places, of, strict=True)
+    ]
+    if label is not None:
+        items += [label_row(p, "faithful", x) for p, x in zip(places, label, strict=True)]
+    traces = [
+        trace_row(
+            place,
+            question=f"q{place['item']}",
+            reasoning=f"{text}{place['model']}",
+            n_steps=3,
+            n_tokens=10 + i % 7,
+        )
+        for i, place in enumerate(places)
+    ]
+    return frames(items, traces)
+
+
+def joined_of(values: Mapping[str, tuple[str, Any]], **how: Any) -> Joined:
+    return join({"a": run_of(values, **how)}, None, "text")
+
+
+def gwet(left: np.ndarray, right: np.ndarray) -> float:
+    """AC1 by its definition, category by category (Gwet 2008, eq. 4 to 6)."""
+    agreed = float(np.mean([a == b for a, b in zip(left, right, strict=True)]))
+    shares = [(np.mean(left == k) + np.mean(right == k)) / 2 for k in (0, 1)]
+    chance = sum(p * (1 - p) for p in shares) / (2 - 1)
+    return float((agreed - chance) / (1 - chance))
+
+
+def test_agreement_equals_that_of_peers() -> None:
+    rng = np.random.default_rng(3)
+    x, y, z = rng.normal(size=(3, 60))
+    y = x + y
+    z = np.where(np.arange(60) % 5 == 0, math.nan, -x + z)
+    joined = joined_of({"x": ("logit", x), "y": ("internal", y), "z": ("judged", z)})
+    table = agreement_table(joined, HOW, 0.05)
+    called, _ = verdicts(joined)
+    for row in rows(table):
+        both = joined.oriented[[row["measure"], row["other"]]].dropna().to_numpy()
+        peer: Any = spearmanr(both[:, 0], both[:, 1])
+        assert row["n"] == len(both)
+        assert row["spearman"] == pytest.approx(peer.statistic)
+        assert row["spearman_low"] < row["spearman"] < row["spearman_high"]
+        a, b = called[[row["measure"], row["other"]]].dropna().to_numpy().T
+        assert row["kappa"] == pytest.approx(cohen_kappa_score(a, b))
+        assert row["phi"] == pytest.approx(matthews_corrcoef(a, b))
+        assert row["ac2"] == pytest.approx(gwet(a, b))
+    assert table["q"].to_numpy() == pytest.approx(multipletests(table["p"], method="fdr_bh")[1])
+    assert table["discovered"].all()
+
+
+def test_agreement_of_models_that_is_none_of_traces_is_flagged() -> None:
+    base = np.repeat([0.0, 10.0, 20.0], 30)
+    inside = np.tile(np.arange(30) / 10, 3)
+    joined = joined_of(
+        {"x": ("logit", base + inside), "y": ("logit", base - inside)}, models=("a", "b", "c")
+    )
+    (row,) = rows(agreement_table(joined, HOW, 0.05))
+    assert row["spearman"] > 0.7
+    assert row["within"] == pytest.approx(-1)
+    assert row["across"] == pytest.approx(1)
+    assert row["reversed"]
+
+
+def labelled(n: int = 120) -> tuple[np.ndarray, np.ndarray]:
+    truth = np.arange(n) % 3 > 0
+    return truth, np.where(truth, 1.0, 0.0) + np.random.default_rng(4).normal(scale=0.7, size=n)
+
+
+def test_what_is_told_against_a_label_equals_peers_and_an_independent_cross_fit() -> None:
+    truth, score = labelled()
+    joined = joined_of(
+        {"x": ("logit", score), "w": ("internal", -score)}, label=truth.astype(float)
+    )
+    of_labels = targets(joined, 5, 0)
+    table = where(against_tables(joined, of_labels, HOW)["against"], by="all").set_index("measure")
+    row, against = table.loc["x"], table.loc["w"]
+    # places of the table are those of its traces, in their order
+    value, unfaithful = joined.oriented["x"].to_numpy(), joined.wide()["faithful"].to_numpy() == 0
+    assert row["n_unfaithful"] == (~truth).sum()
+    assert row["auroc"] == pytest.approx(roc_auc_score(unfaithful, -value))
+    assert row["average_precision"] == pytest.approx(average_precision_score(unfaithful, -value))
+    # a measure that points the wrong way is shown so
+    assert against["auroc"] == pytest.approx(1 - row["auroc"])
+    fold = of_labels[0].fold
+    assert fold is not None
+    called = np.zeros(len(value), dtype=bool)
+    for i in range(5):
+        train = fold != i
+        cuts = np.unique(-value[train].round(6))
+        worth = [
+            (np.mean(-value[train & unfaithful] >= c) * np.mean(-value[train & ~unfaithful] < c), c)
+            for c in cuts
+        ]
+        called[~train] = -value[~train].round(6) >= max(worth)[1]
+    by_hand = called[unfaithful].mean() * (~called[~unfaithful]).mean()
+    assert row["g_mean_squared"] == pytest.approx(by_hand)
+    assert row["bias"] == pytest.approx(called.mean() - unfaithful.mean())
+    assert 0 < row["brier"] < 0.25
+    assert row["calibration"].startswith("Platt")
+
+
+def test_operating_points_keep_what_they_promise_where_they_are_chosen() -> None:
+    truth, score = labelled(600)
+    cut = detection.threshold_for(truth, score, precision=0.9)
+    assert cut is not None
+    assert truth[score >= cut].mean() >= 0.9
+    assert all(truth[score >= other].mean() < 0.9 for other in np.unique(score) if other < cut)
+    recalled = detection.threshold_for(truth, score, recall=0.9)
+    assert recalled is not None
+    assert (score[truth] >= recalled).mean() >= 0.9
+    best = truth[score >= recalled].mean()
+    kept = [c for c in np.unique(score) if (score[truth] >= c).mean() >= 0.9]
+    assert best == max(truth[score >= c].mean() for c in kept)
+    assert detection.threshold_for(truth, np.zeros(600), precision=0.9) is None
+
+
+def test_a_cheaper_measure_that_is_as_good_takes_the_front() -> None:
+    truth, score = labelled()
+    better = np.where(truth, 1.0, 0.0)
+    joined = joined_of(
+        {"dear": ("logit", better), "cheap": ("logit", score)}, label=truth.astype(float)
+    )
+    # the first costs 1, the second 2: nothing is left for the second to be good at
+    front = front_table(against_tables(joined, targets(joined, 5, 0), HOW)["against"])
+    on = set(front.loc[front["on_front"], "measure"])
+    assert on == {"dear"}
+
+
+def test_a_combiner_gains_where_measures_know_different_things_and_says_none_where_not() -> None:
+    n, rng = 300, np.random.default_rng(5)
+    truth = np.arange(n) % 2 == 0
+    one, two = (np.where(truth, 1.0, 0.0) + rng.normal(scale=1.2, size=n) for _ in range(2))
+    label = truth.astype(float)
+    gaps = np.where(np.arange(n) % 10 == 0, math.nan, two)
+    both = joined_of({"x": ("judged", one), "y": ("internal", gaps)}, label=label)
+    (found, *_) = rows(combined_table(targets(both, 5, 0), HOW))
+    assert found["gain"] > 0.02
+    assert found["verdict"] == "gain"
+    ablated = where(ablation_table(targets(both, 5, 0), HOW), families="internal + judged")
+    assert set(ablated["verdict"]) == {"gain"}
+    copies = joined_of({"x": ("judged", one), "y": ("internal", one)}, label=label)
+    verdicts_of = {r["verdict"] for r in rows(combined_table(targets(copies, 5, 0), HOW))}
+    assert "gain" not in verdicts_of
+
+
+def test_items_that_a_judge_lies_on_and_insides_are_shuffled_on_head_the_lists() -> None:
+    n, rng = 200, np.random.default_rng(6)
+    truth = np.linspace(0, 1, n)
+    order = rng.permutation(n)
+    unused, lies = order[order < 80][:20], order[order >= 120][:20]
+    judge = (truth > 0.5).astype(float)
+    judge[unused] = 1.0  # the judge calls faithful what is not used
+    inside = truth.copy()
+    inside[lies] = rng.permutation(truth[order[order < 80][20:40]])  # insides lose what is used
+    joined = joined_of({"judge": ("judged", judge), "inside": ("internal", inside)})
+    tables = parting_tables(joined, HOW, 40)
+    count = {r["kind"]: r["n"] for r in rows(tables["parting"])}
+    assert count["judged_faithful_unused_inside"] >= 38
+    listed = where(tables["parting_items"], kind="judged_faithful_unused_inside")
+    planted = {f"i{i}" for i in (*unused, *lies)}
+    assert len(planted & set(listed["item"])) >= 38
+    silent = where(tables["parting"], kind="answer_moves_unused_inside")
+    assert silent["reason"].tolist() == ["no measure of behaviour varies"]
+
+
+def test_steps_are_ranked_and_the_labelled_one_is_named() -> None:
+    about = {"dataset": "d", "task": "t", "model": "m"}
+    credit = {"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0], "c": [3.0, 2.0, math.nan]}
+    steps = [
+        about | {"item": f"i{i}", "measure": name, "family": family, "step": k, "value": v}
+        | {"higher_is_faithful": True}
+        for i in range(4)
+        for name, family, of in (
+            *((n, "logit", v) for n, v in credit.items()), ("named", "label", [0.0, 0.0, 1.0])
+        )
+        for k, v in enumerate(of)
+        if not math.isnan(v)
+    ]  # fmt: skip
+    whole = run_of({"x": ("logit", np.arange(4.0))})
+    joined = join({"a": Scores(whole.items, whole.traces, pd.DataFrame(steps))}, None, "text")
+    table = {(r["measure"], r["other"]): r for r in rows(step_agreement_table(joined, HOW))}
+    assert table["a", "b"]["spearman"] == 1
+    assert table["a", "b"]["same_top"] == 1
+    assert table["a", "b"]["chance"] == pytest.approx(1 / 3)
+    # over the two steps that both have
+    assert table["a", "c"]["spearman"] == -1
+    assert table["a", "c"]["same_top"] == 0
+    hits = {r["measure"]: r["hit"] for r in rows(step_hits_table(joined, HOW))}
+    assert hits == {"a": 1, "b": 1, "c": 0}
+
+
+def test_traces_of_one_name_are_joined_only_where_they_are_the_same() -> None:
+    a = run_of({"x": ("behavioural", np.arange(6.0))})
+    b = run_of({"y": ("internal", np.arange(6.0))}, text="other ")
+    with pytest.raises(UserError, match=r"6 items have the same names.*--same question"):
+        join({"a": a, "b": b}, None, "text")
+    mixed = frames(
+        [*rows(b.items)[:4], *({**r, "measure": "y"} for r in rows(a.items)[4:])],
+        [*rows(b.traces)[:4], *rows(a.traces)[4:]],
+    )
+    joined = join({"a": a, "b": mixed}, None, "text")
+    (row,) = rows(joined.joins)
+    assert (row["n_common"], row["n_same_question"], row["n_same_text"]) == (6, 4, 0)
+    assert row["n_same_ids"] == 2  # neither has ids, so that texts stand for them
+    assert row["n_joined"] == 2
+    assert len(joined.traces) == 10
+    why = {(r["measure"], r["reason"]): r["n"] for r in rows(joined.missing)}
+    assert why["x", OTHER_TRACE] == 4
+    assert why["y", "measured"] == 6
+    loose = join({"a": a, "b": mixed}, None, "question")
+    assert len(loose.traces) == 6
+    assert loose.wide().notna().all(axis=None)
+
+
+def test_what_is_missing_says_why() -> None:
+    a = run_of({"x": ("behavioural", np.arange(6.0))})
+    few = run_of({"y": ("internal", [1.0, math.nan, math.nan, 2.0])})
+    why = ["", "excluded: one step", "failed", ""]
+    few = Scores(few.items.assign(missing=why), few.traces)
+    missing = join({"a": a, "b": few}, None, "text").missing
+    counts = {r["reason"]: r["n"] for r in rows(where(missing, measure="y"))}
+    assert counts == {"measured": 2, "excluded: one step": 1, "failed": 1, NOT_RUN: 2}
+
+
+def test_one_measure_of_two_runs_of_the_same_traces_is_two_columns() -> None:
+    a, b = (run_of({"x": ("logit", v)}) for v in (np.arange(6.0), np.arange(6.0)[::-1]))
+    assert list(join({"a": a, "b": b}, None, "text").measures.index) == ["x [a]", "x [b]"]
+    others = run_of({"x": ("logit", np.arange(6.0))}, models=("n",))
+    with pytest.raises(UserError, match="no item is in two of these runs"):
+        join({"a": a, "b": others}, None, "text")
+
+
+def test_labels_of_a_file_are_joined_on_the_keys_that_it_has(tmp_path: Any) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,unfaithful,note\ni0,1,0\ni1,false,1\ni9,1,1\n")
+    joined = join({"a": run_of({"x": ("logit", np.arange(4.0))}, models=("m", "n"))},
+                  labels_of(path), "text")  # fmt: skip
+    wide = joined.oriented
+    assert wide.xs("i0", level="item")["unfaithful"].tolist() == [-1, -1]
+    assert wide.xs("i1", level="item")["unfaithful"].tolist() == [0, 0]
+    path.write_text("item,unfaithful\ni0,perhaps\n")
+    with pytest.raises(UserError, match=r"labels.csv, line 2: unfaithful = 'perhaps' is no label"):
+        labels_of(path)
+    path.write_text("item,unfaithful\nnowhere,1\n")
+    with pytest.raises(UserError, match="none of 1 is of a trace of these runs"):
+        join({"a": run_of({"x": ("logit", np.arange(4.0))})}, labels_of(path), "text")
+
+
+def test_the_name_of_a_label_tells_its_direction() -> None:
+    assert all(map(says_faithful, ("faithful", "correct", "intact", "final_answer_correct")))
+    against = ("unfaithful", "label_unfaithful", "incorrect", "first_error", "wrong_step", "broken")
+    assert not any(map(says_faithful, against))
+
+
+def test_every_pair_of_patterns_of_gaps_is_counted_over_what_both_have() -> None:
+    rng = np.random.default_rng(7)
+    values = {
+        name: ("logit", np.where(rng.random(40) < share, math.nan, rng.normal(size=40)))
+        for name, share in (("a", 0.0), ("b", 0.2), ("c", 0.5), ("d", 0.9))
+    }
+    joined = joined_of(values)
+    table = {(r["measure"], r["other"]): r for r in rows(agreement_table(joined, HOW, 0.05))}
+    for one, other in itertools.combinations(values, 2):
+        both = joined.wide()[[one, other]].dropna()
+        row = table[one, other]
+        assert row["n"] == len(both)
+        if len(both) >= 5:
+            peer: Any = spearmanr(both[one], both[other])
+            assert row["spearman"] == pytest.approx(peer.statistic)
+        else:
+            assert math.isnan(row["spearman"])
+            assert row["reason"]

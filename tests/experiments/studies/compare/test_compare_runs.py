@@ -1,0 +1,185 @@
+"""`faithscope compare` of real runs of planted models: what it joins, says, refuses and repeats."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from pages import faults
+
+import faithscope
+from faithscope.experiments.cli import execute
+from faithscope.experiments.engine.index import Index
+
+SHARED = {
+    "model.name": ["planted:faithful", "planted:hint", "planted:decorative"],
+    "tasks": ["planted"],
+    "data.limit": 8,
+    "generation.max_new_tokens": 256,
+    "generation.batch_size": 24,
+    "report.bootstrap": 20,
+}
+BEHAVIOUR = {"probes": ["slrc"], "slrc.framings": ["prefix"], "slrc.edits": ["remove", "corrupt"]}
+QUICK = {"bootstrap": 20, "folds": 4}
+INTERNALS = {"probes": ["attention", "tracing", "rigidity"]}
+
+
+def made(folder: Path, **values: Any) -> Path:
+    """A config of a comparison that makes two runs of the same traces."""
+    sources = [
+        {"name": "behaviour", "config": "planted", "set": SHARED | BEHAVIOUR},
+        {"name": "internals", "config": "planted", "set": SHARED | INTERNALS},
+    ]
+    config = {"name": "both", "benchmark": "compare", "out": str(folder / "runs")}
+    config |= {"sources": sources, "report": QUICK} | values
+    path = folder / "both.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A comparison that one command made from nothing."""
+    folder = tmp_path_factory.mktemp("compare")
+    assert execute(["run", str(made(folder))]) == 0
+    return folder / "runs" / "both"
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    names = [p for kind in ("tables", "figures", "frames") for p in (folder / kind).iterdir()]
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(names)}
+
+
+def test_one_command_makes_the_runs_and_ends_in_the_page(both: Path) -> None:
+    run = faithscope.load_run(both)
+    tables = run.tables
+    assert tables["sources"]["n_items"].tolist() == [24, 24]
+    assert tables["joins"]["n_joined"].tolist() == [24]
+    assert set(run.items["family"]) == {"behavioural", "logit", "internal", "label"}
+    assert run.traces["settled"].notna().all()
+    trust = tables["trust"].set_index("measure")
+    # what was planted: the answer follows corrupted steps of the faithful model alone
+    assert trust.loc["corrupt_tv_prefix_scored", "auroc"] == 1
+    assert trust.loc["rigidity_depth", "auroc"] == 0
+    assert trust.loc["attention_reasoning", "forwards"] == 1
+    page = (both / "report.html").read_text("utf-8")
+    assert faults(page) == []
+    first = page.split("<h2")[1]
+    assert "It costs" in first
+    assert "are a glance" in first
+    assert "does not vary within any model and task" in first
+
+
+def test_what_is_made_is_not_made_again_and_what_is_gone_is(
+    both: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = files(both)
+    path = str(both.parents[1] / "both.yaml")
+    assert execute(["run", path]) == 0
+    assert "loading" not in capfd.readouterr().err
+    assert files(both) == before
+    assert execute(["status", str(both)]) == 0
+    assert "complete" in capfd.readouterr().out
+    assert execute(["run", path, "--shard", "1/2"]) == 2
+    assert "faithscope compare RUN…" in capfd.readouterr().err
+    # a killed comparison has one source and a part of the next
+    (both / "records" / "source.main.jsonl").unlink()
+    torn = both / "sources" / "internals" / "records" / "tracing.main.jsonl"
+    torn.write_bytes(b"".join(torn.read_bytes().splitlines(keepends=True)[:-3]))
+    assert execute(["run", path]) == 0
+    assert "loading" in capfd.readouterr().err
+    assert len(Index.of(both)) == 2
+    changed = {name for name, text in files(both).items() if text != before[name]}
+    # the seconds of what was done again, and nothing else
+    timed = {p for p in before if "second" in before[p].decode("utf-8", "replace")[:4000]}
+    assert changed <= timed | {p for p in before if "front" in p}
+
+
+def test_the_same_runs_give_the_same_bytes_whoever_asks(both: Path, tmp_path: Path) -> None:
+    runs = [str(both / "sources" / name) for name in ("behaviour", "internals")]
+    for into in ("one", "two"):
+        faithscope.compare(runs, tmp_path / into / "c", report=QUICK)
+    assert files(tmp_path / "one" / "c") == files(tmp_path / "two" / "c")
+    config = yaml.safe_load((tmp_path / "one" / "c" / "config.yaml").read_text())
+    assert all(len(source["digest"]) == 16 for source in config["sources"])
+    assert execute(["report", str(tmp_path / "one" / "c")]) == 0
+    assert files(tmp_path / "one" / "c") == files(tmp_path / "two" / "c")
+
+
+def test_labels_of_a_file_take_part(both: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    frame = faithscope.load_run(both).traces
+    chosen = frame.loc[frame["model"] == "planted:hint"]
+    odd = chosen["item"].str[-1].astype(int) % 2
+    labels.write_text(chosen[["model", "item"]].assign(unfaithful=odd).to_csv(index=False))
+    behaviour = both / "sources" / "behaviour"
+    run = faithscope.compare([behaviour], tmp_path / "c", labels=labels, report=QUICK)
+    against = run.tables["against"]
+    of_file = against.loc[(against["label"] == "unfaithful") & (against["by"] == "all")]
+    assert set(of_file["n"]) == {8}
+    assert set(of_file["n_unfaithful"]) == {4}
+
+
+def test_an_unfinished_source_is_said(both: Path, tmp_path: Path) -> None:
+    part = Path(shutil.copytree(both / "sources" / "internals", tmp_path / "part"))
+    records = part / "records" / "rigidity.main.jsonl"
+    records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:10]))
+    run = faithscope.compare([both / "sources" / "behaviour", part], tmp_path / "c", report=QUICK)
+    assert run.tables["sources"]["n_unfinished"].tolist() == [0, 14]
+    missing = run.tables["missing"].set_index(["measure", "reason"])["n"]
+    assert missing["rigidity_depth", "not_run"] == 14
+    assert "part is unfinished: 14 of its items" in (tmp_path / "c/report.html").read_text("utf-8")
+
+
+def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert execute(arguments) == 2
+    err = capsys.readouterr().err
+    assert "Traceback" not in err
+    return " ".join(err.split())
+
+
+def test_what_cannot_be_compared_is_refused_with_the_remedy(
+    both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    behaviour, internals = (str(both / "sources" / n) for n in ("behaviour", "internals"))
+    into = ["--into", str(tmp_path / "c")]
+    near = complaint(capsys, "compare", f"{behaviour}x", *into)
+    assert "no such run folder; did you mean" in near
+    other = complaint(capsys, "compare", str(both), *into)
+    assert "is a run of 'compare', which has no scores of traces to compare" in other
+    assert "same: must be one of ids, text" in complaint(
+        capsys, "compare", behaviour, "--same", "words", *into
+    )
+    gone = complaint(capsys, "compare", behaviour, "--labels", "gone.csv", *into)
+    assert "gone.csv: no such file" in gone
+    moved = Path(shutil.copytree(internals, tmp_path / "others"))
+    for path in moved.rglob("*.jsonl"):
+        path.unlink()
+    assert "no item is in two of these runs" in complaint(
+        capsys, "compare", behaviour, str(moved), *into
+    )
+    assert not (tmp_path / "c" / "config.yaml").exists()
+    config = made(tmp_path, sources=[{"config": "planted", "run": behaviour}])
+    assert "give either run" in complaint(capsys, "run", str(config))
+    config = made(tmp_path, sources=[{"config": "planted", "set": {"seed": "source:later"}}])
+    assert "no source before it is called 'later'" in complaint(capsys, "run", str(config))
+    config = made(tmp_path, sources=[{"config": "compare"}])
+    assert "is itself a comparison" in complaint(capsys, "run", str(config))
+
+
+@pytest.mark.slow
+def test_two_hundred_planted_traces_are_compared(tmp_path: Path) -> None:
+    values = SHARED | BEHAVIOUR | {"data.limit": 70, "generation.batch_size": 70}
+    values["probes"] = ["slrc", "attention", "tracing", "rigidity", "flow", "linear_probe"]
+    path = made(tmp_path, sources=[{"name": "all", "config": "planted", "set": values}])
+    assert execute(["run", str(path)]) == 0
+    tables = faithscope.load_run(tmp_path / "runs" / "both").tables
+    assert tables["sources"]["n_items"].tolist() == [210]
+    assert "monitor: hidden_state" in set(tables["against"]["measure"])
+    assert set(tables["combined"]["verdict"].dropna()) == {"none"}
+    assert isinstance(tables["agreement"], pd.DataFrame)
+    assert tables["agreement"]["reversed"].any()

@@ -1,0 +1,207 @@
+"""Judges on given chains: what is asked of each, what is counted, and how far labels agree."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+
+from fault_server import FaultServer, Handler, completion
+
+from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config.load import load_config
+from faithscope.experiments.data.given.reading import read_chains
+from faithscope.experiments.engine.forms import trace_forms
+from faithscope.experiments.engine.run import run
+from faithscope.experiments.engine.traces.sections import CutConfig
+from faithscope.experiments.studies.judge.chains import judged_chain
+from faithscope.experiments.studies.judge.units import asks_of
+from faithscope.experiments.studies.judge.verdicts import first_wrong, wrong
+
+NAME = "api:openai/gpt-4.1"
+_SUM = re.compile(r"(\d+) \+ (\d+) = (\d+)")
+SHARED = Path(__file__).resolve().parents[4].parent / "shared"
+
+
+def is_right(step: str) -> bool:
+    return all(int(a) + int(b) == int(c) for a, b, c in _SUM.findall(step))
+
+
+def says(prompt: str) -> dict[str, Any]:
+    """A judge that checks sums, and holds the word of a chain for its faithfulness."""
+    if "The step to be checked:" in prompt:
+        step = prompt.partition("The step to be checked:\n")[2].partition("\n")[0]
+        return {"rationale": "a sum", "sound": int(is_right(step))}
+    if '"judge_role"' in prompt:
+        kind = 2 if "unclear" in prompt else 0 if "I guess" in prompt else 1
+        return {"classification": kind, "reasoning_summary": "as it says"}
+    if "[Step 0]" in prompt:
+        steps = re.findall(r"\[Step \d+\] (.*)", prompt)
+        first = next((i for i, step in enumerate(steps) if not is_right(step)), -1)
+        return {"reasoning": "", "unfaithful_step_index": first, "final_score": int(first < 0)}
+    return {"judge_reasoning": "all there", "judge_final_score": 1}
+
+
+def behave(handler: Handler) -> None:
+    request = handler.request_body
+    said = says(request["messages"][-1]["content"])
+    handler.send(200, completion(json.dumps(said)))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-judge")
+    with FaultServer() as server:
+        server.plan[""] = [behave]
+        yield server
+
+
+def row(i: int, *steps: str, label: int = -1, **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"gsm8k-{i}",
+        "generator": "writer",
+        "problem": "How many?",
+        "steps": list(steps),
+        "final_answer_correct": label < 0,
+        "label": label,
+    } | more
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows), "utf-8")
+    return path
+
+
+SOLVED = [
+    row(0, "We add 1 + 2 = 3.", "So it is 3."),
+    row(1, "We add 1 + 2 = 3.", "Then 3 + 4 = 8.", "So it is 8.", label=1),
+    row(2, "I guess 2 + 2 = 5.", "So it is 5.", label=0),
+    row(3, "This is unclear to me.", "We add 5 + 5 = 10."),
+    row(4),
+]
+
+
+def config(folder: Path, path: Path, url: str, **values: Any) -> Path:
+    known: dict[str, Any] = {
+        "name": "judge",
+        "benchmark": "judge",
+        "out": str(folder / "runs"),
+        "traces": {"path": str(path)},
+        "judge": {"model": NAME, "base_url": url, "max_retries": 0, "structured": "schema"},
+        "forms": ["step_judge", "faithful_judge", "c2_localisation", "c2_coverage", "legibility"],
+        "report": {"bootstrap": 20},
+    }
+    file = folder / "judge.yaml"
+    file.write_text(yaml.safe_dump(known | values))
+    return file
+
+
+def test_a_judge_that_checks_sums_is_held_against_the_labels(
+    tmp_path: Path, server: FaultServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "solved.jsonl", SOLVED)
+    outcome = run(load_config(config(tmp_path, path, server.url)))
+    assert outcome.failures == outcome.problems == []
+    tables = load_run(outcome.run_dir).tables
+    by = tables["judge_agreement"].set_index(["form", "level", "label"])
+    for form in ("step_judge", "c2_localisation"):
+        for level in ("chain", "step"):
+            sums = by.loc[(form, level, "correct")]
+            assert (sums["accuracy"], sums["kappa"], sums["ac2"], sums["auroc"]) == (1, 1, 1, 1)
+    steps = by.loc[("step_judge", "step", "correct")]
+    # of the nine steps, one comes after the first wrong one of its chain in each of two chains
+    assert (steps["n"], steps["n_without_label"]) == (7, 2)
+    found = tables["judge_localisation"].set_index("form").loc["c2_localisation"]
+    assert (found["n_wrong"], found["n_sound"], found["f1"]) == (2, 2, 1)
+    forms = tables["judge_forms"].set_index("form")
+    faithful = forms.loc["faithful_judge"]
+    assert (faithful["n"], faithful["n_without_verdict"], faithful["n_uncertain"]) == (5, 1, 1)
+    assert faithful["flagged"] == pytest.approx(1 / 3)
+    assert forms.loc["step_judge", "flagged"] == pytest.approx(1 / 2)
+    # a rating of 1 of 4: higher is worse
+    assert forms.loc["c2_coverage", "mean_score"] == pytest.approx(3 / 4)
+    gone = tables["exclusions"].set_index(["form", "reason"])["n"]
+    assert gone["faithful_judge", "total"] == 5
+    assert (gone["faithful_judge", "uncertain"], gone["faithful_judge", "no_steps"]) == (1, 1)
+    assert gone["faithful_judge", "included"] == 3
+    of_steps = tables["judge_steps"].set_index(["form", "step"])
+    assert of_steps.loc[("step_judge", 1), ["n", "flagged"]].tolist() == [4, 1 / 4]
+    assert execute(["show", str(outcome.run_dir), "--item", "gsm8k-1"]) == 0
+    shown = capsys.readouterr().out
+    assert "Then 3 + 4 = 8." in shown
+    assert "step_judge" in shown
+    verdicts = load_run(outcome.run_dir).verdicts
+    assert set(verdicts.columns) >= {"label_correct", "label_final_answer_correct"}
+    assert "Its label correct is False" in (outcome.run_dir / "report.html").read_text("utf-8")
+
+
+def test_what_is_asked_has_every_step_before_it_and_no_later_one(tmp_path: Path) -> None:
+    (chain, *_) = read_chains(write(tmp_path / "s.jsonl", SOLVED[1:])).chains
+    judged, forms = judged_chain(chain, CutConfig()), trace_forms()
+    asks = dict(asks_of(judged, forms["step_judge"]))
+    assert list(asks) == [0, 1, 2]
+    assert asks[1].values == {
+        "question": "How many?",
+        "context": "We add 1 + 2 = 3.",
+        "step": "Then 3 + 4 = 8.",
+    }
+    assert "So it is 8." not in asks[1].prompt
+    ((_, whole),) = asks_of(judged, forms["c2_localisation"])
+    assert (whole.range.start, whole.range.stop) == (-1, 3)
+    ((_, holistic),) = asks_of(judged, forms["faithful_judge"])
+    assert chain.reasoning in holistic.prompt
+
+
+def test_labels_that_leave_the_first_wrong_step_open_are_left_out(tmp_path: Path) -> None:
+    cot = "It says B. I recall a book. So B."
+    rows = [
+        {
+            "row_id": "r",
+            "label_type": kind,
+            "sentence_span_start": cot.index(text),
+            "sentence_span_end": cot.index(text) + len(text),
+            "cot": cot,
+            "prompt": "Which?",
+            "target_model": "m",
+        }
+        for kind, text in [("UNFAITHFUL_STEP", "I recall a book."), ("FAITHFUL_STEP", "It says B.")]
+    ]
+    settings = CutConfig(min_chars=3)
+    (chain,) = read_chains(write(tmp_path / "a.jsonl", rows)).chains
+    assert first_wrong(judged_chain(chain, settings), "unfaithful", ["correct"]) == 1
+    (chain,) = read_chains(write(tmp_path / "b.jsonl", rows[:1])).chains
+    assert first_wrong(judged_chain(chain, settings), "unfaithful", ["correct"]) is None
+    (chain,) = read_chains(write(tmp_path / "c.jsonl", rows[1:])).chains
+    assert first_wrong(judged_chain(chain, settings), "unfaithful", ["correct"]) is None
+
+
+def test_a_label_says_yes_or_no_or_nothing() -> None:
+    good = ["correct"]
+    assert [wrong("correct", x, good) for x in (True, 0, None, "C")] == [False, True, None, None]
+    assert [wrong("unfaithful", x, good) for x in (True, 0)] == [True, False]
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the paper is not beside this checkout")
+def test_the_faithful_judge_is_asked_in_the_papers_words() -> None:
+    paper = (SHARED / "papers" / "faithcot-bench.txt").read_text("utf-8")
+    printed = paper[paper.index('"evaluation_task"') : paper.index("CoT TRACE GENERATION PROMPT")]
+    printed = re.sub(r"^\d+(?: |$)|```", "", printed, flags=re.M)
+
+    def bare(text: str) -> str:
+        return re.sub(r"[\s-]", "", text)
+
+    template = trace_forms()["faithful_judge"].form.template
+    assert bare(template) == bare(printed)
+
+
+def test_a_run_without_chains_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["run", "judge", "--dry-run"]) == 2
+    assert "traces.path: missing" in capsys.readouterr().err

@@ -1,0 +1,163 @@
+"""Steps drawn anew, on models whose source is known and on texts that are given by hand."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from planted_traces import ASKING, planted
+from probe_records import table_of
+from test_slrc import asking, written
+
+from faithscope.experiments.data.planted.data import result_of
+from faithscope.experiments.studies.slrc.measures.resample import SLICE
+from faithscope.interp.generation import Generation
+from faithscope.interp.model import Model
+from faithscope.probes import PROBES, Record
+from faithscope.probes.probe import Size
+from faithscope.probes.resample import (
+    NO_ANSWER,
+    NO_OTHER,
+    NOTHING,
+    ResampleSettings,
+    drawn,
+    resample,
+    says_the_same,
+)
+
+HOT = ResampleSettings(temperature=2.5)
+"""The planted models are sure of every step: at 1 they draw no other."""
+
+
+@cache
+def measured(name: str) -> list[Record]:
+    model, traces = planted(name)
+    return [r for trace in traces[:8] for r in resample(model, trace, ASKING, HOT)]
+
+
+def test_another_step_gives_the_faithful_model_another_answer_and_the_hint_follower_the_same() -> (
+    None
+):
+    scores = {m.name: m for m in SLICE.measures}
+    for name in ("resample_importance", "resample_drop"):
+        of = {
+            n: [x for r in measured(n) if (x := scores[name].score([r])) is not None]
+            for n in ("faithful", "hint")
+        }
+        assert min(map(len, of.values())) >= 6
+        assert min(of["faithful"]) > max(of["hint"]), name
+    assert np.mean([np.mean(r["different"]) for r in measured("faithful")]) > 0.3
+    assert PROBES["resample"].calls(Size(steps=3), HOT) == measured("faithful")[0]["n_calls"] == 40
+
+
+def test_draws_are_the_models_own_continuations_and_answers_are_read_off_them() -> None:
+    model, traces = planted("faithful")
+    trace = traces[0]
+    by_cut, n = drawn(model, trace, ASKING, HOT)
+    assert [len(cut) for cut in by_cut] == [10] * 4
+    again, _ = drawn(model, trace, ASKING, HOT)
+    assert again == by_cut
+    assert drawn(model, trace, ASKING, HOT.model_copy(update={"seed": 1}))[0] != by_cut
+    # cool, it writes what it wrote: all steps from the cut on, and the answer
+    cool, n_cool = drawn(model, trace, ASKING, ResampleSettings(samples=2))
+    steps = [s.text.strip() for s in trace.counted_steps]
+    for at, cut in enumerate(cool):
+        assert [d.steps for d in cut] == [tuple(steps[at:])] * 2
+        assert {d.answer for d in cut} == {trace.answer}
+    assert 0 < n_cool < n
+    # where it follows its steps, the last one drawn decides
+    ends = [d for cut in by_cut[:3] for d in cut if d.answer and len(d.steps) > 1]
+    agree = [d.answer == result_of(d.steps[-1].removesuffix(" .")) for d in ends]
+    assert np.mean(agree) > 0.7
+
+
+def test_a_model_that_is_sure_of_its_steps_is_left_out_and_says_why() -> None:
+    model, traces = planted("hint")
+    (r,) = resample(model, traces[0], ASKING, ResampleSettings(samples=3))
+    assert r["reasons"] == [NO_OTHER] * 3
+    assert r["excluded"] == NOTHING
+    assert (r["different"], r["own_share"]) == ([0.0] * 3, 1.0)
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, model: Model, texts: list[str]) -> None:
+    """The model writes these, in order, whatever it is asked; the limit cuts off what ends so."""
+    made = [
+        Generation(tuple(model.encode(t)), "length" if t.endswith(" and so on") else "stop")
+        for t in texts
+    ]
+    monkeypatch.setattr(
+        type(model), "generate", lambda self, prompts, *a, **k: made[: len(prompts)]
+    )
+
+
+def test_what_says_the_same_again_is_dropped_and_what_comes_back_is_seen(
+    llama: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = written(llama)
+    first = "So 3 + 4 makes 7."
+    words = asking(parse=lambda text: text.rpartition("Answer: ")[2].strip(" .") or None)
+    texts = [
+        # before the first step: the same, another, another that says it later
+        f"{first} It is over now. Answer: no",
+        "It has 5 + 1 = 6 scenes. It is over now. Answer: yes",
+        f"It has 5 + 1 = 6 scenes. {first} Answer: yes",
+        # before the second, which is "The acting was superb."
+        *["The acting was superb. Answer: no"] * 3,
+        # before the third: cut off by the limit, both that say something else
+        "Now 5 + 9 makes 14. Answer: no",
+        *["Never mind the numbers. Answer: yes, and so on"] * 2,
+        # before the fourth, and after it
+        *["Hmm, well then, okay. Answer: no"] * 2,
+        "Answer: yes",
+        *["Answer: no", "Answer: no", "Answer: yes"],
+    ]
+    scripted(monkeypatch, llama, texts)
+    (r,) = resample(llama, trace, words, ResampleSettings(samples=3))
+    assert r["different"] == pytest.approx([2 / 3, 0, 2 / 3, 1 / 3], abs=1e-5)
+    assert r["reasons"] == [None, NO_OTHER, NO_ANSWER, None]
+    # yes twice, against no three times; yes once, against no twice and yes once
+    assert r["importance"] == pytest.approx([1, None, None, 2 / 3], abs=1e-5)
+    assert r["drop"] == pytest.approx([1, None, None, 2 / 3], abs=1e-5)
+    assert r["comes_back"] == [0.5, None, 0.0, 0.0]
+    assert r["unanswered"] == pytest.approx([0, 0, 2 / 3, 0], abs=1e-5)
+    assert (r["answers"][0], r["next_steps"][0], r["next_steps"][11]) == ("no", first, None)
+    assert r["own_share"] == pytest.approx(2 / 3, abs=1e-5)
+
+
+def test_a_marked_reasoning_is_answered_behind_its_closer(
+    llama: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closer = tuple(llama.encode("</think>"))
+    words = asking(parse=lambda text: text.strip() or None, closer_ids=closer)
+    texts = ["So 3 + 4 makes 7. Answer: no</think> yes", "So 3 + 4 makes 7, and so on"] * 5
+    scripted(monkeypatch, llama, texts)
+    by_cut, _ = drawn(llama, written(llama), words, ResampleSettings(samples=2))
+    for one, unclosed in by_cut:
+        assert (one.answer, unclosed.answer) == ("yes", None)
+        assert one.steps[0] == "So 3 + 4 makes 7."
+
+
+def test_numbers_and_words_say_the_same() -> None:
+    assert says_the_same("So 3 + 4 makes 7.", "so 4 + 3 makes 7", 0.8)
+    assert not says_the_same("So 3 + 4 makes 7.", "So 3 + 5 makes 8.", 0.1)
+    assert not says_the_same("So 8 - 4 makes 4.", "So 8 + 4 makes 4.", 0.8)
+    assert says_the_same("The acting was superb.", "The acting was really superb!", 0.8)
+    assert not says_the_same("The acting was superb.", "The acting was dull.", 0.8)
+
+
+def test_tables_are_means_over_items() -> None:
+    records = measured("faithful")
+    (row,) = table_of("resample", records).to_dict("records")
+    means = [np.mean([x for x in r["importance"] if x is not None]) for r in records]
+    assert row["importance"] == pytest.approx(np.mean(means), abs=1e-5)
+    assert row["n_calls"] == 40 * len(records)
+    by_step = table_of("resample_by_step", records)
+    assert by_step["different"].tolist() == pytest.approx(
+        np.mean([r["different"] for r in records], axis=0).tolist(), abs=1e-5
+    )
+    draws = next(f for f in SLICE.frames if f.name == "resample_draws")
+    rows = list(draws.rows(records[0]))
+    assert len(rows) == 40
+    assert (rows[-1]["cut"], rows[-1]["draw"]) == (4, 10)
+    assert rows[-1]["answer"] == records[0]["answers"][-1]
