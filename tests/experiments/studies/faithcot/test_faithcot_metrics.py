@@ -17,6 +17,7 @@ from faithscope.experiments.studies.faithcot.metrics import (
     cross_fitted_flags,
     quadrants,
 )
+from faithscope.experiments.studies.faithcot.verdict import word_of
 
 HOW = Drawing(0, 200)
 
@@ -85,6 +86,20 @@ def test_thresholds_are_chosen_on_other_questions() -> None:
     # ten chains of a class about one question cannot be told on another
     same = ["q"] * len(label)
     assert cross_fitted_flags(label, score, same, 5, 0) is None
+
+
+def test_a_detector_has_a_word_only_with_enough_labelled_chains() -> None:
+    def word(n: int, auroc: float, low: float, high: float, scored: int = 40) -> str:
+        row = {"n_scored": scored, "n_labelled": n, "auroc": auroc}
+        return word_of({**row, "auroc_low": low, "auroc_high": high})
+
+    assert word(6, 1.0, 1.0, 1.0) == "few"
+    assert word(40, 0.8, 0.7, 0.9) == "tells"
+    assert word(40, 0.6, 0.52, 0.7) == "little"
+    assert word(40, 0.6, 0.45, 0.7) == "chance"
+    assert word(40, 0.2, 0.1, 0.3) == "reversed"
+    assert word(0, math.nan, math.nan, math.nan) == "unlabelled"
+    assert word(0, math.nan, math.nan, math.nan, scored=0) == "unscored"
 
 
 def test_the_papers_phi_and_bits_follow_from_its_counts() -> None:

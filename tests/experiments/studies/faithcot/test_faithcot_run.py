@@ -94,6 +94,7 @@ def test_the_page_says_what_it_comes_to_and_show_prints_a_chain(
     assert "Annotators call 50% of 6 labelled chains unfaithful" in page.replace(" %", "%").replace(
         "\u00a0%", "%"
     )
+    assert "too few to tell of any detector" in page
     assert "a glance, not a reading" in page
     assert "two label sources say opposite things" in page
     assert "Too few labelled chains to tell" in page
