@@ -63,9 +63,10 @@ def make_folder(path: Path) -> Path:
         StoreError: it cannot be.
     """
     try:
-        if not path.is_dir():
-            path.mkdir(parents=True, exist_ok=True)
-            sync_folder(path.parent)
+        missing = [folder for folder in (path, *path.parents) if not folder.is_dir()]
+        path.mkdir(parents=True, exist_ok=True)
+        for folder in missing:
+            sync_folder(folder.parent)
     except OSError as error:
         raise unwritable(path, error) from error
     return path

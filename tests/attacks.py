@@ -99,11 +99,12 @@ class Attack:
 
 
 def kills(folder: Path, n: int, most: int | None) -> Iterator[Attack]:
-    setting = Setting(folder / "undisturbed", models(folder / "models"))
-    setting.folder.mkdir()
+    tiny = models(folder / "models")
     for study, case in CASES.items():
         if study == "toy":
             continue
+        setting = Setting(folder / study, tiny)
+        setting.folder.mkdir()
         path = case.here(setting)
         began = time.monotonic()
         ended = run_folders.signalled(path, lambda: False)
@@ -118,7 +119,7 @@ def kills(folder: Path, n: int, most: int | None) -> Iterator[Attack]:
             later = rng.random() * LATEST * seconds
             moments[f"at random moment {k + 1}"] = partial(_after, seconds=later)
         for number, (name, reached) in enumerate(_some(list(moments.items()), most)):
-            at = Setting(folder / f"{study}{number}", setting.models)
+            at = Setting(folder / f"{study}{number}", tiny)
             at.folder.mkdir()
             path = case.here(at)
             ended = run_folders.signalled(path, reached(run_folder(path)))

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faithscope.experiments.engine.append import cut_torn_line
+from faithscope.experiments.engine.append import Appender, cut_torn_line
 from faithscope.experiments.engine.folder import existing_run, read_config
 from faithscope.experiments.engine.store import Store, read_failures, read_records
 from faithscope.experiments.engine.units import UnitIds, storable
-from faithscope.experiments.files import StoreError
+from faithscope.experiments.files import StoreError, make_folder, write_atomically
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.probes.record import head
 
@@ -203,3 +203,28 @@ def test_folders_that_are_no_runs(tmp_path: Path) -> None:
         pass
     with pytest.raises(StoreError, match=r"no such run folder; did you mean '.*/quickstart'"):
         existing_run(tmp_path / "quikstart")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files have no names here")
+def test_what_is_on_the_disk_has_its_name_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file is synced, and then the folder that it was made, or renamed, in."""
+    synced: list[str] = []
+    sync = os.fsync
+
+    def noted(file: int) -> None:
+        synced.append(os.path.relpath(os.readlink(f"/proc/self/fd/{file}"), tmp_path))
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    make_folder(tmp_path / "a/b")
+    assert synced == ["a", "."]
+    synced.clear()
+    write_atomically(tmp_path / "a/b/c", "text")
+    assert synced == ["a/b/.c.writing", "a/b"]
+    synced.clear()
+    with Appender(sync=True) as files:
+        files.add(tmp_path / "a/b/d", b"one")
+        files.add(tmp_path / "a/b/d", b"two")
+    assert synced == ["a/b", "a/b/d", "a/b/d"]
