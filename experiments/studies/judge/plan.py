@@ -60,11 +60,11 @@ class JudgePlan:
         """What a run would do, for `--dry-run`."""
         index = Index.of(self.config.run_dir)
         left = [i for i in self.items if not is_finished(index, i)]
-        chains, asks = (Counter((i.model, i.task) for i in of) for of in (self.items, left))
+        chains = Counter((i.model, i.task) for i in self.items)
         n_asks: Counter[tuple[str, str]] = Counter()
         for item in left:
             n_asks[item.model, item.task] += len(item.asks) * len(item.units)
-        rows = [(*pair, n, asks[pair], n_asks[pair]) for pair, n in chains.items()]
+        rows = [(*pair, n, n_asks[pair]) for pair, n in chains.items()]
         steps = sum(len(chain.places) for chain in self.chains)
         to_ask: dict[str, list[Ask | Writing]] = {
             model: [ask for i in left if i.model == model for _, ask in i.asks]
@@ -74,7 +74,7 @@ class JudgePlan:
             f"run folder  {self.config.run_dir}",
             f"chains      {len(self.chains)} with {steps} steps, of {self.source}",
             "",
-            *columns([("judge", "form", "chains", "left", "asks left"), *rows, total(rows)]),
+            *columns([("judge", "form", "chains", "asks left"), *rows, total(rows)]),
             *spending_lines(to_ask, self.config.judge, self.config.spend),
         ]
         return "\n".join(lines)
