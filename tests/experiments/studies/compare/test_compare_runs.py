@@ -139,7 +139,7 @@ def test_an_unfinished_source_is_said(both: Path, tmp_path: Path) -> None:
 def test_a_judge_of_the_same_traces_stands_in_their_rows(both: Path, tmp_path: Path) -> None:
     judge = tmp_path / "judge"
     model = tiny("llama", max_position_embeddings=8192)
-    model.module.save_pretrained(judge)
+    model.hf.save_pretrained(judge)
     model.tokenizer.save_pretrained(judge)
     behaviour = both / "sources" / "behaviour"
     config = {"name": "judged", "benchmark": "judge", "out": str(tmp_path)}
