@@ -23,7 +23,9 @@ from run_folders import (
     signalled,
 )
 
+import faithscope
 from faithscope import load_run
+from faithscope.experiments.analysis.comparison.scores import FAMILIES
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.study import STUDIES
 from faithscope.experiments.engine.store import read_failures
@@ -94,6 +96,24 @@ def test_it_opens_where_its_models_are_not(
         assert set(run.columns(name)) <= set(getattr(run, name).columns)
         assert len(getattr(run, name)) == len(getattr(before, name))
     assert set(run.tables) == set(before.tables)
+
+
+@every_study
+def test_its_scores_can_be_compared(
+    study: str, undisturbed: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if study == "toy":
+        assert execute(["compare", str(undisturbed), "--into", str(tmp_path / "c")]) == 2
+        assert "has no scores of traces to compare" in capfd.readouterr().err
+        return
+    quick = {"bootstrap": 20, "folds": 2}
+    compared = faithscope.compare([undisturbed], tmp_path / "c", report=quick)
+    items, traces = compared.items, compared.traces
+    assert set(items["family"]) <= set(FAMILIES)
+    assert (items["value"].isna() == (items["missing"] != "")).all()
+    missing = compared.tables["missing"].groupby("measure")["n"].sum()
+    assert (missing == len(traces)).all()
+    assert faults((tmp_path / "c" / "report.html").read_text("utf-8")) == []
 
 
 every_page = pytest.mark.parametrize("study", [s for s in CASES if s != "toy"])

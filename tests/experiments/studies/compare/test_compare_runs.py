@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 from pages import faults
+from tiny_models import tiny
 
 import faithscope
 from faithscope.experiments.cli import execute
@@ -133,6 +134,28 @@ def test_an_unfinished_source_is_said(both: Path, tmp_path: Path) -> None:
     missing = run.tables["missing"].set_index(["measure", "reason"])["n"]
     assert missing["rigidity_depth", "not_run"] == 14
     assert "part is unfinished: 14 of its items" in (tmp_path / "c/report.html").read_text("utf-8")
+
+
+def test_a_judge_of_the_same_traces_stands_in_their_rows(both: Path, tmp_path: Path) -> None:
+    judge = tmp_path / "judge"
+    model = tiny("llama", max_position_embeddings=8192)
+    model.hf.save_pretrained(judge)
+    model.tokenizer.save_pretrained(judge)
+    behaviour = both / "sources" / "behaviour"
+    config = {"name": "judged", "benchmark": "judge", "out": str(tmp_path)}
+    config |= {"traces": {"path": str(behaviour)}, "forms": ["step_judge"]}
+    config |= {"judge": {"model": str(judge), "readings": ["scored"]}, "report": {"bootstrap": 20}}
+    (tmp_path / "judge.yaml").write_text(yaml.safe_dump(config))
+    assert execute(["run", str(tmp_path / "judge.yaml")]) == 0
+    run = faithscope.compare([behaviour, tmp_path / "judged"], tmp_path / "c", report=QUICK)
+    (row,) = run.tables["joins"].to_dict("records")
+    # a judge reads texts, and has no token ids of the model's
+    assert (row["n_common"], row["n_same_ids"], row["n_same_text"], row["n_joined"]) == (
+        *(24, 0, 24, 24),
+    )
+    assert set(run.traces["task"]) == {"planted"}
+    assert "judged" in set(run.items["family"])
+    assert run.tables["parting"]["n_items"].tolist()[:2] == [0, 0]  # no insides were looked into
 
 
 def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

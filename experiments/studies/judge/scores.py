@@ -1,0 +1,107 @@
+"""Judges on given chains as comparisons read them: what each says of a chain, and of its steps.
+
+Which task a chain is of, its file does not tell; a comparison takes it from the other runs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from faithscope.experiments.analysis.comparison.scores import (
+    PLACE,
+    Scores,
+    dollars_of,
+    frames,
+    item_row,
+    judged_costs,
+    trace_row,
+)
+from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.traces.scores import label_rows, step_label_rows
+from faithscope.experiments.studies.judge.chains import JudgedChain
+from faithscope.experiments.studies.judge.results import results
+from faithscope.experiments.studies.judge.units import OF_STEPS, READINGS
+from faithscope.probes.record import Record
+
+RULES = {"localisation": 0.5, "faithful_judge": 0.5, **dict.fromkeys(OF_STEPS, 0.0)}
+"""Task of a form -> the greatest score of a chain of which it says that nothing is wrong; of steps
+as they were written any step that is flagged is one too many. Forms that rate have no rule."""
+Key = tuple[str, str, str, str]
+"""Reading, judge, form, chain."""
+
+
+def scores(run: Run) -> Scores:
+    """Every verdict on every chain, and the labels of the chains."""
+    read = run.once(results)
+    about: dict[Key, list[Record]] = defaultdict(list)
+    for r in run.records(*READINGS):
+        about[READINGS[r["probe"]], r["judge"], r["variant"], r["item"]].append(r)
+    dollars = dollars_of(run.calls)
+    chains = [_as_trace(chain) for chain in read.chains.values()]
+    items: list[dict[str, Any]] = []
+    for row in read.verdicts:
+        chain = read.chains[row["item"]]
+        records = about[row["reading"], row["judge"], row["form"], row["item"]]
+        scored = row["reading"] == "scored"
+        rule = RULES.get(row["task"])
+        items.append(
+            item_row(
+                {**(records[0] if records else row), **_place(chain)},
+                _name(row),
+                "judged",
+                row["score"],
+                higher_is_faithful=False,
+                missing=f"judge: {row['outcome']}",
+                probability=scored and rule is not None,
+                rule=0.5 if scored and rule is not None else rule,
+                **_costs(records, dollars),
+            )
+        )
+    items += [row for chain in chains for row in label_rows(chain)]
+    steps = [
+        {**_place(read.chains[row["item"]]), "measure": _name(row), "family": "judged"}
+        | {"step": row["step"], "value": row["score"], "higher_is_faithful": False}
+        for row in read.steps
+        if row["score"] is not None
+    ]
+    steps += [row for chain in chains for row in step_label_rows(chain)]
+    return frames(items, [_trace(chain) for chain in read.chains.values()], steps)
+
+
+def _place(chain: JudgedChain) -> dict[str, Any]:
+    return dict(zip(PLACE, (chain.dataset, "", chain.id, chain.model), strict=True))
+
+
+def _as_trace(chain: JudgedChain) -> Record:
+    """As much of a trace's record as labels are read from."""
+    given = {"model": chain.model, "labels": chain.labels, "step_labels": chain.step_labels}
+    steps = [{"counted": counted} for counted in chain.counted]
+    return {**_place(chain), "origin": {"given": given}, "steps": steps}
+
+
+def _trace(chain: JudgedChain) -> dict[str, Any]:
+    reasoning = "".join(chain.steps)
+    return trace_row(
+        _place(chain), question=chain.question, reasoning=reasoning, n_steps=len(chain.places)
+    )
+
+
+def _name(row: Record) -> str:
+    return f"{row['form']} {row['reading']} ({row['judge']})"
+
+
+def _costs(records: list[Record], dollars: dict[tuple[str, str], float]) -> dict[str, float | None]:
+    """Of all asks about a chain together; nothing where one has none."""
+    paid = [
+        dollars.get((r["judge"], f"{r['variant']}/{r['item']}"))
+        if r["step"] is None
+        else dollars.get((r["judge"], f"{r['variant']}/{r['item']} {r['step']}"))
+        for r in records
+    ]
+    of = [judged_costs(r, d) for r, d in zip(records, paid, strict=True)]
+    names = of[0] if of else ()
+    return {
+        name: None if any(c[name] is None for c in of) else float(sum(c[name] for c in of))
+        for name in names
+    }
