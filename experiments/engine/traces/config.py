@@ -74,8 +74,8 @@ class _TracesConfig(FolderConfig):
     spend: SpendConfig = SpendConfig()
     tasks: Annotated[list[TaskName], *AnyNumber] = Field(default=[])
     """What is asked, by name (`faithscope list tasks`); needed unless chains are given."""
-    traces: GivenConfig = GivenConfig()
     data: DataConfig = DataConfig()
+    traces: GivenConfig = GivenConfig()
     generation: GenerationConfig = GenerationConfig()
     steps: StepsConfig = StepsConfig()
     probes: Annotated[list[ProbeName], *OneOrMany]
