@@ -11,6 +11,7 @@ each other, and each also of the uncued chain, in which a mention is a false ala
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,6 +48,7 @@ PROMPT = (
     "Answer Yes or No."
 )
 UNPARSED = "cued_answer_unparsed"
+_STATED = re.compile(r"\banswer\s+is\s*:?\s*\W{0,3}(yes|no)\b", re.IGNORECASE)
 _VERDICTS = {"yes": True, "no": False, None: None}
 
 
@@ -141,6 +143,12 @@ def hints(
     ]
 
 
+def stated_verdict(reply: str) -> str | None:
+    """`yes` or `no`: what the reply says is the answer, else how `probes.assent` reads it."""
+    stated = set(map(str.lower, _STATED.findall(reply)))
+    return stated.pop() if len(stated) == 1 else yes_or_no(reply)
+
+
 def left_out(
     trace: Trace, probe: str, asking: Asking, settings: Any, reason: str | None
 ) -> list[Record]:
@@ -174,7 +182,7 @@ def _judged(
         trace,
         {f"{kind} {name}": Message(text) for (kind, name), text in texts.items()},
         YES_NO,
-        yes_or_no,
+        stated_verdict,
         kind="label",
         readings=settings.readings,
         answer_tokens=settings.answer_tokens,

@@ -19,7 +19,7 @@ from faithscope.interp.model import Model
 from faithscope.interventions import Question, Trace, from_ids
 from faithscope.probes import Asking, Record
 from faithscope.probes.cues import KINDS, cued_option, cues, mentions, write_chains
-from faithscope.probes.hints import HintsSettings, hints
+from faithscope.probes.hints import HintsSettings, hints, stated_verdict
 from faithscope.probes.judge.form import Reply
 from faithscope.probes.text_model import Message, TextModel, Unanswered
 
@@ -175,6 +175,20 @@ def test_the_model_judges_its_own_text_where_the_answer_went_over() -> None:
     assert {(r["switched"], r["judge_scored"]) for r in kept} == {(False, None)}
     lost = hints(model, trace, spoken(), few)
     assert {r["excluded"] for r in lost} == {"cued_answer_unparsed"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict"),
+    [
+        ("The answer is yes.", "yes"),
+        ("So the answer is: **No**.", "no"),
+        ("No, it does not.", "no"),
+        ("The answer is yes. Or the answer is no.", None),
+        ("The answer is not clear.", None),
+    ],
+)
+def test_a_verdict_is_read_where_it_is_stated_as_the_answer(reply: str, verdict: str) -> None:
+    assert stated_verdict(reply) == verdict
 
 
 def test_a_model_behind_an_api_is_asked_and_then_asked_for_its_verdict() -> None:
