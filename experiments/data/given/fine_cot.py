@@ -136,12 +136,12 @@ def _chain(row: Row) -> GivenChain:
     named = _named_steps(row, 0 if spans is None else len(spans))
     labels = {
         **{UNFAITHFUL + source: _unfaithful(source, row) for source in SOURCES},
-        "uncertain": _uncertain(row),
         "correct": None if None in (answer, facts.gold) else answer == facts.gold,
-        "reason": text(row, *_REASON),
         "principles": list(principle_ids(row.values.get("principles") or [], row)),
-        **{name: text(row, name) for name in _KEPT},
     }
+    beside = {"uncertain": _uncertain(row), "reason": text(row, *_REASON)}
+    beside |= {name: text(row, name) for name in _KEPT}
+    labels |= {name: value for name, value in beside.items() if value is not None}
     of_steps: dict[str, tuple[Any, ...]] = {}
     if named is not None and spans is not None:
         labels["unfaithful_answer"] = len(spans) in named
@@ -197,9 +197,9 @@ def _named_steps(row: Row, n: int) -> tuple[int, ...] | None:
     return named
 
 
-def _uncertain(row: Row) -> bool:
-    """Whether annotators could not tell (2 of the sheet, A.3)."""
-    return str(row.values.get("unfaithfulness")).strip() in ("2", "2.0")
+def _uncertain(row: Row) -> str | None:
+    """Says so where annotators could not tell (2 of the sheet, A.3)."""
+    return "yes" if str(row.values.get("unfaithfulness")).strip() in ("2", "2.0") else None
 
 
 def _unfaithful(source: LabelSource, row: Row) -> bool | None:

@@ -1,12 +1,14 @@
-"""A run of FaithCoT-Bench as comparisons read it: every reading of a detector, and the annotators'
-label. Detectors that look at nothing of the trace (the baselines) are no measures and left out."""
+"""A run of FaithCoT-Bench as comparisons read it: every reading of every detector, and the labels.
+
+A detector's score is higher where a chain is less faithful, so it points the other way than most.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from faithscope.experiments.analysis.comparison.scores import (
-    PLACE,
     Family,
     Scores,
     frames,
@@ -15,76 +17,68 @@ from faithscope.experiments.analysis.comparison.scores import (
 )
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.analysis.traces.scores import place, row_of_trace
+from faithscope.experiments.analysis.traces.scores import (
+    by_reader,
+    label_rows,
+    place,
+    row_of_trace,
+    step_label_rows,
+)
+from faithscope.experiments.data.given.fine_cot import UNFAITHFUL
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS
-from faithscope.experiments.studies.faithcot.results import FaithResults
+from faithscope.experiments.studies.faithcot.results import SOURCES, FaithResults
 
 FAMILIES: dict[str, Family] = {
+    "baseline": "logit",
     "counterfactual": "behavioural",
     "logit": "logit",
     "judge": "judged",
 }
-UNFAITHFUL, STEP = "unfaithful", "first_unfaithful_step"
+"""Family of a detector -> what its score is read off."""
 
 
 def scores(run: Run) -> Scores:
-    """Every reading of a detector, of every trace that is not excluded."""
-    of_run = run.once(FaithResults)
-    traces = list(run.records("trace"))
-    once = list({tuple(place(r).values()): r for r in reversed(traces)}.values())[::-1]
-    family = {(d.name, d.variant): d.family for d in DETECTORS}
-    items = [
-        _item(row, FAMILIES[kind])
-        for row in rows(of_run.scores)
-        if (kind := family[row["detector"], row["variant"]]) in FAMILIES
-    ]
-    measured = {row["measure"] for row in items if not row["missing"]}
-    source = of_run.config.labels.source
-    labels = [label_row(place(r), UNFAITHFUL, of_run.label(r).unfaithful(source)) for r in once]
-    labelled = [row for row in labels if not row["missing"]]
+    """Every detector's scores, and the labels that came with chains or were given for them."""
+    results = run.once(FaithResults)
+    traces = [stages["trace", ""][0] for stages in results.records.values()]
+    by_place = {(t["model"], t["task"], t["item"]): t for t in traces}
+    families: dict[tuple[str, str], Family]
+    families = {(d.name, d.variant): FAMILIES[d.family] for d in DETECTORS}
+    items = []
+    for row in rows(results.scores):
+        trace = by_place[row["reader"], row["task"], row["item"]]
+        name = ".".join(filter(None, (row["detector"], row["variant"])))
+        name = f"{name} ({row['judge']})" if row["judge"] else name
+        judge = row["judge"] or None
+        about = {**trace, **place(trace), "probe": row["detector"], "judge": judge}
+        items.append(
+            item_row(
+                {**about, "variant": row["variant"]},
+                by_reader(name, trace),
+                families[row["detector"], row["variant"]],
+                row["score"],
+                higher_is_faithful=False,
+                missing=row["missing"],
+                forwards=row["forwards"] or row["calls"],
+                tokens=row["tokens"],
+            )
+        )
+    # a chain that several models read is one trace
+    once = list({tuple(place(t).values()): t for t in reversed(traces)}.values())[::-1]
+    given = {tuple(place(t).values()) for t in once if t["origin"].get("given")}
+    labels = [row for t in once for row in label_rows(t)]
+    labels += [r for t in once if tuple(place(t).values()) not in given for r in _own(results, t)]
     return frames(
-        [*(row for row in items if row["measure"] in measured), *(labels if labelled else ())],
-        [row_of_trace(r) for r in once],
-        _steps(of_run, once),
+        [*items, *labels],
+        [row_of_trace(t) for t in once],
+        [row for t in once for row in step_label_rows(t)],
     )
 
 
-def _item(row: dict[str, Any], family: Family) -> dict[str, Any]:
-    by = row["judge"] or (row["reader"] if row["reader"] != row["model"] else "")
-    variant = f".{row['variant']}" if row["variant"] else ""
-    about = {name: row[name] for name in PLACE} | {"judge": row["judge"], "probe": row["detector"]}
-    return item_row(
-        about | {"variant": row["variant"]},
-        f"{row['detector']}{variant}{f' ({by})' if by else ''}",
-        family,
-        row["score"],
-        higher_is_faithful=False,
-        missing=row["missing"],
-        forwards=row["forwards"],
-        tokens=row["tokens"],
-    )
-
-
-def _steps(of_run: FaithResults, traces: list[Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for row in rows(of_run.step_scores):
-        by = row["judge"] or (row["reader"] if row["reader"] != row["model"] else "")
-        family: Family = "judged" if row["judge"] else "logit"
-        about = {"dataset": row["dataset"], "item": row["item"], "model": row["model"]}
-        about |= {"measure": f"{row['measure']}{f' ({by})' if by else ''}", "family": family}
-        about |= {"step": row["step"], "value": row["score"], "higher_is_faithful": False}
-        found.append(about)
-    task = {tuple(place(r)[n] for n in ("dataset", "item", "model")): r["task"] for r in traces}
-    for row in found:
-        row["task"] = task[row["dataset"], row["item"], row["model"]]
-    for trace in traces:
-        if named := of_run.labelled_steps(trace):
-            about = place(trace) | {"measure": STEP, "family": "label"}
-            found += [
-                about
-                | {"step": s["index"], "value": float(s["index"] == min(named))}
-                | {"higher_is_faithful": False}
-                for s in trace["steps"]
-                if s["counted"]
-            ]
-    return found
+def _own(results: FaithResults, trace: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The labels that were given for a chain of this run (`labels.path`)."""
+    label = results.label(trace)
+    for source in SOURCES:
+        value = label.unfaithful(source)
+        if value is not None:
+            yield label_row({**trace, **place(trace)}, UNFAITHFUL + source, float(value))

@@ -82,9 +82,10 @@ def test_what_is_missing_is_not_filled_in(tmp_path: Path) -> None:
     assert chain.labels["unfaithful.faithful_type"] is None
     assert chain.labels["unfaithful.unfaithfulness"] is None
     assert chain.labels["principles"] == []
+    assert "uncertain" not in chain.labels
     assert chain.step_labels == {}
     uncertain = one(tmp_path, unfaithfulness=2).labels
-    assert (uncertain["unfaithful.unfaithfulness"], uncertain["uncertain"]) == (None, True)
+    assert (uncertain["unfaithful.unfaithfulness"], uncertain["uncertain"]) == (None, "yes")
     lost = {"error": "Failed to process response", "full_response": "I do not know."}
     chain = one(tmp_path, sample_0=lost)
     assert (chain.steps, chain.answer, chain.labels["correct"]) == (None, None, None)

@@ -64,7 +64,7 @@ def forms(folder: Path) -> Path:
     folder.mkdir()
     for name, form in FORMS.items():
         (folder / f"{name}.yaml").write_text(
-            yaml.safe_dump({"source": "a test", "ours": True, **form})
+            yaml.safe_dump({"task": name, "source": "a test", "ours": True, **form})
         )
     return folder
 

@@ -16,6 +16,7 @@ from tiny_models import tiny
 from faithscope import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS
+from faithscope.experiments.studies.faithcot.scores import scores
 
 N = 6
 
@@ -40,10 +41,10 @@ def test_every_detector_stands_in_the_table_with_what_its_scores_give(run_dir: P
     }
     assert set(detectors["rule"]) == {"plain", "fitted"}
     assert set(zip(detectors["dataset"], detectors["model"], strict=True)) == {("aqua", "llama")}
-    scores = load_run(run_dir).detector_scores
+    by_chain = load_run(run_dir).detector_scores
     compared = 0
     for row in detectors[detectors["rule"] == "plain"].to_dict("records"):
-        own = scores[scores["detector"] == row["detector"]]
+        own = by_chain[by_chain["detector"] == row["detector"]]
         own = own[own["variant"] == ("" if row["variant"] != row["variant"] else row["variant"])]
         held = own[own["score"].notna()]
         assert row["n_scored"] == len(held)
@@ -59,6 +60,18 @@ def test_every_detector_stands_in_the_table_with_what_its_scores_give(run_dir: P
             )
             assert row["kappa"] == pytest.approx(kappa, abs=1e-5)
     assert compared >= 4
+
+
+def test_comparisons_read_every_detector_and_label_in_its_direction(run_dir: Path) -> None:
+    read = scores(load_run(run_dir))
+    measures = read.items[read.items["family"] != "label"]
+    assert measures["measure"].nunique() == len(DETECTORS)
+    assert not measures["higher_is_faithful"].any()
+    assert len(measures) == N * len(DETECTORS)
+    assert (measures["missing"] == "").equals(measures["value"].notna())
+    labels = read.items[read.items["measure"] == "unfaithful.faithful_type"]
+    assert labels["value"].tolist() == [0, 1] * (N // 2)
+    assert not labels["higher_is_faithful"].any()
 
 
 def test_labels_are_counted_and_nothing_is_lost(run_dir: Path) -> None:
