@@ -64,6 +64,7 @@ PLACE = {"model": HINT, "task": CHAIN, "framing": "prefix", "reading": "generate
 
 WHOLE = {"exclusions", "label_mass", "direct", "sycophancy", "error_detection"}
 WHOLE |= {"rigidity", "rigidity_by_layer", "flow", "flow_by_layer", "linear_probe"}
+WHOLE |= {"hints", "mediation", "mediation_by_cut"}
 """Tables of whole chains, of questions, of items."""
 
 
