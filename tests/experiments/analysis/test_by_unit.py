@@ -68,6 +68,10 @@ WHOLE |= {"hints", "mediation", "mediation_by_cut"}
 """Tables of whole chains, of questions, of items."""
 
 
+WAYS: dict[str, dict[str, float]] = {"resample": {"temperature": 2.5}}
+"""Settings of a probe: the planted model is sure of every step; at temperature 1 it draws no other."""
+
+
 @pytest.fixture(scope="module")
 def of_every_probe() -> list[Record]:
     """Of a model, twelve chains that every probe measured, by turns of two units."""
@@ -81,7 +85,7 @@ def of_every_probe() -> list[Record]:
         record
         for trace in traces
         for probe in PROBES
-        for record in faithscope.measure(model, trace, probe)
+        for record in faithscope.measure(model, trace, probe, **WAYS.get(probe, {}))
     ]
 
 
