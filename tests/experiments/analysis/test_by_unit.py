@@ -69,7 +69,7 @@ WHOLE |= {"hints", "mediation", "mediation_by_cut"}
 
 
 WAYS: dict[str, dict[str, float]] = {"resample": {"temperature": 2.5}}
-"""Settings of a probe: the planted model is sure of every step; at temperature 1 it draws no other."""
+"""The planted model is sure of every step; at temperature 1 it draws no other."""
 
 
 @pytest.fixture(scope="module")
