@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
-from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.analysis.page import Bullets, Grid, Page, Section, spent_and_failed
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.studies.judge.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.judge.results import JudgeResults
 from faithscope.experiments.studies.judge.show import chain_block
 
 FEW = 30
 """Chains below which a page says that it is a glance."""
+CLASS = 10
+"""Chains of either kind below which nothing is said of a judge against a label."""
 SECTIONS = [
     Section(
         "forms",
@@ -52,7 +58,7 @@ def page(results: JudgeResults) -> Page:
         "what do judges say of these chains?",
         f"What do judges say of chains of thought that were written elsewhere? {n} chains with "
         f"{steps} steps; no model that reasons was run.",
-        [*SECTIONS, _examples(results), _exclusions(results)],
+        [_verdict(results), *SECTIONS, _examples(results), _exclusions(results)],
         {name: table for name, table in results.tables.items() if len(table)},
         {},
         COLUMNS,
@@ -61,6 +67,53 @@ def page(results: JudgeResults) -> Page:
         order=model_order,
         warnings=warnings,
     )
+
+
+def _verdict(results: JudgeResults) -> Section:
+    """What came out of each prompt, and whether it may be believed."""
+    agreement = results.tables["judge_agreement"]
+    lines = []
+    for row in rows(results.tables["judge_forms"]):
+        flagged, score = row["flagged"], row["mean_score"]
+        says = (
+            f"flags {percent(flagged)}"
+            if flagged == flagged
+            else f"gives a mean score of {score:.2f}"
+            if score == score
+            else "gives no verdict"
+        )
+        way = {name: row[name] for name in ("judge", "reading", "form")}
+        held = " ".join(map(_held, rows(where(agreement, level="chain", **way))))
+        lines.append(
+            markup(
+                "<strong>{}</strong>, asked <code>{}</code> ({}), {} of {} chains of {} by {}. {}",
+                *(way["judge"], way["form"], way["reading"], says, row["n"]),
+                *(row["dataset"], row["model"] or "an unknown writer", held),
+            )
+        )
+    text = (
+        "AUROC is how often a chain labelled wrong scores worse than another: .5 is chance. "
+        f"Nothing is said of fewer than {CLASS} chains of either kind."
+    )
+    return Section("verdict", "Verdict", text, blocks=[Bullets(lines)], always=True)
+
+
+def _held(row: Mapping[str, Any]) -> str:
+    """A judge against one label of chains, in words."""
+    wrong = round(row["labelled_wrong"] * (row["n"] + row["n_without_verdict"]))
+    few = min(wrong, row["n"] - wrong)
+    label = f"Against the label “{row['label']}”"
+    if few < CLASS:
+        return f"{label} nothing can be said: {max(few, 0)} chains of one kind are too few."
+    low, high = row["auroc_low"], row["auroc_high"]
+    word = (
+        "it is better than chance"
+        if low > 0.5
+        else "it is worse than chance"
+        if high < 0.5
+        else "it cannot be told from chance"
+    )
+    return f"{label} {word}: AUROC {row['auroc']:.2f} [{low:.2f}, {high:.2f}]."
 
 
 def _examples(results: JudgeResults) -> Section:

@@ -140,7 +140,24 @@ def test_a_judge_that_checks_sums_is_held_against_the_labels(
     assert "step_judge" in shown
     verdicts = load_run(outcome.run_dir).verdicts
     assert set(verdicts.columns) >= {"label_correct", "label_final_answer_correct"}
-    assert "Its label correct is False" in (outcome.run_dir / "report.html").read_text("utf-8")
+    page = (outcome.run_dir / "report.html").read_text("utf-8")
+    assert "Its label correct is False" in page
+    # two chains of a kind are too few, though every verdict is right
+    assert "Against the label “correct” nothing can be said: 2 chains" in page
+
+
+def test_the_page_says_which_judges_beat_chance(tmp_path: Path, server: FaultServer) -> None:
+    right = [row(i, f"We add {i} + 2 = {i + 2}.", "So it is done.") for i in range(10)]
+    broken = [
+        row(i, f"We add {i} + 2 = {i + 3}.", "So it is done.", label=0) for i in range(10, 20)
+    ]
+    path = write(tmp_path / "solved.jsonl", right + broken)
+    forms = ["step_judge", "c2_coverage"]
+    outcome = run(load_config(config(tmp_path, path, server.url, forms=forms)))
+    page = (outcome.run_dir / "report.html").read_text("utf-8")
+    assert "Against the label “correct” it is better than chance: AUROC 1.00 [1.00, 1.00]." in page
+    # the judge rates every chain alike
+    assert "Against the label “correct” it cannot be told from chance: AUROC 0.50" in page
 
 
 def test_what_is_asked_has_every_step_before_it_and_no_later_one(tmp_path: Path) -> None:
