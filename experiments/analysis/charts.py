@@ -307,11 +307,11 @@ def field(
     usual: dict[str, Any] = {"edgecolors": "white", "lw": 1}
     vmin, vmax = limits
     values = np.ma.masked_invalid(cells)
-    ax.pcolormesh(values, cmap=colours, vmin=vmin, vmax=vmax, **usual | look)
+    mesh = ax.pcolormesh(values, cmap=colours, vmin=vmin, vmax=vmax, **usual | look)
     centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": fontsize}
     for i, j in np.argwhere(~np.isnan(cells)).tolist():
         if text is not None:
-            ink = INK_ON_DARK if abs(cells[i, j]) > 0.6 else INK_ON_PALE
+            ink = _ink_on(mesh.to_rgba(cells[i, j]))
             ax.text(j + 0.5, i + 0.5, text(cells[i, j]), color=ink, **centred)
     turned: dict[str, Any] = {"rotation": rotation, "ha": "center" if rotation == 90 else "right"}
     size = min(fontsize, 8.5)
@@ -321,6 +321,15 @@ def field(
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return ax
+
+
+def _ink_on(colour: Sequence[float]) -> str:
+    """The ink with more contrast on a colour: the two are equal at a relative luminance of .21 (WCAG
+    2.2)."""
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]
+    )
+    return INK_ON_DARK if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.21 else INK_ON_PALE
 
 
 _DARK = {DARK_BLUE, DARK_ORANGE, DARK_PURPLE, DARK_GREY}
