@@ -324,7 +324,7 @@ def field(
 
 
 def _ink_on(colour: Sequence[float]) -> str:
-    """The ink with more contrast on a colour: the two are equal at a relative luminance of .21 (WCAG
+    """The ink with more contrast on a colour: both are equal at a relative luminance of .21 (WCAG
     2.2)."""
     red, green, blue = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]
