@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.numbers import canonical_number
-from faithscope.experiments.data.tasks import TASKS, Task, get_task
+from faithscope.experiments.data.tasks import TASKS, Task, get_task, task_problem
 from faithscope.experiments.data.tasks.own import OWN
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind, Question
@@ -57,15 +57,16 @@ def asked_about(
     """What is asked about a chain, and in which words.
 
     Args:
-        task: whose words; by default those of the task that the chain's dataset is the name of,
-            else `own`, which has words for every kind of answer.
+        task: whose words; by default the chain's own, else those of the task that its dataset is
+            the name of, else `own`, which has words for every kind of answer.
         kind: of its answers, where neither file nor task tell.
 
     Raises:
         UserError: its kind is not the task's, its gold answer is none of its kind, or options are
             missing.
     """
-    chosen = get_task(task) if task is not None else TASKS.get(chain.dataset, OWN)
+    own = chain.task if chain.task and task_problem(chain.task) is None else None
+    chosen = get_task(name) if (name := task or own) else TASKS.get(chain.dataset, OWN)
     known = chain.kind or chosen.kind or kind
     if task is None and chosen.kind not in (None, known):
         chosen = OWN

@@ -45,6 +45,8 @@ class GivenChain:
     """The model that wrote it; "" where the file does not tell."""
     prompt: str | None = None
     """The user message that it was written under, where the file has it."""
+    task: str | None = None
+    """The task in whose words it was asked, where that is known."""
     labels: Mapping[str, Any] = field(default_factory=dict)
     """Of the chain, by name: `unfaithful`, `correct`; with the source in the name where there are
     several."""

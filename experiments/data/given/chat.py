@@ -11,6 +11,8 @@ from faithscope.experiments.data.given.thinking import apart
 from faithscope.experiments.data.tasks.sources.rows import Row, has, usable
 from faithscope.interp.errors import UserError
 
+SYSTEM = ("system", "developer")
+"""Roles whose messages stand before the user's in the prompt."""
 REASONING = ("reasoning_content", "reasoning", "thinking")
 """Fields of a message that hold what was thought before it (DeepSeek and vLLM; OpenRouter;
 Ollama)."""
@@ -40,7 +42,10 @@ def chain(row: Row) -> GivenChain:
         raise UserError(
             f"{row.where}: {len(asked)} turns of the user; a chain answers one, give a row for each"
         )
-    prompt = usable(_content(asked[0], row)[1], "the user's message", row)
+    system = [_content(m, row)[1].strip() for m in sent[:-1] if m.get("role") in SYSTEM]
+    said_by_user = usable(_content(asked[0], row)[1], "the user's message", row)
+    # a cue may stand in a system message, and not every template has a place for one
+    prompt = "\n\n".join([*filter(None, system), said_by_user])
     thought, said = _content(sent[-1], row)
     # `choices` are those of the response
     cells = {name: value for name, value in row.values.items() if name != "choices"}
@@ -49,7 +54,7 @@ def chain(row: Row) -> GivenChain:
     return GivenChain(
         id=text(row, "id") or row.id,
         dataset=text(row, "dataset") or "chat",
-        question=text(row, "question") or prompt,
+        question=text(row, "question") or said_by_user,
         kind=facts.kind,
         options=facts.options,
         gold=facts.gold,

@@ -92,7 +92,8 @@ def _answer(asked: Asked) -> str | None:
     bare = said.strip()
     if bare in (question.labels or ()):
         return bare
-    return task.parse_continuation(f" {bare}", question) or task.parse(bare, question)
+    # a whole reply states its answer at its end; only what is no reply is read like one after a cue
+    return task.parse(bare, question) or task.parse_continuation(f" {bare}", question)
 
 
 def _in_steps(

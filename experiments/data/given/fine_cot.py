@@ -105,7 +105,7 @@ def chains_of(row: Row) -> Iterator[GivenChain]:
     for place, (name, sample) in enumerate(samples):
         if not isinstance(sample, Mapping):
             raise UserError(f"{row.where}: {name!r} is a {type(sample).__name__}; give an object")
-        beside = {n: v for n, v in row.values.items() if place == 0 or n not in _LABELS}
+        beside = {n: v for n, v in row.values.items() if place == 0 or _plain(n) not in _LABELS}
         values = {_plain(n): v for n, v in {**beside, **sample}.items()}
         own = Row(row.id if place == 0 else f"{row.id}.{place}", values, f"{row.where}, {name}")
         yield _chain(own)

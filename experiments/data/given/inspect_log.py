@@ -57,6 +57,7 @@ def chain(row: Row) -> GivenChain:
     thought, said = _reply(sample)
     reasoning, answer = (thought, said.strip() or None) if thought is not None else (said, None)
     user = [m.text for m in sample.messages if m.role == "user"]
+    system = [m.text for m in sample.messages if m.role == "system"]
     if isinstance(sample.input, str):
         question = sample.input
     else:
@@ -79,7 +80,7 @@ def chain(row: Row) -> GivenChain:
         steps=None,
         answer=said_by_scorer or answer,
         model=spec.model,
-        prompt=user[0] if len(user) == 1 else None,
+        prompt="\n\n".join([*filter(None, system), *user]) if len(user) == 1 else None,
         labels={f"score_{name}": score.value for name, score in scores.items()},
         where=row.where,
     )

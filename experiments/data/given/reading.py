@@ -47,12 +47,15 @@ def read_chains(
     format: str = AUTO,
     limit: int | None = None,
     readers: Sequence[Reader] = READERS,
+    own_ids: bool = True,
 ) -> Chains:
     """The chains of a file, a folder, or of rows at hand.
 
     Args:
         format: a reader's name; `auto` tells by the path, else by the first row.
         limit: the first so many.
+        own_ids: let ids be unique in all (`with_own_ids`); else each is as the file has it, unique
+            for its model and data set alone.
 
     Raises:
         UserError: the layout is of no reader or of several, or a row is not as its reader wants.
@@ -75,8 +78,8 @@ def read_chains(
     if not rows:
         raise UserError(f"{file}: holds no rows; give some")
     reader = reader or _recognised(file, rows[0].values, readers)
-    chains = with_own_ids(islice(reader.chains(rows), limit))
-    return Chains(file, reader.name, tuple(chains))
+    chains = list(islice(reader.chains(rows), limit))
+    return Chains(file, reader.name, tuple(with_own_ids(chains) if own_ids else _once(chains)))
 
 
 def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) -> Reader:
@@ -104,18 +107,24 @@ def with_own_ids(chains: Iterable[GivenChain]) -> list[GivenChain]:
     """
     chains = list(chains)
     n = Counter(chain.id for chain in chains)
-    named = [
-        chain
-        if n[chain.id] == 1
-        else replace(chain, id=f"{chain.dataset}/{chain.id} by {chain.model or 'unknown'}")
-        for chain in chains
-    ]
-    seen: dict[str, str] = {}
-    for chain in named:
-        if chain.id in seen:
+    named = [f"{c.dataset}/{c.id} by {c.model or 'unknown'}" for c in chains]
+    pairs = zip(_once(chains), named, strict=True)
+    return [c if n[c.id] == 1 else replace(c, id=name) for c, name in pairs]
+
+
+def _once(chains: Sequence[GivenChain]) -> Sequence[GivenChain]:
+    """The chains, each of which has an id of its own among those of its model and data set.
+
+    Raises:
+        UserError: two have the same.
+    """
+    seen: dict[tuple[str, str, str], str] = {}
+    for chain in chains:
+        key = (chain.model, chain.dataset, chain.id)
+        if key in seen:
             raise UserError(
-                f"{chain.where}: id {chain.id!r} is that of {seen[chain.id]}; give each chain an "
-                "id of its own"
+                f"{chain.where}: id {chain.id!r} is that of {seen[key]}; give each chain an id of "
+                "its own"
             )
-        seen[chain.id] = chain.where
-    return named
+        seen[key] = chain.where
+    return chains

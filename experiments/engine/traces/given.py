@@ -29,7 +29,8 @@ def _chain(row: Row) -> GivenChain:
     record = row.values
     question, given = record["question"], record["origin"].get("given")
     options = question["options"]
-    steps = [s for s in record["steps"] if s["text"].strip()]
+    # what is too short to be a step of its own stays text between steps
+    steps = [s for s in record["steps"] if s["counted"] and s["text"].strip()]
     return GivenChain(
         id=row.id,
         dataset=question["dataset"],
@@ -42,6 +43,7 @@ def _chain(row: Row) -> GivenChain:
         answer=record["answer"],
         model=record["model"] if given is None else given["model"],
         prompt=None if given is None else given["prompt"],
+        task=question["task"],
         labels={} if given is None else given["labels"],
         step_labels={} if given is None else _step_labels(given, steps),
         where=row.where,

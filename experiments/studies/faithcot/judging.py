@@ -20,6 +20,9 @@ def asks_of(pair: Pair, trace: Trace, form: Form, base: str) -> list[tuple[int |
     question = shown_question(trace.question)
     if base == FAITHFUL_JUDGE:
         cot = f"{trace.reasoning_text}{trace.tail_text}".strip()
+        if trace.origin.given is not None and trace.answer is not None:
+            # the statement of the answer is no part of a given chain's reasoning
+            cot = f"{cot}\n\nFinal Answer: {trace.answer}"
         return [(None, Ask(name, form, {"question": question, "cot": cot}))]
     asks: list[tuple[int | None, Ask]] = []
     for step in trace.counted_steps:

@@ -11,7 +11,7 @@ from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.faithcot import verdict
 from faithscope.experiments.studies.faithcot.columns import COLUMNS, OF_TABLES
-from faithscope.experiments.studies.faithcot.results import FaithResults
+from faithscope.experiments.studies.faithcot.results import SOURCES, FaithResults
 
 SECTIONS = [
     Section(
@@ -89,6 +89,22 @@ def _warnings(results: FaithResults, labelled: int) -> list[str]:
         warnings.append(
             f"Of {disagree} chains the two label sources say opposite things; counted is "
             f"{results.config.labels.source} (labels.source)."
+        )
+    labels = [results.label(stages["trace", ""][0]) for stages in results.records.values()]
+    source = results.config.labels.source
+    if lost := sum(
+        x.unfaithful(source) is None and any(x.unfaithful(s) is not None for s in SOURCES)
+        for x in labels
+    ):
+        warnings.append(
+            f"{lost} chains are counted as not labelled: {source} (labels.source) says nothing of "
+            "them, and the other source does."
+        )
+    of_run = {(r["reader"], r["dataset"], r["item"]) for r in traces}
+    if strangers := len(set(results.given_labels) - of_run):
+        warnings.append(
+            f"{strangers} labels of labels.path are of no chain of this run: model, data set and "
+            "item have to be those of the run."
         )
     if others := {(r["model"], r["reader"]) for r in traces if r["model"] != r["reader"]}:
         pairs = ", ".join(sorted(f"those of {m or 'unknown models'} by {r}" for m, r in others))

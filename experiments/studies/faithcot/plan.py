@@ -178,7 +178,8 @@ def plan(config: FaithCotConfig) -> FaithPlan:
     """
     labels = None
     if config.labels.path is not None:
-        read = read_chains(Path(config.labels.path).expanduser(), "fine_cot")
+        # a label is of a model's answer to an item, as the runs' own records are
+        read = read_chains(Path(config.labels.path).expanduser(), "fine_cot", own_ids=False)
         labels = tuple(
             {
                 "dataset": c.dataset,

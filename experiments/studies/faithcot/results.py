@@ -140,16 +140,27 @@ class FaithResults:
         """The keys of a trace: of a given one the model that wrote it, too."""
         given = trace["origin"].get("given")
         writer = given["model"] if given and given["model"] else trace["model"]
-        name = trace["item"].partition(" by ")[0].rpartition("/")[2]
+        asked = (trace["dataset"], trace["question"]["text"])
         return {
             "dataset": trace["dataset"],
             "model": writer,
             "reader": trace["model"],
             "task": trace["task"],
             "item": trace["item"],
-            # the same question is one cluster, whichever models answered it
-            "question": f"{trace['dataset']}/{name}",
+            # the same question is one cluster, whichever models answered it, and how often
+            "question": self._questions[asked],
         }
+
+    @cached_property
+    def _questions(self) -> dict[tuple[str, str], str]:
+        """(data set, question) -> its name: that of the first item that asks it."""
+        names: dict[tuple[str, str], str] = {}
+        for stages in self.records.values():
+            (trace,) = stages["trace", ""]
+            name = trace["item"].partition(" by ")[0].rpartition("/")[2]
+            of = f"{trace['dataset']}/{name}"
+            names.setdefault((trace["dataset"], trace["question"]["text"]), of)
+        return names
 
     @cached_property
     def traces(self) -> pd.DataFrame:

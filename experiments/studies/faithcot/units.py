@@ -167,8 +167,11 @@ class _Names:
             yield judge_stage(form, judge), ids.of(trace=trace)
 
     def _shuffles(self, item: Item) -> bool:
-        given = item.given is not None and not self.config.detectors.shuffle_given
-        return item.question.kind == "choice" and not given
+        given = item.given
+        # asked in other words, an answer changes by the words as well as by the order
+        asked = given and given.chain.prompt in (None, item.of.cot_prompt(item.question))
+        may = given is None or (asked and self.config.detectors.shuffle_given)
+        return item.question.kind == "choice" and bool(may)
 
     def _other(self, stage: str, **decides: Any) -> str:
         return self.shared.of(stage=stage, **versions(measure=VERSIONS[stage]), **decides)

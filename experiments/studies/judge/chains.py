@@ -40,9 +40,10 @@ class JudgedChain:
 
     @property
     def text(self) -> str:
-        """The reasoning, and the answer where it does not stand in it."""
+        """The reasoning, and the answer, where the file has one: also where the reasoning ends with
+        it, since whether it does is not to be told by its letters."""
         reasoning = "".join(self.steps).strip()
-        if self.answer is None or self.answer in reasoning:
+        if self.answer is None:
             return reasoning
         return f"{reasoning}\n\nFinal answer: {self.answer}"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from faithscope.experiments.analysis.comparison.scores import says_faithful
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.forms import TaskForm
 from faithscope.experiments.studies.judge.chains import JudgedChain
@@ -148,8 +149,13 @@ def labels_of(chain: JudgedChain, step: int) -> dict[str, Any]:
 
 
 def wrong(name: str, label: Any, good: Sequence[str]) -> bool | None:
-    """Whether a label says that something is wrong; None of one that is no yes or no."""
-    if isinstance(label, bool) or label in (0, 1):
+    """Whether a label says that something is wrong; None of one that is no yes or no.
+
+    A number is one only where its name tells what it means: one of `good`, or one that names what
+    is wrong (`unfaithful`). A rating of 1, or a score of 1, says neither.
+    """
+    is_number = not isinstance(label, bool) and label in (0, 1)
+    if isinstance(label, bool) or (is_number and (name in good or not says_faithful(name))):
         return bool(label) != (name in good)
     return None
 

@@ -15,8 +15,11 @@ from speaking_server import reasoning, speaks
 import faithscope
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.data.given.asked import asked_about
+from faithscope.experiments.data.tasks.sources.rows import Row
 from faithscope.experiments.data.traces import to_record, to_trace
 from faithscope.experiments.engine.run import plan, run
+from faithscope.experiments.engine.traces.given import RUN
 from faithscope.experiments.engine.traces.interactive import questions
 from faithscope.interp.errors import UserError
 from faithscope.interventions import Trace
@@ -116,6 +119,59 @@ def test_steps_are_kept_to_the_character(language: Any, reasoning: str, steps: l
         assert "".join(remove_step(trace, i).pieces) == "".join(
             s.text for s in trace.steps if s.index != i
         )
+
+
+@pytest.mark.parametrize(
+    ("row", "answer"),
+    [
+        ({"answer": "There are 3 boxes with 4 each, so the answer is 12."}, "12"),
+        ({"answer": "48 / 2 = 24 clips, and 48 + 24 = 72. #### 72"}, "72"),
+        ({"answer": "12"}, "12"),
+        (
+            {
+                "kind": "label",
+                "options": ["positive", "negative"],
+                "answer": "The positive words are ironic. The answer is negative.",
+            },
+            "negative",
+        ),
+        ({"kind": "choice", "options": ["owl", "otter"], "answer": "B"}, "B"),
+    ],
+)
+def test_an_answer_is_what_a_whole_reply_comes_to(
+    language: Any, row: dict[str, Any], answer: str
+) -> None:
+    given = {"question": "?", "reasoning": "We think about it. Then we know.", "kind": "number"}
+    (trace,) = faithscope.given_traces(language, [given | row])
+    assert trace.answer == answer
+
+
+def test_another_runs_chains_keep_their_prompt_and_what_is_no_step() -> None:
+    record = {
+        "item": "q0",
+        "model": "m",
+        "question": {
+            "dataset": "sst2",
+            "task": "sst2:alternative",
+            "text": "A fine film.",
+            "kind": "label",
+            "options": ["positive", "negative"],
+            "gold": "positive",
+        },
+        "origin": {},
+        "pieces": ["Ok. ", "The words are warm. ", "So it is praise."],
+        "steps": [
+            {"index": 0, "text": "Ok. ", "chars": [0, 4], "counted": False},
+            {"index": 1, "text": "The words are warm. ", "chars": [4, 24], "counted": True},
+            {"index": 2, "text": "So it is praise.", "chars": [24, 40], "counted": True},
+        ],
+        "answer": "positive",
+    }
+    (chain,) = RUN.chains([Row("q0", record, "runs/a")])
+    assert chain.steps == ((4, 24), (24, 40))
+    asked = asked_about(chain, "runs/a", "run")
+    assert asked.task.name == asked.question.task == "sst2:alternative"
+    assert asked.prompt != asked_about(chain, "runs/a", "run", task="sst2").prompt
 
 
 def test_text_between_given_steps_is_cut_as_usual(language: Any) -> None:

@@ -209,7 +209,9 @@ def test_chat_keeps_what_was_thought_apart(tmp_path: Path, message: dict[str, An
     row = {"messages": messages, "model": "m", "options": ["owl", "otter"], "target": "B"}
     chain = one(write(tmp_path / "chat.jsonl", row), "chat")
     assert (chain.reasoning, chain.answer, chain.gold) == ("It swims.", "B.", "B")
-    assert (chain.prompt, chain.model) == ("Which?", "m")
+    # a cue may stand in the system message: who reads the chain reads it, too
+    assert (chain.prompt, chain.question) == ("Be brief.\n\nWhich?", "Which?")
+    assert chain.model == "m"
 
 
 def test_chat_without_thinking_is_a_chain_itself(tmp_path: Path) -> None:
@@ -311,5 +313,8 @@ def test_two_chains_of_one_id_are_named_by_who_wrote_them(tmp_path: Path) -> Non
     row = {"id": "a", "question": "?", "reasoning": "So."}
     path = write(tmp_path / "m.jsonl", row | {"model": "x"}, row | {"model": "y"})
     assert [c.id for c in read_chains(path).chains] == ["own/a by x", "own/a by y"]
-    with pytest.raises(UserError, match=r"line 2: id 'own/a by unknown' is that of .*line 1"):
-        read_chains(write(tmp_path / "n.jsonl", row, row))
+    kept = read_chains(path, own_ids=False).chains
+    assert [(c.model, c.id) for c in kept] == [("x", "a"), ("y", "a")]
+    for own_ids in (True, False):
+        with pytest.raises(UserError, match=r"line 2: id 'a' is that of .*line 1"):
+            read_chains(write(tmp_path / "n.jsonl", row, row), own_ids=own_ids)

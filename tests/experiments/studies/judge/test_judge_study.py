@@ -207,6 +207,25 @@ def test_a_label_says_yes_or_no_or_nothing() -> None:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the paper is not beside this checkout")
+def test_a_number_says_what_its_name_says() -> None:
+    good = ["correct"]
+    # PRM800K's rating of 1 is a right step, and a score of 1 may be either
+    assert wrong("rating", 1, good) is wrong("rating", 0, good) is None
+    assert wrong("score_match", 1.0, good) is None
+    assert [wrong("correct", x, good) for x in (0, 1)] == [True, False]
+    assert [wrong("unfaithful", x, good) for x in (0, 1)] == [False, True]
+
+
+@pytest.mark.parametrize("reasoning", ["But first, we look.", "First, we look."])
+def test_judges_of_whole_chains_see_the_answer_whatever_letters_stand_before_it(
+    reasoning: str,
+) -> None:
+    row = {"question": "?", "reasoning": reasoning, "kind": "choice"}
+    row |= {"options": ["red", "green"], "answer": "B"}
+    (chain,) = read_chains([row]).chains
+    assert judged_chain(chain, CutConfig()).text == f"{reasoning}\n\nFinal answer: B"
+
+
 def test_the_faithful_judge_is_asked_in_the_papers_words() -> None:
     paper = (SHARED / "papers" / "faithcot-bench.txt").read_text("utf-8")
     printed = paper[paper.index('"evaluation_task"') : paper.index("CoT TRACE GENERATION PROMPT")]
