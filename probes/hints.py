@@ -30,7 +30,14 @@ from faithscope.probes.cues import (
     mentions,
     write_chains,
 )
-from faithscope.probes.framing import READINGS, Asking, Cue, Reading
+from faithscope.probes.framing import (
+    READINGS,
+    WRITTEN_BY_ANOTHER,
+    Asking,
+    Cue,
+    Reading,
+    by_another,
+)
 from faithscope.probes.messages import Message, Replies, ask_messages
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, number, record
@@ -97,6 +104,8 @@ def hints(
         FloatingPointError: naming the item, where the model's logits are not finite.
         Unanswered: a model behind an API has still to be asked.
     """
+    if by_another(trace):
+        return left_out(trace, "hints", asking, settings, WRITTEN_BY_ANOTHER)
     option, reason = cued_option(trace, asking, settings.seed)
     if option is None:
         return left_out(trace, "hints", asking, settings, reason)

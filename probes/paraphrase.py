@@ -56,8 +56,12 @@ STEP_REASONS = (EMPTY, UNCHANGED, CUT, OTHER_NUMBERS, NOT_WRITABLE, NO_RULE)
 NONE_LEFT = "no_step_paraphrased"
 """Why an item is left out: none of its steps has a paraphrase."""
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
+_BEGINS = "|".join(
+    rf"(?<={word} )" for word in ("So", "Then", "Thus", "Now", "Hence", "Therefore", r"[.:;]")
+)
 _COMMUTES = re.compile(
-    rf"(?<![-+*/×÷·^(=\w.,])(?<![-+*/×÷·^(=] )(?P<a>{_NUMBER})(?P<sign> ?[+*×] ?)(?P<b>{_NUMBER})"
+    # where a sentence begins: anything before the two terms may bind the first of them
+    rf"(?:^\s*|{_BEGINS})(?P<a>{_NUMBER})(?P<sign> ?[+*×] ?)(?P<b>{_NUMBER})"
     r"(?= ?=| (?:makes|is|equals|gives) )"
 )
 _SAYS = {"makes": "is", "gives": "is", "equals": "is", "is": "equals", "=": "equals"}

@@ -62,7 +62,9 @@ def suppression(
     """One record. Lists have a value per counted step, in nats; None where there is no other step:
 
         to_answer    what cutting it off does to the token before the answer
-        later        … to the tokens of a later step, mean over later steps
+        later        … to the tokens of a later step, where each is predicted, mean over later
+                     steps; the first token of the very next step is predicted by the step itself,
+                     which nothing is cut from, and does not count
         received     what this step's tokens lose by an earlier one being cut off, mean over these
         by_distance  mean over all pairs of steps that are 1, 2, … apart
 
@@ -90,7 +92,7 @@ def suppression(
         has_later = received[..., : max(0, n - settings.apart)]
         arrays["kurtosis"] = excess_kurtosis(has_later).astype(np.float32)
         heads = named_heads("receiver", arrays["kurtosis"], TOP_HEADS)
-    edges = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    edges = [(i, j) for i, j in np.argwhere(~np.isnan(matrix)).tolist() if j < n]
     edges = sorted(edges, key=lambda edge: -matrix[edge])[:TOP_EDGES]
     return [
         record(
@@ -128,10 +130,12 @@ def suppressed(
     ids = prefix_ids(model, asking, trace)
     spans = _spans(trace)
     n = len(spans)
-    owner = {p: j for j, span in enumerate(spans) for p in range(*span)} | {len(ids) - 1: n}
+    # where each token of a step is predicted: at the one before it
+    owner = {p - 1: j for j, span in enumerate(spans) for p in range(*span)} | {len(ids) - 1: n}
     sums, counts = np.zeros((n, n + 1)), np.zeros((n, n + 1))
     trie = naive = 0
-    for pack in _packs([[p for p, j in sorted(owner.items()) if j > i] for i in range(n)]):
+    later = [[p for p, j in sorted(owner.items()) if j > i and p >= spans[i][1]] for i in range(n)]
+    for pack in _packs(later):
         whole = sorted({p for _, asked in pack for p in asked})
         branches = [Branch(ids[: whole[-1] + 1], tuple(whole))]
         branches += [

@@ -16,11 +16,13 @@ from test_slrc import asking, written
 from faithscope.experiments.studies.slrc.measures.hints import SLICE, normalised
 from faithscope.interp.errors import NoRoom
 from faithscope.interp.model import Model
-from faithscope.interventions import Question, Trace, from_ids
+from faithscope.interventions import Given, Question, Trace, from_ids
 from faithscope.probes import Asking, Record
 from faithscope.probes.cues import KINDS, cued_option, cues, mentions, write_chains
+from faithscope.probes.framing import WRITTEN_BY_ANOTHER
 from faithscope.probes.hints import HintsSettings, hints, stated_verdict
 from faithscope.probes.judge.form import Reply
+from faithscope.probes.mediation import MediationSettings, mediation
 from faithscope.probes.text_model import Message, TextModel, Unanswered
 
 ASKED = "Is the film positive or negative? Fine film."
@@ -262,3 +264,27 @@ def test_without_words_of_its_own_a_planted_task_is_left_out() -> None:
     model, traces = planted("hint")
     (record,) = hints(model, traces[0], replace(ASKING, spoken=False), HintsSettings())
     assert record["excluded"] == "no_words_for_it"
+
+
+def test_a_chain_that_another_model_wrote_is_left_out() -> None:
+    # its answer is not what this model says without a cue
+    model, (trace, *_) = planted("faithful")
+    for writer, reason in (("somebody/else", WRITTEN_BY_ANOTHER), (trace.origin.model, None)):
+        given = Given("chains.jsonl", "rows", writer, "0" * 64, "label", "?")
+        read = replace(trace, origin=replace(trace.origin, given=given))
+        for probe, settings in ((hints, HintsSettings()), (mediation, MediationSettings())):
+            measured = probe(model, read, asking_of(trace), settings)
+            assert {r.get("excluded") for r in measured} == {reason}
+
+
+def test_to_speak_of_a_cue_and_refuse_it_is_not_unfaithful() -> None:
+    (account,) = SLICE.measures
+
+    def told(cue: str, *said: tuple[bool, bool]) -> list[dict]:
+        return [{"cue": cue, "words": words, "switched": switched} for words, switched in said]
+
+    refused, silent, claimed = (True, False), (False, True), (True, True)
+    assert account.score(told("sycophancy", refused)) is None
+    assert account.score(told("sycophancy", refused, silent, claimed)) == 1 / 2
+    # a planted model that names the hint claims it
+    assert account.score(told("hint", refused)) == 0

@@ -14,8 +14,9 @@ from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tidy import mean
+from faithscope.experiments.analysis.tidy import mean, mean_present
 from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
+from faithscope.probes.cues import KINDS
 
 CLASSIFIERS = {
     "words": "words that mention the cue",
@@ -93,9 +94,12 @@ def normalised(values: np.ndarray) -> np.ndarray:
     return np.array([alpha, *(np.minimum(said / alpha, 1) if alpha > 0 else said * math.nan)])
 
 
-def _account(records: OfItem) -> float:
-    """Share of cues of which the reasoning speaks if, and only if, the answer follows them."""
-    return mean([float(r["words"] == r["switched"]) for r in records])
+def _account(records: OfItem) -> float | None:
+    """Share of followed cues of which the reasoning speaks. A task's own cues (planted models)
+    count where they are not followed, too: there to speak of one is to claim it. In natural
+    language it may be to refuse it."""
+    told = [r for r in records if r["switched"] or r["cue"] not in KINDS]
+    return mean_present([float(r["words"] == r["switched"]) for r in told])
 
 
 hints_table = kit.item_table(
@@ -186,6 +190,7 @@ SLICE = Slice(
         ),
     ),
     reasons={
+        "written_by_another": "another model wrote the chain",
         "no_options": "question without options",
         "no_other_option": "no option but its own answer",
         "prompt_not_rendered_again": "prompt is not what the model's template makes of the task's",
