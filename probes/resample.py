@@ -15,6 +15,7 @@ is nothing to measure, and the record says so.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections import Counter
@@ -150,12 +151,26 @@ def drawn(
     if (room := model.max_positions) is not None:
         limits = [max(1, min(n, room - len(p))) for n, p in zip(limits, prompts, strict=True)]
     texts = model.generate(
-        prompts, limits, temperature=settings.temperature, top_p=settings.top_p, seed=settings.seed
+        prompts,
+        limits,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        seed=[
+            seed_of(settings.seed, trace, cut, draw)
+            for cut in range(len(cuts))
+            for draw in range(settings.samples)
+        ],
     )
     draws = [_draw(model, trace, asking, at, t) for at, t in zip(starts, texts, strict=True)]
     k = settings.samples
     by_cut = [draws[i : i + k] for i in range(0, len(draws), k)]
     return by_cut, sum(len(t.ids) for t in texts)
+
+
+def seed_of(seed: int, trace: Trace, cut: int, draw: int) -> int:
+    """The seed of one draw: no two items, cuts or draws share their random numbers."""
+    text = f"resample\n{seed}\n{trace.question.task}\n{trace.question.id}\n{cut}\n{draw}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
 
 
 def _draw(model: Model, trace: Trace, asking: Asking, at: int, text: Generation) -> Draw:

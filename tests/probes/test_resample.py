@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,6 +72,26 @@ def test_draws_are_the_models_own_continuations_and_answers_are_read_off_them() 
     ends = [d for cut in by_cut[:3] for d in cut if d.answer and len(d.steps) > 1]
     agree = [d.answer == result_of(d.steps[-1].removesuffix(" .")) for d in ends]
     assert np.mean(agree) > 0.7
+
+
+def test_two_items_share_no_random_numbers(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+    write = type(llama).generate
+
+    def generate(self: Model, prompts: list, limits: list, *, seed: list[int], **k: Any) -> list:
+        seeds.extend(seed)
+        return write(self, prompts, 1, seed=seed, **k)
+
+    monkeypatch.setattr(type(llama), "generate", generate)
+    one = written(llama)
+    other = replace(one, question=replace(one.question, id="q2"))
+    named = replace(one, question=replace(one.question, task="made:otherwise"))
+    for trace in (one, other, named):
+        drawn(llama, trace, asking(), ResampleSettings(samples=4))
+    assert len(set(seeds)) == len(seeds) == 3 * 5 * 4
+    n = len(seeds)
+    drawn(llama, one, asking(), ResampleSettings(samples=4))
+    assert seeds[n:] == seeds[: n // 3]
 
 
 def test_a_model_that_is_sure_of_its_steps_is_left_out_and_says_why() -> None:
