@@ -37,6 +37,14 @@ Framing = Literal["prefix", "reprompt"]
 Reading = Literal["generated", "scored"]
 FRAMINGS: tuple[Framing, ...] = ("prefix", "reprompt")
 READINGS: tuple[Reading, ...] = ("generated", "scored")
+WRITTEN_BY_ANOTHER = "written_by_another"
+"""Why a given chain is left out of probes that write on: another model wrote it."""
+
+
+def by_another(trace: Trace) -> bool:
+    """Whether a chain was given, and another model wrote it than the one that reads it."""
+    given = trace.origin.given
+    return given is not None and given.model != trace.origin.model
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from pydantic import Field, StrictFloat, StrictInt
 
 from faithscope.interventions import Mode, Trace, segment, split_conclusion
 from faithscope.interventions.trace import Unit
-from faithscope.probes.framing import Asking
+from faithscope.probes.framing import WRITTEN_BY_ANOTHER, Asking, by_another
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, number, record
 from faithscope.probes.regenerate import closer_at
@@ -83,7 +83,9 @@ class Draw:
 def resample(
     model: Model, trace: Trace, asking: Asking, settings: ResampleSettings
 ) -> list[Record]:
-    """One record. Lists have a value per counted step, over the `samples` draws from before it:
+    """One record; of a given chain that another model wrote it says just that, in `excluded`.
+
+    Lists have a value per counted step, over the `samples` draws from before it:
 
         different     share of draws whose next step says something else, or that have none
         importance    total variation between the answers of these and of the draws from after the
@@ -102,6 +104,8 @@ def resample(
     Raises:
         FloatingPointError: the model's logits are not finite.
     """
+    if by_another(trace):
+        return [record(trace, "resample", "", settings.seed, excluded=WRITTEN_BY_ANOTHER)]
     steps = trace.counted_steps
     draws, written = drawn(model, trace, asking, settings)
     rows = [

@@ -16,7 +16,9 @@ from faithscope.experiments.data.planted.data import result_of
 from faithscope.experiments.studies.slrc.measures.resample import SLICE
 from faithscope.interp.generation import Generation
 from faithscope.interp.model import Model
+from faithscope.interventions.trace import Given, Origin
 from faithscope.probes import PROBES, Record
+from faithscope.probes.framing import WRITTEN_BY_ANOTHER
 from faithscope.probes.probe import Size
 from faithscope.probes.resample import (
     NO_ANSWER,
@@ -100,6 +102,16 @@ def test_a_model_that_is_sure_of_its_steps_is_left_out_and_says_why() -> None:
     assert r["reasons"] == [NO_OTHER] * 3
     assert r["excluded"] == NOTHING
     assert (r["different"], r["own_share"]) == ([0.0] * 3, 1.0)
+
+
+@pytest.mark.parametrize(("writer", "excluded"), [("other", True), ("", True), ("hint", False)])
+def test_a_chain_that_another_model_wrote_is_left_out(writer: str, excluded: bool) -> None:
+    model, traces = planted("hint")
+    given = Given("chains.jsonl", "rows", writer, "0", "number", "Well?")
+    trace = replace(traces[0], origin=Origin("hint", given=given))
+    (r,) = resample(model, trace, ASKING, ResampleSettings(samples=2))
+    assert (r.get("excluded") == WRITTEN_BY_ANOTHER) == excluded
+    assert ("importance" in r) != excluded
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, model: Model, texts: list[str]) -> None:

@@ -22,6 +22,7 @@ from faithscope.experiments.studies.slrc.measures.slice import (
     picture,
     shares_along,
 )
+from faithscope.probes.framing import WRITTEN_BY_ANOTHER
 from faithscope.probes.resample import NO_ANSWER, NO_OTHER, NOTHING
 
 ITEMS = kit.grouped("resample")
@@ -137,5 +138,8 @@ SLICE = Slice(
         Column("n_calls", "continuations", "Texts that were drawn for it."),
         Column("n_written", "tokens written", "By the model, for this measure."),
     ),
-    reasons={NOTHING: "no draw told anything of any step"},
+    reasons={
+        NOTHING: "no draw told anything of any step",
+        WRITTEN_BY_ANOTHER: "another model wrote the chain",
+    },
 )
