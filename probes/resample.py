@@ -8,8 +8,9 @@ distribution of answers is, where the step that is drawn says something else, fr
 is kept. Draws that say the same again are dropped: they tell nothing of doing without the step.
 Resilience: how often a later step of such a draw says what the step had said.
 
-Two texts say the same where their numbers are the same and their words overlap by at least `same`
-(the authors compare embeddings). A model that is sure of each step draws no other one: then there
+Two texts say the same where their numbers and the task's answers in them are the same in the same
+order, their negations as many, and their words overlap by at least `same` (the authors compare
+embeddings). A model that is sure of each step draws no other one: then there
 is nothing to measure, and the record says so.
 """
 
@@ -19,8 +20,9 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, StrictFloat, StrictInt
@@ -46,6 +48,13 @@ _RESERVE = 64
 """Tokens beyond one and a half times those it replaces that a continuation may have."""
 _MODES: dict[Unit, Mode] = {"item": "numbered", "paragraph": "paragraphs"}
 """How continuations are cut into steps, by what the steps of the trace are; else by sentences."""
+_SIGNS = str.maketrans("−–×·÷", "--**/")
+_NUMBER = re.compile(r"((?<![^\W\d])-|[+*/^])?[\s$€£(]*(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)")
+_NEGATION = re.compile(r"\b(?:(?:can)?not|no|never|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)
+_WORDS = re.compile(r"\w[\w '’-]*")
+Names = Mapping[str, str]
+Same = Callable[[str, str], bool]
+NO_NAMES: Names = {}
 
 
 class ResampleSettings(Settings):
@@ -108,8 +117,15 @@ def resample(
         return [record(trace, "resample", "", settings.seed, excluded=WRITTEN_BY_ANOTHER)]
     steps = trace.counted_steps
     draws, written = drawn(model, trace, asking, settings)
+    names = names_of(asking)
     rows = [
-        _row(step.text, trace.answer, before, after, settings.same)
+        _row(
+            step.text,
+            trace.answer,
+            before,
+            after,
+            partial(says_the_same, least=settings.same, names=names),
+        )
         for step, before, after in zip(steps, draws, draws[1:], strict=False)
     ]
     fields = ("different", "importance", "drop", "comes_back", "unanswered", "reasons")
@@ -198,13 +214,13 @@ def _draw(model: Model, trace: Trace, asking: Asking, at: int, text: Generation)
 
 
 def _row(
-    step: str, own: str | None, before: Sequence[Draw], after: Sequence[Draw], same: float
+    step: str, own: str | None, before: Sequence[Draw], after: Sequence[Draw], same: Same
 ) -> dict[str, Any]:
     """What the draws from before and from after one step say of it."""
-    others = [d for d in before if not (d.steps and says_the_same(step, d.steps[0], same))]
+    others = [d for d in before if not (d.steps and same(step, d.steps[0]))]
     changed = Counter(d.answer for d in others if d.answer is not None)
     kept = Counter(d.answer for d in after if d.answer is not None)
-    back = [any(says_the_same(step, later, same) for later in d.steps[1:]) for d in others]
+    back = [any(same(step, later) for later in d.steps[1:]) for d in others]
     reason = NO_OTHER if not others else None if changed and kept else NO_ANSWER
     p, q = _shares(changed), _shares(kept)
     tv = 0.5 * sum(abs(p.get(a, 0) - q.get(a, 0)) for a in p.keys() | q.keys())
@@ -218,12 +234,43 @@ def _row(
     }
 
 
-def says_the_same(one: str, other: str, least: float) -> bool:
-    """Whether two texts have the same numbers, and enough of their words in common."""
-    words = [set(re.findall(r"\w+|[-+*/×÷]", text.casefold())) for text in (one, other)]
-    numbers = [{w for w in of if w.isdecimal()} for of in words]
-    union = words[0] | words[1]
-    return numbers[0] == numbers[1] and len(words[0] & words[1]) >= least * len(union)
+def says_the_same(one: str, other: str, least: float, names: Names = NO_NAMES) -> bool:
+    """Whether two texts have the same numbers (with their signs) and the same of the task's answers
+    in the same order, as many negations, and enough of their words in common."""
+    texts = (one, other)
+    for of in (_numbers, lambda text: _answers(text, names), lambda t: len(_NEGATION.findall(t))):
+        first, second = map(of, texts)
+        if first != second:
+            return False
+    words = [set(re.findall(r"\w+|[-+*/×÷]", text.casefold())) for text in texts]
+    return len(words[0] & words[1]) >= least * len(words[0] | words[1])
+
+
+def names_of(asking: Asking) -> Names:
+    """What the task's answers are called in a text -> the answer; numbers are none of them."""
+    spelt = {name: name for name, _ in asking.labels}
+    spelt |= {s: name for name, surface in asking.labels if _WORDS.fullmatch(s := surface.strip())}
+    return {
+        text if len(text) == 1 else text.casefold(): name
+        for text, name in spelt.items()
+        if text and not _NUMBER.fullmatch(text)
+    }
+
+
+def _numbers(text: str) -> list[str]:
+    """Each with the operator or sign before it, in the order of the text."""
+    plain = text.translate(_SIGNS)
+    return [sign + digits.replace(",", "") for sign, digits in _NUMBER.findall(plain)]
+
+
+def _answers(text: str, names: Names) -> list[str]:
+    """The task's answers in the order of the text; one letter by itself counts as a capital."""
+    spelt = "|".join(
+        re.escape(n) if len(n) == 1 else f"(?i:{re.escape(n)})"
+        for n in sorted(names, key=len, reverse=True)
+    )
+    met = re.findall(rf"(?<!\w)(?:{spelt})(?!\w)", text) if spelt else []
+    return [names[m if len(m) == 1 else m.casefold()] for m in met]
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:

@@ -26,6 +26,7 @@ from faithscope.probes.resample import (
     NOTHING,
     ResampleSettings,
     drawn,
+    names_of,
     resample,
     says_the_same,
 )
@@ -173,11 +174,37 @@ def test_a_marked_reasoning_is_answered_behind_its_closer(
 
 
 def test_numbers_and_words_say_the_same() -> None:
-    assert says_the_same("So 3 + 4 makes 7.", "so 4 + 3 makes 7", 0.8)
+    assert says_the_same("So 3 + 4 makes 7.", "so 3 + 4 makes 7", 0.8)
     assert not says_the_same("So 3 + 4 makes 7.", "So 3 + 5 makes 8.", 0.1)
     assert not says_the_same("So 8 - 4 makes 4.", "So 8 + 4 makes 4.", 0.8)
     assert says_the_same("The acting was superb.", "The acting was really superb!", 0.8)
     assert not says_the_same("The acting was superb.", "The acting was dull.", 0.8)
+
+
+CHOICE = names_of(asking(labels=tuple((x, f" {x}") for x in "ABC")))
+FEELING = names_of(asking(labels=(("positive", " positive"), ("negative", " \\boxed{negative"))))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("So the answer is B, not C.", "So the answer is C, not B.", False),
+        ("So the answer is B, not C.", "so the answer is B, not C", True),
+        ("Thus it leaves a positive impression.", "Thus it leaves a negative impression.", False),
+        ("Thus it leaves a Positive impression.", "Thus it leaves a positive impression.", True),
+        ("So 3 + 3 makes 6 .", "So 6 + 3 makes 3 .", False),
+        ("So we have x = -3 in all here.", "So we have x = 3 in all here.", False),
+        ("So we have 9 − 3 eggs in all here.", "So we have 9 - 3 eggs in all here.", True),
+        ("So we have 9 - 3 eggs in all here now.", "So we have 9 + 3 eggs in all here now.", False),
+        ("It costs $1,234.50 in all.", "It costs $1234.50 in all.", True),
+        ("It does follow from what he said then.", "It doesn't follow from what he said.", False),
+        ("He is in the house that she built.", "He is not in the house that she built.", False),
+        ("He cannot be in the house she built.", "He can not be in the house she built.", True),
+    ],
+)
+def test_order_signs_answers_and_negations_are_heard(one: str, other: str, same: bool) -> None:
+    assert says_the_same(one, other, 0.6, CHOICE | FEELING) == same
+    assert says_the_same(other, one, 0.6, CHOICE | FEELING) == same
 
 
 def test_tables_are_means_over_items() -> None:
