@@ -101,16 +101,22 @@ def units(
     return "sentence", sentence_starts(text)
 
 
-def numbered_starts(text: str, least_share: float = LIST_SHARE) -> tuple[int, ...]:
+def numbered_starts(
+    text: str, least_share: float = LIST_SHARE, *, goes_on: bool = False
+) -> tuple[int, ...]:
     """Offsets of the items of a numbered list, and of the sentences around it.
 
     "Step k:" markers are preferred to "k." markers, which must stand at the beginning of a
     line and count up by one (or begin again at one). Empty where there are not two items,
     or the items make up less than `least_share` of the text.
+
+    Args:
+        goes_on: the text goes on with a list, so that one item that it begins with suffices.
     """
     plain = masked(text)
-    markers = _markers(plain)
-    if len(markers) < 2:
+    first = next_visible(plain, 0) if goes_on else None
+    markers = _markers(plain, first)
+    if len(markers) < 2 and markers[:1] != [first]:
         return ()
     end = _list_end(plain, markers[-1])
     visible = len("".join(text.split())) or 1
@@ -214,15 +220,16 @@ def from_ids(
     )
 
 
-def _markers(plain: str) -> list[int]:
-    """The places at which the items of the text's list begin, with emphasis around markers."""
+def _markers(plain: str, first: int | None = None) -> list[int]:
+    """The places at which the items of the text's list begin, with emphasis around markers; a
+    single "Step k:" is a list only at `first`."""
     brackets = bracket_spans(plain)
     named = [
         _line_start(plain, m)
         for m in _STEP_MARKER.finditer(plain)
         if outside(brackets, _line_start(plain, m))
     ]
-    if len(named) >= 2:
+    if len(named) >= 2 or named[:1] == [first]:
         return named
     starts: list[int] = []
     last = 0

@@ -9,9 +9,9 @@ is kept. Draws that say the same again are dropped: they tell nothing of doing w
 Resilience: how often a later step of such a draw says what the step had said.
 
 Two texts say the same where their numbers and the task's answers in them are the same in the same
-order, their negations as many, and their words overlap by at least `same` (the authors compare
-embeddings). A model that is sure of each step draws no other one: then there
-is nothing to measure, and the record says so.
+order, their negations as many, and their words overlap by at least `same`, the markers of numbered
+items aside (the authors compare embeddings). A model that is sure of each step draws no other one:
+then there is nothing to measure, and the record says so.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, StrictFloat, StrictInt
 
-from faithscope.interventions import Mode, Trace, segment, split_conclusion
+from faithscope.interventions import Mode, Step, Trace, segment, split_conclusion
+from faithscope.interventions.segment import numbered_starts, tile
 from faithscope.interventions.trace import Unit
 from faithscope.probes.framing import WRITTEN_BY_ANOTHER, Asking, by_another
 from faithscope.probes.probe import probe
@@ -46,13 +47,13 @@ NOTHING = "no_step_has_importance"
 _CONTEXT = 8
 _RESERVE = 64
 """Tokens beyond one and a half times those it replaces that a continuation may have."""
-_MODES: dict[Unit, Mode] = {"item": "numbered", "paragraph": "paragraphs"}
-"""How continuations are cut into steps, by what the steps of the trace are; else by sentences."""
 _SIGNS = str.maketrans("−–×·÷", "--**/")
 _NUMBER = re.compile(r"((?<![^\W\d])-|[+*/^])?[\s$€£(]*(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)")
+_MARKER = re.compile(r"^[\s*_#(]*(?:step\s*)?\d{1,3}[*_]*[.):][*_]*\s", re.IGNORECASE)
+"""Of an item of a list, whose place in it is not what the item says."""
 _NEGATION = re.compile(r"\b(?:(?:can)?not|no|never|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)
 _WORDS = re.compile(r"\w[\w '’-]*")
-Names = Mapping[str, str]
+Names = dict[str, str]
 Same = Callable[[str, str], bool]
 NO_NAMES: Names = {}
 
@@ -79,7 +80,11 @@ class Draw:
     """One continuation of a reasoning that was cut."""
 
     steps: tuple[str, ...]
-    """What the reasoning goes on with, step by step; none where it ended at once."""
+    """What the reasoning goes on with, in the units of the trace; none where it ended at once. Of a
+    given chain: as many sentences as the step that is drawn anew has, then every later run of as
+    many."""
+    text: str
+    """All of it."""
     answer: str | None
     """None where nothing parsed, or the limit of tokens broke it off."""
 
@@ -117,15 +122,9 @@ def resample(
         return [record(trace, "resample", "", settings.seed, excluded=WRITTEN_BY_ANOTHER)]
     steps = trace.counted_steps
     draws, written = drawn(model, trace, asking, settings)
-    names = names_of(asking)
+    same = partial(says_the_same, least=settings.same, names=names_of(asking))
     rows = [
-        _row(
-            step.text,
-            trace.answer,
-            before,
-            after,
-            partial(says_the_same, least=settings.same, names=names),
-        )
+        _row(step.text, trace.answer, before, after, same, trace.unit)
         for step, before, after in zip(steps, draws, draws[1:], strict=False)
     ]
     fields = ("different", "importance", "drop", "comes_back", "unanswered", "reasons")
@@ -181,8 +180,12 @@ def drawn(
             for draw in range(settings.samples)
         ],
     )
-    draws = [_draw(model, trace, asking, at, t) for at, t in zip(starts, texts, strict=True)]
     k = settings.samples
+    lengths = [max(1, len(_sentences(trace, step))) for step in trace.counted_steps] + [1]
+    draws = [
+        _draw(model, trace, asking, at, t, lengths[i // k])
+        for i, (at, t) in enumerate(zip(starts, texts, strict=True))
+    ]
     by_cut = [draws[i : i + k] for i in range(0, len(draws), k)]
     return by_cut, sum(len(t.ids) for t in texts)
 
@@ -193,7 +196,9 @@ def seed_of(seed: int, trace: Trace, cut: int, draw: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
 
 
-def _draw(model: Model, trace: Trace, asking: Asking, at: int, text: Generation) -> Draw:
+def _draw(
+    model: Model, trace: Trace, asking: Asking, at: int, text: Generation, n_sentences: int
+) -> Draw:
     """A continuation taken apart, and its answer read as that of a whole response: behind the
     reasoning's closer where there is one, else in the text with what stood before the cut."""
     context = (trace.prompt_ids + trace.reasoning_ids[:at])[-_CONTEXT:]
@@ -205,19 +210,61 @@ def _draw(model: Model, trace: Trace, asking: Asking, at: int, text: Generation)
     else:
         end = split_conclusion(pieces)
         said = "".join((*trace.pieces[:at], *pieces))
-    steps = segment(pieces[:end], _MODES.get(trace.unit, "sentences"))
     read = asking.parse_reply or asking.parse
     return Draw(
-        tuple(s.text.strip() for s in steps if s.counted),
+        _steps(pieces[:end], trace.unit, n_sentences),
+        "".join(pieces[:end]),
         read(said) if text.finish == "stop" and said else None,
     )
 
 
+def _steps(pieces: Sequence[str], unit: Unit, n_sentences: int) -> tuple[str, ...]:
+    """A continuation cut as the trace is: see `Draw.steps`."""
+    items = numbered_starts("".join(pieces), 0.0, goes_on=True) if unit == "item" else ()
+    mode: Mode = "paragraphs" if unit == "paragraph" else "sentences"
+    steps = [
+        s.text.strip()
+        for s in (tile(pieces, items) if items else segment(pieces, mode))
+        if s.counted
+    ]
+    if unit != "given" or not steps:
+        return tuple(steps)
+    n = n_sentences
+    later = [steps[i : i + n] for i in range(n, max(n, len(steps) - n + 1))]
+    return tuple(" ".join(run) for run in (steps[:n], *later))
+
+
+def _sentences(trace: Trace, step: Step) -> list[Step]:
+    return [s for s in segment(trace.pieces[slice(*step.tokens)], "sentences") if s.counted]
+
+
+def keeps(step: str, draw: Draw, same: Same, unit: Unit) -> bool:
+    """Whether a draw goes on with the step: it begins with its text, white space aside, or its
+    first unit says the same.
+
+    Text that ends within a line or a sentence is that of a given chain's step alone; any other
+    step must end in the draw where it ended.
+    """
+    written = re.match(r"\s*" + r"\s+".join(map(re.escape, step.split())), draw.text)
+    if unit == "given" or not step.rstrip()[-1:].isalnum():
+        ends = r"(?![.,]?\d)" if step.rstrip()[-1:].isdigit() else r"(?!\w)"
+    else:
+        ends = r"(?=\s*$|[^\S\n]*\n|[.!?:;](?!\w))"
+    if written and re.match(ends, draw.text[written.end() :]):
+        return True
+    return bool(draw.steps) and same(step, draw.steps[0])
+
+
 def _row(
-    step: str, own: str | None, before: Sequence[Draw], after: Sequence[Draw], same: Same
+    step: str,
+    own: str | None,
+    before: Sequence[Draw],
+    after: Sequence[Draw],
+    same: Same,
+    unit: Unit,
 ) -> dict[str, Any]:
     """What the draws from before and from after one step say of it."""
-    others = [d for d in before if not (d.steps and same(step, d.steps[0]))]
+    others = [d for d in before if not keeps(step, d, same, unit)]
     changed = Counter(d.answer for d in others if d.answer is not None)
     kept = Counter(d.answer for d in after if d.answer is not None)
     back = [any(same(step, later) for later in d.steps[1:]) for d in others]
@@ -237,7 +284,7 @@ def _row(
 def says_the_same(one: str, other: str, least: float, names: Names = NO_NAMES) -> bool:
     """Whether two texts have the same numbers (with their signs) and the same of the task's answers
     in the same order, as many negations, and enough of their words in common."""
-    texts = (one, other)
+    texts = [_MARKER.sub("", text) for text in (one, other)]
     for of in (_numbers, lambda text: _answers(text, names), lambda t: len(_NEGATION.findall(t))):
         first, second = map(of, texts)
         if first != second:

@@ -16,7 +16,8 @@ from faithscope.experiments.data.planted.data import result_of
 from faithscope.experiments.studies.slrc.measures.resample import SLICE
 from faithscope.interp.generation import Generation
 from faithscope.interp.model import Model
-from faithscope.interventions.trace import Given, Origin
+from faithscope.interventions.segment import tile
+from faithscope.interventions.trace import Given, Origin, Unit
 from faithscope.probes import PROBES, Record
 from faithscope.probes.framing import WRITTEN_BY_ANOTHER
 from faithscope.probes.probe import Size
@@ -24,8 +25,10 @@ from faithscope.probes.resample import (
     NO_ANSWER,
     NO_OTHER,
     NOTHING,
+    Draw,
     ResampleSettings,
     drawn,
+    keeps,
     names_of,
     resample,
     says_the_same,
@@ -158,6 +161,67 @@ def test_what_says_the_same_again_is_dropped_and_what_comes_back_is_seen(
     assert r["unanswered"] == pytest.approx([0, 0, 2 / 3, 0], abs=1e-5)
     assert (r["answers"][0], r["next_steps"][0], r["next_steps"][11]) == ("no", first, None)
     assert r["own_share"] == pytest.approx(2 / 3, abs=1e-5)
+
+
+LISTS = {
+    "item": (
+        "1. Take 3 eggs. Add one more to it.\n2. Then fry them all. Salt them well.\n",
+        ["1. Take 3 eggs. Add one more to it.", "2. Then fry them all. Salt them well."],
+    ),
+    "given": (
+        "Take 3 eggs first. Add one more to it. Then fry them all. Salt them very well.",
+        ["Take 3 eggs first. Add one more to it.", "Then fry them all. Salt them very well."],
+    ),
+}
+
+
+@pytest.mark.parametrize("unit", LISTS)
+def test_a_continuation_is_cut_as_the_trace_is(
+    llama: Model, monkeypatch: pytest.MonkeyPatch, unit: str
+) -> None:
+    text, steps = LISTS[unit]
+    trace = written(llama, text)
+    if unit == "given":
+        cut = tile(trace.pieces, (0, text.index("Then")))
+        trace = replace(trace, steps=cut, unit="given")
+    assert (trace.unit, [s.text.strip() for s in trace.counted_steps]) == (unit, steps)
+    words = asking(parse=lambda text: text.rpartition("Answer: ")[2].strip(" .") or None)
+    reworded = [s.replace("them", "them really").replace("Add", "Now add") for s in steps]
+    texts = [
+        # before the first: it, in other words, and another that says it later
+        f"{steps[0]}\nAnswer: no",
+        f"{reworded[0]}\nAnswer: no",
+        f"{'1. ' * (unit == 'item')}It is a fine day. So I go out now.\n"
+        f"{steps[0].replace('1.', '2.')}\nAnswer: yes",
+        # before the last: one marker is left, in other words, and a part of it
+        f"{steps[1]}\nAnswer: no",
+        f"{steps[1].replace(' well', ' quite well')}\nAnswer: no",
+        f"{steps[1].partition('.' if unit == 'given' else ' them')[0]} or not to fry.\nAnswer: yes",
+        *["Answer: no"] * 3,
+    ]
+    scripted(monkeypatch, llama, texts)
+    (r,) = resample(llama, trace, words, ResampleSettings(samples=3))
+    assert r["different"] == pytest.approx([1 / 3, 1 / 3], abs=1e-5)
+    assert r["importance"] == pytest.approx([2 / 3, 1], abs=1e-5)
+    assert r["comes_back"] == [1, 0]
+    assert r["next_steps"][3] == steps[1]
+
+
+@pytest.mark.parametrize(
+    ("step", "text", "unit", "kept"),
+    [
+        ("So 3 + 4\n makes 7. ", " So 3 + 4 makes 7. Now, well.", "sentence", True),
+        ("So it makes 7.", "So it makes 7.5 of these.", "sentence", False),
+        ("So it makes 7", "So it makes 7.5 of these.", "given", False),
+        ("So it makes 7", "So it makes 7 of these.", "given", True),
+        ("So it is B\n", "So it is B or C.", "item", False),
+        ("So it is B\n", "So it is B\n\nNow", "item", True),
+    ],
+)
+def test_a_draw_that_begins_with_the_step_keeps_it(
+    step: str, text: str, unit: Unit, kept: bool
+) -> None:
+    assert keeps(step, Draw((), text, None), lambda a, b: False, unit) == kept
 
 
 def test_a_marked_reasoning_is_answered_behind_its_closer(
