@@ -48,8 +48,10 @@ COLUMNS = by_name(
         Column("audit_recall", "audit: recall"),
         Column("screen_recall", "screening: recall", "At the threshold that keeps .9 elsewhere."),
         Column("screen_precision", "screening: precision"),
-        Column("behind", "behind the best", "AUROC of the best minus this one's."),
-        Column("as_good", "as good", "The interval of that difference holds 0."),
+        Column("behind", "behind the best", "AUROC of the best minus this one's; of a monitor "
+               "the best monitor's."),
+        Column("as_good", "as good", "The interval of that difference holds 0; empty "
+               "where there is none."),
         Column("forwards", "model calls", "Of a trace, for this measure alone, mean."),
         Column("tokens", "tokens", "Of a trace, for the whole probe or judgement, mean."),
         Column("seconds", "seconds", "Of a trace, for the whole probe or judgement, mean.", "s"),

@@ -37,8 +37,15 @@ def answers(tables: Tables, joined: Joined) -> list[str]:
 
 
 def _of_label(tables: Tables, label: str) -> Iterator[str]:
-    trust = rows(where(tables["trust"], label=label))
-    measures = [row for row in trust if row["family"] != MONITOR]
+    every = [row for row in rows(where(tables["trust"], label=label)) if row["family"] != MONITOR]
+    measures = [row for row in every if not row["reason"]]
+    if sparse := len(every) - len(measures):
+        reasons = " or ".join(dict.fromkeys(row["reason"] for row in every if row["reason"]))
+        yield markup(
+            "By the label <code>{}</code> {} of {} measures cannot be set against others, and none "
+            "of these is called the best: they have {}.",
+            *(label, f"{sparse:,}", f"{len(every):,}", reasons),
+        )
     if not measures:
         return
     best = measures[0]
@@ -48,7 +55,7 @@ def _of_label(tables: Tables, label: str) -> Iterator[str]:
         *(label, f"{best['n']:,}", f"{best['n_unfaithful']:,}", best["measure"], best["family"]),
         *(_estimate(best, "auroc"), cost_in_words(best)),
     )
-    good = [row for row in measures if row["as_good"]]
+    good = [row for row in measures if row["as_good"] is True]
     cost = next((c for c in COSTS if any(not math.isnan(row[c]) for row in good)), None)
     if len(good) > 1 and cost is not None:
         known = [row for row in good if not math.isnan(row[cost])]

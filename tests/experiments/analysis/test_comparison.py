@@ -19,7 +19,14 @@ from sklearn.metrics import (
 )
 from statsmodels.stats.multitest import multipletests
 
-from faithscope.experiments.analysis.comparison.against import against_tables, front_table, targets
+from faithscope.experiments.analysis.comparison.against import (
+    TOO_FEW_OF_KIND,
+    TOO_SPARSE,
+    against_tables,
+    front_table,
+    targets,
+    trust_table,
+)
 from faithscope.experiments.analysis.comparison.agreement import (
     agreement_table,
     step_agreement_table,
@@ -190,6 +197,51 @@ def test_a_cheaper_measure_that_is_as_good_takes_the_front() -> None:
     front = front_table(against_tables(joined, targets(joined, 5, 0), HOW)["against"])
     on = set(front.loc[front["on_front"], "measure"])
     assert on == {"dear"}
+
+
+def test_a_measure_of_few_traces_is_neither_the_best_nor_a_standard_for_others() -> None:
+    truth, score = labelled()
+    few = np.where(np.arange(120) < 4, truth, math.nan)
+    dear = score + np.random.default_rng(1).normal(scale=0.1, size=120)
+    values = {"few": ("judged", few), "x": ("logit", score), "dear": ("internal", dear)}
+    joined = joined_of(values | {"noise": ("logit", -score)}, label=truth.astype(float))
+    of_labels = targets(joined, 5, 0)
+    against = against_tables(joined, of_labels, HOW)["against"]
+    trust = trust_table(against, of_labels, HOW)
+    assert trust["measure"].iloc[-1] == "few"
+    assert trust["reason"].iloc[-1] == TOO_SPARSE
+    good = trust.set_index("measure")["as_good"]
+    assert good["few"] is None
+    assert good[["x", "dear"]].all()
+    assert not good["noise"]
+    front = front_table(against).set_index("measure")
+    assert not front.loc["few", "on_front"]
+    assert front.loc["few", "reason"] == TOO_SPARSE
+    assert front.loc["x", "on_front"]
+    # no measure of a label with nine of a kind is called the best
+    label = np.where(np.cumsum(~truth) <= 9, truth, 1).astype(float)
+    rare = targets(joined_of({"x": ("logit", score)}, label=label), 5, 0)
+    table = against_tables(joined_of({"x": ("logit", score)}, label=label), rare, HOW)["against"]
+    assert trust_table(table, rare, HOW)["reason"].tolist() == [TOO_FEW_OF_KIND]
+
+
+def test_measures_are_compared_with_the_best_measure_and_monitors_with_monitors() -> None:
+    truth, score = labelled()
+    whole = run_of({"x": ("logit", score)}, label=truth.astype(float))
+    places = [tuple(str(r[k]) for k in ("dataset", "task", "item", "model")) for r in
+              rows(whole.traces)]  # fmt: skip
+    seen = {p: np.array([float(t), 0.0]) for p, t in zip(places, truth, strict=True)}
+    noise = {p: np.random.default_rng(i).normal(size=2) for i, p in enumerate(places)}
+    read = Scores(whole.items, whole.traces, features={"seen": seen, "noise": noise})
+    joined = join({"a": read}, None, "text")
+    of_labels = targets(joined, 5, 0)
+    trust = trust_table(against_tables(joined, of_labels, HOW)["against"], of_labels, HOW)
+    row = trust.set_index("measure")
+    assert row.loc["monitor: seen", "auroc"] == 1
+    assert row.loc["x", "auroc"] < 0.9
+    assert row.loc["x", "behind"] == 0
+    assert row.loc["x", "as_good"]
+    assert not row.loc["monitor: noise", "as_good"]
 
 
 def test_a_combiner_gains_where_measures_know_different_things_and_says_none_where_not() -> None:
