@@ -134,6 +134,30 @@ def test_agreement_of_models_that_is_none_of_traces_is_flagged() -> None:
     assert row["reversed"]
 
 
+def test_agreement_within_models_is_of_the_traces_that_both_have_and_the_models_that_vary() -> None:
+    n, rng = 300, np.random.default_rng(8)
+    x, y = rng.normal(size=(2, 2 * n))
+    # a model's low scores by one measure lack the other, the other model's high ones: what is left
+    # lies high in one model and low in the other, by both
+    model = np.repeat([0, 1], n)
+    gone = np.where(model == 0, x < 0, x > 0) & (np.arange(2 * n) % 10 > 0)
+    kept = np.where(gone, math.nan, y)
+    low = np.where(model == 0, y < 0, y > 0) & (np.arange(2 * n) % 10 > 0)
+    values = {"x": ("logit", np.where(low, math.nan, x)), "y": ("logit", kept)}
+    (row,) = rows(agreement_table(joined_of(values, models=("a", "b")), HOW, 0.05))
+    both = ~gone & ~low
+    peers: list[Any] = [spearmanr(x[both & (model == m)], y[both & (model == m)]) for m in (0, 1)]
+    assert max(abs(peer.statistic) for peer in peers) < 0.35
+    assert min(p.statistic for p in peers) <= row["within"] <= max(p.statistic for p in peers)
+    assert row["n_within"] == 2
+    # where one is constant in a model, the model says nothing of the two
+    same = np.where(model == 0, x, 0.0)
+    stuck = {"x": ("logit", same), "y": ("logit", np.where(model == 0, x, y))}
+    (row,) = rows(agreement_table(joined_of(stuck, models=("a", "b")), HOW, 0.05))
+    assert row["within"] == pytest.approx(1)
+    assert row["n_within"] == 1
+
+
 def labelled(n: int = 120) -> tuple[np.ndarray, np.ndarray]:
     truth = np.arange(n) % 3 > 0
     return truth, np.where(truth, 1.0, 0.0) + np.random.default_rng(4).normal(scale=0.7, size=n)
