@@ -67,6 +67,8 @@ COLUMNS = by_name(
         Column("share_unfaithful", "share unfaithful"),
         Column("share", "share", "Of the traces that both sides have a say on."),
         Column("expected", "by chance", "Traces that would part if the sides were independent."),
+        Column("beyond", "beyond chance", "Traces minus those by chance; interval for four kinds at "
+               "once."),
         Column("gap", "gap", "Rank by one side minus rank by the other, as a share."),
         Column("mean_others", "mean, others"),
         Column("difference", "difference", "Mean of the kind minus mean of the others."),

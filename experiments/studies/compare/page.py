@@ -183,7 +183,9 @@ def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
         "A side's say on a trace is the mean rank of the trace by the side's measures, ranked "
         "again; two sides part where one has the trace in its upper half and the other in its "
         "lower. "
-        "“expected” is how many would part if the two knew nothing of each other.",
+        "“expected” is how many would part if the two knew nothing of each other; a kind is "
+        "beyond chance where the interval of the difference, from drawing questions and for four "
+        "kinds at once, lies above 0.",
         blocks=[
             *(Bullets(words), Grid("parting", "Four kinds of disagreement"), *lists),
             Grid("parting_traits", "Beside all other traces", "What they have in common"),

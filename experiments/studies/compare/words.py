@@ -113,14 +113,17 @@ def _parting(tables: Tables) -> Iterator[str]:
     known = rows(tables["parting"].loc[tables["parting"]["n_items"] > 0])
     if not known:
         return
-    row = max(known, key=lambda r: (r["n"] - r["expected"], r["n"]))
-    of = f"{row['n']:,} of {row['n_items']:,} traces (by chance {row['expected']:.0f})"
-    if row["n"] > row["expected"]:
+    row = max(known, key=lambda r: (r["beyond"], r["n"]))
+    of = (
+        f"{row['n']:,} of {row['n_items']:,} traces (by chance {row['expected']:.0f}; beyond "
+        f"chance {_estimate(row, 'beyond', signed=True, form='.0f')})"
+    )
+    if row["beyond_low"] > 0:
         yield f"Of four kinds of disagreement the most beyond chance: {words[row['kind']]}, {of}."
     else:
         yield (
-            "None of the four kinds of disagreement is more frequent than by chance; the nearest: "
-            f"{words[row['kind']]}, {of}."
+            "Of none of the four kinds of disagreement can it be said that it is more frequent "
+            f"than by chance; the nearest: {words[row['kind']]}, {of}."
         )
 
 
@@ -199,8 +202,8 @@ def of_all(against: pd.DataFrame) -> pd.DataFrame:
     return where(against, by=ALL)
 
 
-def _estimate(row: Mapping[str, Any], name: str, signed: bool = False) -> str:
-    sign = "+" if signed else ""
+def _estimate(row: Mapping[str, Any], name: str, signed: bool = False, form: str = ".2f") -> str:
+    sign = ("+" if signed else "") + form
     value, low, high = (row[k] for k in (name, f"{name}_low", f"{name}_high"))
-    interval = "" if math.isnan(low) else f" [{low:{sign}.2f}, {high:{sign}.2f}]"
-    return f"{value:{sign}.2f}{interval}".replace("-", "−")
+    interval = "" if math.isnan(low) else f" [{low:{sign}}, {high:{sign}}]"
+    return f"{value:{sign}}{interval}".replace("-", "−")

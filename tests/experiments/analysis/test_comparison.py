@@ -49,9 +49,16 @@ from faithscope.experiments.analysis.comparison.scores import (
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.studies.compare.words import answers
 from faithscope.interp.errors import UserError
 
 HOW = Drawing(0, 200)
+NOTHING = {
+    "trust": pd.DataFrame(columns=["label"]),
+    "families": pd.DataFrame(columns=["family", "other_family", "spearman"]),
+    "agreement": pd.DataFrame({"reversed": []}, dtype=bool),
+}
+"""Tables of which the page says nothing."""
 
 
 def run_of(
@@ -303,6 +310,23 @@ def test_items_that_a_judge_lies_on_and_insides_are_shuffled_on_head_the_lists()
     assert len(planted & set(listed["item"])) >= 38
     silent = where(tables["parting"], kind="answer_moves_unused_inside")
     assert silent["reason"].tolist() == ["no measure of behaviour varies"]
+
+
+def test_sides_that_know_nothing_of_each_other_part_no_more_than_by_chance() -> None:
+    said = 0
+    for seed in range(30):
+        values = np.random.default_rng(seed).normal(size=(3, 60))
+        families = zip(("judged", "internal", "logit"), values, strict=True)
+        joined = joined_of({f: (f, v) for f, v in families})
+        table = parting_tables(joined, HOW, 1)["parting"]
+        assert table["beyond"].to_numpy() == pytest.approx(table["n"] - table["expected"])
+        said += bool((table["beyond_low"] > 0).any())
+        words = answers({"parting": table, **NOTHING}, joined)[-1]
+        assert ("the most beyond chance" in words) == bool(table["beyond_low"].max() > 0)
+    assert said <= 5
+    opposite = joined_of({"judge": ("judged", values[0]), "in": ("internal", -values[0])})
+    table = parting_tables(opposite, HOW, 1)["parting"]
+    assert table["beyond_low"].max() > 0
 
 
 def test_steps_are_ranked_and_the_labelled_one_is_named() -> None:
