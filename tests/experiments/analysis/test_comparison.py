@@ -203,6 +203,19 @@ def test_what_is_told_against_a_label_equals_peers_and_an_independent_cross_fit(
     assert row["calibration"].startswith("Platt")
 
 
+def test_a_measure_that_points_the_wrong_way_is_not_turned_round_by_its_curve() -> None:
+    truth, score = labelled()
+    values = {"x": ("logit", -score), "y": ("internal", -score - truth)}
+    of_labels = targets(joined_of(values, label=truth.astype(float)), 5, 0)
+    (found, *_) = rows(combined_table(of_labels, HOW))
+    assert found["single_auroc"] < 0.6
+    table = against_tables(joined_of(values, label=truth.astype(float)), of_labels, HOW)["against"]
+    wrong = where(table, by="all", measure="x").iloc[0]
+    # all that is left is the share of the kind on the other questions
+    share = np.mean(~truth)
+    assert wrong["brier"] == pytest.approx(share * (1 - share), abs=0.01)
+
+
 def test_operating_points_keep_what_they_promise_where_they_are_chosen() -> None:
     truth, score = labelled(600)
     cut = detection.threshold_for(truth, score, precision=0.9)
