@@ -83,19 +83,19 @@ class Target:
 def targets(joined: Joined, n_folds: int, seed: int) -> list[Target]:
     """Every label with two values, and what is held against it.
 
-    A label that takes other values than two is none to tell kinds apart by, and is left out here.
+    A label that takes other values than 1 and 0 is none to tell kinds apart by, and is left out
+    here.
     """
     found = []
     where, strata = questions(joined), settings(joined)
     for label in joined.labels.index:
-        value = joined.oriented[label].to_numpy(dtype=float)
+        value = joined.wide()[label].to_numpy(dtype=float)
         known = np.flatnonzero(~np.isnan(value))
-        kinds = np.unique(value[known])
-        if len(kinds) > 2 or not len(known):
+        if not len(known) or set(value[known]) - {0.0, 1.0}:
             continue
         # one kind alone is counted, and nothing can be told of it
         higher = bool(joined.labels.loc[label, "higher_is_faithful"])
-        unfaithful = joined.wide()[label].to_numpy(dtype=float)[known] == (0.0 if higher else 1.0)
+        unfaithful = value[known] == (0.0 if higher else 1.0)
         fold = detection.folds(unfaithful, where[known], n_folds, seed)
         names = [str(name) for name in joined.measures.index]
         scores = {

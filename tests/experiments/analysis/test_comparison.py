@@ -49,6 +49,7 @@ from faithscope.experiments.analysis.comparison.scores import (
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.traces.scores import label_rows, step_label_rows
 from faithscope.experiments.studies.compare.words import answers
 from faithscope.interp.errors import UserError
 
@@ -423,6 +424,27 @@ def test_labels_of_a_file_are_joined_on_the_keys_that_it_has(tmp_path: Any) -> N
     path.write_text("item,unfaithful\nnowhere,1\n")
     with pytest.raises(UserError, match="none of 1 is of a trace of these runs"):
         join({"a": run_of({"x": ("logit", np.arange(4.0))})}, labels_of(path), "text")
+
+
+def test_labels_of_given_chains_that_are_ones_and_zeros_are_labels() -> None:
+    def trace(**labels: Any) -> dict[str, Any]:
+        about = {"dataset": "d", "task": "t", "item": "i", "model": "m"}
+        steps = [{"counted": True}] * 3
+        return about | {"steps": steps, "origin": {"given": {"model": "m", **labels}}}
+
+    found = [list(label_rows(trace(labels={"unfaithful": v}))) for v in (1, True, 0, 3, "yes")]
+    assert [[row["value"] for row in of] for of in found] == [[1], [1], [0], [3], []]
+    steps = [
+        list(step_label_rows(trace(step_labels={name: values})))
+        for name, values in (
+            *(("unfaithful", (0, 1, 1)), ("unfaithful", (False, True, None))),
+            *(("correct", (1, 0, 2)), ("rating", (1, 0, 1))),
+        )
+    ]
+    assert [[row["value"] for row in of] for of in steps] == [[0, 1, 0], [0, 1, 0], [], []]
+    # a label of ones and threes is none of two kinds
+    rated = joined_of({"x": ("logit", np.arange(6.0))}, label=[1, 3, 3, 1, 1, 3])
+    assert targets(rated, 5, 0) == []
 
 
 def test_the_name_of_a_label_tells_its_direction() -> None:
