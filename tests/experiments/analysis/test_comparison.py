@@ -418,9 +418,11 @@ def test_labels_of_a_file_are_joined_on_the_keys_that_it_has(tmp_path: Any) -> N
     wide = joined.oriented
     assert wide.xs("i0", level="item")["unfaithful"].tolist() == [-1, -1]
     assert wide.xs("i1", level="item")["unfaithful"].tolist() == [0, 0]
-    path.write_text("item,unfaithful\ni0,perhaps\n")
-    with pytest.raises(UserError, match=r"labels.csv, line 2: unfaithful = 'perhaps' is no label"):
-        labels_of(path)
+    for wrong in ("perhaps", "0.7", "2", "-1", "nan"):
+        path.write_text(f"item,unfaithful\ni1,1.0\ni0,{wrong}\n")
+        said = rf"labels.csv, line 3: unfaithful = '{wrong}' is no label; give 1, 0"
+        with pytest.raises(UserError, match=said):
+            labels_of(path)
     path.write_text("item,unfaithful\nnowhere,1\n")
     with pytest.raises(UserError, match="none of 1 is of a trace of these runs"):
         join({"a": run_of({"x": ("logit", np.arange(4.0))})}, labels_of(path), "text")
