@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     TRACES,
     Scores,
 )
-from faithscope.experiments.analysis.tidy import check_rows, numbers, only, rows
+from faithscope.experiments.analysis.tidy import check_rows, numbers, only, rows, where
 from faithscope.interp.errors import UserError
 
 KEY = (*PLACE, "trace")
@@ -127,7 +127,8 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
         same: of `scores.SAME`.
 
     Raises:
-        UserError: no trace is in two of several sources, or no label is of any trace.
+        UserError: no trace is in two of several sources, no label is of any trace, or a label has
+            two values for one trace.
     """
     sources = _with_one_name(sources)
     names = _names(sources)
@@ -150,6 +151,7 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
     of_items = pd.concat(items, ignore_index=True)
     if labels is not None:
         of_items = pd.concat([of_items, _labelled(labels, of_traces)], ignore_index=True)
+    _check_labels(of_items, same)
     # two runs of one trace have its labels twice: a value goes before a gap
     of_items = of_items.sort_values("missing", key=lambda why: why != "", kind="stable")
     of_items = of_items.drop_duplicates([*KEY, "measure"]).sort_index().reset_index(drop=True)
@@ -290,6 +292,29 @@ def _labelled(labels: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
             f"{labels['item'].iloc[0]!r}, the runs have {traces['item'].iloc[0]!r} and others"
         )
     return pd.DataFrame(found).assign(source="labels")
+
+
+def _check_labels(items: pd.DataFrame, same: str) -> None:
+    """Raise where one label has two values for a trace, of which one would be lost.
+
+    Runs that are joined by their questions alone may have labels of different reasoning.
+    """
+    known = items.loc[(items["family"] == "label") & (items["missing"] == "")]
+    of_trace = known.assign(file=known["source"] == "labels").groupby([*KEY, "measure"], sort=False)
+    apart = of_trace["value"].transform("nunique") > 1
+    if same == "question":
+        apart &= of_trace["file"].transform("any")
+    apart = known.loc[apart]
+    if len(apart):
+        first = apart.iloc[0]
+        same = where(apart, measure=first["measure"])
+        names = " and ".join(dict.fromkeys(same["source"]))
+        n = len(only(same, KEY).drop_duplicates())
+        raise UserError(
+            f"the label {first['measure']!r} has different values in {names} for {n:,} traces, the "
+            f"first of item {first['item']!r}; give it another name in the file of labels, or "
+            "leave one of the runs out"
+        )
 
 
 def _tables(features: Mapping[str, Mapping[tuple[str, ...], np.ndarray]]) -> dict[str, Any]:

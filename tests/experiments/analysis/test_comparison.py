@@ -449,10 +449,27 @@ def test_labels_of_given_chains_that_are_ones_and_zeros_are_labels() -> None:
     assert targets(rated, 5, 0) == []
 
 
+def test_a_label_of_a_file_that_says_otherwise_than_the_run_is_not_lost(tmp_path: Any) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,faithful\ni0,1\ni1,0\ni2,\n")
+    a = run_of({"x": ("logit", np.arange(4.0))}, label=[1, 1, 0, 0])
+    said = r"'faithful' has different values in a and labels for 1 traces, the first of item 'i1'"
+    with pytest.raises(UserError, match=said):
+        join({"a": a}, labels_of(path), "text")
+    path.write_text("item,faithful\ni0,1\ni1,1\ni2,\n")
+    same = join({"a": a}, labels_of(path), "text")
+    assert same.wide()["faithful"].tolist() == [1, 1, 0, 0]
+
+
 def test_the_name_of_a_label_tells_its_direction() -> None:
-    assert all(map(says_faithful, ("faithful", "correct", "intact", "final_answer_correct")))
+    speak_for = ("faithful", "correct", "intact", "final_answer_correct", "error_free", "no_error")
+    speak_for += ("not unfaithful", "errorFree", "is_valid", "without mistakes", "notes", "sound")
+    assert [name for name in speak_for if not says_faithful(name)] == []
     against = ("unfaithful", "label_unfaithful", "incorrect", "first_error", "wrong_step", "broken")
-    assert not any(map(says_faithful, against))
+    against += ("isUnfaithful", "CoTUnfaithful", "step.wrong", "label:unfaithful", "not_faithful")
+    against += ("not correct", "flawed", "invalid", "sycophantic", "hallucinated", "mistakes")
+    against += ("unsound", "unfaithful2", "unfaithful (annotator 1)", "unfaithful_error")
+    assert [name for name in against if says_faithful(name)] == []
 
 
 def test_every_pair_of_patterns_of_gaps_is_counted_over_what_both_have() -> None:
