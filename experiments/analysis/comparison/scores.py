@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -132,11 +133,24 @@ def label_row(about: Mapping[str, Any], name: str, value: float | None) -> dict[
     return row | {"probe": "label", "judge": "", "variant": ""}
 
 
+AGAINST = ("unfaithful", "wrong", "error", "incorrect", "broken", "hinted", "biased", "flaw")
+AGAINST += ("invalid", "sycophan", "hallucinat", "mistake", "unsound", "conflict")
+NEGATED = ("not", "no", "non", "without", "never")
+"""Words before one that turn it round, as `free` behind one does."""
+
+
 def says_faithful(label: str) -> bool:
-    """Whether a label that is 1 speaks for the trace: not one that names what is wrong with it."""
-    words = label.casefold().replace("-", "_").split("_")
-    against = ("unfaithful", "wrong", "error", "incorrect", "broken", "hinted", "biased")
-    return not any(word.startswith(against) for word in words)
+    """Whether a label that is 1 speaks for the trace: not one that names what is wrong with it.
+
+    A name's words are its runs of letters, of `camelCase` each hump. `not_faithful` speaks against
+    a trace, `no_error` and `error_free` for it.
+    """
+    humps = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", label)
+    words = [word for word in re.split(r"[\W\d_]+", humps.casefold()) if word]
+    against = [i for i, word in enumerate(words) if word.startswith(AGAINST)]
+    negated = sum(word in NEGATED for word in words)
+    negated += sum(words[i + 1 : i + 2] == ["free"] for i in against)
+    return (len(against[:1]) + negated) % 2 == 0
 
 
 def trace_row(

@@ -28,6 +28,7 @@ from faithscope.experiments.studies.compare.words import (
     answers,
     best_rows,
     cautions,
+    label_directions,
     of_all,
     unfinished,
 )
@@ -57,7 +58,7 @@ def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
         f"Which measure should I trust here, and what does it cost? {lead}",
         [
             _answer(compared),
-            *(_agreement(), _against(tables, figures), _monitors(tables), _together()),
+            *(_agreement(), _against(compared, figures), _monitors(tables), _together()),
             *(_parting(tables), _steps(), _rows(tables)),
         ],
         tables,
@@ -101,13 +102,16 @@ def _agreement() -> Section:
     )
 
 
-def _against(tables: Mapping[str, pd.DataFrame], figures: Mapping[str, Picture]) -> Section:
+def _against(compared: Compared, figures: Mapping[str, Picture]) -> Section:
+    tables = compared.tables
     whole = only(
         of_all(tables["against"]),
         [c for c in tables["against"].columns if c not in ("by", "setting")],
     )
     reasons = [r for r in dict.fromkeys(whole["reason"].dropna()) if r]
     blocks: list[Block] = []
+    if directions := label_directions(compared.joined):
+        blocks.append(Bullets(directions))
     if reasons:
         blocks.append(Paragraph(f"Left out where {'; or '.join(reasons)}.", "quiet"))
     blocks.append(

@@ -168,6 +168,17 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
     return said
 
 
+def label_directions(joined: Joined) -> list[str]:
+    """Which way every label points, as its name tells, a sentence each."""
+    return [
+        markup(
+            "A trace of which <code>{}</code> is 1 counts as one that the label speaks {}.",
+            *(row["measure"], "for" if row["higher_is_faithful"] else "against"),
+        )
+        for row in rows(joined.labels.reset_index())
+    ]
+
+
 def unfinished(tables: Tables) -> list[str]:
     """A warning for every source that is not finished, or of which items failed."""
     return [
