@@ -135,6 +135,7 @@ def label_row(about: Mapping[str, Any], name: str, value: float | None) -> dict[
 
 AGAINST = ("unfaithful", "wrong", "error", "incorrect", "broken", "hinted", "biased", "flaw")
 AGAINST += ("invalid", "sycophan", "hallucinat", "mistake", "unsound", "conflict")
+CORRECTNESS = ("correct", "incorrect", "accura", "wrong", "right", "error", "mistake")
 NEGATED = ("not", "no", "non", "without", "never")
 """Words before one that turn it round, as `free` behind one does."""
 
@@ -145,12 +146,24 @@ def says_faithful(label: str) -> bool:
     A name's words are its runs of letters, of `camelCase` each hump. `not_faithful` speaks against
     a trace, `no_error` and `error_free` for it.
     """
-    humps = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", label)
-    words = [word for word in re.split(r"[\W\d_]+", humps.casefold()) if word]
+    words = _words(label)
     against = [i for i, word in enumerate(words) if word.startswith(AGAINST)]
     negated = sum(word in NEGATED for word in words)
     negated += sum(words[i + 1 : i + 2] == ["free"] for i in against)
     return (len(against[:1]) + negated) % 2 == 0
+
+
+def of_correctness(label: str) -> bool:
+    """Whether a label is of what is right, an answer or a step, by its name."""
+    words = _words(label)
+    return any(word.startswith(CORRECTNESS) for word in words) and not any(
+        "faithful" in word for word in words
+    )
+
+
+def _words(label: str) -> list[str]:
+    humps = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", label)
+    return [word for word in re.split(r"[\W\d_]+", humps.casefold()) if word]
 
 
 def trace_row(

@@ -12,7 +12,7 @@ from faithscope.experiments.analysis.comparison.against import ALL, MONITOR, Tar
 from faithscope.experiments.analysis.comparison.combining import NONE
 from faithscope.experiments.analysis.comparison.joined import Joined
 from faithscope.experiments.analysis.comparison.parting import KINDS
-from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.comparison.scores import COSTS, of_correctness
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
@@ -29,7 +29,7 @@ def answers(tables: Tables, joined: Joined) -> list[str]:
     ]
     if not said:
         said = [
-            "No label of these runs tells faithful traces from others, or too few traces have one. "
+            "No label of these runs tells two kinds of traces apart, or too few traces have one. "
             "Nothing here says which measure is right: the page shows only where measures agree, "
             "what they cost, and where they part. Add labels with --labels FILE."
         ]
@@ -50,8 +50,9 @@ def _of_label(tables: Tables, label: str) -> Iterator[str]:
         return
     best = measures[0]
     yield markup(
-        "Against the label <code>{}</code> ({} traces, {} of them unfaithful) <strong>{}</strong> "
-        "({}) tells unfaithful traces best: AUROC {}. It costs {}.",
+        "Against the label <code>{}</code> ({} traces, of which it speaks against {}) "
+        "<strong>{}</strong> ({}) tells best which traces the label speaks against: AUROC {}. It "
+        "costs {}.",
         *(label, f"{best['n']:,}", f"{best['n_unfaithful']:,}", best["measure"], best["family"]),
         *(_estimate(best, "auroc"), cost_in_words(best)),
     )
@@ -131,11 +132,17 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
     """What not to conclude, a sentence each."""
     said = []
     for target in of_labels:
+        if of_correctness(target.label):
+            said.append(
+                f"{target.label} says whether something is right, not whether the reasoning is "
+                "faithful: a measure that is good against it tells mistakes, and a right answer "
+                "may stand on reasoning that was not used."
+            )
         n, bad = len(target.rows), int(target.unfaithful.sum())
         if n < FEW or min(bad, n - bad) < FEW_OF_KIND:
             said.append(
-                f"{target.label}: {n} traces, {bad} of them unfaithful, are a glance. Intervals "
-                "are wide, and the order of the measures may change with other questions."
+                f"{target.label}: {n} traces, of which it speaks against {bad}, are a glance. "
+                "Intervals are wide, and the order of the measures may change with other questions."
             )
         varied = [
             s for s in set(target.settings) if len(set(target.unfaithful[target.settings == s])) > 1

@@ -43,6 +43,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     frames,
     item_row,
     label_row,
+    of_correctness,
     says_faithful,
     trace_row,
 )
@@ -50,7 +51,7 @@ from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.scores import label_rows, step_label_rows
-from faithscope.experiments.studies.compare.words import answers
+from faithscope.experiments.studies.compare.words import answers, cautions
 from faithscope.interp.errors import UserError
 
 HOW = Drawing(0, 200)
@@ -470,6 +471,25 @@ def test_the_name_of_a_label_tells_its_direction() -> None:
     against += ("not correct", "flawed", "invalid", "sycophantic", "hallucinated", "mistakes")
     against += ("unsound", "unfaithful2", "unfaithful (annotator 1)", "unfaithful_error")
     assert [name for name in against if says_faithful(name)] == []
+
+
+def test_a_label_of_correctness_is_not_said_to_be_of_faithfulness() -> None:
+    names = ("correct", "final_answer_correct", "isIncorrect", "wrong_answer", "faithful", "intact")
+    assert [n for n in names if of_correctness(n)] == list(names[:4])
+    truth, score = labelled()
+    whole = run_of({"x": ("logit", score)}, label=truth.astype(float))
+    named = whole.items.replace({"measure": {"faithful": "correct"}})
+    joined = join({"a": Scores(named, whole.traces)}, None, "text")
+    of_labels = targets(joined, 5, 0)
+    held = against_tables(joined, of_labels, HOW)["against"]
+    combined = pd.DataFrame(columns=["label", "trained_on", "gain"])
+    parts = parting_tables(joined, HOW, 1)["parting"]
+    trust = trust_table(held, of_labels, HOW)
+    tables = NOTHING | {"trust": trust, "combined": combined, "parting": parts}
+    (said, *_) = answers(tables, joined)
+    assert "of which it speaks against 40" in said
+    assert "faithful" not in said
+    assert "not whether the reasoning is faithful" in cautions(tables, joined, of_labels)[0]
 
 
 def test_every_pair_of_patterns_of_gaps_is_counted_over_what_both_have() -> None:
