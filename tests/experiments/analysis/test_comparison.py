@@ -130,6 +130,24 @@ def test_agreement_equals_that_of_peers() -> None:
     assert table["discovered"].all()
 
 
+def test_few_draws_do_not_hide_what_agrees_and_unrelated_measures_are_not_discovered() -> None:
+    n, rng = 120, np.random.default_rng(9)
+    shared = rng.normal(size=n)
+    pair = {f"s{i}": ("logit", shared + rng.normal(scale=0.5, size=n)) for i in range(2)}
+    noise = {f"n{i}": ("judged", rng.normal(size=n)) for i in range(28)}
+    # 435 pairs at 200 draws: of no single pair could q be less than 2 / 201 × 435
+    table = agreement_table(joined_of(pair | noise), HOW, 0.05)
+    found = [(r["measure"], r["other"]) for r in rows(table.loc[table["discovered"]])]
+    assert ("s0", "s1") in found
+    assert len(found) <= 3
+    peer: Any = spearmanr(pair["s0"][1], pair["s1"][1])
+    ours = table.set_index(["measure", "other"]).loc[("s0", "s1"), "p"]
+    assert abs(math.log10(ours) / math.log10(peer.pvalue) - 1) < 0.5
+    # five questions say little, however well they agree
+    few = agreement_table(joined_of({k: ("logit", np.arange(5.0)) for k in "ab"}), HOW, 0.05)
+    assert few["p"].iloc[0] > 1e-4
+
+
 def test_agreement_of_models_that_is_none_of_traces_is_flagged() -> None:
     base = np.repeat([0.0, 10.0, 20.0], 30)
     inside = np.tile(np.arange(30) / 10, 3)
