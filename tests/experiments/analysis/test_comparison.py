@@ -399,8 +399,8 @@ def test_traces_of_one_name_are_joined_only_where_they_are_the_same() -> None:
     )
     joined = join({"a": a, "b": mixed}, None, "text")
     (row,) = rows(joined.joins)
-    assert (row["n_common"], row["n_same_question"], row["n_same_text"]) == (6, 4, 0)
-    assert row["n_same_ids"] == 2  # neither has ids, so that texts stand for them
+    assert (row["n_common"], row["n_same_question"], row["n_same_text"]) == (6, 4, 2)
+    assert row["n_same_ids"] == 0  # neither has ids
     assert row["n_joined"] == 2
     assert len(joined.traces) == 10
     why = {(r["measure"], r["reason"]): r["n"] for r in rows(joined.missing)}
@@ -427,6 +427,33 @@ def test_one_measure_of_two_runs_of_the_same_traces_is_two_columns() -> None:
     others = run_of({"x": ("logit", np.arange(6.0))}, models=("n",))
     with pytest.raises(UserError, match="no item is in two of these runs"):
         join({"a": a, "b": others}, None, "text")
+
+
+def test_a_run_without_ids_is_joined_by_text_and_other_ids_stay_apart() -> None:
+    runs = {name: run_of({name: ("logit", np.arange(3.0))}) for name in "abc"}
+    ids = {"a": ["1", "2", "3"], "b": ["1", "2", "9"]}
+    runs |= {
+        name: Scores(runs[name].items, runs[name].traces.assign(ids=of)) for name, of in ids.items()
+    }
+    joins = {(r["source"], r["other"]): r for r in rows(join(runs, None, "ids").joins)}
+    counts = {k: (r["n_same_ids"], r["n_same_text"], r["n_joined"]) for k, r in joins.items()}
+    # the third trace has two kinds of ids, and its text alone does not tell which is meant
+    assert counts == {("a", "b"): (2, 1, 2), ("a", "c"): (0, 3, 2), ("b", "c"): (0, 3, 2)}
+    two = {name: runs[name] for name in "ac"}
+    assert join(two, None, "ids").joins["n_joined"].tolist() == [3]
+
+
+def test_what_monitors_read_in_two_runs_of_the_same_traces_is_two_tables() -> None:
+    whole = run_of({"x": ("logit", np.arange(3.0))})
+    places = [("d", "t", f"i{i}", "m") for i in range(3)]
+    runs = {
+        name: Scores(
+            whole.items, whole.traces, features={"h": dict.fromkeys(places, np.ones(2) * k)}
+        )
+        for k, name in enumerate("ab")
+    }
+    features = join(runs, None, "text").features
+    assert {name: of.to_numpy().mean() for name, of in features.items()} == {"h [a]": 0, "h [b]": 1}
 
 
 def test_labels_of_a_file_are_joined_on_the_keys_that_it_has(tmp_path: Any) -> None:
