@@ -59,6 +59,8 @@ STEPS = {
     "value": "",
     "higher_is_faithful": "whether a greater value means that more hangs on the step",
 }
+OPTIONS = re.compile(r"\nA\. (?:(?!\nA\. ).)*\nB\. (?:(?!\nA\. ).)*\Z", re.DOTALL)
+"""A list of lettered options that ends a question (`studies.judge.chains`)."""
 SAME = ("ids", "text", "question")
 """How much of two traces is the same, the strictest first."""
 TRACES = {
@@ -174,10 +176,17 @@ def trace_row(
     ids: Sequence[Any] | None = None,
     **traits: Any,
 ) -> dict[str, Any]:
-    """A row of `Scores.traces`; `traits` are those of its columns that are known."""
+    """A row of `Scores.traces`; `traits` are those of its columns that are known.
+
+    A list of lettered options at the end of a question is no part of it: some studies have it in
+    the question's text, as a judge is shown it, and others beside it.
+    """
     row = {name: _plain(about.get(name)) for name in PLACE}
     row |= {"ids": "" if ids is None else digest(ids), "text": digest(reasoning)}
-    row |= {"question": digest(question), "excluded": traits.pop("excluded", None) or ""}
+    row |= {
+        "question": digest(OPTIONS.sub("", question)),
+        "excluded": traits.pop("excluded", None) or "",
+    }
     return row | {
         name: _number(traits.get(name)) for name in ("n_steps", "n_tokens", "correct", "settled")
     }

@@ -51,7 +51,10 @@ from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.scores import label_rows, step_label_rows
+from faithscope.experiments.data.given.chain import GivenChain
+from faithscope.experiments.engine.traces.sections import CutConfig
 from faithscope.experiments.studies.compare.words import answers, cautions
+from faithscope.experiments.studies.judge.chains import judged_chain
 from faithscope.interp.errors import UserError
 
 HOW = Drawing(0, 200)
@@ -441,6 +444,24 @@ def test_a_run_without_ids_is_joined_by_text_and_other_ids_stay_apart() -> None:
     assert counts == {("a", "b"): (2, 1, 2), ("a", "c"): (0, 3, 2), ("b", "c"): (0, 3, 2)}
     two = {name: runs[name] for name in "ac"}
     assert join(two, None, "ids").joins["n_joined"].tolist() == [3]
+
+
+def test_a_chain_of_multiple_choice_is_the_same_question_to_its_judge() -> None:
+    options = ("to fly\nhigh", "to swim", "A. to dig")
+    chain = GivenChain(
+        id="1", dataset="d", question="What are wings for?\nThink.", kind="choice",
+        options=options, gold="A", reasoning="They beat. So A.", steps=None, answer="A", model="m",
+        where="chains.jsonl:1",
+    )  # fmt: skip
+    judged = judged_chain(chain, CutConfig())
+    assert judged.question.endswith("\nC. A. to dig")
+    about = {"dataset": "d", "task": "t", "item": "1", "model": "m"}
+    own, shown, other = (
+        trace_row(about, question=q, reasoning=chain.reasoning)["question"]
+        for q in (chain.question, judged.question, "What are wings for?\nA. Think.")
+    )
+    assert own == shown
+    assert own != other
 
 
 def test_what_monitors_read_in_two_runs_of_the_same_traces_is_two_tables() -> None:
