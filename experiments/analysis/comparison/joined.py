@@ -347,9 +347,9 @@ def _check_labels(items: pd.DataFrame, same: str) -> None:
     apart = known.loc[apart]
     if len(apart):
         first = apart.iloc[0]
-        same = where(apart, measure=first["measure"])
-        names = " and ".join(dict.fromkeys(same["source"]))
-        n = len(only(same, KEY).drop_duplicates())
+        of_label = where(apart, measure=first["measure"])
+        names = " and ".join(dict.fromkeys(of_label["source"]))
+        n = len(only(of_label, KEY).drop_duplicates())
         raise UserError(
             f"the label {first['measure']!r} has different values in {names} for {n:,} traces, the "
             f"first of item {first['item']!r}; give it another name in the file of labels, or "

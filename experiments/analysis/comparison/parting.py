@@ -86,8 +86,9 @@ def sides(joined: Joined) -> pd.DataFrame:
 
 def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.DataFrame]:
     """`parting`: how often each kind occurs, how often by chance if the two sides knew nothing of
-    each other, and `beyond`, the difference, with its interval; `parting_items`: those that part the most; `parting_traits`: what they are like
-    beside all other traces that both sides have a say on."""
+    each other, and `beyond`, the difference, with its interval; `parting_items`: those that part
+    the most; `parting_traits`: what they are like beside all other traces that both sides have a
+    say on."""
     say, clusters = sides(joined), questions(joined)
     counts, items, common = [], [], []
     traits = joined.traces.set_index(list(KEY)).reindex(joined.index)

@@ -121,13 +121,16 @@ def platt(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Fea
     Where the curve that fits best falls, the score points the wrong way, and every row has the
     share of the kind: a score is never turned round.
     """
-    curve = make_pipeline(
-        SimpleImputer(strategy="median"), StandardScaler(), LogisticRegression()
-    ).fit(features[:, :1], kind)
-    if curve[-1].coef_[0, 0] < 0:
+    logit = LogisticRegression()
+    curve = _probability(
+        make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), logit),
+        features[:, :1],
+        kind,
+    )
+    if np.ravel(logit.coef_)[0] < 0:
         share = float(kind.mean())
         return lambda other: np.full(len(other), share)
-    return lambda other: np.asarray(curve.predict_proba(other[:, :1]))[:, 1]
+    return lambda other: curve(other[:, :1])
 
 
 def best_column(features: Features, kind: Kind) -> int:

@@ -79,8 +79,8 @@ def label_rows(trace: Record) -> Iterator[dict[str, Any]]:
 def step_label_rows(trace: Record) -> Iterator[dict[str, Any]]:
     """Yields the rows of `Scores.steps` of labels: 1 of one step, 0 of the others.
 
-    Of a label that is true or false (1 or 0) of each step it is the first step that the label speaks
-    against; a chain without one has no rows.
+    Of a label that is true or false (1 or 0) of each step it is the first step that the label
+    speaks against; a chain without one has no rows.
     """
     about = place(trace) | {"family": "label"}
     steps = [i for i, step in enumerate(trace["steps"]) if step["counted"]]

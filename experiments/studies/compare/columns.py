@@ -43,7 +43,7 @@ COLUMNS = by_name(
                "against; one half is chance."),
         Column("average_precision", "average precision", "Of the traces spoken against."),
         Column("g_mean_squared", "g-mean²", "Sensitivity × specificity, cut on other questions."),
-        Column("bias", "bias", "Share called what the label speaks against minus the share that is."),
+        Column("bias", "bias", "Share called spoken against minus the share that is."),
         Column("brier", "Brier", "Mean squared distance of the probability from what is."),
         Column("calibration_error", "calibration error", "Expected calibration error, ten bins."),
         Column("audit_precision", "audit: precision", "At the threshold that keeps .9 elsewhere."),
@@ -68,8 +68,8 @@ COLUMNS = by_name(
         Column("share_unfaithful", "share spoken against"),
         Column("share", "share", "Of the traces that both sides have a say on."),
         Column("expected", "by chance", "Traces that would part if the sides were independent."),
-        Column("beyond", "beyond chance", "Traces minus those by chance; interval for four kinds at "
-               "once."),
+        Column("beyond", "beyond chance", "Traces minus those by chance; the interval is for four "
+               "kinds at once."),
         Column("gap", "gap", "Rank by one side minus rank by the other, as a share."),
         Column("mean_others", "mean, others"),
         Column("difference", "difference", "Mean of the kind minus mean of the others."),

@@ -120,7 +120,8 @@ def _against(compared: Compared, figures: Mapping[str, Picture]) -> Section:
     return Section(
         "against",
         "Against labels",
-        "The kind that is looked for is the trace that the label speaks against. Thresholds (for the squared g-mean, "
+        "The kind that is looked for is the trace that the label speaks against. Thresholds (for "
+        "the squared g-mean, "
         "the audit that keeps a precision of .9, and the screening that keeps a recall of .9) and "
         "calibration curves are fitted on other questions; the same folds serve all measures. By "
         "model and task, and by length: tables/against.csv.",
