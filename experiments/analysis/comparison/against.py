@@ -44,8 +44,12 @@ AGAINST += ["calibration", "brier", "calibration_error", *with_interval("audit_p
 AGAINST += ["audit_recall", *with_interval("screen_recall"), "screen_precision", *COSTS]
 AGAINST += ["reason"]
 TRUST = ["label", "measure", "family", "n", "n_unfaithful", *with_interval("auroc", "behind")]
-TRUST += ["as_good", *COSTS]
-FRONT = ["label", "measure", "family", "auroc", "cost", "value", "on_front"]
+TRUST += ["as_good", *COSTS, "reason"]
+FRONT = ["label", "measure", "family", "auroc", "cost", "value", "on_front", "reason"]
+COVERS = 0.8
+"""Share of the traces with the label that a measure must have scored to be set against others."""
+TOO_SPARSE = f"scores of less than {COVERS:.0%} of the traces with the label".replace("%", " %")
+TOO_FEW_OF_KIND = f"scores of fewer than {detection.LEAST_OF_KIND} traces of a kind"
 
 
 @dataclass(frozen=True)
@@ -79,19 +83,19 @@ class Target:
 def targets(joined: Joined, n_folds: int, seed: int) -> list[Target]:
     """Every label with two values, and what is held against it.
 
-    A label that takes other values than two is none to tell kinds apart by, and is left out here.
+    A label that takes other values than 1 and 0 is none to tell kinds apart by, and is left out
+    here.
     """
     found = []
     where, strata = questions(joined), settings(joined)
     for label in joined.labels.index:
-        value = joined.oriented[label].to_numpy(dtype=float)
+        value = joined.wide()[label].to_numpy(dtype=float)
         known = np.flatnonzero(~np.isnan(value))
-        kinds = np.unique(value[known])
-        if len(kinds) > 2 or not len(known):
+        if not len(known) or set(value[known]) - {0.0, 1.0}:
             continue
         # one kind alone is counted, and nothing can be told of it
         higher = bool(joined.labels.loc[label, "higher_is_faithful"])
-        unfaithful = joined.wide()[label].to_numpy(dtype=float)[known] == (0.0 if higher else 1.0)
+        unfaithful = value[known] == (0.0 if higher else 1.0)
         fold = detection.folds(unfaithful, where[known], n_folds, seed)
         names = [str(name) for name in joined.measures.index]
         scores = {
@@ -262,8 +266,19 @@ def _costs(joined: Joined, target: Target) -> dict[str, dict[str, float]]:
     return found
 
 
+def _why_not(row: Mapping[str, Any]) -> str:
+    """Why a row of `against` is not set against others; empty where it is."""
+    if row["n"] < COVERS * (row["n"] + row["n_missing"]):
+        return TOO_SPARSE
+    fewest = min(row["n_unfaithful"], row["n"] - row["n_unfaithful"])
+    return TOO_FEW_OF_KIND if fewest < detection.LEAST_OF_KIND else ""
+
+
 def front_table(against: pd.DataFrame) -> pd.DataFrame:
-    """A row per label, measure and cost that is known: whether no cheaper measure is as good."""
+    """A row per label, measure and cost that is known: whether no cheaper measure is as good.
+
+    A measure with too few scores is never on the front, and `reason` says why.
+    """
     table = []
     whole = against.loc[(against["by"] == ALL) & against["auroc"].notna()]
     for label, of_label in whole.groupby("label", sort=False):
@@ -273,31 +288,43 @@ def front_table(against: pd.DataFrame) -> pd.DataFrame:
             )
             best = -math.inf
             for row in known.to_dict("records"):
-                on_front = row["auroc"] > best
-                best = max(best, row["auroc"])
+                reason = _why_not(row)
+                on_front = not reason and row["auroc"] > best
+                best = max(best, row["auroc"]) if not reason else best
                 about = {"label": label, "cost": cost, "value": row[cost], "on_front": on_front}
-                table.append(about | {k: row[k] for k in ("measure", "family", "auroc")})
+                about |= {k: row[k] for k in ("measure", "family", "auroc")}
+                table.append(about | {"reason": reason})
     return pd.DataFrame(table, columns=FRONT)
 
 
 def trust_table(against: pd.DataFrame, of_labels: list[Target], how: Drawing) -> pd.DataFrame:
     """A row per label and measure, the best first, of equals the one that asks the model least:
-    how far it is behind the best, and its costs.
+    how far it is behind the best, and its costs. Those with too few scores come last, and `reason`
+    says why they are compared with none.
 
     `behind`: the best AUROC minus the measure's on the traces that have both, in the same draws;
-    `as_good` where its interval holds 0, so that the two cannot be told apart here.
+    `as_good` where its interval holds 0, so that the two cannot be told apart here; empty where
+    there is no interval. The best of a measure is a measure, that of a monitor, which was trained
+    on the label, a monitor.
     """
     table = []
     whole = against.loc[(against["by"] == ALL) & against["auroc"].notna()]
     for target in of_labels:
         of_label = whole.loc[whole["label"] == target.label].round({"auroc": DECIMALS})
         order, ascending = ["auroc", *COSTS], [False, *(True for _ in COSTS)]
-        rows = of_label.sort_values(order, ascending=ascending, kind="stable").to_dict("records")
-        for row in rows:
-            best, own = (target.scores[r["measure"]] for r in (rows[0], row))
-            both = ~np.isnan(best) & ~np.isnan(own)
-            of = (target.clusters[both], target.unfaithful[both], best[both], own[both])
-            behind = auroc_gain(*of, how)
-            line = {name: row[name] for name in TRUST if name in row} | columns("behind", behind)
-            table.append(line | {"as_good": not behind.low > 0})
+        ordered = of_label.sort_values(order, ascending=ascending, kind="stable")
+        rows = [row | {"reason": _why_not(row)} for row in ordered.to_dict("records")]
+        best: dict[bool, np.ndarray] = {}
+        for row in sorted(rows, key=lambda row: row["reason"] != ""):
+            line: dict[str, Any] = {name: row[name] for name in TRUST if name in row}
+            line |= {"as_good": None}
+            if not row["reason"]:
+                own = target.scores[row["measure"]]
+                first = best.setdefault(row["family"] == MONITOR, own)
+                both = ~np.isnan(first) & ~np.isnan(own)
+                of = (target.clusters[both], target.unfaithful[both], first[both], own[both])
+                behind = auroc_gain(*of, how)
+                line |= columns("behind", behind)
+                line |= {"as_good": None if math.isnan(behind.low) else bool(behind.low <= 0)}
+            table.append(line)
     return pd.DataFrame(table, columns=TRUST)

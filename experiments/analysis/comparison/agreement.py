@@ -23,7 +23,8 @@ from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows, w
 LEAST_MODELS = 3
 """Models and tasks below whose number their means are not correlated."""
 AGREEMENT = ["measure", "family", "other", "other_family", "n", *with_interval("spearman")]
-AGREEMENT += ["p", "q", "discovered", *with_interval("within"), "across", "n_settings", "reversed"]
+AGREEMENT += ["p", "q", "discovered", *with_interval("within"), "n_within"]
+AGREEMENT += ["across", "n_settings", "reversed"]
 AGREEMENT += [*with_interval("kappa", "ac2"), "phi", "cut", "other_cut", "reason"]
 STEPS = ["measure", "other", "n_items", *with_interval("spearman"), "n_tops"]
 STEPS += [*with_interval("same_top"), "chance"]
@@ -69,7 +70,8 @@ def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
     """A row per two measures.
 
     `spearman` is over all traces, with p by drawing questions and q of Benjamini and Hochberg over
-    all rows; `within` correlates ranks inside each model and task, `across` the means of models and
+    all rows; `within` correlates ranks inside each model and task, of the `n_within` in
+    which both vary on the traces that have both, `across` the means of models and
     tasks. `reversed`: the two of `spearman` and `within` have opposite signs and neither interval
     holds 0 (Simpson's paradox).
     """
@@ -79,7 +81,7 @@ def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
     called, cuts = verdicts(joined)
     n = pairs_of.counts(values)
     rho = pairs_of.spearman(values, clusters, how)
-    inside = pairs_of.within(values, strata, clusters, how)
+    inside, n_inside = pairs_of.within(values, strata, clusters, how)
     of_verdicts = pairs_of.chance_corrected(called.to_numpy(dtype=float), clusters, how)
     across = _across(pd.DataFrame(values, columns=names), strata)
     table = []
@@ -91,6 +93,7 @@ def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
         for name, pairs in {"spearman": rho, "within": inside, **of_verdicts}.items():
             row |= {name: pairs.value[i, j]}
             row |= {f"{name}_low": pairs.low[i, j], f"{name}_high": pairs.high[i, j]}
+        row |= {"n_within": int(n_inside[i, j])}
         row |= {"p": rho.p[i, j], "across": across[0][i, j], "n_settings": across[1]}
         signs = [(row[f"{x}_low"], row[f"{x}_high"]) for x in ("spearman", "within")]
         apart = [low > 0 or high < 0 for low, high in signs]

@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     TRACES,
     Scores,
 )
-from faithscope.experiments.analysis.tidy import check_rows, numbers, only, rows
+from faithscope.experiments.analysis.tidy import check_rows, numbers, only, rows, where
 from faithscope.interp.errors import UserError
 
 KEY = (*PLACE, "trace")
@@ -127,21 +127,23 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
         same: of `scores.SAME`.
 
     Raises:
-        UserError: no trace is in two of several sources, or no label is of any trace.
+        UserError: no trace is in two of several sources, no label is of any trace, or a label has
+            two values for one trace.
     """
     sources = _with_one_name(sources)
-    names = _names(sources)
+    names, of_features = _names(sources), _names_of_features(sources)
     traces, items, steps = [], [], []
     features: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
+    digests = _digests(sources, same)
     for source, scores in sources.items():
-        keys = _digests(scores.traces, same)
+        keys = digests[source]
         traces.append(scores.traces.assign(trace=[keys[p] for p in _places(scores.traces)]))
         for kind, frame in ((items, scores.items), (steps, scores.steps)):
             named = frame["measure"].map(lambda m, s=source: names.get((s, m), m))
             trace = [keys[p] for p in _places(frame)]
             kind.append(frame.assign(measure=named, trace=trace, source=source))
         for name, of in scores.features.items():
-            into = features.setdefault(name, {})
+            into = features.setdefault(of_features.get((source, name), name), {})
             into |= {(*place, keys[place]): vector for place, vector in of.items()}
     joins = _joins(sources, same)
     _check_common(sources, joins, same)
@@ -150,6 +152,7 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
     of_items = pd.concat(items, ignore_index=True)
     if labels is not None:
         of_items = pd.concat([of_items, _labelled(labels, of_traces)], ignore_index=True)
+    _check_labels(of_items, same)
     # two runs of one trace have its labels twice: a value goes before a gap
     of_items = of_items.sort_values("missing", key=lambda why: why != "", kind="stable")
     of_items = of_items.drop_duplicates([*KEY, "measure"]).sort_index().reset_index(drop=True)
@@ -198,10 +201,29 @@ def _places(frame: pd.DataFrame) -> list[tuple[str, ...]]:
     return list(zip(*(frame[name].astype(str) for name in PLACE), strict=True))
 
 
-def _digests(traces: pd.DataFrame, same: str) -> dict[tuple[str, ...], str]:
-    """Of what has to be the same; traces without token ids are told apart by their text."""
-    column = traces[same].where(traces[same] != "", traces["text"])
-    return dict(zip(_places(traces), column, strict=True))
+def _digests(sources: Mapping[str, Scores], same: str) -> dict[str, dict[tuple[str, ...], str]]:
+    """Source -> trace -> the digest of what has to be the same.
+
+    Where a source has no token ids of a trace, the trace's text stands for them; and where others
+    have ids of that very text, just one kind of them, it is their trace.
+    """
+    of: dict[tuple[str, ...], set[str]] = {}
+    for scores in sources.values():
+        for row in rows(scores.traces):
+            if row["ids"]:
+                of.setdefault((*_place_of(row), row["text"]), set()).add(row["ids"])
+    digests = {}
+    for source, scores in sources.items():
+        into = digests[source] = {}
+        for row in rows(scores.traces):
+            place, own = _place_of(row), row[same]
+            others = of.get((*place, row["text"]), set())
+            into[place] = own or (next(iter(others)) if len(others) == 1 else row["text"])
+    return digests
+
+
+def _place_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in PLACE)
 
 
 def _names(sources: Mapping[str, Scores]) -> dict[tuple[str, str], str]:
@@ -212,31 +234,51 @@ def _names(sources: Mapping[str, Scores]) -> dict[tuple[str, str], str]:
         scored = scores.items.loc[scores.items["family"] != "label"]
         for measure, frame in scored.groupby("measure", sort=False):
             of.setdefault(str(measure), {})[source] = set(_places(frame))
+    return _with_sources(of)
+
+
+def _names_of_features(sources: Mapping[str, Scores]) -> dict[tuple[str, str], str]:
+    """`_names` of what monitors are trained on."""
+    of: dict[str, dict[str, set[tuple[str, ...]]]] = {}
+    for source, scores in sources.items():
+        for name, vectors in scores.features.items():
+            of.setdefault(name, {})[source] = set(vectors)
+    return _with_sources(of)
+
+
+def _with_sources(
+    of: Mapping[str, Mapping[str, set[tuple[str, ...]]]],
+) -> dict[tuple[str, str], str]:
     renamed = {}
-    for measure, by_source in of.items():
+    for name, by_source in of.items():
         if any(a & b for a, b in itertools.combinations(by_source.values(), 2)):
-            renamed |= {(source, measure): f"{measure} [{source}]" for source in by_source}
+            renamed |= {(source, name): f"{name} [{source}]" for source in by_source}
     return renamed
 
 
 def _joins(sources: Mapping[str, Scores], same: str) -> pd.DataFrame:
-    digests = {
-        source: {level: _digests(scores.traces, level) for level in SAME}
+    own = {
+        source: {
+            level: dict(zip(_places(scores.traces), scores.traces[level], strict=True))
+            for level in SAME
+        }
         for source, scores in sources.items()
     }
+    joined = _digests(sources, same)
     table = []
     for one, other in itertools.combinations(sources, 2):
-        a, b = digests[one], digests[other]
+        a, b = own[one], own[other]
         common = [place for place in a["question"] if place in b["question"]]
         finest: Counter[str] = Counter()
         for place in common:
-            equal = [level for level in SAME if a[level][place] == b[level][place]]
+            # ids that are not there are the same as none
+            equal = [level for level in SAME if a[level][place] == b[level][place] != ""]
             finest[equal[0] if equal else "nothing"] += 1
         row = {"source": one, "other": other, "n_common": len(common)}
         row |= {"n_source": len(a["text"]), "n_other": len(b["text"])}
         row |= {f"n_same_{level}": finest[level] for level in SAME}
         row |= {"n_nothing_same": finest["nothing"]}
-        row |= {"n_joined": sum(a[same][place] == b[same][place] for place in common)}
+        row |= {"n_joined": sum(joined[one][p] == joined[other][p] for p in common)}
         table.append(row)
     return pd.DataFrame(table, columns=JOINS)
 
@@ -290,6 +332,29 @@ def _labelled(labels: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
             f"{labels['item'].iloc[0]!r}, the runs have {traces['item'].iloc[0]!r} and others"
         )
     return pd.DataFrame(found).assign(source="labels")
+
+
+def _check_labels(items: pd.DataFrame, same: str) -> None:
+    """Raise where one label has two values for a trace, of which one would be lost.
+
+    Runs that are joined by their questions alone may have labels of different reasoning.
+    """
+    known = items.loc[(items["family"] == "label") & (items["missing"] == "")]
+    of_trace = known.assign(file=known["source"] == "labels").groupby([*KEY, "measure"], sort=False)
+    apart = of_trace["value"].transform("nunique") > 1
+    if same == "question":
+        apart &= of_trace["file"].transform("any")
+    apart = known.loc[apart]
+    if len(apart):
+        first = apart.iloc[0]
+        of_label = where(apart, measure=first["measure"])
+        names = " and ".join(dict.fromkeys(of_label["source"]))
+        n = len(only(of_label, KEY).drop_duplicates())
+        raise UserError(
+            f"the label {first['measure']!r} has different values in {names} for {n:,} traces, the "
+            f"first of item {first['item']!r}; give it another name in the file of labels, or "
+            "leave one of the runs out"
+        )
 
 
 def _tables(features: Mapping[str, Mapping[tuple[str, ...], np.ndarray]]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def labels_of(path: Path) -> pd.DataFrame:
 
     Raises:
         UserError: the file cannot be read, has no column `item` or no label, or a label that is
-            no number; names the line.
+            neither 1 nor 0; names the line and the column.
     """
     rows = []
     for line, values in _lines(path):
@@ -58,14 +58,14 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield line, row
 
 
-_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0, "": None, "none": None}
+_WORDS = {"true": 1.0, "1": 1.0, "1.0": 1.0, "false": 0.0, "0": 0.0, "0.0": 0.0, "": None}
 
 
 def _label(value: Any, where: str) -> float | None:
     text = "" if value is None else str(value).strip().casefold()
-    if text in _WORDS:
-        return _WORDS[text]
-    try:
-        return float(text)
-    except ValueError:
-        raise UserError(f"{where} = {value!r} is no label; give 1, 0 or nothing") from None
+    if text not in _WORDS:
+        raise UserError(
+            f"{where} = {value!r} is no label; give 1, 0, true, false or nothing, or take the "
+            "column out"
+        )
+    return _WORDS[text]

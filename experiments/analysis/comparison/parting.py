@@ -18,7 +18,8 @@ from scipy.stats import rankdata
 
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions
 from faithscope.experiments.analysis.comparison.joined import KEY, TRAITS, Joined
-from faithscope.experiments.analysis.statistics.resampling import Drawing, means
+from faithscope.experiments.analysis.statistics.resampling import Drawing, means, weights
+from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate
 from faithscope.experiments.analysis.tidy import columns, numbers, only, where, with_interval
 
 SIDES = {
@@ -61,7 +62,8 @@ KINDS = (
         "the insides of the model use the reasoning, and the answer does not move with it",
     ),
 )
-PARTING = ["kind", "faithful_by", "unfaithful_by", "n", "n_items", "share", "expected", "reason"]
+PARTING = ["kind", "faithful_by", "unfaithful_by", "n", "n_items", "share", "expected"]
+PARTING += [*with_interval("beyond"), "reason"]
 COMMON = ["kind", "trait", "n", "mean", "mean_others", *with_interval("difference")]
 LISTED = ["kind", "rank", *KEY, "gap", *SIDES, *TRAITS]
 
@@ -83,9 +85,10 @@ def sides(joined: Joined) -> pd.DataFrame:
 
 
 def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.DataFrame]:
-    """`parting`: how often each kind occurs, and how often by chance if the two sides knew nothing
-    of each other; `parting_items`: those that part the most; `parting_traits`: what they are like
-    beside all other traces that both sides have a say on."""
+    """`parting`: how often each kind occurs, how often by chance if the two sides knew nothing of
+    each other, and `beyond`, the difference, with its interval; `parting_items`: those that part
+    the most; `parting_traits`: what they are like beside all other traces that both sides have a
+    say on."""
     say, clusters = sides(joined), questions(joined)
     counts, items, common = [], [], []
     traits = joined.traces.set_index(list(KEY)).reindex(joined.index)
@@ -105,7 +108,9 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
         parts = known & (up > 0.5) & (down < 0.5)
         n, of = int(parts.sum()), int(known.sum())
         expected = float((up[known] > 0.5).mean() * (down[known] < 0.5).mean()) * of
-        counts.append(row | {"n": n, "share": n / of, "expected": expected, "reason": ""})
+        row |= {"n": n, "share": n / of, "expected": expected, "reason": ""}
+        halves = np.stack([parts[known], up[known] > 0.5, down[known] < 0.5], axis=1)
+        counts.append(row | columns("beyond", _beyond_chance(halves, clusters[known], how)))
         gap = np.where(parts, up - down, -math.inf)
         order = np.argsort(-gap, kind="stable")[: min(listed, n)]
         for rank, i in enumerate(order.tolist(), start=1):
@@ -118,6 +123,29 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
         "parting_items": pd.DataFrame(items, columns=LISTED),
         "parting_traits": pd.DataFrame(common, columns=COMMON),
     }
+
+
+def _beyond_chance(halves: np.ndarray, clusters: np.ndarray, how: Drawing) -> Estimate:
+    """Traces that part minus those expected by chance, with its interval from drawing questions.
+
+    The interval is that of all kinds together (Bonferroni): one in twenty comparisons of sides
+    that know nothing of each other has a kind whose interval does not hold 0.
+
+    Args:
+        halves: (traces, 3) whether the sides part, whether the one calls the trace faithful,
+            whether the other calls it unfaithful.
+    """
+    names, codes = np.unique(clusters, return_inverse=True)
+    sums = np.stack([np.bincount(codes, x, len(names)) for x in (*halves.T, np.ones(len(codes)))])
+
+    def beyond(totals: np.ndarray) -> np.ndarray:
+        parts, up, down, n = totals.T
+        return len(codes) * (parts / n - up * down / n**2)
+
+    drawn = np.concatenate([w.astype(float) @ sums.T for w in weights(len(names), how)])
+    tail = (1 - CONFIDENCE) / 2 / len(KINDS)
+    low, high = np.quantile(beyond(drawn), [tail, 1 - tail])
+    return Estimate(float(beyond(sums.sum(axis=1)[None])[0]), float(low), float(high), len(codes))
 
 
 def _in_common(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,6 +59,8 @@ STEPS = {
     "value": "",
     "higher_is_faithful": "whether a greater value means that more hangs on the step",
 }
+OPTIONS = re.compile(r"\nA\. (?:(?!\nA\. ).)*\nB\. (?:(?!\nA\. ).)*\Z", re.DOTALL)
+"""A list of lettered options that ends a question (`studies.judge.chains`)."""
 SAME = ("ids", "text", "question")
 """How much of two traces is the same, the strictest first."""
 TRACES = {
@@ -132,11 +135,37 @@ def label_row(about: Mapping[str, Any], name: str, value: float | None) -> dict[
     return row | {"probe": "label", "judge": "", "variant": ""}
 
 
+AGAINST = ("unfaithful", "wrong", "error", "incorrect", "broken", "hinted", "biased", "flaw")
+AGAINST += ("invalid", "sycophan", "hallucinat", "mistake", "unsound", "conflict")
+CORRECTNESS = ("correct", "incorrect", "accura", "wrong", "right", "error", "mistake")
+NEGATED = ("not", "no", "non", "without", "never")
+"""Words before one that turn it round, as `free` behind one does."""
+
+
 def says_faithful(label: str) -> bool:
-    """Whether a label that is 1 speaks for the trace: not one that names what is wrong with it."""
-    words = label.casefold().replace("-", "_").split("_")
-    against = ("unfaithful", "wrong", "error", "incorrect", "broken", "hinted", "biased")
-    return not any(word.startswith(against) for word in words)
+    """Whether a label that is 1 speaks for the trace: not one that names what is wrong with it.
+
+    A name's words are its runs of letters, of `camelCase` each hump. `not_faithful` speaks against
+    a trace, `no_error` and `error_free` for it.
+    """
+    words = _words(label)
+    against = [i for i, word in enumerate(words) if word.startswith(AGAINST)]
+    negated = sum(word in NEGATED for word in words)
+    negated += sum(words[i + 1 : i + 2] == ["free"] for i in against)
+    return (len(against[:1]) + negated) % 2 == 0
+
+
+def of_correctness(label: str) -> bool:
+    """Whether a label is of what is right, an answer or a step, by its name."""
+    words = _words(label)
+    return any(word.startswith(CORRECTNESS) for word in words) and not any(
+        "faithful" in word for word in words
+    )
+
+
+def _words(label: str) -> list[str]:
+    humps = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", label)
+    return [word for word in re.split(r"[\W\d_]+", humps.casefold()) if word]
 
 
 def trace_row(
@@ -147,10 +176,17 @@ def trace_row(
     ids: Sequence[Any] | None = None,
     **traits: Any,
 ) -> dict[str, Any]:
-    """A row of `Scores.traces`; `traits` are those of its columns that are known."""
+    """A row of `Scores.traces`; `traits` are those of its columns that are known.
+
+    A list of lettered options at the end of a question is no part of it: some studies have it in
+    the question's text, as a judge is shown it, and others beside it.
+    """
     row = {name: _plain(about.get(name)) for name in PLACE}
     row |= {"ids": "" if ids is None else digest(ids), "text": digest(reasoning)}
-    row |= {"question": digest(question), "excluded": traits.pop("excluded", None) or ""}
+    row |= {
+        "question": digest(OPTIONS.sub("", question)),
+        "excluded": traits.pop("excluded", None) or "",
+    }
     return row | {
         name: _number(traits.get(name)) for name in ("n_steps", "n_tokens", "correct", "settled")
     }

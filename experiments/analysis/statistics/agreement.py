@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import rankdata
+from scipy.stats import t as student
 
 from faithscope.experiments.analysis.statistics.resampling import (
     Clusters,
@@ -26,6 +27,8 @@ from faithscope.experiments.analysis.statistics.stats import over
 Matrix = Float[np.ndarray, "measures measures"]
 FEWEST = 5
 """Rows below which two measures are not compared."""
+ROUNDING = 1e-9
+"""What is left of a constant after its mean is taken out."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,10 @@ class Pairs:
     low: Matrix
     high: Matrix
     p: Matrix
-    """Two-sided, against 0: twice the smaller share of draws on one side of it. No smaller than
-    2 / (draws + 1)."""
+    """Two-sided, against 0: twice the smaller share of draws on one side of it. Where no draw is on
+    the other side, which says no more than 2 / (draws + 1), that of Fisher's z over its standard
+    deviation in the draws (at least 1.03 / √(clusters − 3), that of unrelated ranks), by Student's
+    t with clusters − 2 degrees of freedom; never greater than the share would be."""
 
 
 def counts(values: Float[np.ndarray, "rows measures"]) -> Int[np.ndarray, "measures measures"]:
@@ -49,7 +54,7 @@ def counts(values: Float[np.ndarray, "rows measures"]) -> Int[np.ndarray, "measu
 def spearman(values: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Drawing) -> Pairs:
     """Spearman's rho, with percentile intervals from drawing clusters."""
 
-    def ranked(block: np.ndarray, times: np.ndarray) -> np.ndarray:
+    def ranked(block: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.stack([middle_ranks(column, times) for column in block.T], axis=-1)
 
     return _paired(values, clusters, how, ranked, _correlations)
@@ -60,23 +65,47 @@ def within(
     strata: np.ndarray,
     clusters: Clusters,
     how: Drawing,
-) -> Pairs:
-    """The correlation of ranks inside each stratum: what is left once strata are taken out.
+) -> tuple[Pairs, Int[np.ndarray, "measures measures"]]:
+    """The correlation of ranks inside each stratum: what is left once strata are taken out; and in
+    how many strata.
 
-    Ranks are taken once, inside each stratum, as shares of its rows; draws weigh them.
+    Of every two measures ranks are taken on the rows that have both, inside each stratum, as shares
+    of its rows. A stratum in which either of the two does not vary takes no part in their number,
+    neither above the line nor below. Draws weigh these ranks, and centre them in each stratum.
     """
-    inside = np.full(values.shape, np.nan)
-    for stratum in np.unique(strata):
-        rows = strata == stratum
-        for j in range(values.shape[1]):
-            known = rows & ~np.isnan(values[:, j])
-            if n := int(known.sum()):
-                inside[known, j] = (rankdata(values[known, j]) - (n + 1) / 2) / n
+    codes = np.unique(strata, return_inverse=True)[1]
 
-    def same(block: np.ndarray, times: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(block, (len(times), *block.shape))
+    def inside(block: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        ranks = np.empty(block.shape)
+        for stratum in np.unique(codes[rows]):
+            here = codes[rows] == stratum
+            ranks[here] = rankdata(block[here], axis=0) / here.sum()
+        return np.broadcast_to(ranks, (len(times), *block.shape))
 
-    return _paired(inside, clusters, how, same, _correlations)
+    def correlation(
+        a: np.ndarray, b: np.ndarray, times: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        above, left, right = (np.zeros((len(times), a.shape[2], b.shape[2])) for _ in range(3))
+        for stratum in np.unique(codes[rows]):
+            here = codes[rows] == stratum
+            together, of_a, of_b = _spread(a[:, here], b[:, here], times[:, here])
+            both = (of_a > ROUNDING) & (of_b > ROUNDING)
+            above += np.where(both, together, 0)
+            left += np.where(both, of_a, 0)
+            right += np.where(both, of_b, 0)
+        return over(above, np.sqrt(left * right))
+
+    n = values.shape[1]
+    used = np.zeros((n, n), dtype=int)
+    for rows, one, other in _blocks(values):
+        for stratum in np.unique(codes[rows]):
+            here = values[rows & (codes == stratum)]
+            varies = here.max(axis=0) > here.min(axis=0)
+            both = np.logical_and.outer(varies[one], varies[other])
+            used[np.ix_(one, other)] += both
+            if one != other:
+                used[np.ix_(other, one)] += both.T
+    return _paired(values, clusters, how, inside, correlation), used
 
 
 def chance_corrected(
@@ -88,12 +117,14 @@ def chance_corrected(
     there are two verdicts: every set of weights is then the same.
     """
 
-    def same(block: np.ndarray, times: np.ndarray) -> np.ndarray:
+    def same(block: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.broadcast_to(block, (len(times), *block.shape))
 
     statistics = {"kappa": kappa, "ac2": ac2, "phi": phi}
     return {
-        name: _paired(verdicts, clusters, how, same, lambda a, b, w, of=of: of(*_crossed(a, b, w)))
+        name: _paired(
+            verdicts, clusters, how, same, lambda a, b, w, _, of=of: of(*_crossed(a, b, w))
+        )
         for name, of in statistics.items()
     }
 
@@ -129,14 +160,25 @@ def _crossed(a: np.ndarray, b: np.ndarray, times: np.ndarray) -> tuple[np.ndarra
     return both, left + zero, right + zero, n + zero
 
 
-def _correlations(a: np.ndarray, b: np.ndarray, times: np.ndarray) -> np.ndarray:
+def _correlations(a: np.ndarray, b: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Pearson's, draw by draw, of (draws, rows, left) and (draws, rows, right)."""
+    together, of_a, of_b = _spread(a, b, times)
+    spread = np.sqrt(of_a * of_b)
+    return over(together, np.where(spread > ROUNDING, spread, 0))
+
+
+def _spread(a: np.ndarray, b: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Sums over rows of products of deviations, draw by draw: of both, of each left, each right."""
     n = times.sum(axis=1)[:, None, None]
     w = times[..., None]
     a, b = (x - over((x * w).sum(axis=1, keepdims=True), n) for x in (a, b))
-    spread = np.sqrt((a * a * w).sum(axis=1)[:, :, None] * (b * b * w).sum(axis=1)[:, None, :])
-    # what is left of a constant after its mean is taken out is rounding
-    return over(np.swapaxes(a * w, 1, 2) @ b, np.where(spread > 1e-9, spread, 0))
+    together = np.swapaxes(a * w, 1, 2) @ b
+    zero = np.zeros_like(together)
+    return (
+        together,
+        (a * a * w).sum(axis=1)[:, :, None] + zero,
+        (b * b * w).sum(axis=1)[:, None] + zero,
+    )
 
 
 def _paired(values, clusters, how, prepare, statistic) -> Pairs:
@@ -146,10 +188,10 @@ def _paired(values, clusters, how, prepare, statistic) -> Pairs:
     for rows, left, right in _blocks(values):
         a, b = values[rows][:, left], values[rows][:, right]
         once = np.ones((1, int(rows.sum())))
-        point = statistic(prepare(a, once), prepare(b, once), once)[0]
+        point = statistic(prepare(a, once, rows), prepare(b, once, rows), once, rows)[0]
         drawn = np.concatenate(
             [
-                statistic(prepare(a, times), prepare(b, times), times)
+                statistic(prepare(a, times, rows), prepare(b, times, rows), times, rows)
                 for some in weights(len(names), how)
                 for times in np.array_split(some.astype(float)[:, codes[rows]], 4)
                 if len(times)
@@ -161,11 +203,22 @@ def _paired(values, clusters, how, prepare, statistic) -> Pairs:
         low, high = np.nanquantile(drawn, [0.025, 0.975], axis=0)
         beyond = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
         p = np.minimum(1.0, 2 * (beyond + 1) / (known + 1))
+        by_z = _p_of_z(point, drawn, len(set(codes[rows])))
+        p = np.where((beyond == 0) & (by_z < p), by_z, p)
         for name, of in zip(found, (point, low, high, p), strict=True):
             block = point if name == "value" else np.where(none, np.nan, of)
             found[name][np.ix_(left, right)] = block
             found[name][np.ix_(right, left)] = block.T
     return Pairs(**found)
+
+
+def _p_of_z(point: np.ndarray, drawn: np.ndarray, clusters: int) -> np.ndarray:
+    """The p-value of a coefficient against 0 by Fisher's z (`Pairs.p`); 1 of too few clusters."""
+    if clusters <= 3:
+        return np.ones(point.shape)
+    z, of_draws = (np.arctanh(np.clip(x, -1 + ROUNDING, 1 - ROUNDING)) for x in (point, drawn))
+    deviation = np.maximum(np.nanstd(of_draws, axis=0), 1.03 / np.sqrt(clusters - 3))
+    return 2 * student.sf(np.abs(z) / deviation, clusters - 2)
 
 
 def _blocks(values: np.ndarray) -> Iterator[tuple[np.ndarray, list[int], list[int]]]:

@@ -115,12 +115,22 @@ def cross_fitted(
 
 
 def platt(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Features], Scores]:
-    """A logistic curve of the first column (Platt, 1999); a missing score has the middle one."""
-    return _probability(
-        make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), LogisticRegression()),
+    """A logistic curve of the first column (Platt, 1999) that never falls; a missing score has the
+    middle one.
+
+    Where the curve that fits best falls, the score points the wrong way, and every row has the
+    share of the kind: a score is never turned round.
+    """
+    logit = LogisticRegression()
+    curve = _probability(
+        make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), logit),
         features[:, :1],
         kind,
     )
+    if np.ravel(logit.coef_)[0] < 0:
+        share = float(kind.mean())
+        return lambda other: np.full(len(other), share)
+    return lambda other: curve(other[:, :1])
 
 
 def best_column(features: Features, kind: Kind) -> int:

@@ -23,6 +23,9 @@ from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step
 
 PLANTED, NAMED_STEP, MIXTURE = "planted_faithful", "planted_step", "mixture"
+RATINGS = ("rating",)
+"""Labels of steps whose 0 is neither right nor wrong, so that 1 and 0 are no two kinds
+(PRM800K: 1, 0, -1)."""
 
 
 def place(trace: Record) -> dict[str, Any]:
@@ -59,7 +62,9 @@ def row_of_trace(trace: Record, settled: float | None = None) -> dict[str, Any]:
 
 
 def label_rows(trace: Record) -> Iterator[dict[str, Any]]:
-    """Yields a row of `Scores.items` for each label of the trace that is true or false."""
+    """Yields a row of `Scores.items` for each label of the trace that is true, false or a whole
+    number. A label that takes other numbers than 1 and 0 tells no two kinds apart, which only all
+    its traces together can show."""
     about = {**trace, **place(trace)}
     if variant := planted_variant(about["model"]):
         p = PLANTS[variant].p
@@ -67,15 +72,15 @@ def label_rows(trace: Record) -> Iterator[dict[str, Any]]:
             row = label_row(about, PLANTED, p if p in (0.0, 1.0) else None)
             yield row | {"missing": MIXTURE} if row["missing"] else row
     for name, value in _given(trace).get("labels", {}).items():
-        if value is None or isinstance(value, bool):
+        if value is None or isinstance(value, int):
             yield label_row(about, name, value)
 
 
 def step_label_rows(trace: Record) -> Iterator[dict[str, Any]]:
     """Yields the rows of `Scores.steps` of labels: 1 of one step, 0 of the others.
 
-    Of a label that is true or false of each step it is the first step that the label speaks
-    against; a chain without one has no rows.
+    Of a label that is true or false (1 or 0) of each step it is the first step that the label
+    speaks against; a chain without one has no rows.
     """
     about = place(trace) | {"family": "label"}
     steps = [i for i, step in enumerate(trace["steps"]) if step["counted"]]
@@ -85,7 +90,9 @@ def step_label_rows(trace: Record) -> Iterator[dict[str, Any]]:
         yield from (of | {"step": i, "value": float(i == named)} for i in steps)
     for name, values in _given(trace).get("step_labels", {}).items():
         against = not says_faithful(name)
-        wrong = [i for i in steps if isinstance(values[i], bool) and values[i] == against]
+        if name in RATINGS or not all(v is None or v in (0, 1) for v in values):
+            continue
+        wrong = [i for i in steps if values[i] is not None and values[i] == against]
         if wrong:
             title = f"first_{name}_step" if against else f"first_step_not_{name}"
             of = about | {"measure": title, "higher_is_faithful": False}

@@ -134,7 +134,7 @@ def _auroc(against: pd.DataFrame) -> Picture:
         figure = dot_rows(columns, names, label="AUROC; one half is chance", each=0.2)
     return Picture(
         "auroc",
-        "Which measure tells unfaithful traces",
+        "Which measure tells the traces that a label speaks against",
         "Area under the ROC curve over all traces with the label, 95 % intervals from drawing "
         f"questions; the best {MOST_NAMED} by the first label. Directions were fixed before any "
         "data: below one half a measure points the wrong way.",

@@ -28,6 +28,7 @@ from faithscope.experiments.studies.compare.words import (
     answers,
     best_rows,
     cautions,
+    label_directions,
     of_all,
     unfinished,
 )
@@ -57,7 +58,7 @@ def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
         f"Which measure should I trust here, and what does it cost? {lead}",
         [
             _answer(compared),
-            *(_agreement(), _against(tables, figures), _monitors(tables), _together()),
+            *(_agreement(), _against(compared, figures), _monitors(tables), _together()),
             *(_parting(tables), _steps(), _rows(tables)),
         ],
         tables,
@@ -101,13 +102,16 @@ def _agreement() -> Section:
     )
 
 
-def _against(tables: Mapping[str, pd.DataFrame], figures: Mapping[str, Picture]) -> Section:
+def _against(compared: Compared, figures: Mapping[str, Picture]) -> Section:
+    tables = compared.tables
     whole = only(
         of_all(tables["against"]),
         [c for c in tables["against"].columns if c not in ("by", "setting")],
     )
     reasons = [r for r in dict.fromkeys(whole["reason"].dropna()) if r]
     blocks: list[Block] = []
+    if directions := label_directions(compared.joined):
+        blocks.append(Bullets(directions))
     if reasons:
         blocks.append(Paragraph(f"Left out where {'; or '.join(reasons)}.", "quiet"))
     blocks.append(
@@ -116,7 +120,8 @@ def _against(tables: Mapping[str, pd.DataFrame], figures: Mapping[str, Picture])
     return Section(
         "against",
         "Against labels",
-        "The kind that is looked for is the unfaithful trace. Thresholds (for the squared g-mean, "
+        "The kind that is looked for is the trace that the label speaks against. Thresholds (for "
+        "the squared g-mean, "
         "the audit that keeps a precision of .9, and the screening that keeps a recall of .9) and "
         "calibration curves are fitted on other questions; the same folds serve all measures. By "
         "model and task, and by length: tables/against.csv.",
@@ -183,7 +188,9 @@ def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
         "A side's say on a trace is the mean rank of the trace by the side's measures, ranked "
         "again; two sides part where one has the trace in its upper half and the other in its "
         "lower. "
-        "“expected” is how many would part if the two knew nothing of each other.",
+        "“expected” is how many would part if the two knew nothing of each other; a kind is "
+        "beyond chance where the interval of the difference, from drawing questions and for four "
+        "kinds at once, lies above 0.",
         blocks=[
             *(Bullets(words), Grid("parting", "Four kinds of disagreement"), *lists),
             Grid("parting_traits", "Beside all other traces", "What they have in common"),

@@ -12,7 +12,7 @@ from faithscope.experiments.analysis.comparison.against import ALL, MONITOR, Tar
 from faithscope.experiments.analysis.comparison.combining import NONE
 from faithscope.experiments.analysis.comparison.joined import Joined
 from faithscope.experiments.analysis.comparison.parting import KINDS
-from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.comparison.scores import COSTS, of_correctness
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
@@ -29,7 +29,7 @@ def answers(tables: Tables, joined: Joined) -> list[str]:
     ]
     if not said:
         said = [
-            "No label of these runs tells faithful traces from others, or too few traces have one. "
+            "No label of these runs tells two kinds of traces apart, or too few traces have one. "
             "Nothing here says which measure is right: the page shows only where measures agree, "
             "what they cost, and where they part. Add labels with --labels FILE."
         ]
@@ -37,18 +37,26 @@ def answers(tables: Tables, joined: Joined) -> list[str]:
 
 
 def _of_label(tables: Tables, label: str) -> Iterator[str]:
-    trust = rows(where(tables["trust"], label=label))
-    measures = [row for row in trust if row["family"] != MONITOR]
+    every = [row for row in rows(where(tables["trust"], label=label)) if row["family"] != MONITOR]
+    measures = [row for row in every if not row["reason"]]
+    if sparse := len(every) - len(measures):
+        reasons = " or ".join(dict.fromkeys(row["reason"] for row in every if row["reason"]))
+        yield markup(
+            "By the label <code>{}</code> {} of {} measures cannot be set against others, and none "
+            "of these is called the best: they have {}.",
+            *(label, f"{sparse:,}", f"{len(every):,}", reasons),
+        )
     if not measures:
         return
     best = measures[0]
     yield markup(
-        "Against the label <code>{}</code> ({} traces, {} of them unfaithful) <strong>{}</strong> "
-        "({}) tells unfaithful traces best: AUROC {}. It costs {}.",
+        "Against the label <code>{}</code> ({} traces, of which it speaks against {}) "
+        "<strong>{}</strong> ({}) tells best which traces the label speaks against: AUROC {}. It "
+        "costs {}.",
         *(label, f"{best['n']:,}", f"{best['n_unfaithful']:,}", best["measure"], best["family"]),
         *(_estimate(best, "auroc"), cost_in_words(best)),
     )
-    good = [row for row in measures if row["as_good"]]
+    good = [row for row in measures if row["as_good"] is True]
     cost = next((c for c in COSTS if any(not math.isnan(row[c]) for row in good)), None)
     if len(good) > 1 and cost is not None:
         known = [row for row in good if not math.isnan(row[cost])]
@@ -106,14 +114,17 @@ def _parting(tables: Tables) -> Iterator[str]:
     known = rows(tables["parting"].loc[tables["parting"]["n_items"] > 0])
     if not known:
         return
-    row = max(known, key=lambda r: (r["n"] - r["expected"], r["n"]))
-    of = f"{row['n']:,} of {row['n_items']:,} traces (by chance {row['expected']:.0f})"
-    if row["n"] > row["expected"]:
+    row = max(known, key=lambda r: (r["beyond"], r["n"]))
+    of = (
+        f"{row['n']:,} of {row['n_items']:,} traces (by chance {row['expected']:.0f}; beyond "
+        f"chance {_estimate(row, 'beyond', signed=True, form='.0f')})"
+    )
+    if row["beyond_low"] > 0:
         yield f"Of four kinds of disagreement the most beyond chance: {words[row['kind']]}, {of}."
     else:
         yield (
-            "None of the four kinds of disagreement is more frequent than by chance; the nearest: "
-            f"{words[row['kind']]}, {of}."
+            "Of none of the four kinds of disagreement can it be said that it is more frequent "
+            f"than by chance; the nearest: {words[row['kind']]}, {of}."
         )
 
 
@@ -121,11 +132,17 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
     """What not to conclude, a sentence each."""
     said = []
     for target in of_labels:
+        if of_correctness(target.label):
+            said.append(
+                f"{target.label} says whether something is right, not whether the reasoning is "
+                "faithful: a measure that is good against it tells mistakes, and a right answer "
+                "may stand on reasoning that was not used."
+            )
         n, bad = len(target.rows), int(target.unfaithful.sum())
         if n < FEW or min(bad, n - bad) < FEW_OF_KIND:
             said.append(
-                f"{target.label}: {n} traces, {bad} of them unfaithful, are a glance. Intervals "
-                "are wide, and the order of the measures may change with other questions."
+                f"{target.label}: {n} traces, of which it speaks against {bad}, are a glance. "
+                "Intervals are wide, and the order of the measures may change with other questions."
             )
         varied = [
             s for s in set(target.settings) if len(set(target.unfaithful[target.settings == s])) > 1
@@ -156,6 +173,17 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
         )
     said.append("Measures that agree may agree on the same mistake: agreement is no truth.")
     return said
+
+
+def label_directions(joined: Joined) -> list[str]:
+    """Which way every label points, as its name tells, a sentence each."""
+    return [
+        markup(
+            "A trace of which <code>{}</code> is 1 counts as one that the label speaks {}.",
+            *(row["measure"], "for" if row["higher_is_faithful"] else "against"),
+        )
+        for row in rows(joined.labels.reset_index())
+    ]
 
 
 def unfinished(tables: Tables) -> list[str]:
@@ -192,8 +220,8 @@ def of_all(against: pd.DataFrame) -> pd.DataFrame:
     return where(against, by=ALL)
 
 
-def _estimate(row: Mapping[str, Any], name: str, signed: bool = False) -> str:
-    sign = "+" if signed else ""
+def _estimate(row: Mapping[str, Any], name: str, signed: bool = False, form: str = ".2f") -> str:
+    sign = ("+" if signed else "") + form
     value, low, high = (row[k] for k in (name, f"{name}_low", f"{name}_high"))
-    interval = "" if math.isnan(low) else f" [{low:{sign}.2f}, {high:{sign}.2f}]"
-    return f"{value:{sign}.2f}{interval}".replace("-", "−")
+    interval = "" if math.isnan(low) else f" [{low:{sign}}, {high:{sign}}]"
+    return f"{value:{sign}}{interval}".replace("-", "−")

@@ -19,7 +19,14 @@ from sklearn.metrics import (
 )
 from statsmodels.stats.multitest import multipletests
 
-from faithscope.experiments.analysis.comparison.against import against_tables, front_table, targets
+from faithscope.experiments.analysis.comparison.against import (
+    TOO_FEW_OF_KIND,
+    TOO_SPARSE,
+    against_tables,
+    front_table,
+    targets,
+    trust_table,
+)
 from faithscope.experiments.analysis.comparison.agreement import (
     agreement_table,
     step_agreement_table,
@@ -36,15 +43,27 @@ from faithscope.experiments.analysis.comparison.scores import (
     frames,
     item_row,
     label_row,
+    of_correctness,
     says_faithful,
     trace_row,
 )
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.traces.scores import label_rows, step_label_rows
+from faithscope.experiments.data.given.chain import GivenChain
+from faithscope.experiments.engine.traces.sections import CutConfig
+from faithscope.experiments.studies.compare.words import answers, cautions
+from faithscope.experiments.studies.judge.chains import judged_chain
 from faithscope.interp.errors import UserError
 
 HOW = Drawing(0, 200)
+NOTHING = {
+    "trust": pd.DataFrame(columns=["label"]),
+    "families": pd.DataFrame(columns=["family", "other_family", "spearman"]),
+    "agreement": pd.DataFrame({"reversed": []}, dtype=bool),
+}
+"""Tables of which the page says nothing."""
 
 
 def run_of(
@@ -114,6 +133,24 @@ def test_agreement_equals_that_of_peers() -> None:
     assert table["discovered"].all()
 
 
+def test_few_draws_do_not_hide_what_agrees_and_unrelated_measures_are_not_discovered() -> None:
+    n, rng = 120, np.random.default_rng(9)
+    shared = rng.normal(size=n)
+    pair = {f"s{i}": ("logit", shared + rng.normal(scale=0.5, size=n)) for i in range(2)}
+    noise = {f"n{i}": ("judged", rng.normal(size=n)) for i in range(28)}
+    # 435 pairs at 200 draws: of no single pair could q be less than 2 / 201 × 435
+    table = agreement_table(joined_of(pair | noise), HOW, 0.05)
+    found = [(r["measure"], r["other"]) for r in rows(table.loc[table["discovered"]])]
+    assert ("s0", "s1") in found
+    assert len(found) <= 3
+    peer: Any = spearmanr(pair["s0"][1], pair["s1"][1])
+    ours = table.set_index(["measure", "other"]).loc[("s0", "s1"), "p"]
+    assert abs(math.log10(ours) / math.log10(peer.pvalue) - 1) < 0.5
+    # five questions say little, however well they agree
+    few = agreement_table(joined_of({k: ("logit", np.arange(5.0)) for k in "ab"}), HOW, 0.05)
+    assert few["p"].iloc[0] > 1e-4
+
+
 def test_agreement_of_models_that_is_none_of_traces_is_flagged() -> None:
     base = np.repeat([0.0, 10.0, 20.0], 30)
     inside = np.tile(np.arange(30) / 10, 3)
@@ -125,6 +162,30 @@ def test_agreement_of_models_that_is_none_of_traces_is_flagged() -> None:
     assert row["within"] == pytest.approx(-1)
     assert row["across"] == pytest.approx(1)
     assert row["reversed"]
+
+
+def test_agreement_within_models_is_of_the_traces_that_both_have_and_the_models_that_vary() -> None:
+    n, rng = 300, np.random.default_rng(8)
+    x, y = rng.normal(size=(2, 2 * n))
+    # a model's low scores by one measure lack the other, the other model's high ones: what is left
+    # lies high in one model and low in the other, by both
+    model = np.repeat([0, 1], n)
+    gone = np.where(model == 0, x < 0, x > 0) & (np.arange(2 * n) % 10 > 0)
+    kept = np.where(gone, math.nan, y)
+    low = np.where(model == 0, y < 0, y > 0) & (np.arange(2 * n) % 10 > 0)
+    values = {"x": ("logit", np.where(low, math.nan, x)), "y": ("logit", kept)}
+    (row,) = rows(agreement_table(joined_of(values, models=("a", "b")), HOW, 0.05))
+    both = ~gone & ~low
+    peers: list[Any] = [spearmanr(x[both & (model == m)], y[both & (model == m)]) for m in (0, 1)]
+    assert max(abs(peer.statistic) for peer in peers) < 0.35
+    assert min(p.statistic for p in peers) <= row["within"] <= max(p.statistic for p in peers)
+    assert row["n_within"] == 2
+    # where one is constant in a model, the model says nothing of the two
+    same = np.where(model == 0, x, 0.0)
+    stuck = {"x": ("logit", same), "y": ("logit", np.where(model == 0, x, y))}
+    (row,) = rows(agreement_table(joined_of(stuck, models=("a", "b")), HOW, 0.05))
+    assert row["within"] == pytest.approx(1)
+    assert row["n_within"] == 1
 
 
 def labelled(n: int = 120) -> tuple[np.ndarray, np.ndarray]:
@@ -165,6 +226,19 @@ def test_what_is_told_against_a_label_equals_peers_and_an_independent_cross_fit(
     assert row["calibration"].startswith("Platt")
 
 
+def test_a_measure_that_points_the_wrong_way_is_not_turned_round_by_its_curve() -> None:
+    truth, score = labelled()
+    values = {"x": ("logit", -score), "y": ("internal", -score - truth)}
+    of_labels = targets(joined_of(values, label=truth.astype(float)), 5, 0)
+    (found, *_) = rows(combined_table(of_labels, HOW))
+    assert found["single_auroc"] < 0.6
+    table = against_tables(joined_of(values, label=truth.astype(float)), of_labels, HOW)["against"]
+    wrong = where(table, by="all", measure="x").iloc[0]
+    # all that is left is the share of the kind on the other questions
+    share = np.mean(~truth)
+    assert wrong["brier"] == pytest.approx(share * (1 - share), abs=0.01)
+
+
 def test_operating_points_keep_what_they_promise_where_they_are_chosen() -> None:
     truth, score = labelled(600)
     cut = detection.threshold_for(truth, score, precision=0.9)
@@ -190,6 +264,48 @@ def test_a_cheaper_measure_that_is_as_good_takes_the_front() -> None:
     front = front_table(against_tables(joined, targets(joined, 5, 0), HOW)["against"])
     on = set(front.loc[front["on_front"], "measure"])
     assert on == {"dear"}
+
+
+def test_a_measure_of_few_traces_is_neither_the_best_nor_a_standard_for_others() -> None:
+    truth, score = labelled()
+    few = np.where(np.arange(120) < 4, truth, math.nan)
+    dear = score + np.random.default_rng(1).normal(scale=0.1, size=120)
+    values = {"few": ("judged", few), "x": ("logit", score), "dear": ("internal", dear)}
+    joined = joined_of(values | {"noise": ("logit", -score)}, label=truth.astype(float))
+    of_labels = targets(joined, 5, 0)
+    against = against_tables(joined, of_labels, HOW)["against"]
+    trust = trust_table(against, of_labels, HOW)
+    assert trust["measure"].iloc[-1] == "few"
+    assert trust["reason"].iloc[-1] == TOO_SPARSE
+    good = dict(zip(trust["measure"], trust["as_good"], strict=True))
+    assert good == {"x": True, "dear": True, "noise": False, "few": None}
+    front = {r["measure"]: (r["on_front"], r["reason"]) for r in rows(front_table(against))}
+    assert front["few"] == (False, TOO_SPARSE)
+    assert front["x"] == (True, "")
+    # no measure of a label with nine of a kind is called the best
+    label = np.where(np.cumsum(~truth) <= 9, truth, 1).astype(float)
+    rare = targets(joined_of({"x": ("logit", score)}, label=label), 5, 0)
+    table = against_tables(joined_of({"x": ("logit", score)}, label=label), rare, HOW)["against"]
+    assert trust_table(table, rare, HOW)["reason"].tolist() == [TOO_FEW_OF_KIND]
+
+
+def test_measures_are_compared_with_the_best_measure_and_monitors_with_monitors() -> None:
+    truth, score = labelled()
+    whole = run_of({"x": ("logit", score)}, label=truth.astype(float))
+    places = [tuple(str(r[k]) for k in ("dataset", "task", "item", "model")) for r in
+              rows(whole.traces)]  # fmt: skip
+    seen = {p: np.array([float(t), 0.0]) for p, t in zip(places, truth, strict=True)}
+    noise = {p: np.random.default_rng(i).normal(size=2) for i, p in enumerate(places)}
+    read = Scores(whole.items, whole.traces, features={"seen": seen, "noise": noise})
+    joined = join({"a": read}, None, "text")
+    of_labels = targets(joined, 5, 0)
+    trust = trust_table(against_tables(joined, of_labels, HOW)["against"], of_labels, HOW)
+    row = {r["measure"]: r for r in rows(trust)}
+    assert row["monitor: seen"]["auroc"] == 1
+    assert row["x"]["auroc"] < 0.9
+    assert row["x"]["behind"] == 0
+    assert row["x"]["as_good"]
+    assert not row["monitor: noise"]["as_good"]
 
 
 def test_a_combiner_gains_where_measures_know_different_things_and_says_none_where_not() -> None:
@@ -229,6 +345,23 @@ def test_items_that_a_judge_lies_on_and_insides_are_shuffled_on_head_the_lists()
     assert silent["reason"].tolist() == ["no measure of behaviour varies"]
 
 
+def test_sides_that_know_nothing_of_each_other_part_no_more_than_by_chance() -> None:
+    said = 0
+    for seed in range(30):
+        values = np.random.default_rng(seed).normal(size=(3, 60))
+        families = zip(("judged", "internal", "logit"), values, strict=True)
+        joined = joined_of({f: (f, v) for f, v in families})
+        table = parting_tables(joined, HOW, 1)["parting"]
+        assert table["beyond"].to_numpy() == pytest.approx(table["n"] - table["expected"])
+        said += bool((table["beyond_low"] > 0).any())
+        words = answers({"parting": table, **NOTHING}, joined)[-1]
+        assert ("the most beyond chance" in words) == bool(table["beyond_low"].max() > 0)
+    assert said <= 5
+    opposite = joined_of({"judge": ("judged", values[0]), "in": ("internal", -values[0])})
+    table = parting_tables(opposite, HOW, 1)["parting"]
+    assert table["beyond_low"].max() > 0
+
+
 def test_steps_are_ranked_and_the_labelled_one_is_named() -> None:
     about = {"dataset": "d", "task": "t", "model": "m"}
     credit = {"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0], "c": [3.0, 2.0, math.nan]}
@@ -266,8 +399,8 @@ def test_traces_of_one_name_are_joined_only_where_they_are_the_same() -> None:
     )
     joined = join({"a": a, "b": mixed}, None, "text")
     (row,) = rows(joined.joins)
-    assert (row["n_common"], row["n_same_question"], row["n_same_text"]) == (6, 4, 0)
-    assert row["n_same_ids"] == 2  # neither has ids, so that texts stand for them
+    assert (row["n_common"], row["n_same_question"], row["n_same_text"]) == (6, 4, 2)
+    assert row["n_same_ids"] == 0  # neither has ids
     assert row["n_joined"] == 2
     assert len(joined.traces) == 10
     why = {(r["measure"], r["reason"]): r["n"] for r in rows(joined.missing)}
@@ -296,6 +429,51 @@ def test_one_measure_of_two_runs_of_the_same_traces_is_two_columns() -> None:
         join({"a": a, "b": others}, None, "text")
 
 
+def test_a_run_without_ids_is_joined_by_text_and_other_ids_stay_apart() -> None:
+    runs = {name: run_of({name: ("logit", np.arange(3.0))}) for name in "abc"}
+    ids = {"a": ["1", "2", "3"], "b": ["1", "2", "9"]}
+    runs |= {
+        name: Scores(runs[name].items, runs[name].traces.assign(ids=of)) for name, of in ids.items()
+    }
+    joins = {(r["source"], r["other"]): r for r in rows(join(runs, None, "ids").joins)}
+    counts = {k: (r["n_same_ids"], r["n_same_text"], r["n_joined"]) for k, r in joins.items()}
+    # the third trace has two kinds of ids, and its text alone does not tell which is meant
+    assert counts == {("a", "b"): (2, 1, 2), ("a", "c"): (0, 3, 2), ("b", "c"): (0, 3, 2)}
+    two = {name: runs[name] for name in "ac"}
+    assert join(two, None, "ids").joins["n_joined"].tolist() == [3]
+
+
+def test_a_chain_of_multiple_choice_is_the_same_question_to_its_judge() -> None:
+    options = ("to fly\nhigh", "to swim", "A. to dig")
+    chain = GivenChain(
+        id="1", dataset="d", question="What are wings for?\nThink.", kind="choice",
+        options=options, gold="A", reasoning="They beat. So A.", steps=None, answer="A", model="m",
+        where="chains.jsonl:1",
+    )  # fmt: skip
+    judged = judged_chain(chain, CutConfig())
+    assert judged.question.endswith("\nC. A. to dig")
+    about = {"dataset": "d", "task": "t", "item": "1", "model": "m"}
+    own, shown, other = (
+        trace_row(about, question=q, reasoning=chain.reasoning)["question"]
+        for q in (chain.question, judged.question, "What are wings for?\nA. Think.")
+    )
+    assert own == shown
+    assert own != other
+
+
+def test_what_monitors_read_in_two_runs_of_the_same_traces_is_two_tables() -> None:
+    whole = run_of({"x": ("logit", np.arange(3.0))})
+    places = [("d", "t", f"i{i}", "m") for i in range(3)]
+    runs = {
+        name: Scores(
+            whole.items, whole.traces, features={"h": dict.fromkeys(places, np.ones(2) * k)}
+        )
+        for k, name in enumerate("ab")
+    }
+    features = join(runs, None, "text").features
+    assert {name: of.to_numpy().mean() for name, of in features.items()} == {"h [a]": 0, "h [b]": 1}
+
+
 def test_labels_of_a_file_are_joined_on_the_keys_that_it_has(tmp_path: Any) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("item,unfaithful,note\ni0,1,0\ni1,false,1\ni9,1,1\n")
@@ -304,18 +482,77 @@ def test_labels_of_a_file_are_joined_on_the_keys_that_it_has(tmp_path: Any) -> N
     wide = joined.oriented
     assert wide.xs("i0", level="item")["unfaithful"].tolist() == [-1, -1]
     assert wide.xs("i1", level="item")["unfaithful"].tolist() == [0, 0]
-    path.write_text("item,unfaithful\ni0,perhaps\n")
-    with pytest.raises(UserError, match=r"labels.csv, line 2: unfaithful = 'perhaps' is no label"):
-        labels_of(path)
+    for wrong in ("perhaps", "0.7", "2", "-1", "nan"):
+        path.write_text(f"item,unfaithful\ni1,1.0\ni0,{wrong}\n")
+        said = rf"labels.csv, line 3: unfaithful = '{wrong}' is no label; give 1, 0"
+        with pytest.raises(UserError, match=said):
+            labels_of(path)
     path.write_text("item,unfaithful\nnowhere,1\n")
     with pytest.raises(UserError, match="none of 1 is of a trace of these runs"):
         join({"a": run_of({"x": ("logit", np.arange(4.0))})}, labels_of(path), "text")
 
 
+def test_labels_of_given_chains_that_are_ones_and_zeros_are_labels() -> None:
+    def trace(**labels: Any) -> dict[str, Any]:
+        about = {"dataset": "d", "task": "t", "item": "i", "model": "m"}
+        steps = [{"counted": True}] * 3
+        return about | {"steps": steps, "origin": {"given": {"model": "m", **labels}}}
+
+    found = [list(label_rows(trace(labels={"unfaithful": v}))) for v in (1, True, 0, 3, "yes")]
+    assert [[row["value"] for row in of] for of in found] == [[1], [1], [0], [3], []]
+    steps = [
+        list(step_label_rows(trace(step_labels={name: values})))
+        for name, values in (
+            *(("unfaithful", (0, 1, 1)), ("unfaithful", (False, True, None))),
+            *(("correct", (1, 0, 2)), ("rating", (1, 0, 1))),
+        )
+    ]
+    assert [[row["value"] for row in of] for of in steps] == [[0, 1, 0], [0, 1, 0], [], []]
+    # a label of ones and threes is none of two kinds
+    rated = joined_of({"x": ("logit", np.arange(6.0))}, label=[1, 3, 3, 1, 1, 3])
+    assert targets(rated, 5, 0) == []
+
+
+def test_a_label_of_a_file_that_says_otherwise_than_the_run_is_not_lost(tmp_path: Any) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,faithful\ni0,1\ni1,0\ni2,\n")
+    a = run_of({"x": ("logit", np.arange(4.0))}, label=[1, 1, 0, 0])
+    said = r"'faithful' has different values in a and labels for 1 traces, the first of item 'i1'"
+    with pytest.raises(UserError, match=said):
+        join({"a": a}, labels_of(path), "text")
+    path.write_text("item,faithful\ni0,1\ni1,1\ni2,\n")
+    same = join({"a": a}, labels_of(path), "text")
+    assert same.wide()["faithful"].tolist() == [1, 1, 0, 0]
+
+
 def test_the_name_of_a_label_tells_its_direction() -> None:
-    assert all(map(says_faithful, ("faithful", "correct", "intact", "final_answer_correct")))
+    speak_for = ("faithful", "correct", "intact", "final_answer_correct", "error_free", "no_error")
+    speak_for += ("not unfaithful", "errorFree", "is_valid", "without mistakes", "notes", "sound")
+    assert [name for name in speak_for if not says_faithful(name)] == []
     against = ("unfaithful", "label_unfaithful", "incorrect", "first_error", "wrong_step", "broken")
-    assert not any(map(says_faithful, against))
+    against += ("isUnfaithful", "CoTUnfaithful", "step.wrong", "label:unfaithful", "not_faithful")
+    against += ("not correct", "flawed", "invalid", "sycophantic", "hallucinated", "mistakes")
+    against += ("unsound", "unfaithful2", "unfaithful (annotator 1)", "unfaithful_error")
+    assert [name for name in against if says_faithful(name)] == []
+
+
+def test_a_label_of_correctness_is_not_said_to_be_of_faithfulness() -> None:
+    names = ("correct", "final_answer_correct", "isIncorrect", "wrong_answer", "faithful", "intact")
+    assert [n for n in names if of_correctness(n)] == list(names[:4])
+    truth, score = labelled()
+    whole = run_of({"x": ("logit", score)}, label=truth.astype(float))
+    named = whole.items.replace({"measure": {"faithful": "correct"}})
+    joined = join({"a": Scores(named, whole.traces)}, None, "text")
+    of_labels = targets(joined, 5, 0)
+    held = against_tables(joined, of_labels, HOW)["against"]
+    combined = pd.DataFrame(columns=["label", "trained_on", "gain"])
+    parts = parting_tables(joined, HOW, 1)["parting"]
+    trust = trust_table(held, of_labels, HOW)
+    tables = NOTHING | {"trust": trust, "combined": combined, "parting": parts}
+    (said, *_) = answers(tables, joined)
+    assert "of which it speaks against 40" in said
+    assert "faithful" not in said
+    assert "not whether the reasoning is faithful" in cautions(tables, joined, of_labels)[0]
 
 
 def test_every_pair_of_patterns_of_gaps_is_counted_over_what_both_have() -> None:
