@@ -135,16 +135,6 @@ def label_ids(model: Model, asking: Asking, framing: Framing) -> list[tuple[int,
     return [label_tokens.after(before, surface) for _, surface in asking.labels]
 
 
-WRITTEN_BY_ANOTHER = "written_by_another"
-"""Why a given chain is left out of probes that write on: another model wrote it."""
-
-
-def by_another(trace: Trace) -> bool:
-    """Whether the trace is a given chain of another model than the one that reads it."""
-    given = trace.origin.given
-    return given is not None and given.model != trace.origin.model
-
-
 def prefix_ids(model: Model, asking: Asking, edited: Trace) -> tuple[int, ...]:
     """The model's own tokens with the edited reasoning in place, closed, and the cue."""
     return (
