@@ -152,11 +152,16 @@ class ApiJudge:
 
     async def _run(self, asks: list[Any], put: Put) -> None:
         import anyio
+        from inspect_ai.log import Transcript
+        from inspect_ai.log._transcript import init_transcript
 
         state = _Run(put)
         slots = anyio.Semaphore(self.max_connections)
 
         async def one(ask: Ask | Writing) -> None:
+            # A task takes over its caller's transcript, where an evaluation by Inspect left one;
+            # attempts of all asks would then be counted for each.
+            init_transcript(Transcript())
             try:
                 await self._answer(model, ask, state)
             finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,18 @@ def test_every_attempt_that_timed_out_is_charged(server: FaultServer, monkeypatc
     assert budget.calls == sum(server.seen.values()) == 4
     unseen = {s.usage.output_tokens for s in budget.kept if s.estimated}
     assert unseen == {MOST}
+
+
+def test_asks_are_counted_apart_where_their_caller_has_a_transcript(
+    server: FaultServer, monkeypatch
+) -> None:
+    from inspect_ai.log import transcript
+
+    def called_within_an_evaluation() -> None:
+        transcript()
+        test_every_attempt_that_timed_out_is_charged(server, monkeypatch)
+
+    copy_context().run(called_within_an_evaluation)
 
 
 def test_errors_of_the_server_cost_nothing_and_a_broken_body_does(server: FaultServer) -> None:
