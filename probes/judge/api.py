@@ -39,7 +39,8 @@ GIVE_UP_AFTER = 10
 """Asks in a row that fail after all retries (or as many as run at once): then the server is down,
 or takes no request of this kind, and the rest is better left for later."""
 
-Put = Callable[[tuple[Any, Reply]], None]
+Answered = tuple[Any, Reply, Callable[[], None]]
+"""An ask, its reply, and what makes room for another ask."""
 
 
 @dataclass
@@ -108,7 +109,8 @@ class ApiJudge:
         """Put every ask; `on_reply` takes each reply as it comes, on the caller's thread.
 
         The asking has an event loop and a thread of its own, so that this can be called where a
-        loop already runs (a notebook) and a slow `on_reply` holds nothing up.
+        loop already runs (a notebook). An ask keeps its connection until `on_reply` has returned:
+        no more than `max_connections` are lost to a kill, and a slow `on_reply` slows the asking.
 
         Raises:
             BudgetSpent: the budget allows no further call; what was answered has been handed over.
@@ -130,7 +132,7 @@ class ApiJudge:
 
         if twice := [name for name, n in Counter(names).items() if n > 1]:
             raise ValueError(f"model {self.name!r}: asked twice: {twice[0]}")
-        replies: queue.SimpleQueue[tuple[Any, Reply] | None] = queue.SimpleQueue()
+        replies: queue.SimpleQueue[Answered | None] = queue.SimpleQueue()
         try:
             in_cache = self._cache.used() if self._cache else nullcontext()
             with in_cache, start_blocking_portal() as portal:
@@ -138,7 +140,9 @@ class ApiJudge:
                 run.add_done_callback(lambda _: replies.put(None))
                 try:
                     while (item := replies.get()) is not None:
-                        on_reply(*item)
+                        ask, reply, make_room = item
+                        on_reply(ask, reply)
+                        portal.start_task_soon(make_room)
                 except BaseException:
                     run.cancel()
                     raise
@@ -147,25 +151,26 @@ class ApiJudge:
             # The loop has ended by now. What it was answered is paid for.
             while not replies.empty():
                 if item := replies.get():
-                    on_reply(*item)
+                    on_reply(*item[:2])
             raise
 
-    async def _run(self, asks: list[Any], put: Put) -> None:
+    async def _run(self, asks: list[Any], put: Callable[[Answered], None]) -> None:
         import anyio
         from inspect_ai.log import Transcript
         from inspect_ai.log._transcript import init_transcript
 
-        state = _Run(put)
+        state = _Run()
         slots = anyio.Semaphore(self.max_connections)
 
         async def one(ask: Ask | Writing) -> None:
             # A task takes over its caller's transcript, where an evaluation by Inspect left one;
             # attempts of all asks would then be counted for each.
             init_transcript(Transcript())
-            try:
-                await self._answer(model, ask, state)
-            finally:
+            reply = await self._answer(model, ask, state)
+            if reply is None:
                 slots.release()
+            else:
+                put((ask, reply, slots.release))
 
         async with self._connect() as model, anyio.create_task_group() as group:
             for ask in asks:
@@ -194,8 +199,11 @@ class ApiJudge:
             await anyio.sleep(0.02)
         return True
 
-    async def _answer(self, model: Model, ask: Ask | Writing, state: _Run) -> None:
-        """One ask, for which leave has been taken: again while its replies are malformed."""
+    async def _answer(self, model: Model, ask: Ask | Writing, state: _Run) -> Reply | None:
+        """One ask, for which leave has been taken: again while its replies are malformed.
+
+        Returns: None where the asking ends before it has a reply.
+        """
         from inspect_ai.log import transcript
 
         began = time.perf_counter()
@@ -203,7 +211,7 @@ class ApiJudge:
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and (state.fatal or not await self._admitted()):
                 state.unanswered = add(state.unanswered, usage)
-                return
+                return None
             before = len(transcript().events)
             charge = None
             try:
@@ -214,7 +222,7 @@ class ApiJudge:
             if reply.outcome != "unparsed":
                 break
         if state.fatal and reply.outcome == "failed":
-            return
+            return None
         state.failed_in_a_row = state.failed_in_a_row + 1 if reply.outcome == "failed" else 0
         if state.failed_in_a_row >= max(GIVE_UP_AFTER, self.max_connections):
             state.fatal = (
@@ -224,7 +232,7 @@ class ApiJudge:
         state.answered += 1
         took = time.perf_counter() - began
         details = {"usage": usage, "seconds": took, "requested": self._requested(ask)}
-        state.put((ask, replace(reply, **details)))
+        return replace(reply, **details)
 
     def _settle(
         self, ask: Ask | Writing, charge: Charge | None, attempts: list[str | None], state: _Run
@@ -325,7 +333,6 @@ class ApiJudge:
 class _Run:
     """What the asks of one `ask_all` share."""
 
-    put: Put
     answered: int = 0
     unanswered: Usage = field(default_factory=Usage)
     """Spent on asks that the budget stopped between two attempts."""

@@ -187,6 +187,20 @@ def test_replies_come_to_the_callers_thread_also_where_a_loop_runs(server):
     assert threads == {threading.get_ident()}
 
 
+def test_what_is_not_taken_yet_holds_its_connection(server):
+    """A kill loses what was sent and not yet taken: no more asks than there are connections."""
+    sent = []
+
+    def keep(ask, reply):
+        if len(sent) in (0, 7):
+            time.sleep(0.5)
+        sent.append(len(server.bodies))
+
+    judge(server, max_connections=2).ask_all(asks(range(20)), keep)
+    assert len(sent) == 20
+    assert all(now <= taken + 2 for taken, now in enumerate(sent)), sent
+
+
 def test_a_reply_that_cannot_be_kept_ends_the_asking(server):
     server.plan = {str(i): [waits(0.05, says(GOOD))] for i in range(50)}
 
@@ -299,9 +313,9 @@ def test_cost_is_limited(server):
 def test_an_ask_that_the_budget_stops_between_two_attempts_is_left_for_later(server):
     server.plan["a"] = [says("hm")]
     with pytest.raises(BudgetSpent) as spent:
-        ask_all(judge(server, budget=Budget(max_calls=2)), "a")
+        ask_all(judge(server, budget=Budget(max_calls=2), max_connections=1), "ab")
     assert spent.value.unanswered == Usage(2, 200, 40, 10, 80)
-    assert server.seen["a"] == 2
+    assert server.seen == {"a": 2}
 
 
 def test_a_refused_key_ends_the_asking_and_is_not_shown(server):
