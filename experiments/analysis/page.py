@@ -235,6 +235,13 @@ def render(page: Page) -> str:
     )
 
 
+def fragments(each: Iterable[Sequence[Block]]) -> list[str]:
+    """Blocks of an item as HTML that may be put into a page; its tables are ready, and it has no
+    figures of a page."""
+    ready = environment().get_template("blocks.html.jinja").module
+    return [str(ready.blocks(of)) for of in each]  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def _blocks(section: Section, prefix: str) -> list[Block]:
     words = [n.removeprefix(prefix).replace("_", " ") for n in section.tables]
     named = list(zip(section.tables, words, strict=True))

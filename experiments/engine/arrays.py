@@ -64,6 +64,20 @@ def each(index: Index, stage: str) -> Iterator[tuple[Key, Arrays]]:
         yield key, load(blob)
 
 
+def of_unit(index: Index, key: Key) -> Arrays:
+    """The arrays of one unit; none where it is not there, has none or failed."""
+    entry = index.get(key)
+    if entry is None:
+        return {}
+    with index.reader() as read:
+        unit = read(entry)
+    if unit.arrays is None or unit.failed is not None:
+        return {}
+    path = beside(entry.path)
+    with path.open("rb") as file:
+        return load(read_blob(file, unit.arrays, path))
+
+
 def pack(run_dir: Path, index: Index, stage: str) -> Path | None:
     """Write `arrays/<stage>.safetensors`, one tensor per array; None where there are none.
 

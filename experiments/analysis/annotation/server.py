@@ -1,22 +1,16 @@
-"""The page on which one annotator labels, served to this machine alone.
-
-It listens on 127.0.0.1 at a port that the system gives, and answers only addresses that begin with
-a random token and name this host: another user of the machine has not the token, a web page that
-had its own name resolve to 127.0.0.1 has the wrong host. No path of a request becomes a file's.
-"""
+"""The page on which one annotator labels, served to this machine alone."""
 
 from __future__ import annotations
 
 import json
 import re
-import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments import loopback
 from faithscope.experiments.analysis.annotation.chains import Source, source_of
 from faithscope.experiments.analysis.annotation.desk import Desk
 from faithscope.experiments.analysis.annotation.export import write_export
@@ -32,18 +26,7 @@ from faithscope.experiments.data.principles import POST_HOC, PRINCIPLES, SPURIOU
 from faithscope.interp.errors import UserError
 from faithscope.interp.plain import visible
 
-HOST = "127.0.0.1"
 LONGEST_BODY = 200_000
-NOTHING = (404, "text/plain", "nothing here; open the address that was printed\n")
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 
 
 def page(desk: Desk) -> str:
@@ -54,17 +37,12 @@ def page(desk: Desk) -> str:
     return template.render(name=name, annotator=desk.name, groups=groups)
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(loopback.Handler):
     """One request."""
 
-    server_version, sys_version = "faithscope", ""
-    timeout = 30
-
-    def do_GET(self) -> None:
-        self._send(*self._page().files.get(self._asked(), NOTHING))
-
     def do_POST(self) -> None:
-        asked, desk = self._asked(), self._page().desk
+        assert isinstance(self.server, Server)
+        asked, desk = self.asked(), self.server.desk
         length = self.headers.get("Content-Length", "")
         actions: dict[str, Callable[[dict[str, Any]], Any]] = {
             "chains": desk.texts,
@@ -72,15 +50,15 @@ class Handler(BaseHTTPRequestHandler):
             "label": desk.say,
             "open": desk.open,
         }
-        own = {None, *(f"http://{host}" for host in self._page().hosts)}
+        own = {None, *(f"http://{host}" for host in self.page.hosts)}
         if asked not in actions:
-            self._send(*NOTHING)
+            self.send(*loopback.NOTHING)
         elif self.headers.get("Origin") not in own:
-            self._send(403, "text/plain", "another page may not ask this\n")
+            self.send(403, "text/plain", "another page may not ask this\n")
         elif self.headers.get_content_type() != "application/json":
-            self._send(415, "text/plain", "JSON alone is taken\n")
+            self.send(415, "text/plain", "JSON alone is taken\n")
         elif not re.fullmatch(r"[0-9]{1,9}", length) or int(length) > LONGEST_BODY:
-            self._send(413, "text/plain", f"give a length of at most {LONGEST_BODY} bytes\n")
+            self.send(413, "text/plain", f"give a length of at most {LONGEST_BODY} bytes\n")
         else:
             try:
                 sent = json.loads(self.rfile.read(int(length)))
@@ -91,61 +69,23 @@ class Handler(BaseHTTPRequestHandler):
                 status, said = 409, {"error": visible(str(error))}
             except (ValueError, RecursionError) as error:
                 status, said = 400, {"error": f"is not JSON ({error})"}
-            self._send(status, "application/json", json.dumps(said))
-
-    def _page(self) -> Server:
-        assert isinstance(self.server, Server)
-        return self.server
-
-    def _asked(self) -> str:
-        """What stands behind the token; None of ours where token or host are wrong."""
-        _, _, behind = self.path.partition("/")
-        token, slash, asked = behind.partition("/")
-        known = secrets.compare_digest(token.encode(), self._page().token.encode())
-        return asked if known and slash and self.headers.get("Host") in self._page().hosts else "/"
-
-    def _send(self, status: int, kind: str, text: str) -> None:
-        data = text.encode()
-        self.send_response(status)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def end_headers(self) -> None:
-        for name, value in HEADERS.items():
-            self.send_header(name, value)
-        super().end_headers()
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is no request of ours without a word of what was asked."""
-        self._send(code, "text/plain", "")
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: addresses hold the token."""
+            self.send(status, "application/json", json.dumps(said))
 
 
-class Server(ThreadingHTTPServer):
-    """One annotator's page, at an address that nobody else knows."""
-
-    daemon_threads = True
+class Server(loopback.Server):
+    """One annotator's page."""
 
     def __init__(self, desk: Desk) -> None:
-        super().__init__((HOST, 0), Handler)
+        super().__init__(Handler)
         self.desk = desk
-        self.token = secrets.token_urlsafe(24)
-        self.hosts = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
-        self.address = f"http://{HOST}:{self.server_port}/{self.token}/"
-        self.files = {
+        self.files: dict[str, loopback.Answer] = {
             "": (200, "text/html", page(desk)),
             "annotate.js": (200, "text/javascript", asset("annotate.js")),
             "annotate.css": (200, "text/css", asset("report.css") + asset("annotate.css")),
         }
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that hangs up is no event."""
-        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
-            super().handle_error(request, client_address)
+    def answer(self, asked: str) -> loopback.Answer:
+        return self.files.get(asked, loopback.NOTHING)
 
 
 @contextmanager

@@ -52,6 +52,8 @@ class Joined:
     """A row per two sources: how many traces are the same, and how far."""
     features: Mapping[str, pd.DataFrame]
     """Name -> a row per trace, a column per number."""
+    origins: Mapping[tuple[str, tuple[str, ...]], tuple[str, ...]]
+    """(source, the place of a trace as the source has it) -> the trace, as `KEY`."""
 
     @cached_property
     def measures(self) -> pd.DataFrame:
@@ -130,13 +132,17 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
         UserError: no trace is in two of several sources, no label is of any trace, or a label has
             two values for one trace.
     """
+    as_named = {name: _places(scores.traces) for name, scores in sources.items()}
     sources = _with_one_name(sources)
     names, of_features = _names(sources), _names_of_features(sources)
     traces, items, steps = [], [], []
     features: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
     digests = _digests(sources, same)
+    origins: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
     for source, scores in sources.items():
         keys = digests[source]
+        for own, place in zip(as_named[source], _places(scores.traces), strict=True):
+            origins[source, own] = (*place, keys[place])
         traces.append(scores.traces.assign(trace=[keys[p] for p in _places(scores.traces)]))
         for kind, frame in ((items, scores.items), (steps, scores.steps)):
             named = frame["measure"].map(lambda m, s=source: names.get((s, m), m))
@@ -158,7 +164,7 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
     of_items = of_items.drop_duplicates([*KEY, "measure"]).sort_index().reset_index(drop=True)
     of_steps = pd.concat(steps, ignore_index=True)
     of_steps = of_steps.drop_duplicates([*KEY, "measure", "step"]).reset_index(drop=True)
-    return Joined(of_items, of_steps, of_traces, joins, _tables(features))
+    return Joined(of_items, of_steps, of_traces, joins, _tables(features), origins)
 
 
 def _with_one_name(sources: Mapping[str, Scores]) -> dict[str, Scores]:

@@ -7,7 +7,7 @@ left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from faithscope.experiments.analysis.comparison.scores import (
@@ -42,7 +42,7 @@ def scores(run: Run) -> Scores:
     items, steps = [], []
     chains = [(item, c) for item in of_run.benchmark.causal for c in CONDITIONS]
     for item, condition in chains:
-        about = _place(item, condition)
+        about = place(item, condition)
         items.append(label_row(about, INTACT, float(condition != PERTURBED)))
         of = about | {"measure": BROKEN, "family": "label", "higher_is_faithful": False}
         broken = item.target if condition == PERTURBED else NO_STEP
@@ -59,7 +59,7 @@ def scores(run: Run) -> Scores:
             record = read.get((model, item.id, condition), {})
             # both conditions are one unit of work
             timed = seconds.get((INSIDE, model, INTERNALS, item.id))
-            about = _place(item, condition)
+            about = place(item, condition)
             items += _inside(model, about, record, not_inside(item), timed)
             for signal, values in steps_of(record).items():
                 of = {"measure": _signal(signal, model), "family": "internal"}
@@ -70,14 +70,20 @@ def scores(run: Run) -> Scores:
     return frames(items, [_trace(item, condition) for item, condition in chains], steps)
 
 
-def _place(item: CausalItem, condition: str) -> dict[str, str]:
+def place(item: CausalItem, condition: str) -> dict[str, str]:
+    """What a chain in one condition is about (`scores.PLACE`)."""
     return dict(zip(PLACE, (DATASET, TASK, f"{item.id}.{condition}", ""), strict=True))
 
 
+def steps_in(item: CausalItem, condition: str) -> Sequence[str]:
+    """The chain's steps as they stand in a condition."""
+    return item.steps if condition == PERTURBED else item.original_steps
+
+
 def _trace(item: CausalItem, condition: str) -> dict[str, Any]:
-    steps = item.steps if condition == PERTURBED else item.original_steps
+    steps = steps_in(item, condition)
     return trace_row(
-        _place(item, condition),
+        place(item, condition),
         question=item.problem,
         reasoning="\n".join(steps),
         n_steps=len(steps),

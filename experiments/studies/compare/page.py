@@ -28,35 +28,26 @@ from faithscope.experiments.studies.compare.words import (
     answers,
     best_rows,
     cautions,
+    counted_words,
     label_directions,
     of_all,
     unfinished,
 )
 
-SAME_WORDS = {
-    "ids": "the same token ids",
-    "text": "the same reasoning, word for word",
-    "question": "the same question, whatever the reasoning",
-}
 MOST_ROWS = 400
 
 
 def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
     """The page of a comparison, with its figures."""
-    tables, joined = compared.tables, compared.joined
+    tables = compared.tables
     figures = {picture.name: picture for picture in drawn}
-    named = {"trace": joined.traces, "measure": joined.measures, "label": joined.labels}
-    counts = [f"{len(of):,} {word}{'' if len(of) == 1 else 's'}" for word, of in named.items()]
-    lead = (
-        f"{', '.join(counts)}, from {len(compared.sources):,} "
-        f"run{'s' if len(compared.sources) > 1 else ''}. Scores stand in one row where traces have "
-        f"{SAME_WORDS[compared.config.same]}."
-    )
+    lead = counted_words(compared)
     return Page(
         compared.run.path,
         "which measure should I trust here, and what does it cost?",
         f"Which measure should I trust here, and what does it cost? {lead}",
         [
+            _explore(),
             _answer(compared),
             *(_agreement(), _against(compared, figures), _monitors(tables), _together()),
             *(_parting(tables), _steps(), _rows(tables)),
@@ -68,6 +59,16 @@ def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
         most_rows=MOST_ROWS,
         warnings=unfinished(tables),
     )
+
+
+def _explore() -> Section:
+    link = '<a href="explore.html">explore.html</a>'
+    words = (
+        f"{link} has every score of every trace: measures against measures, any two of them, and "
+        "one trace or two side by side, with what each probe read and each judge wrote. It needs "
+        "no network; it lies beside this page."
+    )
+    return Section("explore", "Trace by trace", markup(words), "Trace by trace", always=True)
 
 
 def _answer(compared: Compared) -> Section:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.analysis.comparison.details import Details
 from faithscope.experiments.analysis.comparison.scores import Scores, digest
 from faithscope.experiments.analysis.run import Run, load_run
 from faithscope.experiments.config.study import study_of
@@ -36,6 +37,13 @@ class Opened:
     def scores(self) -> Scores:
         """What its study says of it, item by item."""
         return study_of(stored_config(self.run.path)).part("scores").scores(self.run)
+
+    @property
+    def details(self) -> Details | None:
+        """What its study tells of its traces beside scores; None where it tells nothing."""
+        study = study_of(stored_config(self.run.path))
+        has_some = find_spec(f"{study.package}.details") is not None
+        return study.part("details").details(self.run) if has_some else None
 
     @cached_property
     def left(self) -> int:

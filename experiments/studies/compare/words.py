@@ -16,6 +16,7 @@ from faithscope.experiments.analysis.comparison.scores import COSTS, of_correctn
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
+from faithscope.experiments.studies.compare.results import Compared
 
 FEW, FEW_OF_KIND = 100, 30
 """Traces, and traces of either kind, below which the page warns."""
@@ -126,6 +127,25 @@ def _parting(tables: Tables) -> Iterator[str]:
             "Of none of the four kinds of disagreement can it be said that it is more frequent "
             f"than by chance; the nearest: {words[row['kind']]}, {of}."
         )
+
+
+SAME_WORDS = {
+    "ids": "the same token ids",
+    "text": "the same reasoning, word for word",
+    "question": "the same question, whatever the reasoning",
+}
+
+
+def counted_words(compared: Compared) -> str:
+    """What is compared, in two sentences."""
+    joined = compared.joined
+    named = {"trace": joined.traces, "measure": joined.measures, "label": joined.labels}
+    counts = [f"{len(of):,} {word}{'' if len(of) == 1 else 's'}" for word, of in named.items()]
+    return (
+        f"{', '.join(counts)}, from {len(compared.sources):,} "
+        f"run{'s' if len(compared.sources) > 1 else ''}. Scores stand in one row where traces have "
+        f"{SAME_WORDS[compared.config.same]}."
+    )
 
 
 def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[str]:

@@ -47,7 +47,7 @@ def scores(run: Run) -> Scores:
         rule = RULES.get(row["task"])
         items.append(
             item_row(
-                {**(records[0] if records else row), **_place(chain)},
+                {**(records[0] if records else row), **place(chain)},
                 _name(row),
                 "judged",
                 row["score"],
@@ -60,7 +60,7 @@ def scores(run: Run) -> Scores:
         )
     items += [row for chain in chains for row in label_rows(chain)]
     steps = [
-        {**_place(read.chains[row["item"]]), "measure": _name(row), "family": "judged"}
+        {**place(read.chains[row["item"]]), "measure": _name(row), "family": "judged"}
         | {"step": row["step"], "value": row["score"], "higher_is_faithful": False}
         for row in read.steps
         if row["score"] is not None
@@ -69,7 +69,8 @@ def scores(run: Run) -> Scores:
     return frames(items, [_trace(chain) for chain in read.chains.values()], steps)
 
 
-def _place(chain: JudgedChain) -> dict[str, Any]:
+def place(chain: JudgedChain) -> dict[str, Any]:
+    """What a chain is about (`scores.PLACE`)."""
     return dict(zip(PLACE, (chain.dataset, "", chain.id, chain.model), strict=True))
 
 
@@ -77,13 +78,13 @@ def _as_trace(chain: JudgedChain) -> Record:
     """As much of a trace's record as labels are read from."""
     given = {"model": chain.model, "labels": chain.labels, "step_labels": chain.step_labels}
     steps = [{"counted": counted} for counted in chain.counted]
-    return {**_place(chain), "origin": {"given": given}, "steps": steps}
+    return {**place(chain), "origin": {"given": given}, "steps": steps}
 
 
 def _trace(chain: JudgedChain) -> dict[str, Any]:
     reasoning = "".join(chain.steps)
     return trace_row(
-        _place(chain), question=chain.question, reasoning=reasoning, n_steps=len(chain.places)
+        place(chain), question=chain.question, reasoning=reasoning, n_steps=len(chain.places)
     )
 
 

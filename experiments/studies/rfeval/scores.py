@@ -55,7 +55,8 @@ def scores(run: Run) -> Scores:
     return frames(items, [_trace(of_run, key) for key in of_run.pairs])
 
 
-def _place(of_run: RfResults, key: PairKey) -> dict[str, Any]:
+def place(of_run: RfResults, key: PairKey) -> dict[str, Any]:
+    """What a pair is about (`scores.PLACE`)."""
     item = of_run.items[key[1]]
     return dict(zip(PLACE, (DATASET, item.task, item.id, key[0]), strict=True))
 
@@ -64,7 +65,7 @@ def _trace(of_run: RfResults, key: PairKey) -> dict[str, Any]:
     item, output = of_run.items[key[1]], of_run.outputs.get(key, {}).get("baseline")
     record = of_run.written(key).get("baseline", {})
     return trace_row(
-        _place(of_run, key),
+        place(of_run, key),
         question=f"{item.context}\n{item.question}\n{item.lettered}",
         reasoning=output.reasoning if output else "",
         n_tokens=record.get("n_tokens"),
@@ -85,7 +86,7 @@ def _pairs(of_run: RfResults, pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
         paid = [dollars.get((reader, ask)) for ask in asks]
         costs = _costs(records, seconds.get((stage, key[0], pair["task"], key[1])), paid)
         family: Family = "judged" if judged else "logit"
-        about = _place(of_run, key) | {"judge": reader if judged else "", "probe": stage}
+        about = place(of_run, key) | {"judge": reader if judged else "", "probe": stage}
         about |= {"seed": of_run.config.seed}
         for column, name in OF_PAIRS.items():
             # χ is of one output, and known of every output that was judged
@@ -131,14 +132,14 @@ def _inside(of_run: RfResults, joined: pd.DataFrame) -> Iterator[dict[str, Any]]
     }
     for key in of_run.pairs:
         row = looked.get(key, {})
-        place = _place(of_run, key)
+        about = place(of_run, key)
         for signal, higher in OF_INSIDE.items():
             yield item_row(
-                place | {"probe": INSIDE, "variant": signal, "seed": of_run.config.seed},
+                about | {"probe": INSIDE, "variant": signal, "seed": of_run.config.seed},
                 signal,
                 "internal",
                 row.get(signal),
                 higher_is_faithful=higher,
                 missing="" if row else "excluded: no pair that counts was looked into",
-                seconds=seconds.get((INSIDE, key[0], place["task"], key[1])) if row else None,
+                seconds=seconds.get((INSIDE, key[0], about["task"], key[1])) if row else None,
             )

@@ -74,7 +74,7 @@ def trace_block(records: Iterable[Record], by: str | None = None) -> Box:
         Heading(" · ".join(place_of(trace))),
         Paragraph(question["text"], "question"),
         *([Paragraph(f"Answers: {', '.join(options)}", "quiet")] if options else []),
-        Bullets(list(_facts(trace, variants)), "facts"),
+        Bullets(list(facts(trace, variants)), "facts"),
         *([Paragraph(_marked_by(by), "quiet marked-by")] if variants else []),
         Steps(list(_steps(trace, variants, by))),
         Paragraph((trace.get("tail_text") or "").strip(), "tail"),
@@ -100,7 +100,8 @@ def _marked_by(edit: str) -> Markup:
     return markup(sentence, EDIT_SHORT[edit])
 
 
-def _facts(trace: Record, variants: Sequence[Record]) -> Iterator[str]:
+def facts(trace: Record, variants: Sequence[Record]) -> Iterator[str]:
+    """What was answered, what is right, and what every variant answered again."""
     answer, gold = trace.get("answer"), trace["question"].get("gold")
     yield markup(
         "answered <strong>{}</strong>", "nothing that parses" if answer is None else answer

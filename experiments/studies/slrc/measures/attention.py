@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.comparison.details import HeatMap
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
@@ -96,6 +98,21 @@ OF_ATTENTION = (
     Measure("attention_gap_drop", "attention", "internal", value("gap_drop"), _shuffled_rows),
 )
 
+
+def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[HeatMap]:
+    if record.get("excluded") or "steps" not in arrays:
+        return
+    shares = arrays["steps"].mean(axis=1)
+    yield HeatMap(
+        "Attention of the answer to each step, mean over heads",
+        "layer",
+        "step",
+        [str(layer + 1) for layer in range(len(shares))],
+        [str(step + 1) for step in record["steps"]],
+        shares.tolist(),
+    )
+
+
 SLICE = Slice(
     "attention",
     Section(
@@ -168,4 +185,5 @@ SLICE = Slice(
         "steps_have_one_order": "steps have one order only",
     },
     monitor=Monitor("attention_by_layer", lambda record, arrays: record["reasoning_by_layer"]),
+    of_trace=_of_trace,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import LINES, legend_above, share_rise, share_ticks
 from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.comparison.details import Curve
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pairs_of
@@ -95,6 +96,20 @@ rigidity_picture = picture(
     _drawn,
 )
 
+
+def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[Curve]:
+    if record.get("excluded"):
+        return
+    yield Curve(
+        f"{record['lens'].capitalize()} lens: the final token {record['final_token']!r}, by layer",
+        "layer",
+        "log-prob, nats",
+        range(1, record["n_layers"] + 1),
+        {"log-prob": record["log_prob"]},
+        [f"puts {token!r} first" for token in record["top"]],
+    )
+
+
 SLICE = Slice(
     "rigidity",
     LAYERS,
@@ -175,4 +190,5 @@ SLICE = Slice(
         Column("option_stable", "stable among answers"),
         Column("log_prob", "log-prob of the final token", "By the lens at this layer.", "nats"),
     ),
+    of_trace=_of_trace,
 )

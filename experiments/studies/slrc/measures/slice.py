@@ -7,7 +7,7 @@ figures, page and comparison are made of slices and name none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from faithscope.experiments.analysis.axes import (
 )
 from faithscope.experiments.analysis.charts import curve, panels
 from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.comparison.details import Drawn
 from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import Section
@@ -113,6 +114,8 @@ class Slice:
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why items are left out -> in words."""
     monitor: Monitor | None = None
+    of_trace: Callable[[Record, Mapping[str, Any]], Iterable[Drawn]] | None = None
+    """What is drawn of one record and its arrays, where single traces are explored."""
 
     def topics(self) -> list[Topic]:
         """Its tables under its section; a measure has one figure, which is named for it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.charts import field, panels
 from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.comparison.details import HeatMap
 from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of
@@ -104,6 +106,21 @@ suppression_picture = picture(
 
 _ROWS = per_step("to_answer", "later", "received")
 
+
+def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[HeatMap]:
+    if record.get("excluded") or "matrix" not in arrays:
+        return
+    steps = [str(step + 1) for step in record["steps"]]
+    yield HeatMap(
+        "Suppression: what a later step, or the answer, loses by a step being cut off (nats)",
+        "step cut off",
+        "later step",
+        steps,
+        [*steps, ANSWER],
+        arrays["matrix"].tolist(),
+    )
+
+
 SLICE = Slice(
     "suppression",
     Section(
@@ -188,4 +205,5 @@ SLICE = Slice(
         Column("kl", "KL", "What a later step loses by a step being cut off.", "nats"),
     ),
     reasons={"no_attention_knockout": "model's attention cannot be cut"},
+    of_trace=_of_trace,
 )

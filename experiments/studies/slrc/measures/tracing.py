@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import PLAIN, share_rise, share_ticks
 from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.comparison.details import Curve
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean
 from faithscope.experiments.studies.slrc.measures.slice import (
     Frame,
@@ -26,6 +31,8 @@ from faithscope.probes.tracing import NEVER_SETTLED, NEVER_STATED, NO_ANSWER, PO
 MEANS = ("p_before", "p_after", "rise", "early_depth", "horizon_depth", "largest", "spearman")
 
 GAP = ("gap", "gap_share")
+_LINES = 5
+"""Answers that are drawn of one trace: the final one, and those that were ever the likeliest."""
 
 ITEMS = kit.grouped("tracing")
 
@@ -97,6 +104,21 @@ OF_TRACING = (
     ),
     Measure("tracing_spearman", "tracing", "logit", value("spearman"), _cuts),
 )
+
+
+def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[Curve]:
+    if record.get("excluded") or "p" not in arrays:
+        return
+    lines = dict(zip(record["options"], arrays["p"].T.tolist(), strict=True))
+    likeliest = sorted(lines, key=lambda name: (name != record["answer"], -max(lines[name])))
+    yield Curve(
+        "Answer tracing",
+        "tokens of the reasoning given",
+        "probability",
+        arrays["at"].tolist(),
+        {name: lines[name] for name in likeliest[:_LINES]},
+    )
+
 
 SLICE = Slice(
     "tracing",
@@ -187,4 +209,5 @@ SLICE = Slice(
         Column("no_horizon", "no step has an effect", "Items of which no step moves p."),
     ),
     monitor=Monitor("tracing_curve", lambda record, arrays: record["curve"]),
+    of_trace=_of_trace,
 )

@@ -1,0 +1,876 @@
+// The traces of a comparison: filters, measures against measures, two measures, a list, one trace or
+// two side by side. What a run wrote goes in as text; HTML comes only from the template that the
+// report is made with, which escapes it.
+"use strict";
+(() => {
+const byId = (id) => document.getElementById(id);
+const data = JSON.parse(byId("overview").textContent);
+const N = data.item.length;
+const FEWEST = 5;
+const names = data.measures.map((m) => m.name);
+const turned = data.measures.map((m, i) => oriented(data.values[i], m.higher));
+const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c8c8c"];
+const SHAPES = ["●", "■", "▲", "◆"];
+const state = { x: 0, y: Math.min(1, names.length - 1), open: null, beside: null, kept: null, area: null, limit: 100, at: null };
+let shown = [];
+let isShown = new Uint8Array(N);
+
+function oriented(values, higher) {
+  return Float64Array.from(values, (v) => (v === null ? NaN : higher ? v : -v));
+}
+
+function make(tag, text, css) {
+  const element = document.createElement(tag);
+  if (text !== undefined && text !== null) element.textContent = text;
+  if (css) element.className = css;
+  return element;
+}
+
+function number(v, digits = 3) {
+  if (v === null || v === undefined || Number.isNaN(v)) return "–";
+  return Number(v.toPrecision(digits)).toString().replace("-", "−");
+}
+
+function signed(v) {
+  return (v < 0 ? "−" : "+") + Math.abs(v).toFixed(2);
+}
+
+// ---- colours
+
+let dark, ink, quiet, line;
+const scale = [];
+function readColours() {
+  dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const css = getComputedStyle(document.documentElement);
+  [ink, quiet, line] = ["--ink", "--quiet", "--line"].map((name) => css.getPropertyValue(name).trim());
+  const [low, middle, high] = dark
+    ? [[226, 94, 80], [29, 32, 36], [66, 146, 214]]
+    : [[202, 60, 50], [255, 255, 255], [43, 116, 186]];
+  for (let i = 0; i <= 40; i++) {
+    const share = Math.abs(i - 20) / 20;
+    const end = i < 20 ? low : high;
+    scale[i] = `rgb(${middle.map((m, k) => Math.round(m + (end[k] - m) * share)).join(",")})`;
+  }
+}
+
+// Of a number from -1 to 1.
+function colour(v) {
+  return Number.isNaN(v) ? "" : scale[Math.round(20 + 20 * Math.max(-1, Math.min(1, v)))];
+}
+
+// ---- rank correlation, as the report's
+
+const setting = (() => {
+  const codes = new Map();
+  return Int32Array.from({ length: N }, (_, i) => {
+    const key = `${data.model.of[i]} ${data.task.of[i]}`;
+    if (!codes.has(key)) codes.set(key, codes.size);
+    return codes.get(key);
+  });
+})();
+const together = new Int32Array(N);
+const orders = new Map();
+
+// Traces sorted by stratum, then by a measure; made once.
+function orderOf(m, strata, kind) {
+  const key = `${kind} ${m}`;
+  if (!orders.has(key)) {
+    const v = turned[m];
+    const order = Array.from({ length: N }, (_, i) => i).filter((i) => !Number.isNaN(v[i]));
+    orders.set(key, Int32Array.from(order.sort((a, b) => strata[a] - strata[b] || v[a] - v[b])));
+  }
+  return orders.get(key);
+}
+
+// Ranks inside strata of the traces that `both` has, ties sharing theirs.
+function rank(order, v, strata, both, into) {
+  const n = order.length;
+  let place = 0;
+  let stratum = -1;
+  for (let k = 0; k < n; ) {
+    const i = order[k];
+    if (!both[i]) { k++; continue; }
+    if (strata[i] !== stratum) { stratum = strata[i]; place = 0; }
+    let end = k;
+    let ties = 0;
+    for (; end < n && strata[order[end]] === stratum && (!both[order[end]] || v[order[end]] === v[i]); end++)
+      ties += both[order[end]];
+    for (let j = k; j < end; j++) if (both[order[j]]) into[order[j]] = place + (ties + 1) / 2;
+    place += ties;
+    k = end;
+  }
+}
+
+const rankA = new Float64Array(N);
+const rankB = new Float64Array(N);
+const both = new Uint8Array(N);
+function correlation(a, b, kind) {
+  const strata = kind === "within" ? setting : together;
+  const [va, vb] = [turned[a], turned[b]];
+  let n = 0;
+  both.fill(0);
+  for (const i of shown) if (!Number.isNaN(va[i]) && !Number.isNaN(vb[i])) { both[i] = 1; n++; }
+  if (n < FEWEST) return { rho: NaN, n };
+  rank(orderOf(a, strata, kind), va, strata, both, rankA);
+  rank(orderOf(b, strata, kind), vb, strata, both, rankB);
+  const sums = new Map();
+  for (const i of shown) {
+    if (!both[i]) continue;
+    let s = sums.get(strata[i]);
+    if (!s) sums.set(strata[i], (s = [0, 0, 0, 0, 0, 0]));
+    s[0]++; s[1] += rankA[i]; s[2] += rankB[i];
+    s[3] += rankA[i] * rankB[i]; s[4] += rankA[i] ** 2; s[5] += rankB[i] ** 2;
+  }
+  let [above, left, right] = [0, 0, 0];
+  for (const [k, sa, sb, sab, saa, sbb] of sums.values()) {
+    const [of_a, of_b] = [saa - (sa * sa) / k, sbb - (sb * sb) / k];
+    if (of_a < 1e-9 || of_b < 1e-9) continue;
+    // ranks as shares of a stratum
+    above += (sab - (sa * sb) / k) / k ** 2;
+    left += of_a / k ** 2;
+    right += of_b / k ** 2;
+  }
+  const under = Math.sqrt(left * right);
+  return { rho: under > 0 ? above / under : NaN, n };
+}
+
+// ---- a table of coloured cells, moved in with the arrow keys
+
+function cells({ rows, columns, rowNotes, tall, label, choose, say, numbers }) {
+  const table = make("table", null, `cells${tall ? " tall" : ""}${numbers ? " numbers" : ""}`);
+  table.setAttribute("role", "grid");
+  table.setAttribute("aria-label", label);
+  const head = table.createTHead().insertRow();
+  head.append(make("th"));
+  for (const name of columns) {
+    const th = make("th");
+    th.scope = "col";
+    th.title = name;
+    th.append(make("span", name));
+    head.append(th);
+  }
+  const body = table.createTBody();
+  const grid = rows.map((name, i) => {
+    const tr = body.insertRow();
+    const th = make("th", name);
+    th.scope = "row";
+    th.title = name;
+    if (rowNotes) th.append(make("span", ` ${rowNotes[i]}`, "family"));
+    tr.append(th);
+    return columns.map((_, j) => {
+      const td = tr.insertCell();
+      td.tabIndex = i + j ? -1 : 0;
+      td.dataset.at = `${i} ${j}`;
+      return td;
+    });
+  });
+  const place = (event) => event.target.closest?.("td")?.dataset.at?.split(" ").map(Number);
+  const told = (event) => { const at = place(event); if (at && say) say(...at); };
+  table.addEventListener("mouseover", told);
+  table.addEventListener("focusin", (event) => {
+    told(event);
+    const at = place(event);
+    if (!at) return;
+    for (const td of table.querySelectorAll('td[tabindex="0"]')) td.tabIndex = -1;
+    grid[at[0]][at[1]].tabIndex = 0;
+  });
+  table.addEventListener("click", (event) => { const at = place(event); if (at && choose) choose(...at); });
+  table.addEventListener("keydown", (event) => {
+    const at = place(event);
+    if (!at) return;
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (step) {
+      grid[at[0] + step[0]]?.[at[1] + step[1]]?.focus();
+      event.preventDefault();
+    } else if ((event.key === "Enter" || event.key === " ") && choose) {
+      choose(...at);
+      event.preventDefault();
+    }
+  });
+  return { table, grid };
+}
+
+// ---- measures against measures
+
+const rho = names.map(() => new Array(names.length));
+const heat = cells({
+  rows: names,
+  columns: names,
+  rowNotes: data.measures.map((m) => m.family),
+  tall: true,
+  numbers: names.length <= 14,
+  label: "Rank correlation of measures",
+  say: (i, j) => { byId("agreement-said").textContent = inWords(i, j); },
+  choose: (i, j) => { [state.x, state.y] = [i, j]; state.area = null; choosePair(); },
+});
+byId("agreement").append(heat.table);
+
+function inWords(i, j) {
+  const of = rho[i][j];
+  if (!of) return `${names[i]} and ${names[j]}`;
+  const value = Number.isNaN(of.rho) ? "cannot be told" : `ρ = ${signed(of.rho)}`;
+  return `${names[i]} and ${names[j]}: ${value}, ${of.n} traces`;
+}
+
+function drawAgreement() {
+  const kind = byId("strata").value;
+  for (let i = 0; i < names.length; i++) {
+    for (let j = 0; j <= i; j++) rho[i][j] = rho[j][i] = i === j ? { rho: 1, n: shown.length } : correlation(i, j, kind);
+  }
+  paintAgreement();
+}
+
+function paintAgreement() {
+  const withNumbers = names.length <= 14;
+  for (let i = 0; i < names.length; i++) {
+    for (let j = 0; j < names.length; j++) {
+      const td = heat.grid[i][j];
+      td.style.backgroundColor = colour(rho[i][j].rho);
+      td.setAttribute("aria-label", inWords(i, j));
+      if (withNumbers) td.textContent = Number.isNaN(rho[i][j].rho) ? "" : signed(rho[i][j].rho);
+    }
+  }
+}
+
+// ---- filters
+
+function fill(select, options, first) {
+  select.replaceChildren();
+  if (first) select.append(new Option(first, ""));
+  for (const [value, text] of options) select.append(new Option(text, value));
+  select.disabled = options.length < (first ? 1 : 2);
+}
+
+const taskNames = new Map();
+for (let i = 0; i < N; i++) {
+  const [d, t] = [data.dataset.of[i], data.task.of[i]];
+  const [dataset, task] = [data.dataset.names[d], data.task.names[t]];
+  taskNames.set(`${d} ${t}`, dataset === task || !task ? dataset || "unknown" : `${dataset} · ${task}`);
+}
+fill(byId("task"), [...taskNames], "any");
+fill(byId("model"), data.model.names.map((name, i) => [i, name || "unknown"]), "any");
+fill(byId("outcome"), [["1", "right"], ["0", "wrong"], ["", "nobody knows"]].map(([v, t]) => [`o${v}`, t]), "any");
+fill(byId("label"), data.labels.flatMap((label, i) => [1, 0].map((v) => [`${i} ${v}`, `${label.name} is ${v}`])), "any");
+fill(byId("kind"), data.kinds.map((kind, i) => [i, kind.words]), "any traces");
+
+const kindOf = () => data.kinds[byId("kind").value] ?? null;
+function gapOf(kind, i) {
+  const [up, down] = [data.sides[kind.faithful][i], data.sides[kind.unfaithful][i]];
+  return up !== null && down !== null && up > 0.5 && down < 0.5 ? up - down : null;
+}
+
+function filtered() {
+  const [task, model, outcome, label] = ["task", "model", "outcome", "label"].map((id) => byId(id).value);
+  const [labelAt, labelIs] = label ? label.split(" ").map(Number) : [];
+  const part = byId("search").value.trim().toLowerCase();
+  const kind = kindOf();
+  const kept = [];
+  for (let i = 0; i < N; i++) {
+    if (task && task !== `${data.dataset.of[i]} ${data.task.of[i]}`) continue;
+    if (model && Number(model) !== data.model.of[i]) continue;
+    if (outcome && outcome !== `o${data.correct[i] ?? ""}`) continue;
+    if (label && data.label_values[labelAt][i] !== labelIs) continue;
+    if (part && !data.item[i].toLowerCase().includes(part)) continue;
+    if (kind && gapOf(kind, i) === null) continue;
+    kept.push(i);
+  }
+  return kept;
+}
+
+// The scatter, the list and the count at once; the heat map right behind them.
+let pending = 0;
+function update() {
+  shown = filtered();
+  isShown.fill(0);
+  for (const i of shown) isShown[i] = 1;
+  byId("count").textContent = `${shown.length.toLocaleString("en")} of ${N.toLocaleString("en")} traces`;
+  state.limit = 100;
+  state.area = null;
+  drawPair();
+  drawList();
+  cancelAnimationFrame(pending);
+  pending = requestAnimationFrame(() => { drawAgreement(); drawPairWords(); });
+  remember();
+}
+
+// ---- two measures
+
+const inPair = () => shown.filter((i) => !Number.isNaN(turned[state.x][i]) && !Number.isNaN(turned[state.y][i]));
+function groups() {
+  const by = byId("colour").value;
+  if (by === "none") return { names: ["traces"], of: () => 0 };
+  if (by === "outcome") {
+    const words = ["right", "wrong", "outcome unknown"];
+    return { names: words, of: (i) => (data.correct[i] === 1 ? 0 : data.correct[i] === 0 ? 1 : 2) };
+  }
+  if (by === "model" || by === "task") {
+    const of = data[by];
+    return { names: of.names.map((n) => n || "unknown"), of: (i) => of.of[i] };
+  }
+  const at = Number(by);
+  const label = data.labels[at].name;
+  const words = [`${label} is 1`, `${label} is 0`, "no such label"];
+  return { names: words, of: (i) => (data.label_values[at][i] === 1 ? 0 : data.label_values[at][i] === 0 ? 1 : 2) };
+}
+const colourOf = (k) => COLOURS[Math.min(k, COLOURS.length - 1)];
+const shapeOf = (k) => SHAPES[k % SHAPES.length];
+
+let plot = null;
+let points = [];
+const INTEGERS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000];
+const axis = (label) => ({ label: label.length > 48 ? `${label.slice(0, 47)}…` : label, stroke: ink, labelSize: 24, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } });
+const valueOf = (m, i) => data.values[m][i];
+
+function drawPair() {
+  if (!names.length) return;
+  const host = byId("plot");
+  points = inPair().sort((a, b) => valueOf(state.x, a) - valueOf(state.x, b));
+  const group = groups();
+  const used = [...new Set(points.map(group.of))].sort((a, b) => a - b);
+  byId("key").replaceChildren(...(group.names.length > 1 ? used : []).map((k) => {
+    const li = make("li");
+    const sign = make("span", shapeOf(k));
+    sign.style.color = colourOf(k);
+    li.append(sign, ` ${group.names[k]}`);
+    return li;
+  }));
+  plot?.destroy();
+  const width = host.clientWidth || 480;
+  const column = (m) => points.map((i) => valueOf(m, i));
+  const range = (u, low, high) => {
+    if (low === null || !Number.isFinite(low)) return [0, 1];
+    const room = (high - low || Math.abs(high) || 1) * 0.05;
+    return [low - room, high + room];
+  };
+  plot = new uPlot({
+    mode: 2,
+    width,
+    height: 400,
+    legend: { show: false },
+    scales: { x: { time: false, range }, y: { range } },
+    axes: [axis(axisName(state.x)), axis(axisName(state.y))],
+    series: [{}, { facets: [{ scale: "x", auto: true }, { scale: "y", auto: true }], paths: () => null, points: { show: false } }],
+    cursor: { drag: { x: true, y: true, uni: 8, setScale: false }, points: { show: false }, dataIdx: () => null },
+    hooks: { draw: [(u) => drawPoints(u, group)], setSelect: [marked], ready: [listen] },
+  }, [null, [column(state.x), column(state.y)]], host);
+  drawPairWords();
+}
+
+function axisName(m) {
+  return `${names[m]}${data.measures[m].higher ? "" : " (less is faithful)"}`;
+}
+
+function drawPoints(u, group) {
+  const { ctx } = u;
+  const r = 3.5 * devicePixelRatio;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(u.bbox.left - r, u.bbox.top - r, u.bbox.width + 2 * r, u.bbox.height + 2 * r);
+  ctx.clip();
+  for (const i of points) {
+    const k = group.of(i);
+    const [x, y] = [u.valToPos(valueOf(state.x, i), "x", true), u.valToPos(valueOf(state.y, i), "y", true)];
+    ctx.globalAlpha = inArea(i) ? 0.75 : 0.15;
+    ctx.fillStyle = colourOf(k);
+    ctx.beginPath();
+    if (k % 4 === 0) ctx.arc(x, y, r, 0, 7);
+    else if (k % 4 === 1) ctx.rect(x - r, y - r, 2 * r, 2 * r);
+    else {
+      const low = k % 4 === 2 ? y + r : y;
+      ctx.moveTo(x, y - 1.3 * r); ctx.lineTo(x + 1.2 * r, low);
+      if (k % 4 === 3) ctx.lineTo(x, y + 1.3 * r);
+      ctx.lineTo(x - 1.2 * r, low); ctx.closePath();
+    }
+    ctx.fill();
+  }
+  ctx.globalAlpha = 1;
+  for (const [i, width] of [[state.open, 3], [state.beside, 2], [state.at, 1.5]]) {
+    if (i === null || !points.includes(i)) continue;
+    ctx.strokeStyle = ink;
+    ctx.lineWidth = width * devicePixelRatio;
+    ctx.beginPath();
+    ctx.arc(u.valToPos(valueOf(state.x, i), "x", true), u.valToPos(valueOf(state.y, i), "y", true), 2.2 * r, 0, 7);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+function inArea(i) {
+  const a = state.area;
+  if (!a) return true;
+  const [x, y] = [valueOf(state.x, i), valueOf(state.y, i)];
+  return x !== null && y !== null && x >= a[0] && x <= a[1] && y >= a[2] && y <= a[3];
+}
+
+function marked(u) {
+  const { left, top, width, height } = u.select;
+  if (width < 2 || height < 2) return;
+  state.area = [u.posToVal(left, "x"), u.posToVal(left + width, "x"), u.posToVal(top + height, "y"), u.posToVal(top, "y")];
+  u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  u.redraw(false);
+  drawList();
+  drawPairWords();
+}
+
+function unmark() {
+  state.area = null;
+  plot?.redraw(false);
+  drawList();
+  drawPairWords();
+}
+
+function nearest(u, left, top) {
+  let best = null;
+  let least = 144;
+  for (const i of points) {
+    const far = (u.valToPos(valueOf(state.x, i), "x") - left) ** 2 + (u.valToPos(valueOf(state.y, i), "y") - top) ** 2;
+    if (far < least) [best, least] = [i, far];
+  }
+  return best;
+}
+
+function listen(u) {
+  let pressed = null;
+  u.over.addEventListener("mousemove", (e) => { point(nearest(u, e.offsetX, e.offsetY)); });
+  u.over.addEventListener("mouseleave", () => point(null));
+  u.over.addEventListener("mousedown", (e) => { pressed = [e.clientX, e.clientY]; });
+  u.over.addEventListener("click", (e) => {
+    if (pressed && Math.hypot(e.clientX - pressed[0], e.clientY - pressed[1]) > 4) return;
+    const i = nearest(u, e.offsetX, e.offsetY);
+    if (i !== null) open(i);
+  });
+}
+
+function point(i) {
+  if (i === state.at) return;
+  state.at = i;
+  plot?.redraw(false);
+  drawPairWords();
+}
+
+byId("plot").addEventListener("keydown", (event) => {
+  if (event.key === "Escape") unmark();
+  if (event.key === "Enter" && state.at !== null) open(state.at);
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step || !points.length) return;
+  event.preventDefault();
+  const from = points.indexOf(state.at ?? state.open);
+  const to = from < 0 ? (step > 0 ? 0 : points.length - 1) : Math.max(0, Math.min(points.length - 1, from + step));
+  point(points[to]);
+});
+
+const called = (i) => [data.item[i], data.model.names[data.model.of[i]] || "unknown model"].join(" · ");
+function drawPairWords() {
+  if (!names.length) return;
+  const i = state.at;
+  if (i !== null) {
+    byId("pair-said").textContent = `${called(i)}: ${number(valueOf(state.x, i))} and ${number(valueOf(state.y, i))}`;
+    return;
+  }
+  const of = rho[state.x]?.[state.y];
+  const kind = byId("strata").value === "within" ? " within models and tasks" : "";
+  const agreed = !of || Number.isNaN(of.rho) ? "" : `; ρ = ${signed(of.rho)}${kind}`;
+  const marking = state.area ? `; ${points.filter(inArea).length} marked (Escape takes the mark away)` : "";
+  byId("pair-said").textContent = `${points.length} of the ${shown.length} traces have both${agreed}${marking}.`;
+}
+
+function choosePair() {
+  byId("x").value = state.x;
+  byId("y").value = state.y;
+  for (const td of heat.table.querySelectorAll("td.chosen")) td.classList.remove("chosen");
+  heat.grid[state.x]?.[state.y]?.classList.add("chosen");
+  drawPair();
+  drawList();
+  remember();
+}
+
+// ---- the list
+
+const ORDERS = [
+  ["gap", "those on which the two measures part the most"],
+  ["kind", "those on which the two sides part the most"],
+  ["x", "those with the least across"],
+  ["y", "those with the least up"],
+  ["item", "by name"],
+];
+
+// Share of the traces shown that a trace is above, by a measure turned to say more faithful.
+function places(m) {
+  const order = orderOf(m, together, "all");
+  rank(order, turned[m], together, isShown, rankA);
+  let n = 0;
+  for (const i of order) n += isShown[i];
+  const at = new Float64Array(N).fill(NaN);
+  for (const i of order) if (isShown[i]) at[i] = (rankA[i] - 0.5) / n;
+  return at;
+}
+
+function drawList() {
+  if (!names.length) return;
+  const [ofX, ofY] = [places(state.x), places(state.y)];
+  const kind = kindOf();
+  const order = byId("order").value;
+  const far = (v) => (Number.isNaN(v) || v === null ? -Infinity : v);
+  const key = {
+    gap: (i) => -far(Math.abs(ofX[i] - ofY[i])),
+    kind: (i) => -far(kind ? gapOf(kind, i) : NaN),
+    x: (i) => (Number.isNaN(turned[state.x][i]) ? Infinity : valueOf(state.x, i)),
+    y: (i) => (Number.isNaN(turned[state.y][i]) ? Infinity : valueOf(state.y, i)),
+    item: () => 0,
+  }[order];
+  const rows = shown.filter(inArea).map((i) => [key(i), i]);
+  rows.sort((a, b) => a[0] - b[0] || (data.item[a[1]] < data.item[b[1]] ? -1 : 1) || a[1] - b[1]);
+  const last = kind ? "gap of the two sides" : "gap of ranks";
+  const head = ["item", "model", "task", "outcome", "steps", names[state.x], names[state.y], last];
+  const list = byId("list");
+  const tr = make("tr");
+  head.forEach((text, k) => { const th = make("th", text, k > 3 ? "number" : ""); th.scope = "col"; tr.append(th); });
+  list.tHead.replaceChildren(tr);
+  list.tBodies[0].replaceChildren(...rows.slice(0, state.limit).map(([, i]) => {
+    const row = make("tr", null, i === state.open || i === state.beside ? "open" : "");
+    row.dataset.at = i;
+    const name = make("td");
+    const button = make("button", data.item[i]);
+    button.type = "button";
+    name.append(button);
+    const gap = kind ? gapOf(kind, i) : ofX[i] - ofY[i];
+    row.append(name, make("td", data.model.names[data.model.of[i]]),
+      make("td", taskNames.get(`${data.dataset.of[i]} ${data.task.of[i]}`)),
+      make("td", data.correct[i] === null ? "–" : data.correct[i] ? "right" : "wrong"),
+      make("td", number(data.n_steps[i]), "number"),
+      make("td", number(valueOf(state.x, i)), "number"), make("td", number(valueOf(state.y, i)), "number"),
+      make("td", gap === null || Number.isNaN(gap) ? "–" : signed(gap), "number"));
+    return row;
+  }));
+  byId("more").hidden = rows.length <= state.limit;
+  byId("more").textContent = `Show more (${Math.min(state.limit, rows.length)} of ${rows.length})`;
+}
+byId("list").addEventListener("click", (event) => {
+  const row = event.target.closest("tbody tr");
+  if (row) open(Number(row.dataset.at));
+});
+byId("more").addEventListener("click", () => { state.limit += 200; drawList(); });
+
+// ---- one trace
+
+const opened = new Map();
+async function unpacked(chunk) {
+  if (data.records === "served") {
+    const reply = await fetch(`records/${chunk}`);
+    if (!reply.ok) throw new Error(`the server answered ${reply.status}`);
+    return reply.json();
+  }
+  const bytes = Uint8Array.from(atob(byId(`records-${chunk}`).textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+async function detailOf(i) {
+  if (data.records === "left_out") return null;
+  const chunk = Math.floor(i / data.in_chunk);
+  if (!opened.has(chunk)) {
+    opened.set(chunk, unpacked(chunk).catch((error) => { opened.delete(chunk); throw error; }));
+  }
+  return (await opened.get(chunk))[i % data.in_chunk];
+}
+
+function open(i, scroll = true) {
+  state.open = i;
+  state.beside = state.kept !== null && state.kept !== i ? state.kept : null;
+  drawBeside();
+  showItems().then(() => { if (scroll) byId("one").scrollIntoView({ block: "start" }); });
+  plot?.redraw(false);
+  markRows();
+  remember();
+}
+
+function markRows() {
+  for (const row of byId("list").tBodies[0].rows) {
+    row.classList.toggle("open", [state.open, state.beside].includes(Number(row.dataset.at)));
+  }
+}
+
+function drawBeside() {
+  const i = state.open;
+  const same = [];
+  for (let j = 0; j < N; j++) if (j !== i && data.question.of[j] === data.question.of[i]) same.push(j);
+  if (state.kept !== null && state.kept !== i && !same.includes(state.kept)) same.unshift(state.kept);
+  const kept = (j) => (j === state.kept ? " (kept)" : "");
+  fill(byId("beside"), same.map((j) => [j, `${called(j)} · trace ${data.trace[j]}${kept(j)}`]), same.length ? "nothing" : "no other trace of this question");
+  byId("beside").value = state.beside ?? "";
+}
+byId("beside").addEventListener("change", () => {
+  const value = byId("beside").value;
+  state.beside = value === "" ? null : Number(value);
+  showItems();
+  plot?.redraw(false);
+  markRows();
+  remember();
+});
+byId("keep").addEventListener("click", () => { state.kept = state.open; state.beside = null; showItems(); drawBeside(); });
+
+let turn = 0;
+async function showItems() {
+  const mine = ++turn;
+  const wanted = [state.open, state.beside].filter((i) => i !== null);
+  let told;
+  try {
+    told = await Promise.all(wanted.map(detailOf));
+  } catch (error) {
+    told = wanted.map(() => ({ error: String(error.message ?? error) }));
+  }
+  if (mine !== turn) return;
+  byId("hint").hidden = true;
+  byId("item-bar").hidden = false;
+  byId("keep").disabled = state.kept === state.open;
+  fillCredits(told);
+  byId("items").replaceChildren(...wanted.map((i, k) => article(i, told[k])));
+  for (const draw of waiting.splice(0)) draw();
+}
+
+function fillCredits(told) {
+  const select = byId("credit");
+  const before = select.value;
+  const options = [...new Set(told.flatMap((d) => d?.credits?.map((c) => c.measure) ?? []))];
+  fill(select, options.map((name) => [name, name]));
+  if (options.includes(before)) select.value = before;
+}
+
+const waiting = [];
+function article(i, detail) {
+  const box = make("article", null, "one");
+  box.append(make("h3", `${called(i)}`));
+  const about = [taskNames.get(`${data.dataset.of[i]} ${data.task.of[i]}`), `trace ${data.trace[i]}`];
+  if (data.settled[i] !== null) about.push(`answer settled after ${number(100 * data.settled[i], 2)} % of the steps`);
+  const excluded = data.excluded.names[data.excluded.of[i]];
+  if (excluded) about.push(`no probe edits it: ${excluded.replaceAll("_", " ")}`);
+  box.append(make("p", about.join(" · "), "quiet"));
+  if (detail?.error) box.append(make("p", `Its records cannot be read: ${detail.error}.`, "failed"));
+  else if (!detail) box.append(make("p", "Its records are not in this file, which would be too large with them. The command “faithscope view” with the folder of this comparison shows them.", "failed"));
+  else {
+    if (detail.question) box.append(make("h4", "Question"), make("p", detail.question, "question"));
+    const outcome = data.correct[i] === null ? "" : data.correct[i] ? " (right)" : " (wrong)";
+    const gold = detail.gold === null ? "" : `; the right answer is ${detail.gold}`;
+    const answer = detail.answer === null ? "No answer is known" : `Answer: ${detail.answer}${outcome}`;
+    box.append(make("p", `${answer}${gold}.`));
+    if (detail.steps.length) box.append(steps(detail));
+    if (detail.credits.length) box.append(matrix(detail));
+  }
+  box.append(scoresOf(i));
+  if (detail && !detail.error) {
+    for (const one of detail.drawn) box.append(one.lines ? curve(one) : heatMap(one));
+    for (const { source, html } of detail.told) {
+      const fold = make("details");
+      fold.append(make("summary", `As the run “${source}” has it`));
+      const inside = make("div");
+      inside.innerHTML = html; // made by the template of the report, which escapes all that it is given
+      fold.append(inside);
+      box.append(fold);
+    }
+  }
+  return box;
+}
+
+const greatest = (values) => Math.max(...values.map((v) => Math.abs(v ?? 0)), 0);
+
+// A credit against what is a great one for its measure over all traces.
+function creditColour(measure, value) {
+  const great = data.credit_scale[measure];
+  return colour(great ? value / great : 0);
+}
+
+function steps(detail) {
+  const part = make("div");
+  part.append(make("h4", "Steps"));
+  const credit = detail.credits.find((c) => c.measure === byId("credit").value);
+  const list = make("ol", null, "coloured");
+  detail.steps.forEach((text, k) => {
+    const li = make("li");
+    const value = credit?.values[k] ?? null;
+    li.append(make("span", k + 1, "place"), make("span", text.trim()), make("span", value === null ? "" : number(value), "credit"));
+    if (value !== null) {
+      const great = data.credit_scale[credit.measure];
+      li.style.backgroundColor = colour(great ? 0.75 * Math.max(-1, Math.min(1, value / great)) : 0);
+    }
+    list.append(li);
+  });
+  part.append(list);
+  const words = credit
+    ? `Coloured by ${credit.measure}: blue above 0, red below, deepest from ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
+    : "The chosen measure says nothing of these steps.";
+  part.append(make("p", words, "quiet"));
+  return part;
+}
+
+function matrix(detail) {
+  const part = make("div");
+  part.append(make("h4", "Steps by measures"));
+  const n = Math.max(...detail.credits.map((c) => c.values.length));
+  const said = make("p", "\u00a0", "said-of");
+  const words = (r, k) => `${detail.credits[r].measure}, step ${k + 1}: ${number(detail.credits[r].values[k] ?? null)}`;
+  const { table, grid } = cells({
+    rows: detail.credits.map((c) => c.measure),
+    columns: Array.from({ length: n }, (_, k) => String(k + 1)),
+    rowNotes: detail.credits.map((c) => c.family),
+    label: "Credit of every step by every measure",
+    say: (r, k) => { said.textContent = words(r, k); },
+    choose: (r) => { byId("credit").value = detail.credits[r].measure; showItems(); },
+  });
+  detail.credits.forEach((credit, r) => credit.values.forEach((value, k) => {
+    if (value === null) return;
+    grid[r][k].style.backgroundColor = creditColour(credit.measure, value);
+    grid[r][k].setAttribute("aria-label", words(r, k));
+    if (value === 0) grid[r][k].textContent = "·";
+  }));
+  const scroll = make("div", null, "scroll");
+  scroll.append(table);
+  part.append(make("p", "Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.", "quiet"), said, scroll);
+  return part;
+}
+
+function scoresOf(i) {
+  const fold = make("details");
+  fold.append(make("summary", "All scores of this trace"));
+  const table = make("table");
+  const head = table.createTHead().insertRow();
+  for (const text of ["measure", "family", "score", "place among all traces, right is more faithful"]) {
+    const th = make("th", text);
+    th.scope = "col";
+    head.append(th);
+  }
+  const body = table.createTBody();
+  data.labels.forEach((label, k) => {
+    const value = data.label_values[k][i];
+    if (value === null) return;
+    const row = body.insertRow();
+    row.append(make("td", label.name), make("td", "label"), make("td", number(value), "number"), make("td"));
+  });
+  names.forEach((name, m) => {
+    const row = body.insertRow();
+    const value = valueOf(m, i);
+    const why = data.reasons.words[data.reasons.of[m][i]].replaceAll("_", " ");
+    row.append(make("td", name), make("td", data.measures[m].family), make("td", value === null ? `none: ${why}` : number(value), "number"));
+    const cell = row.insertCell();
+    if (value === null) return;
+    let [below, same, n] = [0, 0, 0];
+    for (const v of turned[m]) if (!Number.isNaN(v)) { n++; below += v < turned[m][i]; same += v === turned[m][i]; }
+    const bar = make("span", null, "place-bar");
+    const mark = make("i");
+    mark.style.left = `${(96 * (below + same / 2)) / n}%`;
+    bar.append(mark);
+    bar.title = `above ${below} of ${n} traces`;
+    bar.setAttribute("aria-label", bar.title);
+    bar.setAttribute("role", "img");
+    cell.append(bar);
+  });
+  const scroll = make("div", null, "scroll");
+  scroll.append(table);
+  fold.append(scroll);
+  return fold;
+}
+
+function curve(one) {
+  const part = make("div");
+  part.append(make("h4", one.title));
+  const host = make("div");
+  const said = make("p", "\u00a0", "said-of");
+  part.append(host, said);
+  waiting.push(() => {
+    const series = one.lines.map((l, k) => ({ label: l.name, stroke: colourOf(k), width: 1.5, dash: k % 2 ? [6, 3] : [], points: { show: one.x.length < 2 } }));
+    new uPlot({
+      width: Math.max(260, host.clientWidth),
+      height: 240,
+      scales: { x: { time: false } },
+      axes: [{ ...axis(one.x_label), ...(one.x.every(Number.isInteger) ? { incrs: INTEGERS } : {}) }, axis(one.y_label)],
+      series: [{ label: one.x_label }, ...series],
+      cursor: { drag: { x: false, y: false } },
+      hooks: { setCursor: [(u) => {
+        const k = u.cursor.idx;
+        said.textContent = k === null || k === undefined || !one.words.length ? "\u00a0" : `${one.x_label} ${one.x[k]} ${one.words[k]}`;
+      }] },
+    }, [one.x, ...one.lines.map((l) => l.y)], host);
+  });
+  return part;
+}
+
+function heatMap(one) {
+  const part = make("div");
+  part.append(make("h4", one.title));
+  const said = make("p", "\u00a0", "said-of");
+  const words = (r, k) => `${one.row_label} ${one.rows[r]}, ${one.column_label} ${one.columns[k]}: ${number(one.values[r][k])}`;
+  const { table, grid } = cells({
+    rows: one.rows,
+    columns: one.columns,
+    label: `${one.title}: ${one.row_label} by ${one.column_label}`,
+    say: (r, k) => { said.textContent = words(r, k); },
+  });
+  const most = Math.max(...one.values.map(greatest));
+  one.values.forEach((row, r) => row.forEach((value, k) => {
+    if (value !== null) grid[r][k].style.backgroundColor = colour(most ? value / most : 0);
+    grid[r][k].setAttribute("aria-label", words(r, k));
+  }));
+  const scroll = make("div", null, "scroll short");
+  scroll.append(table);
+  part.append(make("p", `A row is a ${one.row_label}, a column a ${one.column_label}; the deepest blue is ${number(most)}.`, "quiet"), said, scroll);
+  return part;
+}
+
+// ---- what was chosen stands in the address
+
+const CHOSEN = ["task", "model", "outcome", "label", "kind", "search", "strata", "colour", "order"];
+function remember() {
+  const said = new URLSearchParams();
+  for (const id of CHOSEN) if (byId(id).value && byId(id).value !== byId(id).options?.[0]?.value) said.set(id, byId(id).value);
+  if (names.length) { said.set("x", names[state.x]); said.set("y", names[state.y]); }
+  for (const key of ["open", "beside"]) if (state[key] !== null) said.set(key, state[key]);
+  history.replaceState(null, "", `#${said}`);
+}
+
+function recall() {
+  const said = new URLSearchParams(location.hash.slice(1));
+  for (const id of CHOSEN) {
+    const element = byId(id);
+    const value = said.get(id);
+    if (value !== null && (!element.options || [...element.options].some((o) => o.value === value))) element.value = value;
+  }
+  for (const key of ["x", "y"]) if (names.includes(said.get(key))) state[key] = names.indexOf(said.get(key));
+  const at = (key) => { const i = said.has(key) ? Number(said.get(key)) : NaN; return Number.isInteger(i) && i >= 0 && i < N ? i : null; };
+  return [at("open"), at("beside")];
+}
+
+// ---- begin
+
+readColours();
+const options = data.measures.map((m, i) => [i, `${m.name} (${m.family})`]);
+fill(byId("x"), options);
+fill(byId("y"), options);
+fill(byId("order"), ORDERS);
+fill(byId("colour"), [["model", "model"], ["task", "task"], ["outcome", "outcome"], ...data.labels.map((l, i) => [i, `label ${l.name}`]), ["none", "none"]]);
+const farthest = () => {
+  // the first two measures of different families that many traces have
+  const n = turned.map((v) => v.reduce((k, x) => k + !Number.isNaN(x), 0));
+  const best = (family) => names.map((_, i) => i).filter((i) => data.measures[i].family === family).sort((a, b) => n[b] - n[a])[0];
+  const first = ["behavioural", "logit", "internal", "judged"].map(best).filter((i) => i !== undefined);
+  return first.length > 1 ? [first[0], first[first.length - 1]] : [0, Math.min(1, names.length - 1)];
+};
+[state.x, state.y] = farthest();
+const [first, second] = recall();
+if (names.length) choosePair();
+update();
+if (first !== null) {
+  open(first, false);
+  if (second !== null) { state.beside = second; drawBeside(); showItems(); }
+}
+for (const id of ["task", "model", "outcome", "label"]) byId(id).addEventListener("change", update);
+byId("kind").addEventListener("change", () => { byId("order").value = byId("kind").value ? "kind" : "gap"; update(); });
+byId("search").addEventListener("input", update);
+byId("filters").addEventListener("reset", () => setTimeout(() => { byId("order").value = "gap"; update(); }));
+byId("filters").addEventListener("submit", (event) => event.preventDefault());
+byId("strata").addEventListener("change", () => { drawAgreement(); drawPairWords(); remember(); });
+for (const key of ["x", "y"]) byId(key).addEventListener("change", () => { state[key] = Number(byId(key).value); state.area = null; choosePair(); });
+byId("colour").addEventListener("change", () => { drawPair(); remember(); });
+byId("order").addEventListener("change", () => { state.limit = 100; drawList(); remember(); });
+byId("credit").addEventListener("change", showItems);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); drawPair(); paintAgreement(); if (state.open !== null) showItems(); });
+let resized = 0;
+addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(drawPair, 150); });
+})();

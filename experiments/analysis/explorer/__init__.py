@@ -1,0 +1,1 @@
+"""One page on which a comparison is explored, trace by trace."""

@@ -1,0 +1,199 @@
+"""What the page to explore a comparison is made of, as plain data: all scores at once, and the rest
+of each trace when somebody opens it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS, clustered
+from faithscope.experiments.analysis.comparison.details import Curve, Detail, Details
+from faithscope.experiments.analysis.comparison.joined import KEY, OTHER_TRACE, Joined
+from faithscope.experiments.analysis.comparison.parting import KINDS, sides
+from faithscope.experiments.analysis.comparison.scores import NOT_RUN
+from faithscope.experiments.analysis.html import shown
+from faithscope.experiments.analysis.page import fragments
+from faithscope.experiments.analysis.tidy import only, rows
+
+DIGITS = 4
+"""Significant digits of what is drawn of one trace."""
+GREAT = 0.95
+"""The quantile of the sizes of a measure's credits, over all steps, that gets the full colour."""
+FACETS = ("dataset", "task", "model")
+
+
+@dataclass(frozen=True)
+class Explored:
+    """A comparison as the page has it."""
+
+    name: str
+    lead: str
+    joined: Joined
+    agreement: pd.DataFrame
+    """`comparison.agreement.agreement_table`: measures stand in the order of its clusters."""
+    sources: Mapping[str, Details]
+    """Of every run that has them, what it tells of its traces beside scores."""
+
+    def __len__(self) -> int:
+        return len(self.joined.index)
+
+    @cached_property
+    def overview(self) -> dict[str, Any]:
+        """Every score of every trace, and what traces are filtered by; columns run over traces."""
+        joined = self.joined
+        traces = joined.traces
+        names = _order(joined, self.agreement)
+        values = joined.wide().round(DECIMALS)
+        return {
+            "name": _text(self.name),
+            "lead": _text(self.lead),
+            "measures": [
+                {"name": _text(n), "family": f, "higher": bool(h)}
+                for n, f, h in _about(joined.measures.loc[names])
+            ],
+            "labels": [{"name": _text(n), "higher": bool(h)} for n, _, h in _about(joined.labels)],
+            "values": [_numbers(values[name]) for name in names],
+            "label_values": [_numbers(values[name]) for name in joined.labels.index],
+            "reasons": self._reasons(names),
+            "credit_scale": self._scales,
+            **{name: _coded(traces[name].astype(str)) for name in (*FACETS, "question")},
+            "item": [_text(str(item)) for item in traces["item"]],
+            "trace": [str(trace)[:6] for trace in traces["trace"]],
+            **{
+                name: _numbers(traces[name].astype(float).round(DECIMALS))
+                for name in ("correct", "n_steps", "n_tokens", "settled")
+            },
+            "excluded": _coded(traces["excluded"].astype(str)),
+            "sides": {name: _numbers(of) for name, of in sides(joined).items()},
+            "kinds": [asdict(kind) for kind in KINDS],
+        }
+
+    def detail(self, at: int) -> dict[str, Any]:
+        """All that the runs tell of one trace."""
+        told: list[tuple[str, Detail]]
+        told = [(source, read()) for source, read in self._told.get(at, ())]
+        html = fragments([detail.blocks for _, detail in told])
+        drawn = [one for _, detail in told for one in detail.drawn]
+        return {
+            "question": next((_text(d.question) for _, d in told if d.question), ""),
+            "answer": next((_text(d.answer) for _, d in told if d.answer is not None), None),
+            "gold": next((_text(d.gold) for _, d in told if d.gold is not None), None),
+            "steps": [_text(s) for s in max((d.steps for _, d in told), key=len, default=())],
+            "credits": self._credits.get(at, []),
+            "drawn": [_drawn(one) for one in drawn],
+            "told": [
+                {"source": _text(source), "html": text}
+                for (source, _), text in zip(told, html, strict=True)
+            ],
+        }
+
+    @cached_property
+    def _told(self) -> dict[int, list[tuple[str, Callable[[], Detail]]]]:
+        at = {key: i for i, key in enumerate(self.joined.index)}
+        told = defaultdict(list)
+        for source, details in self.sources.items():
+            for place, read in details:
+                key = self.joined.origins.get((source, tuple(map(str, place))))
+                if key is not None:
+                    told[at[key]].append((source, read))
+        return told
+
+    @cached_property
+    def _credits(self) -> dict[int, list[dict[str, Any]]]:
+        """Trace -> a row per measure and label that credits its steps; None for a step without."""
+        at = {key: i for i, key in enumerate(self.joined.index)}
+        credits = defaultdict(list)
+        for (*key, measure), of in self.joined.steps.groupby([*KEY, "measure"], sort=False):
+            by_step = dict(zip(of["step"].astype(int), of["value"].astype(float), strict=True))
+            values = [_rounded(by_step.get(i, math.nan)) for i in range(max(by_step) + 1)]
+            first = of.iloc[0]
+            about = {"measure": _text(str(measure)), "family": str(first["family"])}
+            about |= {"higher": bool(first["higher_is_faithful"]), "values": values}
+            credits[at[tuple(map(str, key))]].append(about)
+        return credits
+
+    @property
+    def _scales(self) -> dict[str, float]:
+        """Measure -> a credit of a step that is great for it, over all traces: one scale of colour
+        for all, so that a trace whose steps do nothing looks like it."""
+        steps = self.joined.steps
+        size = steps.assign(value=steps["value"].astype(float).abs()).dropna(subset=["value"])
+        great = size.groupby("measure", sort=False)["value"].quantile(GREAT)
+        greatest = size.groupby("measure", sort=False)["value"].max()
+        return {_text(str(k)): float(great[k] or greatest[k]) for k in great.index}
+
+    def _reasons(self, names: Sequence[str]) -> dict[str, Any]:
+        """Why a score is missing: `words`, and by measure and trace which of them, 0 for none."""
+        items = self.joined.items
+        place = {key: i for i, key in enumerate(self.joined.index)}
+        there = {name: i for i, name in enumerate(names)}
+        codes: dict[str, int] = {"": 0, NOT_RUN: 1, OTHER_TRACE: 2}
+        table = np.ones((len(names), len(place)), dtype=int)
+        bare = {
+            (r["measure"], *(r[k] for k in KEY[:-1])) for r in rows(only(items, [*KEY, "measure"]))
+        }
+        for name, i in there.items():
+            for key, at in place.items():
+                if (name, *key[:-1]) in bare:
+                    table[i, at] = 2
+        for row in rows(only(items, [*KEY, "measure", "missing"])):
+            if row["measure"] in there:
+                code = codes.setdefault(row["missing"], len(codes))
+                table[there[row["measure"]], place[tuple(row[k] for k in KEY)]] = code
+        return {"words": [_text(word) for word in codes], "of": table.tolist()}
+
+
+def _order(joined: Joined, agreement: pd.DataFrame) -> list[str]:
+    """Measures as clusters have them, those that agree with nothing last."""
+    known = agreement.dropna(subset=["spearman"])
+    first = clustered(known)[0] if len(known) else []
+    return [*first, *(n for n in joined.measures.index if n not in set(first))]
+
+
+def _about(measures: pd.DataFrame) -> Iterable[tuple[str, str, bool]]:
+    columns = (measures.index, measures["family"], measures["higher_is_faithful"])
+    return zip(*columns, strict=True)
+
+
+def _coded(column: pd.Series) -> dict[str, Any]:
+    codes, names = pd.factorize(column, sort=True)
+    return {"names": [_text(name) for name in names], "of": codes.tolist()}
+
+
+def _numbers(column: pd.Series) -> list[float | None]:
+    return [None if math.isnan(x) else x for x in column.astype(float).tolist()]
+
+
+def _rounded(x: float | None) -> float | None:
+    return None if x is None or not math.isfinite(x) else float(f"{x:.{DIGITS}g}")
+
+
+def _text(text: str) -> str:
+    """A text without a character that steers or reorders; the page puts it in as text."""
+    return str(shown(text))
+
+
+def _drawn(one: Any) -> dict[str, Any]:
+    about = {k: _text(v) for k, v in asdict(one).items() if isinstance(v, str)}
+    if isinstance(one, Curve):
+        lines = [
+            {"name": _text(name), "y": list(map(_rounded, y))} for name, y in one.lines.items()
+        ]
+        return about | {"x": list(one.x), "lines": lines, "words": [_text(w) for w in one.words]}
+    values = [list(map(_rounded, row)) for row in one.values]
+    names = {k: [_text(name) for name in getattr(one, k)] for k in ("rows", "columns")}
+    return about | names | {"values": values}
+
+
+def to_json(value: Any) -> str:
+    """JSON that may stand in an HTML element; what no page could show raises."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")

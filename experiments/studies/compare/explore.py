@@ -1,0 +1,37 @@
+"""The page on which the traces of a comparison are explored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faithscope.experiments.analysis.explorer.explored import Explored
+from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.config.study import study_of
+from faithscope.experiments.engine.folder import existing_run, stored_config
+from faithscope.experiments.studies.compare.results import Compared
+from faithscope.experiments.studies.compare.words import counted_words
+from faithscope.interp.errors import UserError
+
+FILE = "explore.html"
+
+
+def explored(compared: Compared) -> Explored:
+    """The comparison, with what its runs tell of their traces."""
+    name = compared.run.path.resolve().name
+    told = {name: source.details for name, source in compared.sources.items() if source.details}
+    agreement = compared.tables["agreement"]
+    return Explored(name, counted_words(compared), compared.joined, agreement, told)
+
+
+def opened(run_dir: str | Path) -> Explored:
+    """The comparison in a folder.
+
+    Raises:
+        UserError: it is no run folder, or a run of another study, with the remedy.
+    """
+    folder = existing_run(run_dir)
+    if study_of(stored_config(folder)).name != "compare":
+        raise UserError(
+            f"{folder}: is no comparison; make one of it: faithscope compare {folder} --into FOLDER"
+        )
+    return explored(load_run(folder).once(Compared))

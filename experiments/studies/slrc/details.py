@@ -1,0 +1,54 @@
+"""The traces of a run as they are explored: what every branch answered, and what each probe read
+along a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from faithscope.experiments.analysis.comparison.details import Detail, Details
+from faithscope.experiments.analysis.page import Block, Bullets
+from faithscope.experiments.analysis.records import Place, Record, place_of
+from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.traces.scores import place
+from faithscope.experiments.engine import arrays
+from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.studies.slrc.show import facts, trace_block
+
+
+def details(run: Run) -> Details:
+    """Every trace; a chain that several models read is there once for each."""
+    drawn = [s.probe for s in SLICES.values() if s.of_trace is not None]
+    for trace in run.records("trace"):
+        yield tuple(place(trace).values()), partial(_detail, run, place_of(trace), drawn)
+
+
+def _detail(run: Run, at: Place, drawn: Iterable[str]) -> Detail:
+    def of(stage: str) -> list[Record]:
+        key = (stage, *at)
+        return list(run.index.records(key)) if run.index.is_whole(key) else []
+
+    (trace,), branches = of("trace"), of("slrc")
+    pictures = []
+    for probe in drawn:
+        draw = SLICES[probe].of_trace
+        assert draw is not None
+        whole = arrays.of_unit(run.index, (probe, *at))
+        for record in of(probe):
+            # arrays of a variant carry its name (`engine.arrays.take_arrays`)
+            prefix = f"{record['variant']}/" if record["variant"] else ""
+            own = {n.removeprefix(prefix): x for n, x in whole.items() if n.startswith(prefix)}
+            pictures += draw(record, own)
+    blocks: list[Block]
+    blocks = [trace_block([trace, *branches])] if branches else [Bullets(list(facts(trace, [])))]
+    question = trace["question"]
+    options = question.get("options")
+    answers = [f"Answers: {', '.join(options)}"] if options else []
+    return Detail(
+        "\n".join([question["text"], *answers]),
+        trace.get("answer"),
+        question.get("gold"),
+        [step["text"] for step in trace["steps"]],
+        blocks,
+        pictures,
+    )
