@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Collection
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "img", "br", "input", "hr", "use"}
@@ -44,9 +45,13 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.texts).split())
 
 
-def faults(text: str) -> list[str]:
+def faults(text: str, beside: Collection[str] = ()) -> list[str]:
     """What is wrong with a page: tags that do not close, ids that stand twice, links that lead
-    nowhere, and what its policy refuses."""
+    nowhere, and what its policy refuses.
+
+    Args:
+        beside: files beside the page that its links may lead to.
+    """
     page = Page(text)
     ids = Counter(attributes["id"] for _, attributes in page.tags if "id" in attributes)
     links = [str(a["href"]) for tag, a in page.tags if tag == "a"]
@@ -56,13 +61,13 @@ def faults(text: str) -> list[str]:
         *(
             f"link {to} leads nowhere"
             for to in links
-            if to != "#" and to.removeprefix("#") not in ids
+            if to != "#" and to.removeprefix("#") not in ids and to not in beside
         ),
-        *forbidden(text),
+        *forbidden(text, beside),
     ]
 
 
-def forbidden(text: str) -> list[str]:
+def forbidden(text: str, beside: Collection[str] = ()) -> list[str]:
     """What a page holds that its own content security policy would refuse or must not admit.
 
     A browser loads a drawing in the page whatever its policy says, and an image in that drawing
@@ -88,7 +93,8 @@ def forbidden(text: str) -> list[str]:
     for tag, attributes in page.tags:
         for name, value in attributes.items():
             image = tag in ("img", "image") and str(value).startswith("data:image/png;")
-            if name.startswith("on") or (name in loads and not (image or str(value)[:1] == "#")):
+            stays = image or str(value)[:1] == "#" or (tag == "a" and value in beside)
+            if name.startswith("on") or (name in loads and not stays):
                 refused.append(f"{tag} {name}={value}")
         if tag in ("iframe", "object", "embed", "base", "form", "link"):
             refused.append(tag)

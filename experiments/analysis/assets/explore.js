@@ -863,8 +863,11 @@ if (first !== null) {
 for (const id of ["task", "model", "outcome", "label"]) byId(id).addEventListener("change", update);
 byId("kind").addEventListener("change", () => { byId("order").value = byId("kind").value ? "kind" : "gap"; update(); });
 byId("search").addEventListener("input", update);
-byId("filters").addEventListener("reset", () => setTimeout(() => { byId("order").value = "gap"; update(); }));
-byId("filters").addEventListener("submit", (event) => event.preventDefault());
+byId("all").addEventListener("click", () => {
+  for (const id of ["task", "model", "outcome", "label", "kind", "search"]) byId(id).value = "";
+  byId("order").value = "gap";
+  update();
+});
 byId("strata").addEventListener("change", () => { drawAgreement(); drawPairWords(); remember(); });
 for (const key of ["x", "y"]) byId(key).addEventListener("change", () => { state[key] = Number(byId(key).value); state.area = null; choosePair(); });
 byId("colour").addEventListener("change", () => { drawPair(); remember(); });

@@ -47,8 +47,8 @@ def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
         "which measure should I trust here, and what does it cost?",
         f"Which measure should I trust here, and what does it cost? {lead}",
         [
-            _explore(),
             _answer(compared),
+            _explore(),
             *(_agreement(), _against(compared, figures), _monitors(tables), _together()),
             *(_parting(tables), _steps(), _rows(tables)),
         ],

@@ -68,7 +68,8 @@ def test_one_command_makes_the_runs_and_ends_in_the_page(both: Path) -> None:
     assert trust.loc["rigidity_depth", "auroc"] == 0
     assert trust.loc["attention_reasoning", "forwards"] == 1
     page = (both / "report.html").read_text("utf-8")
-    assert faults(page) == []
+    assert faults(page, ["explore.html"]) == []
+    assert faults((both / "explore.html").read_text("utf-8"), ["report.html"]) == []
     first = page.split("<h2")[1]
     # eight faithful traces are too few to call any measure the best
     assert "none of these is called the best" in first
