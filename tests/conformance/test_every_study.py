@@ -22,6 +22,7 @@ from run_folders import (
     outputs,
     signalled,
 )
+from synthetic_comparison import records_of
 
 import faithscope
 from faithscope import load_run
@@ -113,7 +114,15 @@ def test_its_scores_can_be_compared(
     assert (items["value"].isna() == (items["missing"] != "")).all()
     missing = compared.tables["missing"].groupby("measure")["n"].sum()
     assert (missing == len(traces)).all()
-    assert faults((tmp_path / "c" / "report.html").read_text("utf-8")) == []
+    assert faults((tmp_path / "c" / "report.html").read_text("utf-8"), ["explore.html"]) == []
+    explorer = (tmp_path / "c" / "explore.html").read_text("utf-8")
+    assert faults(explorer, ["report.html"]) == []
+    records = records_of(explorer)
+    assert len(records) == len(traces)
+    for record in records:
+        assert record["question"]
+        assert record["told"]
+        assert all(len(of["values"]) <= len(record["steps"]) for of in record["credits"])
 
 
 every_page = pytest.mark.parametrize("study", [s for s in CASES if s != "toy"])
