@@ -104,6 +104,7 @@ function rank(order, v, strata, both, into) {
 const rankA = new Float64Array(N);
 const rankB = new Float64Array(N);
 const both = new Uint8Array(N);
+const sums = new Float64Array(6 * (1 + Math.max(0, ...setting)));
 function correlation(a, b, kind) {
   const strata = kind === "within" ? setting : together;
   const [va, vb] = [turned[a], turned[b]];
@@ -113,20 +114,23 @@ function correlation(a, b, kind) {
   if (n < FEWEST) return { rho: NaN, n };
   rank(orderOf(a, strata, kind), va, strata, both, rankA);
   rank(orderOf(b, strata, kind), vb, strata, both, rankB);
-  const sums = new Map();
+  sums.fill(0);
   for (const i of shown) {
     if (!both[i]) continue;
-    let s = sums.get(strata[i]);
-    if (!s) sums.set(strata[i], (s = [0, 0, 0, 0, 0, 0]));
-    s[0]++; s[1] += rankA[i]; s[2] += rankB[i];
-    s[3] += rankA[i] * rankB[i]; s[4] += rankA[i] ** 2; s[5] += rankB[i] ** 2;
+    const at = 6 * strata[i];
+    const [x, y] = [rankA[i], rankB[i]];
+    sums[at]++; sums[at + 1] += x; sums[at + 2] += y;
+    sums[at + 3] += x * y; sums[at + 4] += x * x; sums[at + 5] += y * y;
   }
   let [above, left, right] = [0, 0, 0];
-  for (const [k, sa, sb, sab, saa, sbb] of sums.values()) {
-    const [of_a, of_b] = [saa - (sa * sa) / k, sbb - (sb * sb) / k];
+  for (let at = 0; at < sums.length; at += 6) {
+    const k = sums[at];
+    if (!k) continue;
+    const of_a = sums[at + 4] - sums[at + 1] ** 2 / k;
+    const of_b = sums[at + 5] - sums[at + 2] ** 2 / k;
     if (of_a < 1e-9 || of_b < 1e-9) continue;
     // ranks as shares of a stratum
-    above += (sab - (sa * sb) / k) / k ** 2;
+    above += (sums[at + 3] - (sums[at + 1] * sums[at + 2]) / k) / k ** 2;
     left += of_a / k ** 2;
     right += of_b / k ** 2;
   }
@@ -192,7 +196,7 @@ function cells({ rows, columns, rowNotes, tall, label, choose, say, numbers }) {
 
 // ---- measures against measures
 
-const rho = names.map(() => new Array(names.length));
+let rho = names.map(() => new Array(names.length));
 const heat = cells({
   rows: names,
   columns: names,
@@ -212,16 +216,35 @@ function inWords(i, j) {
   return `${names[i]} and ${names[j]}: ${value}, ${of.n} traces`;
 }
 
-function drawAgreement() {
+// In slices, so that whatever is done meanwhile is done at once; a later call ends an earlier one.
+let drawing = 0;
+async function drawAgreement() {
+  const mine = ++drawing;
+  delete byId("agreement").dataset.of;
   const kind = byId("strata").value;
+  const next = names.map(() => new Array(names.length));
+  let began = performance.now();
   for (let i = 0; i < names.length; i++) {
-    for (let j = 0; j <= i; j++) rho[i][j] = rho[j][i] = i === j ? { rho: 1, n: shown.length } : correlation(i, j, kind);
+    for (let j = 0; j <= i; j++) next[i][j] = next[j][i] = i === j ? { rho: 1, n: measured(i) } : correlation(i, j, kind);
+    if (performance.now() - began < 20) continue;
+    await new Promise((done) => setTimeout(done));
+    if (mine !== drawing) return;
+    began = performance.now();
   }
+  rho = next;
   paintAgreement();
+  drawPairWords();
+}
+
+function measured(m) {
+  let n = 0;
+  for (const i of shown) n += !Number.isNaN(turned[m][i]);
+  return n;
 }
 
 function paintAgreement() {
   const withNumbers = names.length <= 14;
+  byId("agreement").dataset.of = shown.length;
   for (let i = 0; i < names.length; i++) {
     for (let j = 0; j < names.length; j++) {
       const td = heat.grid[i][j];
@@ -289,7 +312,7 @@ function update() {
   drawPair();
   drawList();
   cancelAnimationFrame(pending);
-  pending = requestAnimationFrame(() => { drawAgreement(); drawPairWords(); });
+  pending = requestAnimationFrame(drawAgreement);
   remember();
 }
 
@@ -868,7 +891,7 @@ byId("all").addEventListener("click", () => {
   byId("order").value = "gap";
   update();
 });
-byId("strata").addEventListener("change", () => { drawAgreement(); drawPairWords(); remember(); });
+byId("strata").addEventListener("change", () => { drawAgreement(); remember(); });
 for (const key of ["x", "y"]) byId(key).addEventListener("change", () => { state[key] = Number(byId(key).value); state.area = null; choosePair(); });
 byId("colour").addEventListener("change", () => { drawPair(); remember(); });
 byId("order").addEventListener("change", () => { state.limit = 100; drawList(); remember(); });

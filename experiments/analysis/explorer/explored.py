@@ -110,25 +110,28 @@ class Explored:
     def _credits(self) -> dict[int, list[dict[str, Any]]]:
         """Trace -> a row per measure and label that credits its steps; None for a step without."""
         at = {key: i for i, key in enumerate(self.joined.index)}
+        by_row: dict[tuple[int, str], dict[int, float]] = defaultdict(dict)
+        about: dict[str, dict[str, Any]] = {}
+        for row in rows(self.joined.steps):
+            name = str(row["measure"])
+            about[name] = {"measure": _text(name), "family": row["family"]}
+            about[name] |= {"higher": bool(row["higher_is_faithful"])}
+            by_row[at[tuple(str(row[k]) for k in KEY)], name][int(row["step"])] = row["value"]
         credits = defaultdict(list)
-        for (*key, measure), of in self.joined.steps.groupby([*KEY, "measure"], sort=False):
-            by_step = dict(zip(of["step"].astype(int), of["value"].astype(float), strict=True))
-            values = [_rounded(by_step.get(i, math.nan)) for i in range(max(by_step) + 1)]
-            first = of.iloc[0]
-            about = {"measure": _text(str(measure)), "family": str(first["family"])}
-            about |= {"higher": bool(first["higher_is_faithful"]), "values": values}
-            credits[at[tuple(map(str, key))]].append(about)
+        for (trace, name), by_step in by_row.items():
+            values = [_rounded(by_step.get(i)) for i in range(max(by_step) + 1)]
+            credits[trace].append(about[name] | {"values": values})
         return credits
 
     @property
     def _scales(self) -> dict[str, float]:
         """Measure -> a credit of a step that is great for it, over all traces: one scale of colour
         for all, so that a trace whose steps do nothing looks like it."""
-        steps = self.joined.steps
-        size = steps.assign(value=steps["value"].astype(float).abs()).dropna(subset=["value"])
-        great = size.groupby("measure", sort=False)["value"].quantile(GREAT)
-        greatest = size.groupby("measure", sort=False)["value"].max()
-        return {_text(str(k)): float(great[k] or greatest[k]) for k in great.index}
+        sizes: dict[str, list[float]] = defaultdict(list)
+        for row in rows(only(self.joined.steps, ["measure", "value"])):
+            if not math.isnan(row["value"]):
+                sizes[_text(str(row["measure"]))].append(abs(row["value"]))
+        return {k: float(np.quantile(of, GREAT)) or max(of) for k, of in sizes.items()}
 
     def _reasons(self, names: Sequence[str]) -> dict[str, Any]:
         """Why a score is missing: `words`, and by measure and trace which of them, 0 for none."""
@@ -163,12 +166,12 @@ def _about(measures: pd.DataFrame) -> Iterable[tuple[str, str, bool]]:
     return zip(*columns, strict=True)
 
 
-def _coded(column: pd.Series) -> dict[str, Any]:
+def _coded(column: Any) -> dict[str, Any]:
     codes, names = pd.factorize(column, sort=True)
     return {"names": [_text(name) for name in names], "of": codes.tolist()}
 
 
-def _numbers(column: pd.Series) -> list[float | None]:
+def _numbers(column: Any) -> list[float | None]:
     return [None if math.isnan(x) else x for x in column.astype(float).tolist()]
 
 
