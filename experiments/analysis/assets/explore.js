@@ -695,10 +695,12 @@ function article(i, detail) {
 
 const greatest = (values) => Math.max(...values.map((v) => Math.abs(v ?? 0)), 0);
 
-// A credit against what is a great one for its measure over all traces.
-function creditColour(measure, value) {
-  const great = data.credit_scale[measure];
-  return colour(great ? value / great : 0);
+// What a measure says of a step, turned so that more speaks for it, against what is much for the
+// measure over all traces.
+function creditColour(credit, k, deepest = 1) {
+  const great = data.credit_scale[credit.measure];
+  const share = great ? Math.max(-1, Math.min(1, credit.values[k] / great)) : 0;
+  return colour(deepest * (credit.higher ? share : -share));
 }
 
 function steps(detail) {
@@ -710,15 +712,12 @@ function steps(detail) {
     const li = make("li");
     const value = credit?.values[k] ?? null;
     li.append(make("span", k + 1, "place"), make("span", text.trim()), make("span", value === null ? "" : number(value), "credit"));
-    if (value !== null) {
-      const great = data.credit_scale[credit.measure];
-      li.style.backgroundColor = colour(great ? 0.75 * Math.max(-1, Math.min(1, value / great)) : 0);
-    }
+    if (value !== null) li.style.backgroundColor = creditColour(credit, k, 0.75);
     list.append(li);
   });
   part.append(list);
   const words = credit
-    ? `Coloured by ${credit.measure}: blue above 0, red below, deepest from ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
+    ? `Coloured by ${credit.measure}: ${credit.higher ? "blue above 0, red below" : "red above 0, since more of it speaks against a step, blue below"}; deepest from a size of ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
     : "The chosen measure says nothing of these steps.";
   part.append(make("p", words, "quiet"));
   return part;
@@ -740,13 +739,13 @@ function matrix(detail) {
   });
   detail.credits.forEach((credit, r) => credit.values.forEach((value, k) => {
     if (value === null) return;
-    grid[r][k].style.backgroundColor = creditColour(credit.measure, value);
+    grid[r][k].style.backgroundColor = creditColour(credit, k);
     grid[r][k].setAttribute("aria-label", words(r, k));
     if (value === 0) grid[r][k].textContent = "·";
   }));
   const scroll = make("div", null, "scroll");
   scroll.append(table);
-  part.append(make("p", "Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.", "quiet"), said, scroll);
+  part.append(make("p", "Blue speaks for a step (the answer hangs on it, a judge finds it sound), red against it. Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.", "quiet"), said, scroll);
   return part;
 }
 
