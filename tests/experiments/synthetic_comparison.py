@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from faithscope.experiments.analysis.comparison.agreement import agreement_table
 from faithscope.experiments.analysis.comparison.details import (
     Curve,
     Detail,
@@ -31,7 +30,6 @@ from faithscope.experiments.analysis.comparison.scores import (
 from faithscope.experiments.analysis.explorer.explored import Explored
 from faithscope.experiments.analysis.html import HtmlTable
 from faithscope.experiments.analysis.page import Fold, Grid, Verbatim
-from faithscope.experiments.analysis.statistics.resampling import Drawing
 
 FAMILIES = ("behavioural", "internal", "judged", "logit")
 
@@ -151,9 +149,8 @@ def comparison(
 ) -> Explored:
     """A comparison of `n` traces; `words` stand in every text that a run could have written."""
     joined = join({f"run{words}": scores(n, n_measures, words, steps, hole)}, None, "text")
-    table = agreement_table(joined, Drawing(0, 20), 0.05)
     told = {f"run{words}": details(n, words, steps, layers)}
-    return Explored(f"made{words}", f"{n} traces{words}.", joined, table, told)
+    return Explored(f"made{words}", f"{n} traces{words}.", joined, told)
 
 
 def records_of(page: str) -> list[dict[str, Any]]:

@@ -128,13 +128,18 @@ def clustered(agreement: pd.DataFrame) -> tuple[list[str], np.ndarray]:
         agreement["measure"], agreement["other"], agreement["spearman"], strict=True
     ):
         rho[at[one], at[other]] = rho[at[other], at[one]] = value
-    if len(names) > 2:
-        distance = 1 - np.nan_to_num(rho)
-        np.fill_diagonal(distance, 0)
-        tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
-        order = leaves_list(tree).tolist()
-        names, rho = [names[i] for i in order], rho[np.ix_(order, order)]
-    return names, rho
+    order = clusters_of(rho)
+    return [names[i] for i in order], rho[np.ix_(order, order)]
+
+
+def clusters_of(rho: np.ndarray) -> list[int]:
+    """The order of an average linkage on 1 − rho, in which measures that agree stand together."""
+    if len(rho) < 3:
+        return list(range(len(rho)))
+    distance = 1 - np.nan_to_num(rho)
+    np.fill_diagonal(distance, 0)
+    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
+    return leaves_list(tree).tolist()
 
 
 def step_agreement_table(joined: Joined, how: Drawing) -> pd.DataFrame:

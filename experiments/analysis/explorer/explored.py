@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.agreement import DECIMALS, clustered
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS, clusters_of
 from faithscope.experiments.analysis.comparison.details import Curve, Detail, Details
 from faithscope.experiments.analysis.comparison.joined import KEY, OTHER_TRACE, Joined
 from faithscope.experiments.analysis.comparison.parting import KINDS, sides
 from faithscope.experiments.analysis.comparison.scores import NOT_RUN
 from faithscope.experiments.analysis.html import shown
 from faithscope.experiments.analysis.page import fragments
+from faithscope.experiments.analysis.statistics.agreement import FEWEST
 from faithscope.experiments.analysis.tidy import only, rows
 
 DIGITS = 4
@@ -37,8 +38,6 @@ class Explored:
     name: str
     lead: str
     joined: Joined
-    agreement: pd.DataFrame
-    """`comparison.agreement.agreement_table`: measures stand in the order of its clusters."""
     sources: Mapping[str, Details]
     """Of every run that has them, what it tells of its traces beside scores."""
 
@@ -50,7 +49,7 @@ class Explored:
         """Every score of every trace, and what traces are filtered by; columns run over traces."""
         joined = self.joined
         traces = joined.traces
-        names = _order(joined, self.agreement)
+        names = _order(joined)
         values = joined.wide().round(DECIMALS)
         return {
             "name": _text(self.name),
@@ -154,11 +153,14 @@ class Explored:
         return {"words": [_text(word) for word in codes], "of": table.tolist()}
 
 
-def _order(joined: Joined, agreement: pd.DataFrame) -> list[str]:
-    """Measures as clusters have them, those that agree with nothing last."""
-    known = agreement.dropna(subset=["spearman"])
-    first = clustered(known)[0] if len(known) else []
-    return [*first, *(n for n in joined.measures.index if n not in set(first))]
+def _order(joined: Joined) -> list[str]:
+    """Measures that agree stand together, those that agree with nothing come last."""
+    names = list(joined.measures.index)
+    ranked = only(joined.oriented, names).round(DECIMALS)
+    rho = ranked.corr("spearman", min_periods=FEWEST).to_numpy(copy=True)
+    known = np.flatnonzero((~np.isnan(rho)).sum(axis=0) > 1).tolist()
+    order = [known[i] for i in clusters_of(rho[np.ix_(known, known)])]
+    return [names[i] for i in (*order, *sorted(set(range(len(names))) - set(order)))]
 
 
 def _about(measures: pd.DataFrame) -> Iterable[tuple[str, str, bool]]:

@@ -18,9 +18,8 @@ FILE = "explore.html"
 def explored(compared: Compared) -> Explored:
     """The comparison, with what its runs tell of their traces."""
     name = compared.run.path.resolve().name
-    told = {name: source.details for name, source in compared.sources.items() if source.details}
-    agreement = compared.tables["agreement"]
-    return Explored(name, counted_words(compared), compared.joined, agreement, told)
+    told = {title: source.details for title, source in compared.sources.items() if source.details}
+    return Explored(name, counted_words(compared), compared.joined, told)
 
 
 def opened(run_dir: str | Path) -> Explored:
