@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.topics import TOPICS
 from faithscope.probes.record import head
 

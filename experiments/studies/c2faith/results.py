@@ -15,9 +15,9 @@ from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import summed
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.files import StoreError
+from faithscope.experiments.studies.c2faith.benchmark.features import features
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
-from faithscope.experiments.studies.c2faith.features import features
 from faithscope.experiments.studies.c2faith.inside import INTERNALS, inside_rows, not_inside
 from faithscope.experiments.studies.c2faith.judgements import (
     READINGS,

@@ -26,8 +26,8 @@ from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.measures import SLICES
-from faithscope.experiments.studies.slrc.measures.slice import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.sections import ReportConfig, TaxonomyConfig
+from faithscope.experiments.studies.slrc.slice import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ, SCORES, all_scores
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     ANSWERS,

@@ -38,8 +38,8 @@ from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REAS
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.frames import Results
-from faithscope.experiments.studies.slrc.measures.slice import Topic
 from faithscope.experiments.studies.slrc.show import LEGEND, item_records, trace_block, typical
+from faithscope.experiments.studies.slrc.slice import Topic
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,

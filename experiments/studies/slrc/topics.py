@@ -8,8 +8,8 @@ from faithscope.experiments.analysis.page import Section, Terms
 from faithscope.experiments.analysis.records import by_probe
 from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.slrc.measures import SLICES
-from faithscope.experiments.studies.slrc.measures.slice import Table, Topic, asked
 from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
+from faithscope.experiments.studies.slrc.slice import Table, Topic, asked
 from faithscope.experiments.studies.slrc.tables.measures import (
     PROBES_READ,
     head_to_head_table,

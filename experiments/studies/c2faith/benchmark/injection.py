@@ -87,7 +87,9 @@ def injections(path: Path | None = None) -> dict[str, Injection]:
     Raises:
         UserError: a file that cannot be used; names file, key and remedy.
     """
-    packaged = resources.files("faithscope.experiments.studies.c2faith").joinpath(PACKAGED)
+    packaged = resources.files("faithscope.experiments.studies.c2faith.benchmark").joinpath(
+        PACKAGED
+    )
     read = _read(packaged.read_text("utf-8"), PACKAGED)
     if path is None:
         return read

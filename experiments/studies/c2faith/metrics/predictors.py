@@ -22,7 +22,7 @@ from faithscope.experiments.analysis.tidy import (
     where,
     with_interval,
 )
-from faithscope.experiments.studies.c2faith.features import EDIT_TYPES
+from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
 from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY, mean_or_nan
 
 FEATURES = (

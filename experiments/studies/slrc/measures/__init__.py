@@ -6,7 +6,7 @@ To add one, write `SLICE` in a file named for its probe.
 from importlib import import_module
 from importlib.util import find_spec
 
-from faithscope.experiments.studies.slrc.measures.slice import Slice
+from faithscope.experiments.studies.slrc.slice import Slice
 from faithscope.probes import PROBES
 
 SLICES: dict[str, Slice] = {

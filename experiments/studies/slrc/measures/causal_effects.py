@@ -11,7 +11,7 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.tidy import present
-from faithscope.experiments.studies.slrc.measures.slice import (
+from faithscope.experiments.studies.slrc.slice import (
     PLACE,
     Frame,
     Slice,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice
+from faithscope.experiments.studies.slrc.slice import Frame, Slice
 
 _DIRECT = ("prompt", "reading", "gold", "answer", "correct", "reply", "cut", "label_mass")
 _DIRECT += ("excluded",)

@@ -10,7 +10,6 @@ from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
 from faithscope.experiments.studies.slrc.measures.sycophancy import (
     INTEGRITY,
     asked,
@@ -19,6 +18,7 @@ from faithscope.experiments.studies.slrc.measures.sycophancy import (
     parsed,
     unclear_replies,
 )
+from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
 
 
 def _balanced_accuracy(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:

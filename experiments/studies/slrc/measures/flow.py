@@ -10,7 +10,7 @@ from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.studies.slrc.measures.slice import (
+from faithscope.experiments.studies.slrc.slice import (
     LAYERS,
     Frame,
     Slice,

@@ -15,7 +15,7 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import mean, mean_present
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
+from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
 from faithscope.probes.cues import KINDS
 
 CLASSIFIERS = {

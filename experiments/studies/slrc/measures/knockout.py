@@ -16,7 +16,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import mean_present, where
-from faithscope.experiments.studies.slrc.measures.slice import (
+from faithscope.experiments.studies.slrc.slice import (
     Frame,
     Slice,
     Table,

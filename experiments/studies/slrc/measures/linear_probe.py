@@ -31,7 +31,7 @@ from faithscope.experiments.analysis.statistics.classifiers import (
 )
 from faithscope.experiments.analysis.statistics.stats import NOTHING
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import (
+from faithscope.experiments.studies.slrc.slice import (
     Frame,
     Monitor,
     Slice,

@@ -29,7 +29,7 @@ from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pair_names
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import distinct, mean_present, where
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table, picture
+from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table, picture
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS
 from faithscope.probes.mediation import CHAINS, POSITIONS, PROMPTS
 

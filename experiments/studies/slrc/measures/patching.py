@@ -22,7 +22,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import mean, present, where, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import (
+from faithscope.experiments.studies.slrc.slice import (
     PLACE,
     Frame,
     Slice,

@@ -12,7 +12,7 @@ from faithscope.experiments.analysis.measure import Measure, listed, mean_of
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean_present
-from faithscope.experiments.studies.slrc.measures.slice import (
+from faithscope.experiments.studies.slrc.slice import (
     PLACE,
     Frame,
     Slice,

@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.measure import (
 )
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean_present
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice
+from faithscope.experiments.studies.slrc.slice import Frame, Slice
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,
     alone,

@@ -19,7 +19,7 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import mean_present, where
-from faithscope.experiments.studies.slrc.measures.slice import (
+from faithscope.experiments.studies.slrc.slice import (
     Frame,
     Slice,
     Table,

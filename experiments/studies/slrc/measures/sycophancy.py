@@ -14,7 +14,7 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import columns, mean, with_interval
-from faithscope.experiments.studies.slrc.measures.slice import Frame, Slice, Table
+from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
 from faithscope.experiments.studies.slrc.tables.outcomes import within_floor
 from faithscope.probes.framing import READINGS
 

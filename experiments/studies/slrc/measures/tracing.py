@@ -16,7 +16,7 @@ from faithscope.experiments.analysis.measure import Measure, OfItem, calls, list
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean
-from faithscope.experiments.studies.slrc.measures.slice import (
+from faithscope.experiments.studies.slrc.slice import (
     Frame,
     Monitor,
     Slice,

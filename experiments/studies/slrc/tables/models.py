@@ -24,7 +24,7 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, distinct, where, with_interval
 from faithscope.experiments.config.api import API
-from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.branches import step_counts
 from faithscope.experiments.studies.slrc.tables.outcomes import is_variant, measured, ris
 from faithscope.probes.framing import FRAMINGS, READINGS

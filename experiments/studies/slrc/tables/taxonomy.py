@@ -25,8 +25,8 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
-from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
+from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.branches import necessary, step_counts
 from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, WAYS, is_variant
 from faithscope.probes.framing import READINGS

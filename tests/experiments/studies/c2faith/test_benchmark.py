@@ -19,6 +19,7 @@ from faithscope.experiments.studies.c2faith.asks import (
     localisation_ask,
 )
 from faithscope.experiments.studies.c2faith.benchmark.build import by_replies, by_rule
+from faithscope.experiments.studies.c2faith.benchmark.features import features
 from faithscope.experiments.studies.c2faith.benchmark.items import (
     LEVELS,
     Chain,
@@ -36,7 +37,6 @@ from faithscope.experiments.studies.c2faith.benchmark.rewrites import (
     rewrite_requests,
 )
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark, differences
-from faithscope.experiments.studies.c2faith.features import features
 from faithscope.experiments.studies.c2faith.prompts import acausal_prompt, judge_forms
 from faithscope.interp.errors import UserError
 from faithscope.interventions.region import middle_region

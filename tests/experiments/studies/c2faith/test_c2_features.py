@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faithscope.experiments.studies.c2faith.benchmark.items import Chain, causal_item
-from faithscope.experiments.studies.c2faith.features import (
+from faithscope.experiments.studies.c2faith.benchmark.features import (
     COLUMNS,
     EDIT_TYPES,
     edit_similarity,
@@ -17,6 +16,7 @@ from faithscope.experiments.studies.c2faith.features import (
     features,
     math_symbol_density,
 )
+from faithscope.experiments.studies.c2faith.benchmark.items import Chain, causal_item
 
 LONG = "Now that this is known I can go on and see that it is"
 

@@ -12,8 +12,8 @@ from test_c2_detection import ABSENT, HOW, frames, judged
 from test_c2_localisation import placed
 
 from faithscope.experiments.analysis.statistics.stats import wilson
+from faithscope.experiments.studies.c2faith.benchmark.features import features as benchmark_features
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
-from faithscope.experiments.studies.c2faith.features import features as benchmark_features
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.internals import against_table
 from faithscope.experiments.studies.c2faith.metrics.predictors import (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from probe_records import TABLES, slrc_outcome, table_of
 
 from faithscope.experiments.analysis.records import Packer, Record, Records
-from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables import branches
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,

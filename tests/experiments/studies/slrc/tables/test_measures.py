@@ -19,7 +19,7 @@ from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.slrc.figures.maps import head_to_head_picture
 from faithscope.experiments.studies.slrc.frames import of_topics
 from faithscope.experiments.studies.slrc.measures.causal_effects import causal_effects_picture
-from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.measures import (
     MEASURES,
     PROBES_READ,

@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdow
 from faithscope.experiments.analysis.traces.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.frames import tables_of
-from faithscope.experiments.studies.slrc.measures.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
 from faithscope.experiments.studies.slrc.tables.slrc import slrc_original_table
 
