@@ -12,6 +12,8 @@ from faithscope.experiments.config.base import FolderConfig, Section
 
 FOLDER = "sources"
 """Of the run folder: where the runs lie that the comparison makes itself."""
+SHARED = ("traces", "model", "judge")
+"""Sections that a comparison gives to every source that has them."""
 MADE = "source:"
 """How a value begins that stands for the folder of an earlier source, by its name."""
 
@@ -77,6 +79,13 @@ class CompareConfig(FolderConfig):
     sources: list[Source] = Field(min_length=1)
     """The runs, in order: of each `run`, a run folder, or `config`, a config that is run first with
     the keys in `set` changed; and `name`, what tables call it."""
+    traces: dict[str, Any] = Field(default={})
+    """Keys of the section `traces` of every source that has it: chains that all of them read. What
+    stands in a source's own `set` goes before."""
+    model: dict[str, Any] = Field(default={})
+    """Likewise of the section `model`."""
+    judge: dict[str, Any] = Field(default={})
+    """Likewise of the section `judge`."""
     same: Literal["ids", "text", "question"] = "text"
     """What has to be the same of two traces of one item for their scores to stand in one row."""
     labels: LabelFile | None = None
