@@ -35,6 +35,7 @@ JOINS = ["source", "other", "n_source", "n_other", "n_common", *(f"n_same_{s}" f
 JOINS += ["n_nothing_same", "n_joined"]
 MISSING = ["measure", "family", "source", "reason", "n", "n_items"]
 OTHER_TRACE = "measured of another trace of this item"
+OTHER_MODEL = "its run has no trace by this model"
 TRAITS = ("n_steps", "n_tokens", "correct", "settled")
 
 
@@ -103,14 +104,16 @@ class Joined:
         named = {tuple(r[k] for k in ("measure", *PLACE)) for r in rows(self.items)}
         table = []
         both = pd.concat([self.measures, self.labels])
-        sources = self.items.groupby("measure", sort=False)["source"].agg(
-            lambda s: ", ".join(dict.fromkeys(s))
-        )
+        of_measures = self.items.groupby("measure", sort=False)
+        sources = of_measures["source"].agg(lambda s: ", ".join(dict.fromkeys(s)))
+        models = of_measures["model"].agg(set)
         for measure, family in both["family"].items():
             reasons: Counter[str] = Counter()
             for key in self.index:
                 reason = items.get((measure, *key))
-                if reason is None:
+                if reason is None and key[PLACE.index("model")] not in models[measure]:
+                    reason = OTHER_MODEL
+                elif reason is None:
                     reason = OTHER_TRACE if (measure, *key[:-1]) in named else NOT_RUN
                 reasons[reason] += 1
             measured = reasons.pop("", 0)

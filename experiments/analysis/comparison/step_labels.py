@@ -1,0 +1,72 @@
+"""Each measure that credits steps, held against labels of steps: which of them are unfaithful.
+
+A step that hangs little on is called unfaithful, as a step that a judge faults is; directions are
+those of the measures. That a step matters is not yet that its words are true: how far the one
+tells the other is what this table shows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import average_precision_score
+
+from faithscope.experiments.analysis.comparison.against import ONE_KIND, TOO_FEW
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions
+from faithscope.experiments.analysis.comparison.joined import KEY, Joined
+from faithscope.experiments.analysis.comparison.scores import COSTS, LABELS, STEP_LABEL
+from faithscope.experiments.analysis.statistics import detection
+from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
+from faithscope.experiments.analysis.tidy import columns, numbers, where, with_interval
+
+STEP_AGAINST = ["label", "measure", "family", "n", "n_items", "n_unfaithful", "n_missing"]
+STEP_AGAINST += [*with_interval("auroc"), "average_precision", "g_mean_squared", *COSTS, "reason"]
+
+
+def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFrame:
+    """A row per label of steps and measure, the best AUROC first.
+
+    `n` labelled steps of `n_items` traces have a score, `n_missing` have none. Intervals draw
+    questions; the threshold of the squared g-mean is chosen on other questions. Costs are of a
+    trace, for all its steps.
+    """
+    question = dict(zip(joined.index, questions(joined), strict=True))
+    costs = joined.items.groupby("measure")[list(COSTS)].mean()
+    labelled = where(joined.steps, family=STEP_LABEL)
+    measures = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
+    table = []
+    for label, of_label in labelled.groupby("measure", sort=True):
+        for (measure, family), of in measures.groupby(["measure", "family"], sort=True):
+            both = of_label.merge(of, on=[*KEY, "step"], suffixes=("_label", ""))
+            if not len(both):
+                continue
+            clusters = np.array([question[k] for k in both[list(KEY)].itertuples(index=False)])
+            against = np.where(both["higher_is_faithful_label"].astype(bool), 0.0, 1.0)
+            kind = numbers(both["value_label"]) == against
+            sign = np.where(both["higher_is_faithful"].astype(bool), -1.0, 1.0)
+            score = (numbers(both["value"]) * sign).round(DECIMALS)
+            row = {"label": label, "measure": measure, "family": family, "n": len(both)}
+            row |= {"n_items": len(both[list(KEY)].drop_duplicates())}
+            row |= {"n_unfaithful": int(kind.sum()), "n_missing": len(of_label) - len(both)}
+            row |= costs.loc[measure].to_dict() if measure in costs.index else {}
+            table.append(row | _held(clusters, kind, score, how, n_folds))
+    frame = pd.DataFrame(table, columns=STEP_AGAINST)
+    return frame.sort_values(
+        ["label", "auroc"], ascending=[True, False], kind="stable", ignore_index=True
+    )
+
+
+def _held(
+    clusters: np.ndarray, kind: np.ndarray, score: np.ndarray, how: Drawing, n_folds: int
+) -> dict[str, Any]:
+    if len(set(kind)) < 2:
+        return {"reason": ONE_KIND}
+    row: dict[str, Any] = columns("auroc", auroc(clusters, kind, score, how))
+    row["average_precision"] = float(average_precision_score(kind, score))
+    fold = detection.folds(kind, clusters, n_folds, how.seed)
+    if fold is None:
+        return row | {"reason": TOO_FEW}
+    called = detection.called_by(kind, score, fold, detection.best_threshold)
+    return row | {"g_mean_squared": detection.g_mean_squared(kind, called), "reason": ""}
