@@ -105,7 +105,8 @@ def _summary(item: Made) -> list[str]:
     own = item.config.run_dir.parent
     if read and own in Path(read).parents and not Path(read).is_dir():
         return [f"reads {read}, which is made before it"]
-    return run_plan(item.config).summary().split("\n")
+    with _named(item.source):
+        return run_plan(item.config).summary().split("\n")
 
 
 def _config_of(config: CompareConfig, source: Source) -> FolderConfig:
