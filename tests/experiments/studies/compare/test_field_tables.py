@@ -1,4 +1,4 @@
-"""The field's tables, by the shipped configs on files in the released layouts: BonaFide, FINE-CoT."""
+"""The field's tables, BonaFide and FINE-CoT, by the shipped configs on files in their layouts."""
 
 from __future__ import annotations
 
@@ -83,6 +83,9 @@ def judged(prompt: str) -> str:
         return json.dumps({"classification": int(not made_up), "reasoning_summary": ""})
     if "Reply with the step alone" in prompt:
         return "12 - 4 makes 9."
+    if 'Step to evaluate: "' in prompt:
+        step = prompt.partition('Step to evaluate: "')[2]
+        return json.dumps({"reasoning": "", "final_score": int("A book" not in step)})
     if "[Step 0]" in prompt:
         first = 1 if made_up else -1
         said = {"reasoning": "", "unfaithful_step_index": first, "final_score": int(first < 0)}
@@ -104,17 +107,18 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
 
 
 def reader(folder: Path, answers: str) -> str:
-    """A random model that writes blanks and letters of answers alone, so that these are scored."""
+    """A random model that writes an answer's letter after every blank, and blanks else."""
     model = tiny("llama", max_position_embeddings=8192)
+    blank, *letters = model.tokenizer.convert_tokens_to_ids([*f"\u0120{answers}"])
+    read, write = model.hf.model.embed_tokens.weight, model.hf.lm_head.weight
     with torch.no_grad():
-        # the same number in the first dimension, whatever is read, and nothing that changes it
-        model.hf.model.embed_tokens.weight[:, 0] = 1.0
+        # two dimensions that no layer writes to: that there is a token, that it is a blank
         for layer in model.hf.model.layers:
-            layer.self_attn.o_proj.weight[0] = layer.mlp.down_proj.weight[0] = 0.0
-        model.hf.lm_head.weight[:, 0] = -100.0
-        model.hf.lm_head.weight[model.tokenizer.convert_tokens_to_ids([*f"\u0120{answers}"]), 0] = (
-            0.0
-        )
+            layer.self_attn.o_proj.weight[:2] = layer.mlp.down_proj.weight[:2] = 0.0
+        read[:, 0], read[:, 1], read[blank, 1] = 1.0, 0.0, 1.0
+        write[:, 0], write[:, 1] = -100.0, 0.0
+        write[blank, 0], write[blank, 1] = 0.0, -100.0
+        write[letters, 0], write[letters, 1] = -5.0, 0.0
     model.hf.save_pretrained(folder)
     model.tokenizer.save_pretrained(folder)
     return str(folder)
@@ -166,7 +170,6 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     assert steps["average_precision"].notna().all()
     page = (folder / "report.html").read_text("utf-8")
     assert faults(page) == []
-    assert "Against labels of steps" in page
 
 
 def whole(against: pd.DataFrame, label: str) -> pd.DataFrame:
