@@ -26,7 +26,7 @@ from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES
 
-N, ELSEWHERE = 24, 3
+N, ELSEWHERE = 20, 3
 COLUMNS = ("id", "question_id", "label_type", "sentence_text", "sentence_span_start")
 COLUMNS += ("sentence_span_end", "target_model", "question", "prompt", "cot", "model_answer")
 COLUMNS += ("correct_answer", "hinted_answer", "src_type", "prompted_hint")
@@ -147,7 +147,7 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     assert (joined["n_source"], joined["n_other"], joined["n_joined"]) == (N, N + ELSEWHERE, N)
     lost = pd.read_csv(folder / "sources" / "measures" / "tables" / "exclusions.csv")
     lost = lost.loc[lost["reason"] == "writer_not_here"]
-    assert lost[["model", "stage", "n"]].to_numpy().tolist() == [["org/elsewhere", "trace", 3]]
+    assert lost[["model", "stage", "n"]].to_numpy().tolist() == [["org/elsewhere", "trace", ELSEWHERE]]
     check(tables, "unfaithful", {"behavioural", "logit", "internal", "judged"})
     against = whole(tables["against"], "unfaithful")
     assert {"necessity_prefix_scored", "filler_tv", "suppression_later"} <= set(against.index)
@@ -166,7 +166,7 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     assert by_step_judge["auroc"].tolist() == [1]
     assert by_step_judge["n"].tolist() == [N + ELSEWHERE]
     assert (steps["n"] + steps["n_missing"] == N + ELSEWHERE).all()
-    assert steps.loc["filler_tv", ["n", "n_unfaithful", "n_missing"]].tolist() == [24, 12, 3]
+    assert steps.loc["filler_tv", ["n", "n_unfaithful", "n_missing"]].tolist() == [N, N // 2, ELSEWHERE]
     assert steps["average_precision"].notna().all()
     page = (folder / "report.html").read_text("utf-8")
     assert faults(page) == []
@@ -211,7 +211,7 @@ def test_every_measure_is_held_against_fine_cot(tmp_path: Path, server: FaultSer
     check(tables, label, {"behavioural", "logit", "internal", "judged"})
     against = whole(tables["against"], label)
     names = {".".join(filter(None, (d.name, d.variant))) for d in DETECTORS}
-    assert names <= {re.sub(r" \(api:.*\)$", "", name) for name in against.index}
+    assert names <= {re.sub(r" (\(api:.*\)|\[detectors\])$", "", name) for name in against.index}
     # the labels of the first chain say opposite things
     other = whole(tables["against"], "unfaithful.unfaithfulness")
     assert set(other["n_unfaithful"] - against["n_unfaithful"]) <= {0, 1}
@@ -228,9 +228,9 @@ def test_a_comparison_says_once_what_all_sources_share(
     given = [f"--set=traces.path={path}", f"--set=out={tmp_path}", "--dry-run"]
     assert execute(["run", "paper/bonafide", f"--set=model.name={writer}", *given]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "chains 27 of" in said
+    assert "chains 23 of" in said
     assert "left out 3 by org/elsewhere on own: not in model.name" in said
-    assert "chains 27 with" in said
+    assert "chains 23 with" in said
     assert "dollars" in said
 
     def refused(*arguments: str) -> str:
