@@ -19,8 +19,18 @@ from faithscope.experiments.analysis.comparison.joined import KEY, Joined
 from faithscope.experiments.analysis.comparison.scores import COSTS, LABELS, STEP_LABEL
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
-from faithscope.experiments.analysis.tidy import columns, numbers, where, with_interval
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    numbers,
+    only,
+    rows,
+    where,
+    with_interval,
+)
 
+PLACE_OF_STEP, BASELINE = "place in the trace", "baseline"
+"""A measure that has read nothing: a later step is credited with more. What is no better than it
+may have told early steps from late ones."""
 STEP_AGAINST = ["label", "measure", "family", "n", "n_items", "n_unfaithful", "n_missing"]
 STEP_AGAINST += [*with_interval("auroc"), "average_precision", "g_mean_squared", *COSTS, "reason"]
 
@@ -36,6 +46,7 @@ def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFra
     costs = joined.items.groupby("measure")[list(COSTS)].mean()
     labelled = where(joined.steps, family=STEP_LABEL)
     measures = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
+    measures = pd.concat([measures, _places(joined, labelled)])
     table = []
     for label, of_label in labelled.groupby("measure", sort=True):
         for (measure, family), of in measures.groupby(["measure", "family"], sort=True):
@@ -55,6 +66,16 @@ def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFra
     frame = pd.DataFrame(table, columns=STEP_AGAINST)
     return frame.sort_values(
         ["label", "auroc"], ascending=[True, False], kind="stable", ignore_index=True
+    )
+
+
+def _places(joined: Joined, labelled: pd.DataFrame) -> pd.DataFrame:
+    """`PLACE_OF_STEP` of every labelled step: its index as a share of the trace's steps."""
+    steps = only(labelled, [*KEY, "step"]).drop_duplicates()
+    n = joined.traces.set_index(list(KEY))["n_steps"].to_dict()
+    share = [k["step"] / max(n[tuple(k[name] for name in KEY)], 1) for k in rows(steps)]
+    return steps.assign(
+        measure=PLACE_OF_STEP, family=BASELINE, value=share, higher_is_faithful=True
     )
 
 

@@ -48,7 +48,10 @@ from faithscope.experiments.analysis.comparison.scores import (
     says_faithful,
     trace_row,
 )
-from faithscope.experiments.analysis.comparison.step_labels import step_against_table
+from faithscope.experiments.analysis.comparison.step_labels import (
+    PLACE_OF_STEP,
+    step_against_table,
+)
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
@@ -410,7 +413,10 @@ def test_measures_are_held_against_labels_of_steps() -> None:
     costs = whole.items.assign(forwards=7.0)
     joined = join({"a": Scores(costs, whole.traces, pd.DataFrame(steps))}, None, "text")
     table = {(r["label"], r["measure"]): r for r in rows(step_against_table(joined, HOW, 4))}
-    assert len(table) == 6
+    assert len(table) == 8
+    place = [-k for _ in range(40) for k in range(3)]  # what has read nothing
+    held = roc_auc_score(unfaithful.ravel(), place)
+    assert table["wrong", PLACE_OF_STEP]["auroc"] == pytest.approx(held)
     kind, score = unfaithful.ravel(), -credit.ravel()
     for row in (table["wrong", "credit"], table["fine", "credit"], table["wrong", "fault"]):
         assert row["auroc"] == pytest.approx(roc_auc_score(kind, score))

@@ -147,7 +147,9 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     assert (joined["n_source"], joined["n_other"], joined["n_joined"]) == (N, N + ELSEWHERE, N)
     lost = pd.read_csv(folder / "sources" / "measures" / "tables" / "exclusions.csv")
     lost = lost.loc[lost["reason"] == "writer_not_here"]
-    assert lost[["model", "stage", "n"]].to_numpy().tolist() == [["org/elsewhere", "trace", ELSEWHERE]]
+    assert lost[["model", "stage", "n"]].to_numpy().tolist() == [
+        ["org/elsewhere", "trace", ELSEWHERE]
+    ]
     check(tables, "unfaithful", {"behavioural", "logit", "internal", "judged"})
     against = whole(tables["against"], "unfaithful")
     assert {"necessity_prefix_scored", "filler_tv", "suppression_later"} <= set(against.index)
@@ -161,12 +163,16 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
         assert missing[name, OTHER_MODEL] == ELSEWHERE
     steps = tables["step_against"].set_index("measure")
     assert set(steps["label"]) == {"unfaithful"}
-    assert {"logit", "behavioural", "internal", "judged"} == set(steps["family"])
+    assert {"logit", "behavioural", "internal", "judged", "baseline"} == set(steps["family"])
     by_step_judge = steps.filter(like="step_judge", axis="index")
     assert by_step_judge["auroc"].tolist() == [1]
     assert by_step_judge["n"].tolist() == [N + ELSEWHERE]
     assert (steps["n"] + steps["n_missing"] == N + ELSEWHERE).all()
-    assert steps.loc["filler_tv", ["n", "n_unfaithful", "n_missing"]].tolist() == [N, N // 2, ELSEWHERE]
+    assert steps.loc["filler_tv", ["n", "n_unfaithful", "n_missing"]].tolist() == [
+        N,
+        N // 2,
+        ELSEWHERE,
+    ]
     assert steps["average_precision"].notna().all()
     page = (folder / "report.html").read_text("utf-8")
     assert faults(page) == []
