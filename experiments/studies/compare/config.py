@@ -6,7 +6,15 @@ import re
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
+from pydantic import (
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    field_validator,
+    model_validator,
+)
 
 from faithscope.experiments.config.base import FolderConfig, Section
 
@@ -71,8 +79,10 @@ class CompareReport(Section):
 class CompareConfig(FolderConfig):
     """The settings of a comparison."""
 
-    SHOWN: ClassVar[tuple[str, ...]] = ("report", "labels", "same")
-    FREE: ClassVar[tuple[str, ...]] = (*FolderConfig.FREE, "report.", "labels.", "labels", "same")
+    SHOWN: ClassVar[tuple[str, ...]] = ("report", "labels", "same", "common")
+    FREE: ClassVar[tuple[str, ...]] = (
+        *(*FolderConfig.FREE, "report.", "labels.", "labels", "same", "common"),
+    )
 
     benchmark: StrictStr
     """`compare`."""
@@ -88,6 +98,9 @@ class CompareConfig(FolderConfig):
     """Likewise of the section `judge`."""
     same: Literal["ids", "text", "question"] = "text"
     """What has to be the same of two traces of one item for their scores to stand in one row."""
+    common: StrictBool = False
+    """Leave out the traces that not every source has, so that all measures are held against the
+    same ones."""
     labels: LabelFile | None = None
     """`path`: a CSV or JSONL file of labels that no run holds (docs/compare.md)."""
     report: CompareReport = CompareReport()

@@ -73,7 +73,7 @@ class Compared:
         labels = self.config.labels
         of_file = None if labels is None else labels_of(Path(labels.path).expanduser())
         of_runs = {name: source.scores for name, source in self.sources.items()}
-        return join(of_runs, of_file, self.config.same)
+        return join(of_runs, of_file, self.config.same, self.config.common)
 
     @cached_property
     def targets(self) -> list[Target]:

@@ -448,6 +448,10 @@ def test_traces_of_one_name_are_joined_only_where_they_are_the_same() -> None:
     why = {(r["measure"], r["reason"]): r["n"] for r in rows(joined.missing)}
     assert why["x", OTHER_TRACE] == 4
     assert why["y", "measured"] == 6
+    common = join({"a": a, "b": mixed}, None, "text", common=True)
+    assert len(common.traces) == 2
+    assert common.n_left_out == 8
+    assert common.wide().notna().all(axis=None)
     loose = join({"a": a, "b": mixed}, None, "question")
     assert len(loose.traces) == 6
     assert loose.wide().notna().all(axis=None)

@@ -21,17 +21,13 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 from fault_server import FaultServer, Handler, completion
 
 import faithscope
-from faithscope.experiments.analysis.comparison.joined import OTHER_MODEL
 from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS
-from faithscope.experiments.studies.slrc.tables.measures import MEASURES
 
 N, ELSEWHERE = 20, 3
 COLUMNS = ("id", "question_id", "label_type", "sentence_text", "sentence_span_start")
 COLUMNS += ("sentence_span_end", "target_model", "question", "prompt", "cot", "model_answer")
 COLUMNS += ("correct_answer", "hinted_answer", "src_type", "prompted_hint")
-UNUSED = {"hints", "mediation", "sycophancy", "error_detection", "direct"}
-"""Probes of the question alone, or of cues that a run puts into it."""
 
 
 def label_rows(i: int, writer: str) -> Iterator[dict[str, Any]]:
@@ -130,10 +126,6 @@ def run(name: str, folder: Path, **values: Any) -> tuple[int, Path]:
     return execute(["run", name, *overrides]), folder / "runs" / name.replace("/", "_")
 
 
-def of_models() -> set[str]:
-    return {name for name, m in MEASURES.items() if m.probe not in UNUSED}
-
-
 @pytest.mark.slow
 def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultServer) -> None:
     writer = reader(tmp_path / "writer", "ox")
@@ -142,7 +134,7 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     code, folder = run("paper/bonafide", tmp_path, **given)
     assert code == 0
     tables = faithscope.load_run(folder).tables
-    # one trace, whoever measures it; chains of writers that are not here are judged alone
+    # one trace, whoever measures it; chains of writers that are not here are counted
     (joined,) = tables["joins"].to_dict("records")
     assert (joined["n_source"], joined["n_other"], joined["n_joined"]) == (N, N + ELSEWHERE, N)
     lost = pd.read_csv(folder / "sources" / "measures" / "tables" / "exclusions.csv")
@@ -153,21 +145,20 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     check(tables, "unfaithful", {"behavioural", "logit", "internal", "judged"})
     against = whole(tables["against"], "unfaithful")
     assert {"necessity_prefix_scored", "filler_tv", "suppression_later"} <= set(against.index)
+    assert set(against["n"] + against["n_missing"]) == {N}
     of_judges = against.loc[against["family"] == "judged"]
     assert len(of_judges) == 6
-    assert set(of_judges["n"]) == {N + ELSEWHERE}
+    assert set(of_judges["n"]) == {N}
     assert of_judges.filter(like="faithful_judge", axis="index")["auroc"].tolist() == [1]
     assert (of_judges["dollars"] > 0).all()
-    missing = tables["missing"].set_index(["measure", "reason"])["n"]
-    for name in against.index.difference([*of_judges.index]).intersection([*of_models()]):
-        assert missing[name, OTHER_MODEL] == ELSEWHERE
+    judges = tables["trust"].loc[tables["trust"]["family"] == "judged"]
+    assert set(judges["reason"]) == {""}
     steps = tables["step_against"].set_index("measure")
     assert set(steps["label"]) == {"unfaithful"}
     assert {"logit", "behavioural", "internal", "judged", "baseline"} == set(steps["family"])
     by_step_judge = steps.filter(like="step_judge", axis="index")
     assert by_step_judge["auroc"].tolist() == [1]
-    assert by_step_judge["n"].tolist() == [N + ELSEWHERE]
-    assert (steps["n"] + steps["n_missing"] == N + ELSEWHERE).all()
+    assert (steps["n"] + steps["n_missing"] == N).all()
     assert steps.loc["filler_tv", ["n", "n_unfaithful", "n_missing"]].tolist() == [
         N,
         N // 2,
@@ -176,6 +167,7 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     assert steps["average_precision"].notna().all()
     page = (folder / "report.html").read_text("utf-8")
     assert faults(page) == []
+    assert f"{ELSEWHERE} that not every run has are left out" in page
 
 
 def whole(against: pd.DataFrame, label: str) -> pd.DataFrame:
