@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import average_precision_score
 
-from faithscope.experiments.analysis.comparison.against import ONE_KIND, TOO_FEW
+from faithscope.experiments.analysis.comparison.against import COVERS, ONE_KIND, TOO_FEW
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions
 from faithscope.experiments.analysis.comparison.joined import KEY, Joined
 from faithscope.experiments.analysis.comparison.scores import COSTS, LABELS, STEP_LABEL
@@ -31,12 +31,14 @@ from faithscope.experiments.analysis.tidy import (
 PLACE_OF_STEP, BASELINE = "place in the trace", "baseline"
 """A measure that has read nothing: a later step is credited with more. What is no better than it
 may have told early steps from late ones."""
+TOO_SPARSE_STEPS = f"scores of less than {COVERS:.0%} of the labelled steps".replace("%", " %")
+"""Why a measure comes last: which steps it scores may hang on what it finds."""
 STEP_AGAINST = ["label", "measure", "family", "n", "n_items", "n_unfaithful", "n_missing"]
 STEP_AGAINST += [*with_interval("auroc"), "average_precision", "g_mean_squared", *COSTS, "reason"]
 
 
 def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFrame:
-    """A row per label of steps and measure, the best AUROC first.
+    """A row per label of steps and measure, the best AUROC first, of measures with enough scores.
 
     `n` labelled steps of `n_items` traces have a score, `n_missing` have none. Intervals draw
     questions; the threshold of the squared g-mean is chosen on other questions. Costs are of a
@@ -62,11 +64,16 @@ def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFra
             row |= {"n_items": len(both[list(KEY)].drop_duplicates())}
             row |= {"n_unfaithful": int(kind.sum()), "n_missing": len(of_label) - len(both)}
             row |= costs.loc[measure].to_dict() if measure in costs.index else {}
-            table.append(row | _held(clusters, kind, score, how, n_folds))
+            row |= _held(clusters, kind, score, how, n_folds)
+            if len(both) < COVERS * len(of_label) and row["reason"] != ONE_KIND:
+                row["reason"] = TOO_SPARSE_STEPS
+            table.append(row)
     frame = pd.DataFrame(table, columns=STEP_AGAINST)
-    return frame.sort_values(
-        ["label", "auroc"], ascending=[True, False], kind="stable", ignore_index=True
+    sparse = frame["reason"].isin((TOO_SPARSE_STEPS, ONE_KIND))
+    frame = frame.assign(_sparse=sparse).sort_values(
+        ["label", "_sparse", "auroc"], ascending=[True, True, False], kind="stable"
     )
+    return frame.drop(columns="_sparse").reset_index(drop=True)
 
 
 def _places(joined: Joined, labelled: pd.DataFrame) -> pd.DataFrame:

@@ -50,6 +50,7 @@ from faithscope.experiments.analysis.comparison.scores import (
 )
 from faithscope.experiments.analysis.comparison.step_labels import (
     PLACE_OF_STEP,
+    TOO_SPARSE_STEPS,
     step_against_table,
 )
 from faithscope.experiments.analysis.statistics import detection
@@ -426,7 +427,9 @@ def test_measures_are_held_against_labels_of_steps() -> None:
         assert row["auroc_low"] < row["auroc"] < row["auroc_high"]
     assert table["wrong", "credit"]["forwards"] == 7
     assert math.isnan(table["wrong", "fault"]["forwards"])
-    assert (table["wrong", "half"]["n"], table["wrong", "half"]["n_missing"]) == (60, 60)
+    half = table["wrong", "half"]
+    assert (half["n"], half["n_missing"], half["reason"]) == (60, 60, TOO_SPARSE_STEPS)
+    assert [*table][-1] == ("wrong", "half")  # whatever it is worth
     assert len(step_agreement_table(joined, HOW)) == 3  # labels are no measures
 
 
