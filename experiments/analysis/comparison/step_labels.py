@@ -7,6 +7,7 @@ tells the other is what this table shows.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
 from faithscope.experiments.analysis.tidy import (
     columns,
+    groups,
     numbers,
     only,
     rows,
@@ -45,13 +47,13 @@ def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFra
     trace, for all its steps.
     """
     question = dict(zip(joined.index, questions(joined), strict=True))
-    costs = joined.items.groupby("measure")[list(COSTS)].mean()
+    costs = {cost: joined.wide(cost).mean().to_dict() for cost in COSTS}
     labelled = where(joined.steps, family=STEP_LABEL)
     measures = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
     measures = pd.concat([measures, _places(joined, labelled)])
     table = []
-    for label, of_label in labelled.groupby("measure", sort=True):
-        for (measure, family), of in measures.groupby(["measure", "family"], sort=True):
+    for label, of_label in groups(labelled, ["measure"]):
+        for measure, of in groups(measures, ["measure", "family"]):
             both = of_label.merge(of, on=[*KEY, "step"], suffixes=("_label", ""))
             if not len(both):
                 continue
@@ -60,10 +62,10 @@ def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFra
             kind = numbers(both["value_label"]) == against
             sign = np.where(both["higher_is_faithful"].astype(bool), -1.0, 1.0)
             score = (numbers(both["value"]) * sign).round(DECIMALS)
-            row = {"label": label, "measure": measure, "family": family, "n": len(both)}
+            row: dict[str, Any] = {"label": label["measure"], **measure, "n": len(both)}
             row |= {"n_items": len(both[list(KEY)].drop_duplicates())}
             row |= {"n_unfaithful": int(kind.sum()), "n_missing": len(of_label) - len(both)}
-            row |= costs.loc[measure].to_dict() if measure in costs.index else {}
+            row |= {cost: of_cost.get(measure["measure"]) for cost, of_cost in costs.items()}
             row |= _held(clusters, kind, score, how, n_folds)
             if len(both) < COVERS * len(of_label) and row["reason"] != ONE_KIND:
                 row["reason"] = TOO_SPARSE_STEPS
@@ -97,4 +99,5 @@ def _held(
     if fold is None:
         return row | {"reason": TOO_FEW}
     called = detection.called_by(kind, score, fold, detection.best_threshold)
-    return row | {"g_mean_squared": detection.g_mean_squared(kind, called), "reason": ""}
+    gained = math.nan if called is None else detection.g_mean_squared(kind, called)
+    return row | {"g_mean_squared": gained, "reason": ""}
