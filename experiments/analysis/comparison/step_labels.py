@@ -31,8 +31,8 @@ from faithscope.experiments.analysis.tidy import (
 )
 
 PLACE_OF_STEP, BASELINE = "place in the trace", "baseline"
-"""A measure that has read nothing: a later step is credited with more. What is no better than it
-may have told early steps from late ones."""
+"""A measure that has read nothing: a later step is credited with more. What is no further from
+one half than it may have told early steps from late ones."""
 TOO_SPARSE_STEPS = f"scores of less than {COVERS:.0%} of the labelled steps".replace("%", " %")
 """Why a measure comes last: which steps it scores may hang on what it finds."""
 STEP_AGAINST = ["label", "measure", "family", "n", "n_items", "n_unfaithful", "n_missing"]
