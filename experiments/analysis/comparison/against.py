@@ -37,6 +37,7 @@ AUDIT, SCREEN = 0.9, 0.9
 LENGTHS = 3
 """Bins of the reasoning's length, equally full."""
 ONE_KIND = "the label does not vary"
+NO_SCORE = "no trace with the label has a score"
 TOO_FEW = "too few of a kind to fit on other questions"
 AGAINST = ["label", "by", "setting", "measure", "family", "n", "n_unfaithful", "n_missing"]
 AGAINST += [*with_interval("auroc"), "average_precision", "g_mean_squared", "bias"]
@@ -201,7 +202,7 @@ def _held(
     row: dict[str, Any] = {"n": len(kind), "n_unfaithful": int(kind.sum())}
     row |= {"n_missing": int(members.sum() - here.sum())}
     if len(set(kind)) < 2:
-        return row | {"reason": ONE_KIND}, None
+        return row | {"reason": ONE_KIND if len(kind) else NO_SCORE}, None
     row |= columns("auroc", auroc(clusters, kind, s, how))
     row |= {"average_precision": float(average_precision_score(kind, s)), "reason": ""}
     whole = ~np.isnan(score)

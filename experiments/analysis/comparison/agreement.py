@@ -15,6 +15,7 @@ from scipy.spatial.distance import squareform
 from scipy.stats import false_discovery_control, rankdata
 
 from faithscope.experiments.analysis.comparison.joined import KEY, Joined
+from faithscope.experiments.analysis.comparison.scores import LABELS
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.statistics.stats import over
@@ -148,7 +149,7 @@ def step_agreement_table(joined: Joined, how: Drawing) -> pd.DataFrame:
     `spearman`: mean over items of the rank correlation of their steps. `same_top`: share of the
     items in which both have one step on top, and it is the same; `chance` of that by chance.
     """
-    steps = joined.steps.loc[joined.steps["family"] != "label"]
+    steps = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
     names = sorted(set(steps["measure"]))
     sign = np.where(steps["higher_is_faithful"].astype(bool), 1.0, -1.0)
     steps = steps.assign(value=(steps["value"].astype(float) * sign).round(DECIMALS))
@@ -216,7 +217,7 @@ def step_hits_table(joined: Joined, how: Drawing) -> pd.DataFrame:
     for row in one.to_dict("records"):
         key = tuple(row[k] for k in KEY)
         truth[key].append((row["measure"], row["step"], bool(row["higher_is_faithful"])))
-    of_measures = joined.steps.loc[~is_label]
+    of_measures = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
     for (*key, measure), of_item in of_measures.groupby([*KEY, "measure"], sort=True):
         place = tuple(map(str, key))
         higher = bool(of_item["higher_is_faithful"].to_numpy()[0])

@@ -35,6 +35,7 @@ JOINS = ["source", "other", "n_source", "n_other", "n_common", *(f"n_same_{s}" f
 JOINS += ["n_nothing_same", "n_joined"]
 MISSING = ["measure", "family", "source", "reason", "n", "n_items"]
 OTHER_TRACE = "measured of another trace of this item"
+OTHER_MODEL = "its run has no trace by this model"
 TRAITS = ("n_steps", "n_tokens", "correct", "settled")
 
 
@@ -54,6 +55,8 @@ class Joined:
     """Name -> a row per trace, a column per number."""
     origins: Mapping[tuple[str, tuple[str, ...]], tuple[str, ...]]
     """(source, the place of a trace as the source has it) -> the trace, as `KEY`."""
+    n_left_out: int = 0
+    """Traces that are in none of these because not every source has them."""
 
     @cached_property
     def measures(self) -> pd.DataFrame:
@@ -103,14 +106,16 @@ class Joined:
         named = {tuple(r[k] for k in ("measure", *PLACE)) for r in rows(self.items)}
         table = []
         both = pd.concat([self.measures, self.labels])
-        sources = self.items.groupby("measure", sort=False)["source"].agg(
-            lambda s: ", ".join(dict.fromkeys(s))
-        )
+        of_measures = self.items.groupby("measure", sort=False)
+        sources = of_measures["source"].agg(lambda s: ", ".join(dict.fromkeys(s)))
+        models = of_measures["model"].agg(set)
         for measure, family in both["family"].items():
             reasons: Counter[str] = Counter()
             for key in self.index:
                 reason = items.get((measure, *key))
-                if reason is None:
+                if reason is None and key[PLACE.index("model")] not in models[measure]:
+                    reason = OTHER_MODEL
+                elif reason is None:
                     reason = OTHER_TRACE if (measure, *key[:-1]) in named else NOT_RUN
                 reasons[reason] += 1
             measured = reasons.pop("", 0)
@@ -121,12 +126,15 @@ class Joined:
         return pd.DataFrame(table, columns=MISSING)
 
 
-def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) -> Joined:
+def join(
+    sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str, common: bool = False
+) -> Joined:
     """The scores of some runs in one table.
 
     Args:
         labels: of a file, as `labels.labels_of` has them.
         same: of `scores.SAME`.
+        common: leave out the traces that not every source has.
 
     Raises:
         UserError: no trace is in two of several sources, no label is of any trace, or a label has
@@ -153,18 +161,34 @@ def join(sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str) 
             into |= {(*place, keys[place]): vector for place, vector in of.items()}
     joins = _joins(sources, same)
     _check_common(sources, joins, same)
-    whole = pd.concat(traces, ignore_index=True)
-    of_traces = _one_per_trace(whole)
-    of_items = pd.concat(items, ignore_index=True)
+    of_traces = _one_per_trace(pd.concat(traces, ignore_index=True))
+    of_items, of_steps = (pd.concat(frames, ignore_index=True) for frames in (items, steps))
+    n_all = len(of_traces)
+    if common:
+        kept = set.intersection(*({(*p, k) for p, k in of.items()} for of in digests.values()))
+        if not kept:
+            raise UserError(f"common: no trace is in all of {', '.join(sources)}; give false")
+        of_traces, of_items, of_steps = (_of(kept, f) for f in (of_traces, of_items, of_steps))
+        origins = {own: key for own, key in origins.items() if key in kept}
+        features = {
+            name: {key: vector for key, vector in of.items() if key in kept}
+            for name, of in features.items()
+        }
     if labels is not None:
         of_items = pd.concat([of_items, _labelled(labels, of_traces)], ignore_index=True)
     _check_labels(of_items, same)
     # two runs of one trace have its labels twice: a value goes before a gap
     of_items = of_items.sort_values("missing", key=lambda why: why != "", kind="stable")
     of_items = of_items.drop_duplicates([*KEY, "measure"]).sort_index().reset_index(drop=True)
-    of_steps = pd.concat(steps, ignore_index=True)
     of_steps = of_steps.drop_duplicates([*KEY, "measure", "step"]).reset_index(drop=True)
-    return Joined(of_items, of_steps, of_traces, joins, _tables(features), origins)
+    tables = _tables({name: of for name, of in features.items() if of})
+    n_left_out = n_all - len(of_traces)
+    return Joined(of_items, of_steps, of_traces, joins, tables, origins, n_left_out)
+
+
+def _of(kept: set[tuple[str, ...]], frame: pd.DataFrame) -> pd.DataFrame:
+    here = [key in kept for key in zip(*(frame[k].astype(str) for k in KEY), strict=True)]
+    return frame.loc[here].reset_index(drop=True)
 
 
 def _with_one_name(sources: Mapping[str, Scores]) -> dict[str, Scores]:

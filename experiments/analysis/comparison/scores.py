@@ -29,6 +29,10 @@ Family = Literal["behavioural", "logit", "internal", "judged", "label"]
 """What a score is read off: answers, their probabilities, the insides of the model, the words of a
 judge; or a label, which is what the others are held against."""
 FAMILIES: tuple[Family, ...] = get_args(Family)
+STEP_LABEL = "step label"
+"""Family, of steps alone, of a label that every step of a trace may have; one that names a single
+step of a trace is of the family `label`."""
+LABELS = ("label", STEP_LABEL)
 PLACE = ("dataset", "task", "item", "model")
 """What a trace is about, `model` the one that wrote it; with the digest of the trace, the row of
 every comparison. A task that is empty is not known: any task that has the item is meant."""
@@ -54,7 +58,7 @@ ITEMS = {
 STEPS = {
     **{name: "" for name in PLACE},
     "measure": "",
-    "family": "",
+    "family": f"of scores, or {STEP_LABEL!r}",
     "step": "its index in the trace, from 0",
     "value": "",
     "higher_is_faithful": "whether a greater value means that more hangs on the step",

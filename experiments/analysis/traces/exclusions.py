@@ -15,13 +15,14 @@ from faithscope.experiments.engine.units import Key, Unit
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
-BEYOND_LIMIT = "beyond_limit"
+BEYOND_LIMIT, NOT_READ = "beyond_limit", "writer_not_here"
 
 
 def exclusions_table(
     records: Iterable[Record],
     failures: Iterable[Unit] = (),
     is_planned: Callable[[Key], bool] = lambda key: True,
+    unread: Mapping[tuple[str, str], int] | None = None,
 ) -> pd.DataFrame:
     """Where every item went.
 
@@ -32,6 +33,7 @@ def exclusions_table(
     Args:
         is_planned: whether the run asks a probe of an item; beyond the probe's own limit it does
             not.
+        unread: (writer, task) -> given chains that no model of the run reads.
 
     Raises:
         ValueError: a stage that does not add up: records that contradict each other.
@@ -66,6 +68,8 @@ def exclusions_table(
                 beyond = {i for i in entered if not is_planned((probe, model, task, i))}
                 why = dict.fromkeys(failed, "failed") | dict.fromkeys(beyond, BEYOND_LIMIT)
                 rows += _stages(model, task, probe, here, everywhere, entered, why)
+    for (writer, task), n in (unread or {}).items():
+        rows += _waterfall(writer, task, "trace", [NOT_READ] * n)
     table = pd.DataFrame(rows, columns=["model", "task", "stage", "reason", "n"])
     check_adds_up(table)
     return table

@@ -13,6 +13,7 @@ from typing import Any
 
 from faithscope.experiments.analysis.comparison.scores import (
     PLACE,
+    STEP_LABEL,
     label_row,
     says_faithful,
     trace_row,
@@ -77,10 +78,11 @@ def label_rows(trace: Record) -> Iterator[dict[str, Any]]:
 
 
 def step_label_rows(trace: Record) -> Iterator[dict[str, Any]]:
-    """Yields the rows of `Scores.steps` of labels: 1 of one step, 0 of the others.
+    """Yields the rows of `Scores.steps` of labels.
 
-    Of a label that is true or false (1 or 0) of each step it is the first step that the label
-    speaks against; a chain without one has no rows.
+    A label that is true or false (1 or 0) of each step has a row for each step that has it. Beside
+    it stands the first step that the label speaks against, 1 of that step and 0 of the others, of
+    chains that have one.
     """
     about = place(trace) | {"family": "label"}
     steps = [i for i, step in enumerate(trace["steps"]) if step["counted"]]
@@ -92,6 +94,10 @@ def step_label_rows(trace: Record) -> Iterator[dict[str, Any]]:
         against = not says_faithful(name)
         if name in RATINGS or not all(v is None or v in (0, 1) for v in values):
             continue
+        every = about | {"family": STEP_LABEL, "measure": name, "higher_is_faithful": not against}
+        yield from (
+            every | {"step": i, "value": float(v)} for i in steps if (v := values[i]) is not None
+        )
         wrong = [i for i in steps if values[i] is not None and values[i] == against]
         if wrong:
             title = f"first_{name}_step" if against else f"first_step_not_{name}"

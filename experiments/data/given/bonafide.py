@@ -1,15 +1,21 @@
 """BonaFide (arXiv 2605.25052, `yoavgur/BonaFide`): ground-truth labels of steps and of chains.
 
-A row is one label. That of a step has the character span of a sentence in `cot`; that of a chain
-has the span 0 to -1. The rows of one chain have the same model, prompt and text.
+A row is one label. That of a step has the character span of a sentence in `cot`, its end exclusive
+(`sentence_spans` in the authors' `extract_labels.py`); that of a chain has the span 0 to -1. The
+rows of one chain have the same model, prompt and text.
+
+Both files are read: the released one (`BonaFide.csv`: `id`, `correct_answer`, `hinted_answer`,
+`src_type`, … beside what every row has) and the one that the authors' pipeline writes (`row_id`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from faithscope.experiments.data.given.cells import exact, text
+from faithscope.experiments.data.given.cells import Facts, exact, facts_of, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.tasks.sources.rows import Row, text_of
 from faithscope.interp.errors import UserError
@@ -21,11 +27,15 @@ LABELS = {
     "UNFAITHFUL_COT": True,
 }
 """`label_type` -> whether it is unfaithful."""
+KEPT = ("prompted_hint", "src_type", "hint_type", "hint_dataset")
+"""Columns that are labels of the chain as they stand."""
 Span = tuple[int, int]
 
 
 def chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
     """A chain for all rows of one model, prompt and text, in the order of the first of each.
+
+    Chains of one model may share a `row_id`, which names their question: the second is `ID.2`.
 
     Raises:
         UserError: an unknown label, or a span that is none of the text.
@@ -35,8 +45,12 @@ def chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
         prompt = text(row, "prompt", "question") or text_of(row, ("prompt", "question"))
         key = (text(row, "target_model") or "", prompt, exact(row, "cot"))
         of_chain.setdefault(key, []).append(row)
+    n: Counter[tuple[str, str]] = Counter()
     for (model, prompt, cot), same in of_chain.items():
-        yield _chain(model, prompt, cot, same)
+        chain = _chain(model, prompt, cot, same)
+        n[model, chain.id] += 1
+        place = n[model, chain.id]
+        yield chain if place == 1 else replace(chain, id=f"{chain.id}.{place}")
 
 
 def _chain(model: str, prompt: str, cot: str, rows: Sequence[Row]) -> GivenChain:
@@ -63,23 +77,33 @@ def _chain(model: str, prompt: str, cot: str, rows: Sequence[Row]) -> GivenChain
     conflicting = sum(len(of_span[span]) > 1 for span in spans)
     if conflicting:
         labels["conflicting_steps"] = conflicting
-    hint = text(first, "prompted_hint")
+    facts = _facts(first)
+    kept = {name: value for name in KEPT if (value := text(first, name)) is not None}
     return GivenChain(
-        id=text(first, "row_id", "id") or first.id,
+        id=text(first, "id", "row_id") or first.id,
         dataset="bonafide",
         question=text(first, "question") or prompt,
-        kind=None,
-        options=None,
-        gold=None,
+        kind=facts.kind,
+        options=facts.options,
+        gold=facts.gold,
         reasoning=cot,
         steps=tuple(spans) or None,
         answer=text(first, "model_answer"),
         model=model,
         prompt=prompt,
-        labels=labels | ({} if hint is None else {"prompted_hint": hint}),
+        labels=labels | kept,
         step_labels={"unfaithful": tuple(_one(of_span[s]) for s in spans)} if spans else {},
         where=first.where,
     )
+
+
+def _facts(row: Row) -> Facts:
+    """How a chain is answered: of a question with a hint to another answer than the right one, with
+    one of these two; of another, with a number, where the right answer is one."""
+    right, hinted = text(row, "correct_answer"), text(row, "hinted_answer")
+    if right is None or hinted is None or right.casefold() == hinted.casefold():
+        return facts_of(row, ("correct_answer",))
+    return Facts("label", (hinted, right), right)
 
 
 def _one(values: set[bool]) -> bool | None:
@@ -97,6 +121,12 @@ def _span(row: Row, cot: str) -> Span:
         raise UserError(
             f"{row.where}: the span {shown} is none of 'cot', which has {len(cot)} characters; "
             "give half-open offsets of a sentence in it"
+        )
+    said = row.values.get("sentence_text")
+    if said is not None and said != cot[start:end]:
+        raise UserError(
+            f"{row.where}: the span {start} to {end} of 'cot' is {cot[start:end][:60]!r}, and "
+            f"'sentence_text' is {str(said)[:60]!r}; give half-open offsets of that sentence"
         )
     return start, end
 

@@ -48,6 +48,7 @@ def read_chains(
     limit: int | None = None,
     readers: Sequence[Reader] = READERS,
     own_ids: bool = True,
+    writers: Mapping[str, str] | None = None,
 ) -> Chains:
     """The chains of a file, a folder, or of rows at hand.
 
@@ -78,7 +79,10 @@ def read_chains(
     if not rows:
         raise UserError(f"{file}: holds no rows; give some")
     reader = reader or _recognised(file, rows[0].values, readers)
-    chains = list(islice(reader.chains(rows), limit))
+    named = writers or {}
+    chains = [
+        replace(c, model=named.get(c.model, c.model)) for c in islice(reader.chains(rows), limit)
+    ]
     return Chains(file, reader.name, tuple(with_own_ids(chains) if own_ids else _once(chains)))
 
 

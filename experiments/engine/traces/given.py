@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -72,15 +73,33 @@ RUN = Reader(
     lambda path: path.is_dir() and has_records(path),
 )
 ALL = (*READERS, RUN)
+UNREAD = "benchmark/unread.json"
+"""In the run folder: how many chains of each writer and task no model of the run reads."""
 format_problem = partial(reading.format_problem, readers=ALL)
 
 
 def read_given(
-    source: Path | Sequence[Mapping[str, Any]], format: str = AUTO, limit: int | None = None
+    source: Path | Sequence[Mapping[str, Any]],
+    format: str = AUTO,
+    limit: int | None = None,
+    writers: Mapping[str, str] | None = None,
 ) -> Chains:
     """The chains of a file, a folder, the folder of a run, or rows at hand.
 
     Raises:
         UserError: as `read_chains`; a run folder that holds no traces.
     """
-    return read_chains(source, format, limit, ALL)
+    return read_chains(source, format, limit, ALL, writers=writers)
+
+
+def unread_text(unread: Mapping[tuple[str, str], int]) -> str:
+    """What `UNREAD` holds."""
+    rows = [{"writer": w, "task": task, "n": n} for (w, task), n in unread.items()]
+    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+
+
+def unread_of(run_dir: Path) -> dict[tuple[str, str], int]:
+    """(writer, task) -> chains that no model of the run reads; none where all are read."""
+    path = run_dir / UNREAD
+    rows = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    return {(row["writer"], row["task"]): row["n"] for row in rows}

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,10 @@ from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.prices import prices_of
 from faithscope.experiments.engine.planfile import StoredPlan, is_finished, missing
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
-from faithscope.experiments.engine.traces.given import read_given
+from faithscope.experiments.engine.traces.given import UNREAD, read_given, unread_text
 from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, words
 from faithscope.experiments.engine.units import API_REPLIES, UnitIds, versions
+from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.interventions.segment import SEGMENTATION
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
@@ -46,6 +47,8 @@ class Plan:
     items: tuple[Item, ...]
     chains: str = ""
     """Where they were written elsewhere, from what and how many."""
+    unread: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(writer, task) -> chains that are left out because their writer is no model of the run."""
 
     def of(self, model: str) -> list[Item]:
         return [i for i in self.items if i.model == model]
@@ -61,6 +64,10 @@ class Plan:
         lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}"]
         if self.chains:
             lines.append(f"chains      {self.chains}")
+        lines += [
+            f"left out    {n} by {writer or 'an unknown writer'} on {task}: not in model.name"
+            for (writer, task), n in self.unread.items()
+        ]
         lines.append("")
         traces_to = "traces to write" if config.traces.path is None else "traces to encode"
         header = ("model", "task", "items", traces_to, "items to probe", "branches, about")
@@ -86,7 +93,13 @@ class Plan:
         return ""
 
     def write_inputs(self, store: Store) -> None:
-        """Nothing: the questions are in the traces."""
+        """Keep how many chains are left out; the questions are in the traces."""
+        path = store.run_dir / UNREAD
+        with store.shared():
+            if self.unread:
+                write_atomically(make_folder(path.parent) / path.name, unread_text(self.unread))
+            else:
+                path.unlink(missing_ok=True)
 
     def work(self, store: Store, shard: Shard) -> TraceWork:
         # it brings torch, which a dry run need not wait for
@@ -124,7 +137,7 @@ def plan(config: TracesConfig) -> Plan:
 def _given(config: TracesConfig) -> Plan:
     """The plan of chains that were written elsewhere."""
     t = config.traces
-    read = read_given(Path(str(t.path)).expanduser(), t.format, t.limit)
+    read = read_given(Path(str(t.path)).expanduser(), t.format, t.limit, t.writers)
     told = [asked_about(c, read.file, read.format, t.task, t.kind) for c in read.chains]
     items = []
     for model in config.model.name:
@@ -139,13 +152,30 @@ def _given(config: TracesConfig) -> Plan:
         limits = {name: config.settings(name).limit for name in config.probes}
         n: Counter[str] = Counter()
         for asked in able:
+            if t.read_by == "writer" and asked.chain.model != model:
+                continue
             n[asked.task.name] += 1
             of_item = _within(probes, limits, n[asked.task.name])
             items.append(_item(traces, of_item, model, asked.task, asked.question, asked))
     if t.format == AUTO:
         print(f"note: traces.path: {read.file} is read as {read.format}", file=sys.stderr)
     what = f"{len(told)} of {read.file}, read as {read.format}"
-    return Plan(config, tuple(items), what)
+    unread = Counter(
+        (asked.chain.model, asked.task.name)
+        for asked in told
+        if t.read_by == "writer" and asked.chain.model not in config.model.name
+    )
+    if not items:
+        writers = ", ".join(dict.fromkeys(w or "an unknown writer" for w, _ in unread))
+        raise ConfigError(
+            [
+                f"traces.read_by: {t.path} has chains by {writers}, and none by a model of "
+                f"model.name ({', '.join(config.model.name)}); name one of these models, say which "
+                "of them is which writer (traces.writers: {WRITER: MODEL}), or let others read "
+                "(traces.read_by: all)"
+            ]
+        )
+    return Plan(config, tuple(items), what, unread)
 
 
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:

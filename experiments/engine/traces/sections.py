@@ -125,6 +125,12 @@ class GivenConfig(Section):
     kind: AnswerKind | None = None
     """How they are answered (`choice`, `label`, `number`), where neither file nor task tell; null
     leaves out the probes that read answers."""
+    writers: dict[str, str] = Field(default={})
+    """A writer's name in the file -> the model here that it is (a folder of its weights, a hub id);
+    other writers are called as in the file."""
+    read_by: Literal["all", "writer"] = "all"
+    """`all`: every model reads every chain. `writer`: each reads those that it wrote; chains of
+    other writers are read by none, and are counted in `exclusions.csv`."""
 
 
 class DataConfig(Section):

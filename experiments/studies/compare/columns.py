@@ -81,6 +81,21 @@ OF_TABLES = {
         [Column("n_source", "traces"), Column("n_other", "traces of the other")],
     ),
     "trust": by_name([Column("n", "traces")]),
+    "step_against": by_name(
+        [
+            Column("n", "steps", "Labelled steps that have a score."),
+            Column("n_items", "traces"),
+            Column("n_unfaithful", "spoken against", "Steps that the label speaks against."),
+            Column(
+                "auroc",
+                "AUROC",
+                "How well the score tells the steps that the label speaks "
+                "against, which are those with the least credit; one half is chance.",
+            ),
+            Column("average_precision", "average precision", "Of the steps spoken against."),
+            Column("forwards", "model calls", "Of a trace, for all its steps, mean."),
+        ]
+    ),
     "step_agreement": by_name(
         [Column("spearman", "rho", "Mean over items of the rank correlation of their steps.")]
     ),

@@ -6,12 +6,22 @@ import re
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
+from pydantic import (
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    field_validator,
+    model_validator,
+)
 
 from faithscope.experiments.config.base import FolderConfig, Section
 
 FOLDER = "sources"
 """Of the run folder: where the runs lie that the comparison makes itself."""
+SHARED = ("traces", "model", "judge")
+"""Sections that a comparison gives to every source that has them."""
 MADE = "source:"
 """How a value begins that stands for the folder of an earlier source, by its name."""
 
@@ -69,16 +79,28 @@ class CompareReport(Section):
 class CompareConfig(FolderConfig):
     """The settings of a comparison."""
 
-    SHOWN: ClassVar[tuple[str, ...]] = ("report", "labels", "same")
-    FREE: ClassVar[tuple[str, ...]] = (*FolderConfig.FREE, "report.", "labels.", "labels", "same")
+    SHOWN: ClassVar[tuple[str, ...]] = ("report", "labels", "same", "common")
+    FREE: ClassVar[tuple[str, ...]] = (
+        *(*FolderConfig.FREE, "report.", "labels.", "labels", "same", "common"),
+    )
 
     benchmark: StrictStr
     """`compare`."""
     sources: list[Source] = Field(min_length=1)
     """The runs, in order: of each `run`, a run folder, or `config`, a config that is run first with
     the keys in `set` changed; and `name`, what tables call it."""
+    traces: dict[str, Any] = Field(default={})
+    """Keys of the section `traces` of every source that has it: chains that all of them read. What
+    stands in a source's own `set` goes before."""
+    model: dict[str, Any] = Field(default={})
+    """Likewise of the section `model`."""
+    judge: dict[str, Any] = Field(default={})
+    """Likewise of the section `judge`."""
     same: Literal["ids", "text", "question"] = "text"
     """What has to be the same of two traces of one item for their scores to stand in one row."""
+    common: StrictBool = False
+    """Leave out the traces that not every source has, so that all measures are held against the
+    same ones."""
     labels: LabelFile | None = None
     """`path`: a CSV or JSONL file of labels that no run holds (docs/compare.md)."""
     report: CompareReport = CompareReport()

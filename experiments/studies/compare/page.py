@@ -129,7 +129,7 @@ def _against(compared: Compared, figures: Mapping[str, Picture]) -> Section:
         "Against labels",
         blocks if len(whole) else ["No label of these runs has two values."],
         ("auroc", "front") if figures["auroc"].figure is not None else (),
-        ("step_hits",) if len(tables["step_hits"]) else (),
+        tuple(name for name in ("step_against", "step_hits") if len(tables[name])),
         always=True,
     )
 

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from faithscope.experiments.config.base import ConfigError, FolderConfig
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.config.study import STUDIES
+from faithscope.experiments.config.shipped import config_path
+from faithscope.experiments.config.study import study_of
+from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.engine.planfile import Shard, StoredPlan, is_finished
+from faithscope.experiments.engine.run import plan as run_plan
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.files import StoreError
-from faithscope.experiments.studies.compare.config import FOLDER, MADE, CompareConfig, Source
+from faithscope.experiments.studies.compare.config import (
+    FOLDER,
+    MADE,
+    SHARED,
+    CompareConfig,
+    Source,
+)
 from faithscope.experiments.studies.compare.work import STAGE, Made, SourceWork
 from faithscope.interp.errors import UserError
 
@@ -45,7 +57,10 @@ class ComparePlan:
             else:
                 state = "is read"
             table.append((source.title, source.run or source.config, state))
-        return "\n".join([f"run folder  {self.config.run_dir}", "", *columns(table)])
+        lines = [f"run folder  {self.config.run_dir}", "", *columns(table)]
+        for item in self.items:
+            lines += ["", f"source {item.item}", *_summary(item)]
+        return "\n".join(lines)
 
     def write_inputs(self, store: Store) -> None:
         """Nothing: each source has a run folder of its own."""
@@ -71,29 +86,62 @@ def plan(config: CompareConfig) -> ComparePlan:
         ConfigError: one cannot be read, or is of a study that has no scores.
     """
     made = []
+    taken: set[str] = set()
     for source in config.sources:
         if source.config is not None:
             of_run = _config_of(config, source)
+            taken |= set(type(of_run).model_fields)
             settings = of_run.model_dump(mode="json", exclude=set(of_run.FREE) & {"out", "name"})
             unit = UnitIds(stage=STAGE, name=source.title).of(config=settings)
             made.append(Made(source, of_run, {STAGE: unit}))
+    if idle := [name for name in SHARED if getattr(config, name) and name not in taken]:
+        raise ConfigError([f"{name}: no source has this section; take it out" for name in idle])
     return ComparePlan(config, tuple(made))
 
 
+def _summary(item: Made) -> list[str]:
+    """What the run of a source would do; of one that reads an earlier source, once that is made."""
+    read = getattr(getattr(item.config, "traces", None), "path", None)
+    own = item.config.run_dir.parent
+    if read and own in Path(read).parents and not Path(read).is_dir():
+        return [f"reads {read}, which is made before it"]
+    with _named(item.source):
+        return run_plan(item.config).summary().split("\n")
+
+
 def _config_of(config: CompareConfig, source: Source) -> FolderConfig:
-    values = {key: _folder(config, value) for key, value in source.set.items()}
+    kind = _kind(source)
+    values = {
+        f"{section}.{key}": value
+        for section in SHARED
+        if section in kind.model_fields
+        for key, value in getattr(config, section).items()
+    }
+    values |= {key: _folder(config, value) for key, value in source.set.items()}
     values |= {"name": source.title, "out": str(config.run_dir / FOLDER)}
     overrides = [f"{key}={_yaml(value)}" for key, value in values.items()]
+    with _named(source):
+        return load_config(source.config or "", overrides)
+
+
+def _kind(source: Source) -> type[FolderConfig]:
+    """The kind of run that a source's config asks for."""
+    with _named(source):
+        tree = read_tree(config_path(source.config or ""), [])
+        kind = study_of(tree.values, tree).kind
+    if issubclass(kind, CompareConfig):
+        raise ConfigError([f"source {source.title!r}: {source.config} is itself a comparison"])
+    return kind
+
+
+@contextmanager
+def _named(source: Source) -> Iterator[None]:
     try:
-        of_run = load_config(source.config or "", overrides)
+        yield
     except UserError as error:
         raise ConfigError(
             [f"source {source.title!r}: {line}" for line in str(error).split("\n")]
         ) from error
-    kind = next((s for s in STUDIES.values() if isinstance(of_run, s.kind)), None)
-    if kind is None or isinstance(of_run, CompareConfig):
-        raise ConfigError([f"source {source.title!r}: {source.config} is itself a comparison"])
-    return of_run
 
 
 def _folder(config: CompareConfig, value: Any) -> Any:

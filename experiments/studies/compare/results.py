@@ -28,6 +28,7 @@ from faithscope.experiments.analysis.comparison.joined import Joined, join
 from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.parting import parting_tables
 from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.comparison.step_labels import step_against_table
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import count, groups, mean, numbers, rows
@@ -72,7 +73,7 @@ class Compared:
         labels = self.config.labels
         of_file = None if labels is None else labels_of(Path(labels.path).expanduser())
         of_runs = {name: source.scores for name, source in self.sources.items()}
-        return join(of_runs, of_file, self.config.same)
+        return join(of_runs, of_file, self.config.same, self.config.common)
 
     @cached_property
     def targets(self) -> list[Target]:
@@ -94,6 +95,7 @@ class Compared:
             "families": _families(of_pairs),
             "step_agreement": step_agreement_table(joined, how),
             "step_hits": step_hits_table(joined, how),
+            "step_against": step_against_table(joined, how, report.folds),
             "trust": trust_table(held["against"], self.targets, how),
             **held,
             "front": front_table(held["against"]),

@@ -137,14 +137,15 @@ SAME_WORDS = {
 
 
 def counted_words(compared: Compared) -> str:
-    """What is compared, in two sentences."""
+    """What is compared, in two sentences or three."""
     joined = compared.joined
     named = {"trace": joined.traces, "measure": joined.measures, "label": joined.labels}
     counts = [f"{len(of):,} {word}{'' if len(of) == 1 else 's'}" for word, of in named.items()]
+    left_out = f" {joined.n_left_out:,} that not every run has are left out."
     return (
         f"{', '.join(counts)}, from {len(compared.sources):,} "
         f"run{'s' if len(compared.sources) > 1 else ''}. Scores stand in one row where traces have "
-        f"{SAME_WORDS[compared.config.same]}."
+        f"{SAME_WORDS[compared.config.same]}.{left_out if joined.n_left_out else ''}"
     )
 
 

@@ -138,6 +138,7 @@ class FaithPlan:
 
     def write_inputs(self, store: Store) -> None:
         """Keep the labels that are given for the chains of this run; without any, none."""
+        self.units.traces.write_inputs(store)
         with store.shared():
             path = make_folder(store.run_dir) / LABELS
             if self.labels is not None:

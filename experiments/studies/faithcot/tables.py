@@ -18,6 +18,7 @@ from faithscope.experiments.analysis.statistics.stats import Estimate, mean_of_i
 from faithscope.experiments.analysis.tidy import columns, groups, rows, with_interval
 from faithscope.experiments.analysis.traces.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.data.principles import PRINCIPLES
+from faithscope.experiments.engine.traces.given import unread_of
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS
 from faithscope.experiments.studies.faithcot.metrics import (
     NO_FIT,
@@ -248,7 +249,7 @@ def steps_table(step_scores: pd.DataFrame, how: Drawing) -> pd.DataFrame:
 def _exclusions(results: FaithResults) -> pd.DataFrame:
     """Where every chain went: trace and probes as of any run, then labels, and each detector."""
     found: list[Record] = [r for of in results.records.values() for rs in of.values() for r in rs]
-    made = rows(exclusions_table(found, results.run.failures))
+    made = rows(exclusions_table(found, results.run.failures, unread=unread_of(results.run.path)))
     for (reader, task), of in _by_task(results).items():
         where = {"model": reader, "task": task}
         fates = [r["unlabelled"] or "included" for r in of]

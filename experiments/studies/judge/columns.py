@@ -23,7 +23,12 @@ COLUMNS = by_name(
         Column("kappa", "Cohen’s κ", "Collapses where nearly all labels are one and the same."),
         Column("ac2", "Gwet’s AC2", "Agreement beyond chance that does not collapse so."),
         Column("saturated", meaning="Whether nearly all labels are one: read AC2, not κ."),
-        Column("auroc", "AUROC", "Wrong against sound, by the score; .5 is chance."),
+        Column(
+            "auroc",
+            "AUROC",
+            "Wrong against sound, by the score; .5 is chance. None of "
+            "the steps of a prompt that asks for one of them.",
+        ),
         Column("n_wrong", "chains with a wrong step"),
         Column("n_sound", "chains without"),
         Column("n_left_out", "left out", "No verdict, or labels that leave the first step open."),

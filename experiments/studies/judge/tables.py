@@ -69,15 +69,20 @@ def agreement_table(
     """How far judges and labels agree, of chains and of steps; a row per label that says yes or no.
 
     A pair counts that has both a flag and a label; AUROC is of the score, and intervals draw
-    chains.
+    chains. A judge that names one step says nothing of those after it: which steps are compared
+    hangs on what it says, a step that it names is always the last of them, and no AUROC of its
+    steps is given (`localisation_table` has its hits).
     """
     rows = []
+    of_one = {r["form"] for r in verdicts if r["task"] == "localisation"}
     for level, said in (("chain", verdicts), ("step", steps)):
         for key, same in _by(said, WAY):
             for name in _labels(same, level, chains):
                 truth = [_label(r, name, level, chains, good) for r in same]
                 if any(x is not None for x in truth):
                     row = _agreement(same, truth, how)
+                    if level == "step" and key["form"] in of_one:
+                        row = {name: x for name, x in row.items() if not name.startswith("auroc")}
                     rows.append(key | {"level": level, "label": name} | row)
     return pd.DataFrame(rows, columns=AGREEMENT)
 

@@ -157,6 +157,8 @@ REASONS = {
     "baseline_unparsed": "no answer to the unedited reasoning",
     "fewer_than_2_labels": "fewer than 2 answers to score",
     "low_label_mass": "the answers that are scored have too little of the probability",
+    "answer_kind_unknown": "nobody says how it is answered",
+    "writer_not_here": "written by a model that is not in this run",
     "no_room": "no room in the model's positions",
     **{reason: words for s in SLICES.values() for reason, words in s.reasons.items()},
 }

@@ -22,6 +22,7 @@ from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
 from faithscope.experiments.engine.folder import read_environment, stored_config
 from faithscope.experiments.engine.planfile import read as read_plan
+from faithscope.experiments.engine.traces.given import unread_of
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.experiments.studies.slrc.config import RunConfig
@@ -134,11 +135,15 @@ class Results:
             (lambda key: True) if planned is None else planned.by_key.__contains__,
         )
         spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
-        return tables_of(self.records, self.run.failures, analysis) | spent
+        unread = unread_of(self.run.path)
+        return tables_of(self.records, self.run.failures, analysis, unread) | spent
 
 
 def tables_of(
-    records: Sequence[Record], failures: Iterable[Unit] = (), analysis: SlrcAnalysis | None = None
+    records: Sequence[Record],
+    failures: Iterable[Unit] = (),
+    analysis: SlrcAnalysis | None = None,
+    unread: Mapping[tuple[str, str], int] | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Every table by its file name: those of SLRC, and of the other probes that were asked.
 
@@ -148,7 +153,7 @@ def tables_of(
     masses = label_mass_table(records)
     return {
         **by_unit(records, lambda of_unit: of_topics(of_unit, analysis)),
-        "exclusions": exclusions_table(records, failures, analysis.is_planned),
+        "exclusions": exclusions_table(records, failures, analysis.is_planned, unread),
         **({"label_mass": masses} if len(masses) else {}),
         **of_topics(records, analysis, over_steps=False),
     }

@@ -29,12 +29,14 @@ from faithscope.experiments.analysis.traces.scores import (
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES
+from faithscope.probes.framing import FRAMINGS, READINGS
 
 Place = tuple[str, str, str]
 
 
 def scores(run: Run) -> Scores:
-    """Every measure of which the run has a value, of every trace that it has."""
+    """Every measure of which the run has a value, of every trace that it has; and those of which it
+    has none because every trace was left out, or failed."""
     results = run.once(Results)
     of_probe: dict[tuple[str, Place], list[Record]] = defaultdict(list)
     for record in results.records:
@@ -50,6 +52,13 @@ def scores(run: Run) -> Scores:
         for trace in traces
     ]
     measured = {row["measure"] for row in items if not row["missing"]}
+    measured |= {
+        by_reader(measure.name, trace)
+        for measure in MEASURES.values()
+        if _is_asked(measure, results.stored.get(measure.probe) or {})
+        and _left_out(measure, of_probe)
+        for trace in traces
+    }
     return frames(
         [
             *(row for row in items if row["measure"] in measured),
@@ -74,7 +83,9 @@ def _item(
     at = place_of(trace)
     whole = of_probe.get((measure.probe, at), [])
     here = [r for r in measure.records(whole) if not r.get("excluded")]
-    reason = next((r["excluded"] for r in (trace, *whole) if r.get("excluded")), None)
+    # its own reason goes before one of another framing or reading
+    told = (trace, *measure.records(whole), *whole)
+    reason = next((r["excluded"] for r in told if r.get("excluded")), None)
     failed = (measure.probe, *at) in lost
     missing = FAILED if failed else f"excluded: {reason}" if reason else "" if here else NOT_RUN
     tokens = [r.get("trie_tokens") or r.get("n_tokens") for r in here]
@@ -89,6 +100,26 @@ def _item(
         forwards=measure.forwards(here) if here else None,
         tokens=max((t for t in tokens if t is not None), default=None),
         seconds=seconds.get((measure.probe, *at)) if here else None,
+    )
+
+
+def _left_out(measure: Measure, of_probe: Mapping[tuple[str, Place], list[Record]]) -> bool:
+    """Whether a measure was asked for and every trace left out; not one that gives no number of
+    traces that were measured."""
+    every = [r for (probe, _), of in of_probe.items() if probe == measure.probe for r in of]
+    # a trace that a probe has nothing to ask about has one record, of no variant
+    here = [*measure.records(every), *(r for r in every if not r["variant"] and r.get("excluded"))]
+    return bool(here) and all(record.get("excluded") for record in here)
+
+
+def _is_asked(measure: Measure, settings: Mapping[str, Any]) -> bool:
+    """Whether the run asks in the framing, and by the reading, that a measure is of."""
+    parts = str(measure.where.get("variant", "")).split(".")
+    return all(
+        part in settings.get(key, every)
+        for key, every in (("framings", FRAMINGS), ("readings", READINGS))
+        for part in parts
+        if part in every
     )
 
 

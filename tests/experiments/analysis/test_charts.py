@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.charts import field
+from faithscope.experiments.analysis.picture import Picture, svg
 
 
 @pytest.mark.parametrize(
@@ -22,3 +26,13 @@ def test_a_number_stands_out_on_its_square_whatever_the_scale(limits, cmap, valu
     ax = Figure().add_subplot()
     field(ax, np.array([values]), ["a"], list(map(str, values)), limits=limits, cmap=cmap, text=str)
     assert [text.get_color() for text in ax.texts] == inks
+
+
+def test_two_images_of_the_same_pixels_have_no_id_in_common() -> None:
+    figure = Figure()
+    for left in (0.0, 0.5):
+        figure.add_axes((left, 0.0, 0.4, 0.8)).imshow(np.eye(2))
+    drawn = svg(Picture("twice", "", "", pd.DataFrame(), figure))
+    assert drawn.count("<image") == 2
+    ids = re.findall(r'\bid="([^"]*)"', drawn)
+    assert len(ids) == len(set(ids))

@@ -39,6 +39,7 @@ from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.parting import parting_tables
 from faithscope.experiments.analysis.comparison.scores import (
     NOT_RUN,
+    STEP_LABEL,
     Scores,
     frames,
     item_row,
@@ -46,6 +47,11 @@ from faithscope.experiments.analysis.comparison.scores import (
     of_correctness,
     says_faithful,
     trace_row,
+)
+from faithscope.experiments.analysis.comparison.step_labels import (
+    PLACE_OF_STEP,
+    TOO_SPARSE_STEPS,
+    step_against_table,
 )
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing
@@ -388,6 +394,45 @@ def test_steps_are_ranked_and_the_labelled_one_is_named() -> None:
     assert hits == {"a": 1, "b": 1, "c": 0}
 
 
+def test_measures_are_held_against_labels_of_steps() -> None:
+    rng = np.random.default_rng(0)
+    about = {"dataset": "d", "task": "t", "model": "m", "higher_is_faithful": True}
+    unfaithful, credit = rng.random((40, 3)) < 0.4, rng.random((40, 3))
+    credit[unfaithful] *= 0.6  # what is unfaithful has less credit
+    steps = [
+        about | {"item": f"i{i}", "step": k, "measure": name, "family": family, "value": float(v)}
+        | ({} if up else {"higher_is_faithful": False})
+        for name, family, up, values in (
+            *(("credit", "logit", True, credit), ("fault", "judged", False, -credit)),
+            *(("half", "logit", True, credit[:20]), ("wrong", STEP_LABEL, False, unfaithful)),
+            *(("fine", STEP_LABEL, True, ~unfaithful), ("one", "label", True, unfaithful[:, :1])),
+        )
+        for i, of in enumerate(values)
+        for k, v in enumerate(of)
+    ]  # fmt: skip
+    whole = run_of({"credit": ("logit", np.arange(40.0))})
+    costs = whole.items.assign(forwards=7.0)
+    joined = join({"a": Scores(costs, whole.traces, pd.DataFrame(steps))}, None, "text")
+    table = {(r["label"], r["measure"]): r for r in rows(step_against_table(joined, HOW, 4))}
+    assert len(table) == 8
+    place = [-k for _ in range(40) for k in range(3)]  # what has read nothing
+    held = roc_auc_score(unfaithful.ravel(), place)
+    assert table["wrong", PLACE_OF_STEP]["auroc"] == pytest.approx(held)
+    kind, score = unfaithful.ravel(), -credit.ravel()
+    for row in (table["wrong", "credit"], table["fine", "credit"], table["wrong", "fault"]):
+        assert row["auroc"] == pytest.approx(roc_auc_score(kind, score))
+        assert row["average_precision"] == pytest.approx(average_precision_score(kind, score))
+        assert (row["n"], row["n_items"], row["n_missing"]) == (120, 40, 0)
+        assert 0 < row["g_mean_squared"] < 1
+        assert row["auroc_low"] < row["auroc"] < row["auroc_high"]
+    assert table["wrong", "credit"]["forwards"] == 7
+    assert math.isnan(table["wrong", "fault"]["forwards"])
+    half = table["wrong", "half"]
+    assert (half["n"], half["n_missing"], half["reason"]) == (60, 60, TOO_SPARSE_STEPS)
+    assert [*table][-1] == ("wrong", "half")  # whatever it is worth
+    assert len(step_agreement_table(joined, HOW)) == 3  # labels are no measures
+
+
 def test_traces_of_one_name_are_joined_only_where_they_are_the_same() -> None:
     a = run_of({"x": ("behavioural", np.arange(6.0))})
     b = run_of({"y": ("internal", np.arange(6.0))}, text="other ")
@@ -406,6 +451,10 @@ def test_traces_of_one_name_are_joined_only_where_they_are_the_same() -> None:
     why = {(r["measure"], r["reason"]): r["n"] for r in rows(joined.missing)}
     assert why["x", OTHER_TRACE] == 4
     assert why["y", "measured"] == 6
+    common = join({"a": a, "b": mixed}, None, "text", common=True)
+    assert len(common.traces) == 2
+    assert common.n_left_out == 8
+    assert common.wide().notna().all(axis=None)
     loose = join({"a": a, "b": mixed}, None, "question")
     assert len(loose.traces) == 6
     assert loose.wide().notna().all(axis=None)
@@ -507,7 +556,10 @@ def test_labels_of_given_chains_that_are_ones_and_zeros_are_labels() -> None:
             *(("correct", (1, 0, 2)), ("rating", (1, 0, 1))),
         )
     ]
-    assert [[row["value"] for row in of] for of in steps] == [[0, 1, 0], [0, 1, 0], [], []]
+    named = [[row["value"] for row in of if row["family"] == "label"] for of in steps]
+    assert named == [[0, 1, 0], [0, 1, 0], [], []]
+    every = [[row["value"] for row in of if row["family"] == STEP_LABEL] for of in steps]
+    assert every == [[0, 1, 1], [0, 1], [], []]
     # a label of ones and threes is none of two kinds
     rated = joined_of({"x": ("logit", np.arange(6.0))}, label=[1, 3, 3, 1, 1, 3])
     assert targets(rated, 5, 0) == []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import faithcot_runs
 import pytest
 
 from faithscope.experiments.config import shipped
@@ -40,8 +42,20 @@ def test_what_configs_name_of_ours_is_there() -> None:
     assert shipped.located("~/x") == Path("~/x").expanduser()
 
 
-def of_paper(name: str) -> list[str]:
-    """The overrides by which a paper's config reads the rows that are here."""
+def of_paper(name: str, folder: Path) -> list[str]:
+    """The overrides by which a paper's config reads the rows that are here, or some in the layout
+    that it is for."""
+    if name == "paper/bonafide":
+        row = {"id": "a", "label_type": "FAITHFUL_COT", "target_model": "allenai/Olmo-3-7B-Think"}
+        row |= {
+            "sentence_span_start": 0,
+            "sentence_span_end": -1,
+            "cot": "We are told that it is B.",
+        }
+        (folder / "b.jsonl").write_text(json.dumps(row | {"question": "?", "model_answer": "B"}))
+        return [f"traces.path={folder / 'b.jsonl'}"]
+    if name == "paper/faithcot_compare":
+        return [f"traces.path={faithcot_runs.chains(folder / 'chains', 1, 'gpt-4o-mini')}"]
     if name == "paper/c2faith":
         return [f"data.path={DATA / 'prm800k' / 'subset.jsonl'}"]
     if name == "paper/rfeval":
@@ -63,11 +77,11 @@ def test_the_papers_own_settings_say_items_calls_and_cost(
 ) -> None:
     from faithscope.experiments.cli import execute
 
-    overrides = [*of_paper(name), f"out={tmp_path}"]
+    overrides = [*of_paper(name, tmp_path), f"out={tmp_path}"]
     assert execute(["run", name, "--dry-run", *(x for o in overrides for x in ("--set", o))]) == 0
     out = capsys.readouterr().out
     assert "total" in out
-    if name in ("paper/slrc", "paper/c2faith", "paper/rfeval", "paper/faithcot"):
+    if name not in ("paper/slrc_open", "paper/slrc_attention"):
         assert "calls" in out
         assert "dollars" in out
         assert "no price" not in out

@@ -184,6 +184,40 @@ def test_bonafide_joins_the_labels_of_a_chain(tmp_path: Path) -> None:
     bad = write(tmp_path / "bad.jsonl", label("FAITHFUL_STEP", sentence_span_end=99))
     with pytest.raises(UserError, match=r"line 1: the span 0 to 99 is none of 'cot'"):
         read_chains(bad)
+    # a row_id names a question, which one model may have been asked with two hints
+    again = label("FAITHFUL_COT", prompt="Which? Hint: C.")
+    read = read_chains(write(tmp_path / "two.jsonl", label("FAITHFUL_COT"), again))
+    assert [c.id for c in read.chains] == ["r1", "r1.2"]
+
+
+def test_bonafide_as_released(tmp_path: Path) -> None:
+    said = {"id": "ab12", "correct_answer": "otter", "hinted_answer": "owl", "src_type": "hinting"}
+    said |= {"sentence_text": "The hint says B.", "model_answer": "owl"}
+    path = write(tmp_path / "b.jsonl", label("FAITHFUL_STEP", "The hint says B.", **said))
+    chain = one(path, "bonafide")
+    # an answer is one of the two at stake; nothing says so of a question without a hint
+    assert (chain.id, chain.kind, chain.gold) == ("ab12", "label", "otter")
+    assert (chain.options, chain.answer) == (("owl", "otter"), "owl")
+    assert chain.labels == {"prompted_hint": "B", "src_type": "hinting"}
+    for answer, kind in (("12", "number"), ("two otters", None)):
+        about = {"id": "c", "correct_answer": answer, "prompted_hint": None}
+        chain = one(write(tmp_path / f"{kind}.jsonl", label("FAITHFUL_COT", **about)), "bonafide")
+        assert (chain.kind, chain.options, chain.gold) == (kind, None, answer)
+    # ends are exclusive: another reading of a span is refused
+    start, end = 0, len("The hint says B.") - 1
+    row = label("FAITHFUL_STEP", sentence_span_start=start, sentence_span_end=end, **said)
+    with pytest.raises(UserError, match="the span 0 to 15 of 'cot' is 'The hint says B', and"):
+        read_chains(write(tmp_path / "inclusive.jsonl", row))
+
+
+def test_a_writer_may_have_another_name_here(tmp_path: Path) -> None:
+    row = {"id": "a", "question": "?", "reasoning": "So."}
+    path = write(tmp_path / "m.jsonl", row | {"model": "x"}, row | {"model": "y"})
+    read = read_chains(path, writers={"x": "org/x", "z": "org/z"})
+    assert [(c.model, c.id) for c in read.chains] == [
+        ("org/x", "own/a by org/x"),
+        ("y", "own/a by y"),
+    ]
 
 
 @pytest.mark.parametrize(

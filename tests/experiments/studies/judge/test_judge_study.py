@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,7 +116,10 @@ def test_a_judge_that_checks_sums_is_held_against_the_labels(
     for form in ("step_judge", "c2_localisation"):
         for level in ("chain", "step"):
             sums = by.loc[(form, level, "correct")]
-            assert (sums["accuracy"], sums["kappa"], sums["ac2"], sums["auroc"]) == (1, 1, 1, 1)
+            assert (sums["accuracy"], sums["kappa"], sums["ac2"]) == (1, 1, 1)
+            # which steps a judge says something of that names one hangs on what it says
+            partly = (form, level) == ("c2_localisation", "step")
+            assert math.isnan(sums["auroc"]) if partly else sums["auroc"] == 1
     steps = by.loc[("step_judge", "step", "correct")]
     # of the nine steps, one comes after the first wrong one of its chain in each of two chains
     assert (steps["n"], steps["n_without_label"]) == (7, 2)
@@ -226,6 +230,7 @@ def test_judges_of_whole_chains_see_the_answer_whatever_letters_stand_before_it(
     assert judged_chain(chain, CutConfig()).text == f"{reasoning}\n\nFinal answer: B"
 
 
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the paper is not beside this checkout")
 def test_the_faithful_judge_is_asked_in_the_papers_words() -> None:
     paper = (SHARED / "papers" / "faithcot-bench.txt").read_text("utf-8")
     printed = paper[paper.index('"evaluation_task"') : paper.index("CoT TRACE GENERATION PROMPT")]

@@ -1,0 +1,103 @@
+"""Each measure that credits steps, held against labels of steps: which of them are unfaithful.
+
+A step that hangs little on is called unfaithful, as a step that a judge faults is; directions are
+those of the measures. That a step matters is not yet that its words are true: how far the one
+tells the other is what this table shows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import average_precision_score
+
+from faithscope.experiments.analysis.comparison.against import COVERS, ONE_KIND, TOO_FEW
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions
+from faithscope.experiments.analysis.comparison.joined import KEY, Joined
+from faithscope.experiments.analysis.comparison.scores import COSTS, LABELS, STEP_LABEL
+from faithscope.experiments.analysis.statistics import detection
+from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    groups,
+    numbers,
+    only,
+    rows,
+    where,
+    with_interval,
+)
+
+PLACE_OF_STEP, BASELINE = "place in the trace", "baseline"
+"""A measure that has read nothing: a later step is credited with more. What is no further from
+one half than it may have told early steps from late ones."""
+TOO_SPARSE_STEPS = f"scores of less than {COVERS:.0%} of the labelled steps".replace("%", " %")
+"""Why a measure comes last: which steps it scores may hang on what it finds."""
+STEP_AGAINST = ["label", "measure", "family", "n", "n_items", "n_unfaithful", "n_missing"]
+STEP_AGAINST += [*with_interval("auroc"), "average_precision", "g_mean_squared", *COSTS, "reason"]
+
+
+def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFrame:
+    """A row per label of steps and measure, the best AUROC first, of measures with enough scores.
+
+    `n` labelled steps of `n_items` traces have a score, `n_missing` have none. Intervals draw
+    questions; the threshold of the squared g-mean is chosen on other questions. Costs are of a
+    trace, for all its steps.
+    """
+    question = dict(zip(joined.index, questions(joined), strict=True))
+    costs = {cost: joined.wide(cost).mean().to_dict() for cost in COSTS}
+    labelled = where(joined.steps, family=STEP_LABEL)
+    measures = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
+    measures = pd.concat([measures, _places(joined, labelled)])
+    table = []
+    for label, of_label in groups(labelled, ["measure"]):
+        for measure, of in groups(measures, ["measure", "family"]):
+            both = of_label.merge(of, on=[*KEY, "step"], suffixes=("_label", ""))
+            if not len(both):
+                continue
+            clusters = np.array([question[k] for k in both[list(KEY)].itertuples(index=False)])
+            against = np.where(both["higher_is_faithful_label"].astype(bool), 0.0, 1.0)
+            kind = numbers(both["value_label"]) == against
+            sign = np.where(both["higher_is_faithful"].astype(bool), -1.0, 1.0)
+            score = (numbers(both["value"]) * sign).round(DECIMALS)
+            row: dict[str, Any] = {"label": label["measure"], **measure, "n": len(both)}
+            row |= {"n_items": len(both[list(KEY)].drop_duplicates())}
+            row |= {"n_unfaithful": int(kind.sum()), "n_missing": len(of_label) - len(both)}
+            row |= {cost: of_cost.get(measure["measure"]) for cost, of_cost in costs.items()}
+            row |= _held(clusters, kind, score, how, n_folds)
+            if len(both) < COVERS * len(of_label) and row["reason"] != ONE_KIND:
+                row["reason"] = TOO_SPARSE_STEPS
+            table.append(row)
+    frame = pd.DataFrame(table, columns=STEP_AGAINST)
+    sparse = frame["reason"].isin((TOO_SPARSE_STEPS, ONE_KIND))
+    frame = frame.assign(_sparse=sparse).sort_values(
+        ["label", "_sparse", "auroc"], ascending=[True, True, False], kind="stable"
+    )
+    return frame.drop(columns="_sparse").reset_index(drop=True)
+
+
+def _places(joined: Joined, labelled: pd.DataFrame) -> pd.DataFrame:
+    """`PLACE_OF_STEP` of every labelled step: its index as a share of the trace's steps."""
+    steps = only(labelled, [*KEY, "step"]).drop_duplicates()
+    n = joined.traces.set_index(list(KEY))["n_steps"].to_dict()
+    share = [k["step"] / max(n[tuple(k[name] for name in KEY)], 1) for k in rows(steps)]
+    return steps.assign(
+        measure=PLACE_OF_STEP, family=BASELINE, value=share, higher_is_faithful=True
+    )
+
+
+def _held(
+    clusters: np.ndarray, kind: np.ndarray, score: np.ndarray, how: Drawing, n_folds: int
+) -> dict[str, Any]:
+    if len(set(kind)) < 2:
+        return {"reason": ONE_KIND}
+    row: dict[str, Any] = columns("auroc", auroc(clusters, kind, score, how))
+    row["average_precision"] = float(average_precision_score(kind, score))
+    fold = detection.folds(kind, clusters, n_folds, how.seed)
+    if fold is None:
+        return row | {"reason": TOO_FEW}
+    called = detection.called_by(kind, score, fold, detection.best_threshold)
+    gained = math.nan if called is None else detection.g_mean_squared(kind, called)
+    return row | {"g_mean_squared": gained, "reason": ""}
