@@ -105,7 +105,7 @@ def _cell(text: str, value: Any) -> Cell:
     number, bracket, interval = text.partition(" [")
     if isinstance(value, float):
         return Cell(number, repr(value), f"{interval.removesuffix(']')}" if bracket else "")
-    return Cell(text, "" if value is pd.NA else str(value))
+    return Cell(text, "" if value is pd.NA or value is None else str(value))
 
 
 def share_cell(value: float, low: float = math.nan, high: float = math.nan) -> Cell:

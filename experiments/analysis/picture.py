@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,8 +102,9 @@ def svg(picture: Picture) -> str:
     text = file.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
-    # nothing refers to an image, and two of the same pixels have the same id
-    text = re.sub(r' id="image[0-9a-f]+"', "", text)
+    # nothing refers to an image, and two of the same pixels would have the same id
+    number = itertools.count()
+    text = re.sub(r'\bid="image[0-9a-f]+"', lambda _: f'id="image{next(number)}"', text)
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{picture.name}-", text)
     width = round(picture.figure.get_figwidth() * REM_PER_INCH, 2)
     size = f"max-width: {width}rem; min-width: {min(width, LEAST_REM)}rem"

@@ -109,7 +109,7 @@ def _headings(names: list[str], columns: Columns | None) -> list[str]:
 
 def number(value: Any) -> str:
     """A number for people: three decimals, ∞, and a dash for what was not measured."""
-    if value is pd.NA:
+    if value is pd.NA or value is None:
         return "–"
     if isinstance(value, float):
         if math.isnan(value):

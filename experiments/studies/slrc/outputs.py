@@ -102,10 +102,18 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
         if edited
         else f". Asked: {', '.join(results.probes)}; SLRC, which edits the steps, was not."
     )
+    given = (results.stored.get("traces") or {}).get("path")
+    title = f"does the model use the reasoning it {'writes' if given is None else 'reads'}?"
+    lead = "Do these models use the reasoning they write?"
+    if given is not None:
+        lead = (
+            f"Do these models use the reasoning they read? It was written elsewhere ("
+            f"{Path(given).name}); the frame traces says by whom."
+        )
     return Page(
         results.run.path,
-        "does the model use the reasoning it writes?",
-        f"Do these models use the reasoning they write? {counted}{asked}",
+        title,
+        f"{lead} {counted}{asked}",
         [
             *([_verdict(tables, judged), READING] if edited else []),
             *_units(tables),
