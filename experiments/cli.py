@@ -458,10 +458,10 @@ def annotate(
 def view(
     run: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a comparison.")],
 ) -> int:
-    """Explore a comparison trace by trace, on a page served to this machine until Ctrl-C.
+    """Explore a comparison trace by trace.
 
-    The page is explore.html of the folder; served, it has the records of every trace, also where
-    they would make the file too large.
+    The page, explore.html of the folder, is served to this machine until Ctrl-C, with the records
+    of every trace, also where they would make the file too large.
     """
     from faithscope.experiments.analysis.explorer import server
     from faithscope.experiments.studies.compare.explore import opened
