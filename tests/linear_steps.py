@@ -129,7 +129,7 @@ def steps_of(read: Callable[[str], Any], text: str) -> int:
 def readers() -> dict[str, Callable[[str], Any]]:
     """Whatever reads what a model wrote."""
     from faithscope.experiments.data import answers, numbers
-    from faithscope.experiments.studies.c2faith import features
+    from faithscope.experiments.studies.c2faith.benchmark import features
     from faithscope.experiments.studies.rfeval import pairs
     from faithscope.experiments.studies.rfeval.counterfactuals import construction
     from faithscope.experiments.studies.rfeval.judging import stances, stepwise

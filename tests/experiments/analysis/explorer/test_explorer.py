@@ -289,12 +289,17 @@ def test_view_serves_a_comparison_alone_until_it_is_stopped(
     assert "faithscope compare" in capsys.readouterr().err
     assert execute(["compare", folder, "--into", str(tmp_path / "c")]) == 0
     command = [sys.executable, "-m", "faithscope.experiments.cli", "view", str(tmp_path / "c")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as viewing:
+    viewing = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
         assert viewing.stderr is not None
         line = next(x for x in viewing.stderr if "explore at" in x)
         address = line.split()[2]
         assert b"overview" in urllib.request.urlopen(address).read()
         told = urllib.request.urlopen(f"{address}records/0").read()
         assert b"Attention of the answer" in told
-        viewing.send_signal(signal.SIGINT)
-        assert viewing.wait(20) in (0, 130)
+        # as Ctrl-C, which a process that a shell put in the background ignores from birth
+        viewing.send_signal(signal.SIGTERM)
+        assert viewing.wait(60) in (0, 130)
+    finally:
+        viewing.kill()
+        viewing.wait()
