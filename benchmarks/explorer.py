@@ -21,8 +21,8 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "experiments"))
 
-from browser import Browser, browser
-from synthetic_comparison import comparison
+from browser import Browser, browser  # pyright: ignore[reportMissingImports]
+from synthetic_comparison import comparison  # pyright: ignore[reportMissingImports]
 
 from faithscope.experiments.analysis.explorer.page import write_explorer
 

@@ -311,7 +311,7 @@ def field(
     centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": fontsize}
     for i, j in np.argwhere(~np.isnan(cells)).tolist():
         if text is not None:
-            ink = _ink_on(mesh.to_rgba(cells[i, j]))
+            ink = _ink_on([float(x) for x in mesh.to_rgba(cells[i, j])])
             ax.text(j + 0.5, i + 0.5, text(cells[i, j]), color=ink, **centred)
     turned: dict[str, Any] = {"rotation": rotation, "ha": "center" if rotation == 90 else "right"}
     size = min(fontsize, 8.5)

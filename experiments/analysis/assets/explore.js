@@ -867,14 +867,21 @@ fill(byId("x"), options);
 fill(byId("y"), options);
 fill(byId("order"), ORDERS);
 fill(byId("colour"), [["model", "model"], ["task", "task"], ["outcome", "outcome"], ...data.labels.map((l, i) => [i, `label ${l.name}`]), ["none", "none"]]);
-const farthest = () => {
-  // the first two measures of different families that many traces have
-  const n = turned.map((v) => v.reduce((k, x) => k + !Number.isNaN(x), 0));
-  const best = (family) => names.map((_, i) => i).filter((i) => data.measures[i].family === family).sort((a, b) => n[b] - n[a])[0];
-  const first = ["behavioural", "logit", "internal", "judged"].map(best).filter((i) => i !== undefined);
-  return first.length > 1 ? [first[0], first[first.length - 1]] : [0, Math.min(1, names.length - 1)];
+// Two measures of different families that the most traces have, and of which neither is constant.
+const mostShared = () => {
+  const varies = turned.map((v) => new Set(v.filter((x) => !Number.isNaN(x))).size > 1);
+  let [best, most] = [[0, Math.min(1, names.length - 1)], 0];
+  for (let i = 0; i < names.length; i++) {
+    for (let j = i + 1; j < names.length; j++) {
+      if (!varies[i] || !varies[j] || data.measures[i].family === data.measures[j].family) continue;
+      let n = 0;
+      for (let k = 0; k < N; k++) n += !Number.isNaN(turned[i][k] + turned[j][k]);
+      if (n > most) [best, most] = [[i, j], n];
+    }
+  }
+  return best;
 };
-[state.x, state.y] = farthest();
+[state.x, state.y] = mostShared();
 const [first, second] = recall();
 if (names.length) choosePair();
 update();

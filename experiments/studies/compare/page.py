@@ -188,7 +188,8 @@ def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
         "Where they part",
         "A side's say on a trace is the mean rank of the trace by the side's measures, ranked "
         "again; two sides part where one has the trace in its upper half and the other in its "
-        "lower. "
+        "lower. Traces of all models are ranked together: where a kind is mostly of one model, the "
+        "models may part, and not their traces. "
         "“expected” is how many would part if the two knew nothing of each other; a kind is "
         "beyond chance where the interval of the difference, from drawing questions and for four "
         "kinds at once, lies above 0.",

@@ -174,7 +174,7 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
                 "models apart, faithfulness or not, tells its kinds apart. Trained monitors and "
                 "combined measures can learn the model instead."
             )
-    if of_labels and len(joined.measures) > 1 and (tables["trust"]["reason"] == "").any():
+    if of_labels and len(joined.measures) > 1 and "" in set(tables["trust"]["reason"]):
         said.append(
             f"The best of {len(joined.measures)} measures is named by the same traces that it was "
             "found on, which flatters it."
