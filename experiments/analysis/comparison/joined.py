@@ -100,24 +100,33 @@ class Joined:
         return self.wide() * sign
 
     @cached_property
-    def missing(self) -> pd.DataFrame:
-        """A row per measure and reason: traces without a value."""
+    def reasons(self) -> dict[str, list[str]]:
+        """Measure or label -> why it has no value of a trace, in the order of `index`; empty where
+        it has one."""
         items = self.items.set_index(["measure", *KEY])["missing"].to_dict()
         named = {tuple(r[k] for k in ("measure", *PLACE)) for r in rows(self.items)}
+        models = self.items.groupby("measure", sort=False)["model"].agg(set)
+
+        def reason(measure: Any, key: tuple[str, ...]) -> str:
+            known = items.get((measure, *key))
+            if known is not None:
+                return known
+            if key[PLACE.index("model")] not in models[measure]:
+                return OTHER_MODEL
+            return OTHER_TRACE if (measure, *key[:-1]) in named else NOT_RUN
+
+        names = [*self.measures.index, *self.labels.index]
+        return {name: [reason(name, key) for key in self.index] for name in names}
+
+    @cached_property
+    def missing(self) -> pd.DataFrame:
+        """A row per measure and reason: traces without a value."""
         table = []
         both = pd.concat([self.measures, self.labels])
         of_measures = self.items.groupby("measure", sort=False)
         sources = of_measures["source"].agg(lambda s: ", ".join(dict.fromkeys(s)))
-        models = of_measures["model"].agg(set)
         for measure, family in both["family"].items():
-            reasons: Counter[str] = Counter()
-            for key in self.index:
-                reason = items.get((measure, *key))
-                if reason is None and key[PLACE.index("model")] not in models[measure]:
-                    reason = OTHER_MODEL
-                elif reason is None:
-                    reason = OTHER_TRACE if (measure, *key[:-1]) in named else NOT_RUN
-                reasons[reason] += 1
+            reasons = Counter(self.reasons[str(measure)])
             measured = reasons.pop("", 0)
             about = {"measure": measure, "family": family, "source": sources[measure]}
             about |= {"n_items": len(self.index)}

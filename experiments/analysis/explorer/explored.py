@@ -16,9 +16,8 @@ import pandas as pd
 
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, clusters_of
 from faithscope.experiments.analysis.comparison.details import Curve, Detail, Details
-from faithscope.experiments.analysis.comparison.joined import KEY, OTHER_TRACE, Joined
+from faithscope.experiments.analysis.comparison.joined import KEY, Joined
 from faithscope.experiments.analysis.comparison.parting import KINDS, sides
-from faithscope.experiments.analysis.comparison.scores import NOT_RUN
 from faithscope.experiments.analysis.html import shown
 from faithscope.experiments.analysis.page import fragments
 from faithscope.experiments.analysis.statistics.agreement import FEWEST
@@ -52,13 +51,11 @@ class Explored:
         names = _order(joined)
         values = joined.wide().round(DECIMALS)
         return {
-            "name": _text(self.name),
-            "lead": _text(self.lead),
             "measures": [
                 {"name": _text(n), "family": f, "higher": bool(h)}
                 for n, f, h in _about(joined.measures.loc[names])
             ],
-            "labels": [{"name": _text(n), "higher": bool(h)} for n, _, h in _about(joined.labels)],
+            "labels": [{"name": _text(n)} for n, _, _ in _about(joined.labels)],
             "values": [_numbers(values[name]) for name in names],
             "label_values": [_numbers(values[name]) for name in joined.labels.index],
             "reasons": self._reasons(names),
@@ -68,7 +65,7 @@ class Explored:
             "trace": [str(trace)[:6] for trace in traces["trace"]],
             **{
                 name: _numbers(traces[name].astype(float).round(DECIMALS))
-                for name in ("correct", "n_steps", "n_tokens", "settled")
+                for name in ("correct", "n_steps", "settled")
             },
             "excluded": _coded(traces["excluded"].astype(str)),
             "sides": {name: _numbers(of) for name, of in sides(joined).items()},
@@ -95,27 +92,30 @@ class Explored:
         }
 
     @cached_property
+    def _at(self) -> dict[tuple[str, ...], int]:
+        """Trace -> its place in the overview."""
+        return {key: i for i, key in enumerate(self.joined.index)}
+
+    @cached_property
     def _told(self) -> dict[int, list[tuple[str, Callable[[], Detail]]]]:
-        at = {key: i for i, key in enumerate(self.joined.index)}
         told = defaultdict(list)
         for source, details in self.sources.items():
             for place, read in details:
                 key = self.joined.origins.get((source, tuple(map(str, place))))
                 if key is not None:
-                    told[at[key]].append((source, read))
+                    told[self._at[key]].append((source, read))
         return told
 
     @cached_property
     def _credits(self) -> dict[int, list[dict[str, Any]]]:
         """Trace -> a row per measure and label that credits its steps; None for a step without."""
-        at = {key: i for i, key in enumerate(self.joined.index)}
         by_row: dict[tuple[int, str], dict[int, float]] = defaultdict(dict)
         about: dict[str, dict[str, Any]] = {}
         for row in rows(self.joined.steps):
             name = str(row["measure"])
             about[name] = {"measure": _text(name), "family": row["family"]}
             about[name] |= {"higher": bool(row["higher_is_faithful"])}
-            by_row[at[tuple(str(row[k]) for k in KEY)], name][int(row["step"])] = row["value"]
+            by_row[self._at[tuple(str(row[k]) for k in KEY)], name][int(row["step"])] = row["value"]
         credits = defaultdict(list)
         for (trace, name), by_step in by_row.items():
             values = [_rounded(by_step.get(i)) for i in range(max(by_step) + 1)]
@@ -134,23 +134,9 @@ class Explored:
 
     def _reasons(self, names: Sequence[str]) -> dict[str, Any]:
         """Why a score is missing: `words`, and by measure and trace which of them, 0 for none."""
-        items = self.joined.items
-        place = {key: i for i, key in enumerate(self.joined.index)}
-        there = {name: i for i, name in enumerate(names)}
-        codes: dict[str, int] = {"": 0, NOT_RUN: 1, OTHER_TRACE: 2}
-        table = np.ones((len(names), len(place)), dtype=int)
-        bare = {
-            (r["measure"], *(r[k] for k in KEY[:-1])) for r in rows(only(items, [*KEY, "measure"]))
-        }
-        for name, i in there.items():
-            for key, at in place.items():
-                if (name, *key[:-1]) in bare:
-                    table[i, at] = 2
-        for row in rows(only(items, [*KEY, "measure", "missing"])):
-            if row["measure"] in there:
-                code = codes.setdefault(row["missing"], len(codes))
-                table[there[row["measure"]], place[tuple(row[k] for k in KEY)]] = code
-        return {"words": [_text(word) for word in codes], "of": table.tolist()}
+        codes = {"": 0}
+        of = [[codes.setdefault(r, len(codes)) for r in self.joined.reasons[n]] for n in names]
+        return {"words": [_text(word) for word in codes], "of": of}
 
 
 def _order(joined: Joined) -> list[str]:

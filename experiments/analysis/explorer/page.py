@@ -18,10 +18,10 @@ LARGEST = 15_000_000
 """Bytes of the file; where it would have more, records are left to `faithscope view`."""
 
 
-def write_explorer(path: Path, explored: Explored) -> None:
+def write_explorer(path: Path, explored: Explored, largest: int = LARGEST) -> None:
     """Write the page with all its records, or without where they would make it too large."""
-    whole = render(explored, _chunks(explored))
-    if len(whole.encode()) > LARGEST:
+    whole = render(explored, _chunks(explored, largest))
+    if len(whole.encode()) > largest:
         whole = render(explored, [])
     write_atomically(path, whole)
 
@@ -60,7 +60,7 @@ def _script() -> str:
     return asset("uplot.js") + asset("explore.js")
 
 
-def _chunks(explored: Explored) -> list[str]:
+def _chunks(explored: Explored, largest: int) -> list[str]:
     """All records, packed; as many as a page can hold, then none."""
     chunks: list[str] = []
     size = 0
@@ -69,7 +69,7 @@ def _chunks(explored: Explored) -> list[str]:
         text = to_json([explored.detail(at) for at in range(begin, end)])
         packed = base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
         size += len(packed)
-        if size > LARGEST:
+        if size > largest:
             return []
         chunks.append(packed)
     return chunks

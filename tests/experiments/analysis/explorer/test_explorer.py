@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +114,18 @@ def test_the_heat_map_has_the_numbers_of_the_report(
     both = wide[[one, other]].dropna()
     (expected, _) = spearmanr(both[one], both[other])
     assert cells(chromium)[one, other] == pytest.approx(expected, abs=0.0051)
+
+
+def test_the_page_and_the_report_say_the_same_of_what_is_missing(made: Explored) -> None:
+    told = made.overview["reasons"]
+    counted = Counter(
+        (measure["name"], told["words"][code] or "measured")
+        for measure, codes in zip(made.overview["measures"], told["of"], strict=True)
+        for code in codes
+    )
+    table = made.joined.missing.loc[made.joined.missing["family"] != "label"]
+    of_report = zip(table["measure"], table["reason"], table["n"], strict=True)
+    assert counted == {(m, r): n for m, r, n in of_report if n}
 
 
 def test_planted_disagreement_is_found_by_the_lists(chromium: Browser, written: Path) -> None:
@@ -241,11 +254,10 @@ def test_a_step_is_coloured_by_one_scale_for_all_traces(made: Explored, written:
 
 
 def test_a_file_that_would_be_too_large_leaves_its_records_to_view(
-    chromium: Browser, made: Explored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    chromium: Browser, made: Explored, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(page, "LARGEST", 50_000)
     path = tmp_path / "explore.html"
-    page.write_explorer(path, made)
+    page.write_explorer(path, made, largest=50_000)
     assert "records-0" not in path.read_text("utf-8")
     opened(chromium, path)
     chromium.click("document.querySelector('#list tbody tr')")
