@@ -1,12 +1,13 @@
-"""Tables of four small runs, one of each kind, to hold two versions of the code against each other.
+"""Tables of seven small runs, one of each kind, to hold two versions of the code against each other.
 
     python tools/golden.py before        # on one commit
     python tools/golden.py after         # on another, on the same machine
     diff -r before after                 # says nothing where every table is the same
 
 The runs: planted models under every probe; C2-Faith with a tiny judge, read from inside; RFEval
-with models that write, judge and are looked into here; a closed model behind a server. What is
-kept of each are `tables/*.csv` and `figures/*.csv`, byte for byte, without the columns and tables
+with models that write, judge and are looked into here; a tiny judge under every form; FaithCoT's
+detectors on annotated chains; a comparison of measures with a judge; a closed model behind a
+server. What is kept of each are `tables/*.csv` and `figures/*.csv`, byte for byte, without the columns and tables
 that hold seconds. Floats are those of this machine: folders of two machines may differ.
 """
 
@@ -29,7 +30,9 @@ for folder in (
     ROOT,
     ROOT / "benchmarks",
     TESTS,
-    *(TESTS / "experiments" / name for name in ("studies/c2faith", "studies/rfeval", "engine")),
+    TESTS / "conformance",
+    TESTS / "experiments/engine",
+    *(TESTS / "experiments/studies" / name for name in ("c2faith", "faithcot", "rfeval")),
 ):
     sys.path.insert(0, str(folder))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -37,6 +40,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import c2_runs
 import pytest
 import rf_runs
+from cases import CASES, Setting
 from fault_server import FaultServer
 from speaking_server import speaks
 from tiny_models import tiny
@@ -89,6 +93,42 @@ def rfeval(folder: Path) -> Path:
     )
 
 
+def judge(folder: Path) -> Path:
+    forms = ["step_judge", "faithful_judge", "c2_detection", "c2_localisation", "c2_coverage"]
+    return _changed(_case("judge", folder), forms=[*forms, "legibility"])
+
+
+def faithcot(folder: Path) -> Path:
+    edits = {"by": "judge", "steps": 2}
+    probes = ["causal_effects", "tracing", "information", "paraphrase", "slrc"]
+    return _changed(_case("faithcot", folder), edits=edits, probes=probes)
+
+
+def compare(folder: Path) -> Path:
+    planted = {
+        "model.name": ["planted:faithful", "planted:hint"],
+        "data.limit": 6,
+        "generation.max_new_tokens": 256,
+        "probes": ["slrc", "attention", "tracing", "rigidity"],
+        "slrc.edits": ["remove", "corrupt"],
+        "report.bootstrap": 20,
+    }
+    judged = {
+        "traces.path": "source:measures",
+        "traces.limit": None,
+        "judge.model": rf_runs.saved(tiny("llama", max_position_embeddings=8192), folder / "model"),
+        "judge.readings": "scored",
+        "forms": ["faithful_judge", "step_judge"],
+        "report.bootstrap": 20,
+    }
+    sources = [
+        {"name": "measures", "config": "planted", "set": planted},
+        {"name": "judged", "config": "judge", "set": judged},
+    ]
+    values = {"name": "compare", "benchmark": "compare", "out": str(folder), "sources": sources}
+    return _written(folder, values | {"report": {"bootstrap": 20}})
+
+
 def closed(folder: Path, url: str) -> Path:
     values = {
         "name": "closed",
@@ -101,6 +141,16 @@ def closed(folder: Path, url: str) -> Path:
         "report": {"bootstrap": 20},
     }
     return _written(folder, values)
+
+
+def _case(study: str, folder: Path) -> Path:
+    plain = rf_runs.saved(tiny("llama", max_position_embeddings=8192), folder / "model")
+    return CASES[study].here(Setting(folder, {"plain": plain}))
+
+
+def _changed(config: Path, **values: object) -> Path:
+    config.write_text(yaml.safe_dump(yaml.safe_load(config.read_text()) | values))
+    return config
 
 
 def _written(folder: Path, values: dict[str, object]) -> Path:
@@ -129,7 +179,8 @@ def keep(config: Path, into: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path, help="folder to make; must not be there")
-    parser.add_argument("--only", choices=["planted", "c2faith", "rfeval", "closed"])
+    makers = {f.__name__: f for f in (planted, c2faith, rfeval, judge, faithcot, compare)}
+    parser.add_argument("--only", choices=[*makers, "closed"])
     args = parser.parse_args()
     args.out.mkdir(parents=True)
     # one place for all times: tables hold the folders of models
@@ -139,7 +190,6 @@ def main() -> None:
     with FaultServer() as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-none")
         server.plan[""] = [speaks]
-        makers = {"planted": planted, "c2faith": c2faith, "rfeval": rfeval}
         for name in [args.only] if args.only else [*makers, "closed"]:
             folder = scratch / name
             folder.mkdir()
