@@ -1,4 +1,4 @@
-"""Tables of seven small runs, one of each kind, to hold two versions of the code against each other.
+"""Tables of seven small runs, one of each kind, to hold two versions of the code together.
 
     python tools/golden.py before        # on one commit
     python tools/golden.py after         # on another, on the same machine
@@ -7,8 +7,9 @@
 The runs: planted models under every probe; C2-Faith with a tiny judge, read from inside; RFEval
 with models that write, judge and are looked into here; a tiny judge under every form; FaithCoT's
 detectors on annotated chains; a comparison of measures with a judge; a closed model behind a
-server. What is kept of each are `tables/*.csv` and `figures/*.csv`, byte for byte, without the columns and tables
-that hold seconds. Floats are those of this machine: folders of two machines may differ.
+server. What is kept of each are `tables/*.csv` and `figures/*.csv`, byte for byte, without the
+columns, rows and tables that hold seconds. Floats are those of this machine: folders of two
+machines may differ.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -125,8 +127,9 @@ def compare(folder: Path) -> Path:
         {"name": "measures", "config": "planted", "set": planted},
         {"name": "judged", "config": "judge", "set": judged},
     ]
-    values = {"name": "compare", "benchmark": "compare", "out": str(folder), "sources": sources}
-    return _written(folder, values | {"report": {"bootstrap": 20}})
+    report = {"bootstrap": 20}
+    values = {"name": "compare", "benchmark": "compare", "sources": sources, "report": report}
+    return _written(folder, values | {"out": str(folder)})
 
 
 def closed(folder: Path, url: str) -> Path:
@@ -153,9 +156,9 @@ def _changed(config: Path, **values: object) -> Path:
     return config
 
 
-def _written(folder: Path, values: dict[str, object]) -> Path:
+def _written(folder: Path, values: Mapping[str, object]) -> Path:
     path = folder / f"{values['name']}.yaml"
-    path.write_text(yaml.safe_dump(values))
+    path.write_text(yaml.safe_dump(dict(values)))
     return path
 
 
@@ -172,6 +175,8 @@ def keep(config: Path, into: Path) -> None:
             (into / kind).mkdir(parents=True, exist_ok=True)
             if timed:
                 table.drop(columns=timed).to_csv(into / kind / path.name, index=False)
+            elif "cost" in table:
+                table.loc[table["cost"] != "seconds"].to_csv(into / kind / path.name, index=False)
             else:
                 shutil.copy(path, into / kind / path.name)
 
