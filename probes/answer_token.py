@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from faithscope.probes.framing import naming
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -80,10 +82,8 @@ def lens_log_probs(model: Model, streams: Tensor, logits: Tensor, what: str) -> 
 
     from faithscope.interp.execute import check_finite
 
-    try:
+    with naming(what):
         check_finite(model, logits)
-    except FloatingPointError as error:
-        raise FloatingPointError(f"{what}: {error}") from error
     with torch.inference_mode():
         every = torch.cat([model.lens(streams[:-1]), logits])
         return every.double().log_softmax(-1).cpu()

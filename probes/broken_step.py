@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 from faithscope.interventions import Trace, remove_step, truncate_after_step, truncate_after_token
 from faithscope.probes.broken_chain import BrokenChain, Condition, read_both, without_last
 from faithscope.probes.flow import curves, flow_branch
-from faithscope.probes.framing import Arm, Asking, ask_arms
+from faithscope.probes.framing import Arm, Asking, ask_arms, naming
 from faithscope.probes.record import Record, number, record
 
 if TYPE_CHECKING:
@@ -122,15 +122,13 @@ def broken_step(
         thinking=settings.thinking,
     )
     packs: list[_Measured] = []
-    try:
+    with naming(f"item {chain.item!r}, broken_step"):
         if set(settings.signals) & set(SURPRISALS):
             packs.append(_surprisals(model, traces, settings))
         if set(settings.signals) & set(ANSWERS) and chain.answer is not None:
             packs.append(_answers(model, traces, asking, settings))
         if FLOW in settings.signals and model.structure.unknown is None:
             packs.append(_flow(model, traces, asking, settings, layer))
-    except FloatingPointError as error:
-        raise FloatingPointError(f"item {chain.item!r}, broken_step: {error}") from error
     counts = ("trie_tokens", "naive_tokens")
     records = []
     for condition, trace in traces.items():

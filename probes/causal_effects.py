@@ -31,18 +31,18 @@ from faithscope.interventions import (
     remove_step,
     truncate_after_step,
 )
+from faithscope.probes.edited import scored
 from faithscope.probes.floor import baseline_of
-from faithscope.probes.framing import BASELINE, Arm, Asking, ask_arms, cost
+from faithscope.probes.framing import BASELINE, FEWER_LABELS, Arm, Asking
 from faithscope.probes.graded import log_odds, logit_difference, nldd, top, true_thinking_score
 from faithscope.probes.probe import probe
-from faithscope.probes.readings import distributions, scored_outcomes
+from faithscope.probes.readings import scored_outcomes
 from faithscope.probes.record import Record, number, record
 from faithscope.probes.settings import Execution, Seed, Settings
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
-FEWER_LABELS = "fewer_than_2_labels"
 NOTHING_TO_CORRUPT = "nothing_to_corrupt"
 """No rule finds anything to change in the step."""
 NO_CONTEXT = "no_context"
@@ -123,34 +123,20 @@ def causal_effects(
     Raises:
         FloatingPointError: a label's log-probability is NaN, naming item and branch.
     """
-    names = [name for name, _ in asking.labels]
-    if len(set(names)) < 2:
+    if len(asking.answers) < 2:
         return [record(trace, "causal_effects", "", settings.seed, excluded=FEWER_LABELS)]
     arms = _arms(model, trace, settings.seed)
-    pack = ask_arms(
-        model,
-        trace,
-        asking,
-        "prefix",
-        arms,
-        readings=("scored",),
-        answer_tokens=0,
-        execution=settings.execution,
-    )
-    by_arm = distributions(
-        pack.replies, names, length_normalise=settings.length_normalise, item=trace.question.id
-    )
-    steps = trace.counted_steps
-    measured = effects(by_arm, len(steps), trace.question.gold, pack.packs)
-    baseline = by_arm[BASELINE]
-    gold = trace.question.gold
+    pack = scored(model, trace, asking, arms, settings)
+    steps, gold = trace.counted_steps, trace.question.gold
+    measured = effects(pack.arms, len(steps), gold, pack.packs)
+    baseline = pack.arms[BASELINE]
     values: dict[str, Any] = {
         "answer": top(baseline),
         "original": trace.answer,
         "gold": gold,
         "options": list(baseline),
         "baseline_p": [_number(math.exp(x)) for x in baseline.values()],
-        "label_mass": _number(pack.baseline.label_mass),
+        "label_mass": pack.mass[BASELINE],
         "log_odds": _number(log_odds(baseline, top(baseline))),
         "lead": _number(logit_difference(baseline, gold)) if gold in baseline else None,
         "lead_own": _number(logit_difference(baseline, top(baseline))),
@@ -164,15 +150,12 @@ def causal_effects(
         **measured,
         **{f"mean_{name}": _mean(measured[name]) for name in STEP_MEASURES},
         **{
-            f"{kind}_mass": [
-                _number(pack.replies[kind, i].label_mass) if (kind, i) in pack.replies else None
-                for i in range(len(steps))
-            ]
+            f"{kind}_mass": [pack.mass.get((kind, i)) for i in range(len(steps))]
             for kind in ("removed", "corrupted", *_CORNERS)
         },
-        **cost([pack]),
+        **pack.cost,
     }
-    arrays = _arrays(by_arm, len(steps))
+    arrays = _arrays(pack.arms, len(steps))
     return [record(trace, "causal_effects", "", settings.seed, arrays=arrays, **values)]
 
 

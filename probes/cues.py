@@ -86,7 +86,7 @@ def cues(asking: Asking, option: str, kinds: Sequence[str]) -> dict[str, Cue]:
     says, else those named."""
     if asking.own_cues is not None:
         return dict(asking.own_cues(option))
-    options = dict.fromkeys(name for name, _ in asking.labels)
+    options = asking.answers
     marked = "\n".join(f"{'■' if name == option else '□'} {name}" for name in options)
     by_kind = {}
     for kind in kinds:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, StrictBool, StrictInt
 
 from faithscope.interventions import Trace
-from faithscope.probes.framing import READINGS, Asking, Reading
+from faithscope.probes.framing import FEWER_LABELS, READINGS, Asking, Reading
 from faithscope.probes.messages import Message, MessageReply, ask_messages, opening_labels
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, number, numbers, record
@@ -108,7 +108,7 @@ def _answered(reply: MessageReply, reading: Reading, gold: str | None) -> dict[s
     if reading == "generated":
         return values | {"reply": reply.text, "cut": reply.cut}
     if reply.log_probs is None or reply.label_mass is None:
-        return {"excluded": "fewer_than_2_labels"}
+        return {"excluded": FEWER_LABELS}
     return values | {
         "label_names": list(reply.log_probs),
         "label_mass": number(reply.label_mass),

@@ -1,7 +1,7 @@
-"""The answer's distribution while the model is edited: knocked out or patched, in one pack.
+"""The answer's distribution after edits: of the text, or of the model that reads it, in one pack.
 
-For probes that write to the model: the text stays (or is another of the same length), what is
-done to the model stands in the branch, and the answer is read as scored labels.
+Where a probe writes to the model, the text stays (or is another of the same length) and what is
+done to the model stands in the branch. The answer is read as scored labels.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from faithscope.interventions import Trace
+from faithscope.interventions import Trace, remove_step
 from faithscope.probes.floor import BASELINE, Arm, noise, rounded
-from faithscope.probes.framing import Asking, Reply, label_ids
+from faithscope.probes.framing import Asking, Reply, check_cue, label_ids, naming, prefix_ids
 from faithscope.probes.graded import top
-from faithscope.probes.readings import Outcome, distributions
+from faithscope.probes.readings import Outcome, distributions, scored_outcomes
 from faithscope.probes.record import number
 from faithscope.probes.text_model import cost_of
 
@@ -24,9 +25,18 @@ if TYPE_CHECKING:
     from faithscope.interp.edits import Edit
     from faithscope.interp.model import Model
 
-FEWER_LABELS = "fewer_than_2_labels"
-Run = tuple[Sequence[int], Sequence["Edit"]]
-"""Token ids up to where the answer begins, and what is done to the model on the way."""
+Run = Trace | tuple[Sequence[int], Sequence["Edit"]]
+"""An edited reasoning, which stands in its own place (`prefix` framing); or token ids up to where
+the answer begins, and what is done to the model on the way."""
+
+
+class Scoring(Protocol):
+    """What settings say of how labels are scored."""
+
+    @property
+    def length_normalise(self) -> bool: ...
+    @property
+    def execution(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -41,10 +51,34 @@ class Scored:
     """What all labels together have of the model's probability."""
     cost: dict[str, Any]
 
+    @cached_property
+    def outcomes(self) -> dict[Arm, Outcome]:
+        """Every arm against the baseline of its pack."""
+        return scored_outcomes(self.arms, self.packs)
 
-def answers_of(asking: Asking) -> list[str]:
-    """The canonical answers that labels stand for, each once."""
-    return list(dict.fromkeys(name for name, _ in asking.labels))
+    def lists(self, answers: str, prefix: str, kind: str, n: int) -> dict[str, list[Any]]:
+        """A value for each of what the arms (`kind`, 0), …, (`kind`, n - 1) did; None where there
+        is no such arm.
+
+        Args:
+            answers: the field of the likeliest answers, and of the label mass with `_mass` behind.
+            prefix: before `flips`, `tv`, `log_odds` and `margin`.
+        """
+        arms = [(kind, i) for i in range(n)]
+        outcomes = [self.outcomes.get(arm) for arm in arms]
+        return {
+            answers: [o and o.answer for o in outcomes],
+            f"{prefix}flips": [o and o.flips for o in outcomes],
+            f"{prefix}tv": [o and rounded(o.tv) for o in outcomes],
+            f"{prefix}log_odds": [o and rounded(o.log_odds) for o in outcomes],
+            f"{prefix}margin": [o and rounded(o.margin) for o in outcomes],
+            f"{answers}_mass": [self.mass.get(arm) for arm in arms],
+        }
+
+    def whole(self, kind: str) -> dict[str, Any]:
+        """The same of the one arm that edits the whole reasoning, without its margin."""
+        values = self.lists("whole", "whole_", kind, 1)
+        return {name: of for name, (of,) in values.items() if name != "whole_margin"}
 
 
 def scored(
@@ -52,10 +86,9 @@ def scored(
     trace: Trace,
     asking: Asking,
     runs: Mapping[Arm, Run],
+    settings: Scoring,
     *,
     repeat: Sequence[Arm] = (BASELINE,),
-    length_normalise: bool,
-    execution: Any,
 ) -> Scored:
     """Score the task's answers after every run, all in one call.
 
@@ -63,19 +96,25 @@ def scored(
         repeat: arms that others are compared with, which every pack has; of place 0.
 
     Raises:
+        ValueError: the cue by itself already reads as an answer.
         FloatingPointError: a log-probability is NaN, naming item and arm.
     """
-    prefixes = [tuple(ids) for ids, _ in runs.values()]
-    edits = [tuple(own) for _, own in runs.values()]
+    check_cue(asking, "prefix")
+    pairs = [
+        (prefix_ids(model, asking, run), ()) if isinstance(run, Trace) else run
+        for run in runs.values()
+    ]
+    prefixes, edits = [tuple(ids) for ids, _ in pairs], [tuple(own) for _, own in pairs]
     labels = label_ids(model, asking, "prefix")
-    answers = model.ask(
-        prefixes,
-        [labels] * len(prefixes),
-        boundary="number" if asking.kind == "number" else None,
-        edits=edits,
-        repeat=[i for i, arm in enumerate(runs) if arm in repeat],
-        execution=execution,
-    )
+    with naming(f"item {trace.question.id!r}, prefix framing, {len(runs)} branches"):
+        answers = model.ask(
+            prefixes,
+            [labels] * len(prefixes),
+            boundary="number" if asking.kind == "number" else None,
+            edits=edits,
+            repeat=[i for i, arm in enumerate(runs) if arm in repeat],
+            execution=settings.execution,
+        )
     by_arm = dict(zip(runs, answers, strict=True))
     copies = {(kind, r.pack): r for kind, at in repeat for r in by_arm[kind, at].repeats}
     replies = {
@@ -83,16 +122,12 @@ def scored(
         for arm, r in (by_arm | copies).items()
     }
     names = [name for name, _ in asking.labels]
+    normalise, item = settings.length_normalise, trace.question.id
     return Scored(
-        arms=distributions(
-            replies,
-            names,
-            length_normalise=length_normalise,
-            item=trace.question.id,
-        ),
-        mass={arm: number(reply.label_mass) for arm, reply in replies.items()},
+        arms=distributions(replies, names, length_normalise=normalise, item=item),
         packs={arm: reply.pack for arm, reply in replies.items()},
-        cost=cost_of(model, prefixes, execution, room=0, edits=edits)
+        mass={arm: number(reply.label_mass) for arm, reply in replies.items()},
+        cost=cost_of(model, prefixes, settings.execution, room=0, edits=edits)
         | noise(by_arm[BASELINE], names),
     )
 
@@ -103,41 +138,24 @@ def windows(n_layers: int, parts: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairwise(bounds) if a < b]
 
 
-def beside_removal(trace: Trace, pack: Scored, outcomes: Mapping[Arm, Outcome]) -> dict[str, Any]:
-    """What every record of a pack says that has the arms ("removed", i): the unedited answer, and
-    what removal of each counted step did."""
-    n = len(trace.counted_steps)
+def removals(trace: Trace) -> dict[Arm, Run]:
+    """The whole reasoning, and each counted step's removal: the arms ("removed", i)."""
+    runs: dict[Arm, Run] = {BASELINE: trace}
+    for i, step in enumerate(trace.counted_steps):
+        runs["removed", i] = remove_step(trace, step.index)
+    return runs
+
+
+def beside_removal(trace: Trace, pack: Scored) -> dict[str, Any]:
+    """What every record of a pack says that has `removals`: the unedited answer, and what removal
+    of each counted step did."""
+    steps = trace.counted_steps
     return {
-        "n_steps": n,
-        "steps": [s.index for s in trace.counted_steps],
+        "n_steps": len(steps),
+        "steps": [s.index for s in steps],
         "gold": trace.question.gold,
         "answer": top(pack.arms[BASELINE]),
         "answer_p": rounded(math.exp(max(pack.arms[BASELINE].values()))),
         "label_mass": pack.mass[BASELINE],
-        **step_lists("removed", "removed_", "removed", outcomes, pack.mass, n),
-    }
-
-
-def step_lists(
-    answers: str,
-    prefix: str,
-    kind: str,
-    outcomes: Mapping[Arm, Outcome],
-    mass: Mapping[Arm, float],
-    n_steps: int,
-) -> dict[str, list[Any]]:
-    """A value per counted step of what the arms (`kind`, i) did; None where there is no such arm.
-
-    Args:
-        answers: the field of the likeliest answers, and of the label mass with `_mass` behind.
-        prefix: before `flips`, `tv`, `log_odds` and `margin`.
-    """
-    of_steps = [outcomes.get((kind, i)) for i in range(n_steps)]
-    return {
-        answers: [o and o.answer for o in of_steps],
-        f"{prefix}flips": [o and o.flips for o in of_steps],
-        f"{prefix}tv": [o and rounded(o.tv) for o in of_steps],
-        f"{prefix}log_odds": [o and rounded(o.log_odds) for o in of_steps],
-        f"{prefix}margin": [o and rounded(o.margin) for o in of_steps],
-        f"{answers}_mass": [mass.get((kind, i)) for i in range(n_steps)],
+        **pack.lists("removed", "removed_", "removed", len(steps)),
     }

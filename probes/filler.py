@@ -18,19 +18,10 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import StrictBool
 
-from faithscope.interventions import Trace, remove_step, replace_step
-from faithscope.probes.edited import (
-    FEWER_LABELS,
-    Run,
-    answers_of,
-    beside_removal,
-    scored,
-    step_lists,
-)
-from faithscope.probes.floor import rounded
-from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
+from faithscope.interventions import Trace, replace_step
+from faithscope.probes.edited import beside_removal, removals, scored
+from faithscope.probes.framing import FEWER_LABELS, Asking
 from faithscope.probes.probe import probe
-from faithscope.probes.readings import scored_outcomes
 from faithscope.probes.record import Record, record
 from faithscope.probes.settings import Execution, Settings, Some
 
@@ -79,41 +70,26 @@ def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings)
     Raises:
         FloatingPointError: a label's log-probability is NaN, naming item and branch.
     """
-    if len(answers_of(asking)) < 2:
+    if len(asking.answers) < 2:
         return [record(trace, "filler", "", None, excluded=FEWER_LABELS)]
     tokens: dict[Filler, tuple[int, ...]] = {
         name: tokens_of(model, FILLERS[name]) for name in settings.fillers
     }
     steps = trace.counted_steps
-    runs: dict[Arm, Run] = {BASELINE: (prefix_ids(model, asking, trace), ())}
-    for i, step in enumerate(steps):
-        runs["removed", i] = (prefix_ids(model, asking, remove_step(trace, step.index)), ())
+    runs = removals(trace)
     for name, ids in ((name, ids) for name, ids in tokens.items() if ids):
         for i, step in enumerate(steps):
-            one = filled(model, trace, ids, step.tokens[0], step.tokens[1])
-            up_to = filled(model, trace, ids, 0, step.tokens[1])
-            runs[f"{name}.step", i] = (prefix_ids(model, asking, one), ())
-            runs[f"{name}.prefix", i] = (prefix_ids(model, asking, up_to), ())
-        whole = filled(model, trace, ids, 0, len(trace.reasoning_ids))
-        runs[f"{name}.whole", 0] = (prefix_ids(model, asking, whole), ())
-    pack = scored(
-        model,
-        trace,
-        asking,
-        runs,
-        length_normalise=settings.length_normalise,
-        execution=settings.execution,
-    )
-    outcomes = scored_outcomes(pack.arms, pack.packs)
-    n = len(steps)
-    shared = beside_removal(trace, pack, outcomes)
+            runs[f"{name}.step", i] = filled(model, trace, ids, *step.tokens)
+            runs[f"{name}.prefix", i] = filled(model, trace, ids, 0, step.tokens[1])
+        runs[f"{name}.whole", 0] = filled(model, trace, ids, 0, len(trace.reasoning_ids))
+    pack = scored(model, trace, asking, runs, settings)
+    shared = beside_removal(trace, pack)
     records = []
     for name, ids in tokens.items():
         known = {"filler": FILLERS[name], **shared}
         if not ids:
             records.append(record(trace, "filler", name, None, excluded=NOT_WRITABLE, **known))
             continue
-        whole = outcomes[f"{name}.whole", 0]
         records.append(
             record(
                 trace,
@@ -121,13 +97,9 @@ def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings)
                 name,
                 None,
                 **known,
-                **step_lists("filled", "", f"{name}.step", outcomes, pack.mass, n),
-                **step_lists("prefix", "prefix_", f"{name}.prefix", outcomes, pack.mass, n),
-                whole=whole.answer,
-                whole_flips=whole.flips,
-                whole_tv=rounded(whole.tv),
-                whole_log_odds=rounded(whole.log_odds),
-                whole_mass=pack.mass[f"{name}.whole", 0],
+                **pack.lists("filled", "", f"{name}.step", len(steps)),
+                **pack.lists("prefix", "prefix_", f"{name}.prefix", len(steps)),
+                **pack.whole(f"{name}.whole"),
                 **pack.cost,
             )
         )

@@ -11,7 +11,8 @@ log-probabilities of the answer labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,6 +38,8 @@ Framing = Literal["prefix", "reprompt"]
 Reading = Literal["generated", "scored"]
 FRAMINGS: tuple[Framing, ...] = ("prefix", "reprompt")
 READINGS: tuple[Reading, ...] = ("generated", "scored")
+FEWER_LABELS = "fewer_than_2_labels"
+"""Why a scored reading is left out: there are no two answers to tell apart."""
 WRITTEN_BY_ANOTHER = "written_by_another"
 """Why a given chain is left out of probes that write on: another model wrote it."""
 
@@ -91,6 +94,11 @@ class Asking:
     """Ids that end the reasoning (a closing think tag and what goes with it); none for a
     model that writes its reasoning as plain text."""
 
+    @property
+    def answers(self) -> list[str]:
+        """The canonical answers that labels stand for, each once."""
+        return list(dict.fromkeys(name for name, _ in self.labels))
+
     def cue(self, framing: Framing) -> str:
         return self.answer_cue if framing == "prefix" else self.reprompt_cue
 
@@ -117,6 +125,28 @@ class Reply:
     @property
     def label_mass(self) -> float:
         return label_mass(self.log_probs)
+
+
+def check_cue(asking: Asking, framing: Framing) -> None:
+    """
+    Raises:
+        ValueError: the cue by itself already reads as an answer.
+    """
+    cue = asking.cue(framing)
+    if cue and (answer := asking.parse(cue)) is not None:
+        raise ValueError(
+            f"the {framing} cue {cue!r} by itself parses as the answer {answer!r}; reword the cue "
+            "or narrow the parser"
+        )
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Puts what was asked before the message of a number that is not finite."""
+    try:
+        yield
+    except FloatingPointError as error:
+        raise FloatingPointError(f"{what}: {error}") from error
 
 
 def label_ids(model: Model, asking: Asking, framing: Framing) -> list[tuple[int, ...]]:
@@ -198,11 +228,7 @@ def ask(
         ValueError: if the cue by itself already reads as an answer.
     """
     cue = asking.cue(framing)
-    if cue and asking.parse(cue) is not None:
-        raise ValueError(
-            f"the {framing} cue {cue!r} by itself parses as the answer {asking.parse(cue)!r}; "
-            "reword the cue or narrow the parser"
-        )
+    check_cue(asking, framing)
     scored = "scored" in readings and bool(asking.labels)
     labels = label_ids(model, asking, framing) if scored else []
     written = "generated" in readings
@@ -316,7 +342,7 @@ def ask_arms(
     else:
         messages = _messages(trace, asking, arms).values()
         prefixes = [reprompt_ids(model, asking, message) for message in messages]
-    try:
+    with naming(f"item {trace.question.id!r}, {framing} framing, {len(arms)} branches"):
         replies = ask(
             model,
             asking,
@@ -327,10 +353,6 @@ def ask_arms(
             repeat=[i for i, arm in enumerate(arms) if arm == BASELINE],
             execution=execution,
         )
-    except FloatingPointError as error:
-        raise FloatingPointError(
-            f"item {trace.question.id!r}, {framing} framing, {len(arms)} branches: {error}"
-        ) from error
     cost = cost_of(model, prefixes, execution, room=answer_tokens)
     by_arm = dict(zip(arms, replies, strict=True))
     if BASELINE in by_arm:

@@ -21,7 +21,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
 from faithscope.interventions import Trace
 from faithscope.probes.attention import question_span
-from faithscope.probes.framing import Asking
+from faithscope.probes.framing import BASELINE, FEWER_LABELS, Asking, naming
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, number, numbers, record
 from faithscope.probes.settings import Execution, Seed, Settings
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 NOT_FOUND = "question_not_found"
 NOTHING_LEFT = "nothing_but_the_question"
-FEWER_LABELS = "fewer_than_2_labels"
 
 
 class InformationSettings(Settings):
@@ -109,7 +108,7 @@ def information(
     values, arrays = _of_the_question(model, trace, settings)
     steps = trace.counted_steps
     reason = None
-    if len(dict.fromkeys(name for name, _ in asking.labels)) < 2:
+    if len(asking.answers) < 2:
         reason = FEWER_LABELS
     elif not steps:
         reason = "no_counted_steps"
@@ -119,13 +118,12 @@ def information(
             model,
             trace,
             asking,
+            settings,
             replacements=settings.replacements,
             seed=settings.seed,
-            length_normalise=settings.length_normalise,
-            execution=settings.execution,
         )
         of_steps |= _of_the_steps(measured, settings.threshold)
-        of_steps["label_mass"] = number(measured.pack.baseline.label_mass)
+        of_steps["label_mass"] = measured.pack.mass[BASELINE]
         arrays |= _step_arrays(measured)
         values["trie_tokens"] += measured.pack.cost["trie_tokens"]
         values["naive_tokens"] += measured.pack.cost["naive_tokens"]
@@ -162,14 +160,12 @@ def _of_the_question(
     """The reasoning's tokens with and without the question, in one pack."""
     left = without_question(model, trace)
     prompts = [trace.prompt_ids] + ([] if isinstance(left, str) else [left])
-    try:
+    with naming(f"item {trace.question.id!r}, information"):
         ran = model.likelihood(
             [(*prompt, *trace.reasoning_ids) for prompt in prompts],
             [len(prompt) for prompt in prompts],
             execution=settings.execution,
         )
-    except FloatingPointError as error:
-        raise FloatingPointError(f"item {trace.question.id!r}, information: {error}") from error
     given = ran.sequences[0]
     values: dict[str, Any] = _summary(given.log_probs, given.entropies, trace, "")
     values |= dict.fromkeys(_COMPARED)

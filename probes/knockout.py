@@ -14,25 +14,18 @@ cue, the answer): what later steps took from it stays.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field, StrictBool, StrictInt
 
-from faithscope.interventions import Trace, remove_step
-from faithscope.probes.edited import (
-    FEWER_LABELS,
-    Run,
-    answers_of,
-    beside_removal,
-    scored,
-    step_lists,
-    windows,
-)
+from faithscope.interventions import Trace
+from faithscope.probes.edited import Run, Scored, beside_removal, removals, scored, windows
 from faithscope.probes.floor import rounded
-from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
+from faithscope.probes.framing import BASELINE, FEWER_LABELS, Arm, Asking, prefix_ids
 from faithscope.probes.probe import probe
-from faithscope.probes.readings import Outcome, scored_outcomes
+from faithscope.probes.readings import Outcome
 from faithscope.probes.record import Record, record
 from faithscope.probes.settings import Execution, Settings, Some
 
@@ -93,7 +86,7 @@ def knockout(
     Raises:
         FloatingPointError: a label's log-probability is NaN, naming item and branch.
     """
-    if len(answers_of(asking)) < 2:
+    if len(asking.answers) < 2:
         return [record(trace, "knockout", "", None, excluded=FEWER_LABELS)]
     if not model.supports_tree:
         return [record(trace, "knockout", "", None, excluded=NO_KNOCKOUT)]
@@ -103,50 +96,36 @@ def knockout(
     if len(layers) == 2:
         # one window is all layers again
         layers = {_ALL: None}
-    runs: dict[Arm, Run] = {BASELINE: (prefix_ids(model, asking, trace), ())}
-    steps = trace.counted_steps
-    for i, step in enumerate(steps):
-        runs["removed", i] = (prefix_ids(model, asking, remove_step(trace, step.index)), ())
-        for queries in settings.queries:
-            for name, window in layers.items():
-                cut = cut_of(trace, i, queries, window and tuple(range(*window)))
-                runs[f"{queries}.{name}", i] = (runs[BASELINE][0], (cut,))
-    pack = scored(
-        model,
-        trace,
-        asking,
-        runs,
-        length_normalise=settings.length_normalise,
-        execution=settings.execution,
-    )
-    outcomes = scored_outcomes(pack.arms, pack.packs)
-    shared = {"n_layers": model.n_layers, **beside_removal(trace, pack, outcomes)}
+    ids, n = prefix_ids(model, asking, trace), len(trace.counted_steps)
+    kinds = list(product(settings.queries, layers.items()))
+    runs = removals(trace)
+    for (queries, (name, window)), i in product(kinds, range(n)):
+        cut = cut_of(trace, i, queries, window and tuple(range(*window)))
+        runs[f"{queries}.{name}", i] = (ids, (cut,))
+    pack = scored(model, trace, asking, runs, settings)
+    shared = {"n_layers": model.n_layers, **beside_removal(trace, pack)}
     records = []
-    for queries in settings.queries:
-        for name, window in layers.items():
-            first, last = window or (0, model.n_layers)
-            arm = f"{queries}.{name}"
-            lists = step_lists("knocked", "", arm, outcomes, pack.mass, len(steps))
-            records.append(
-                record(
-                    trace,
-                    "knockout",
-                    f"{queries}.{name}",
-                    None,
-                    arrays=_by_window(queries, layers, outcomes, len(steps))
-                    if name == _ALL and len(layers) > 1
-                    else None,
-                    queries=queries,
-                    window=name,
-                    first_layer=first + 1,
-                    last_layer=last,
-                    **shared,
-                    **lists,
-                    **pack.cost,
-                )
+    for queries, (name, window) in kinds:
+        first, last = window or (0, model.n_layers)
+        by_window = name == _ALL and len(layers) > 1
+        records.append(
+            record(
+                trace,
+                "knockout",
+                f"{queries}.{name}",
+                None,
+                arrays=_by_window(queries, layers, pack, n) if by_window else None,
+                queries=queries,
+                window=name,
+                first_layer=first + 1,
+                last_layer=last,
+                **shared,
+                **pack.lists("knocked", "", f"{queries}.{name}", n),
+                **pack.cost,
             )
-    if settings.heads and steps:
-        records.append(_heads(model, trace, asking, settings, outcomes))
+        )
+    if settings.heads and n:
+        records.append(_heads(model, trace, asking, settings, pack))
     return records
 
 
@@ -168,13 +147,10 @@ def cut_of(
 
 
 def _by_window(
-    queries: str,
-    layers: Mapping[str, tuple[int, int] | None],
-    outcomes: Mapping[Arm, Outcome],
-    n_steps: int,
+    queries: str, layers: Mapping[str, tuple[int, int] | None], pack: Scored, n_steps: int
 ) -> dict[str, np.ndarray]:
     parts = {name: window for name, window in layers.items() if window is not None}
-    of = [[outcomes[f"{queries}.{name}", i] for i in range(n_steps)] for name in parts]
+    of = [[pack.outcomes[f"{queries}.{name}", i] for i in range(n_steps)] for name in parts]
     return _measures(of) | {"layers": np.array([(a + 1, b) for a, b in parts.values()])}
 
 
@@ -187,34 +163,23 @@ def _measures(outcomes: list[list[Outcome]]) -> dict[str, np.ndarray]:
 
 
 def _heads(
-    model: Model,
-    trace: Trace,
-    asking: Asking,
-    settings: KnockoutSettings,
-    outcomes: Mapping[Arm, Outcome],
+    model: Model, trace: Trace, asking: Asking, settings: KnockoutSettings, whole: Scored
 ) -> Record:
     """Every head of every layer by itself, for the step that matters most."""
     queries = settings.queries[0]
-    moved = [outcomes[f"{queries}.{_ALL}", i].tv or 0.0 for i in range(len(trace.counted_steps))]
+    n_steps = len(trace.counted_steps)
+    moved = [whole.outcomes[f"{queries}.{_ALL}", i].tv or 0.0 for i in range(n_steps)]
     position = int(np.argmax(moved))
     ids = prefix_ids(model, asking, trace)
     n_heads = model.hf.config.get_text_config().num_attention_heads
-    arms = {
-        (f"{layer}.{head}", 0): cut_of(trace, position, queries, (layer,), (head,))
-        for layer in range(model.n_layers)
-        for head in range(n_heads)
-    }
-    pack = scored(
-        model,
-        trace,
-        asking,
-        {BASELINE: (ids, ())} | {arm: (ids, (cut,)) for arm, cut in arms.items()},
-        length_normalise=settings.length_normalise,
-        execution=settings.execution,
-    )
-    single = scored_outcomes(pack.arms, pack.packs)
+    runs: dict[Arm, Run] = {BASELINE: trace}
+    for layer, head in product(range(model.n_layers), range(n_heads)):
+        cut = cut_of(trace, position, queries, (layer,), (head,))
+        runs[str(layer), head] = (ids, (cut,))
+    pack = scored(model, trace, asking, runs, settings)
     grid = [
-        [single[f"{layer}.{head}", 0] for head in range(n_heads)] for layer in range(model.n_layers)
+        [pack.outcomes[str(layer), head] for head in range(n_heads)]
+        for layer in range(model.n_layers)
     ]
     arrays = _measures(grid)
     best = np.argsort(-arrays["tv"], axis=None, kind="stable")[:TOP_HEADS]

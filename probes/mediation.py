@@ -35,9 +35,9 @@ from faithscope.probes.cues import (
     cues,
     write_chains,
 )
-from faithscope.probes.edited import FEWER_LABELS, Run, Scored, answers_of, scored
+from faithscope.probes.edited import Run, Scored, scored
 from faithscope.probes.floor import BASELINE, Arm, baseline_of, rounded
-from faithscope.probes.framing import WRITTEN_BY_ANOTHER, Asking, by_another
+from faithscope.probes.framing import FEWER_LABELS, WRITTEN_BY_ANOTHER, Asking, by_another
 from faithscope.probes.graded import log_odds, top
 from faithscope.probes.hints import left_out
 from faithscope.probes.probe import probe
@@ -95,25 +95,23 @@ def mediation(
     if by_another(trace):
         return left_out(trace, "mediation", asking, settings, WRITTEN_BY_ANOTHER)
     option, reason = cued_option(trace, asking, settings.seed)
-    names = answers_of(asking)
+    names = asking.answers
     if option is not None and (len(names) < 2 or option not in names):
         option, reason = None, FEWER_LABELS if len(names) < 2 else NO_LABEL
     if option is None:
         return left_out(trace, "mediation", asking, settings, reason)
     offered = cues(asking, option, settings.cues)
     messages = {kind: cue.message for kind, cue in offered.items()}
-    how = settings.execution
-    written = write_chains(model, trace, asking, messages, settings.max_new_tokens, how)
+    most, how = settings.max_new_tokens, settings.execution
+    written = write_chains(model, trace, asking, messages, most, how)
     if written is None:
         return left_out(trace, "mediation", asking, settings, OTHER_PROMPT)
     chains, cost = written
-    runs: dict[Arm, Run] = {BASELINE: (_ids(model, asking, trace.prompt_ids, trace, 1.0), ())}
+    runs: dict[Arm, Run] = {BASELINE: trace}
     for kind, chain in chains.items():
         if chain.reasoning_ids:
             runs |= _branches(model, trace, asking, kind, chain)
-    pack = scored(
-        model, trace, asking, runs, length_normalise=settings.length_normalise, execution=how
-    )
+    pack = scored(model, trace, asking, runs, settings)
     cost = pack.cost | added_costs([cost, pack.cost])
     return [
         record(

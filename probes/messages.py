@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from faithscope.interventions import AnswerKind, Trace
 from faithscope.probes.floor import answer_margin, noise, rounded
-from faithscope.probes.framing import Reading
+from faithscope.probes.framing import Reading, naming
 from faithscope.probes.graded import label_mass, log_distribution, logit_difference, top
 from faithscope.probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
@@ -125,7 +125,7 @@ def ask_messages(
     written = "generated" in readings
     item = f"item {trace.question.id!r}"
     repeat = [i for i, name in enumerate(messages) if name == baseline]
-    try:
+    with naming(f"{item}, {', '.join(messages)}"):
         answers = model.ask(
             prefixes,
             [[model.encode(surface) for _, surface in labels]] * len(prefixes) if scored else None,
@@ -134,8 +134,6 @@ def ask_messages(
             repeat=repeat,
             execution=execution,
         )
-    except FloatingPointError as error:
-        raise FloatingPointError(f"{item}, {', '.join(messages)}: {error}") from error
     cost = cost_of(model, prefixes, execution, room=answer_tokens)
     for i in repeat:
         cost |= noise(answers[i], names)

@@ -22,20 +22,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictStr
 
-from faithscope.interventions import Edit, Step, Trace, remove_step, replace_step, written
-from faithscope.probes.edited import (
-    FEWER_LABELS,
-    Run,
-    answers_of,
-    beside_removal,
-    scored,
-    step_lists,
-)
-from faithscope.probes.floor import rounded
-from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
+from faithscope.interventions import Edit, Step, Trace, replace_step, written
+from faithscope.probes.edited import beside_removal, removals, scored
+from faithscope.probes.framing import FEWER_LABELS, Asking
 from faithscope.probes.messages import NO_WORDS, message_ids
 from faithscope.probes.probe import probe
-from faithscope.probes.readings import scored_outcomes
 from faithscope.probes.record import Record, record
 from faithscope.probes.settings import Execution, Seed, Settings, Some, template
 from faithscope.probes.text_model import Message
@@ -128,7 +119,7 @@ def paraphrase(
             rewordings[writer] = by_model(model, trace, settings)
     records = reworded_answers(model, trace, asking, rewordings, settings) if rewordings else []
     unasked = [w for w in settings.writers if w not in rewordings]
-    if len(answers_of(asking)) < 2:
+    if len(asking.answers) < 2:
         unasked = []
     return [*(record(trace, "paraphrase", w, None, excluded=NO_WORDS) for w in unasked), *records]
 
@@ -162,12 +153,9 @@ def reworded_answers(
     Raises:
         FloatingPointError: a label's log-probability is NaN, naming item and branch.
     """
-    if len(answers_of(asking)) < 2:
+    if len(asking.answers) < 2:
         return [record(trace, "paraphrase", "", None, excluded=FEWER_LABELS)]
-    runs: dict[Arm, Run] = {BASELINE: (prefix_ids(model, asking, trace), ())}
-    steps = trace.counted_steps
-    for i, step in enumerate(steps):
-        runs["removed", i] = (prefix_ids(model, asking, remove_step(trace, step.index)), ())
+    runs, steps = removals(trace), trace.counted_steps
     texts: dict[str, list[str | None]] = {}
     reasons: dict[str, list[str | None]] = {}
     whole_reasons: dict[str, str | None] = {}
@@ -181,34 +169,24 @@ def reworded_answers(
                 continue
             ids, pieces = edit
             texts[name][i] = "".join(pieces)
-            one, whole = (
+            runs[f"{name}.step", i], whole = (
                 replace_step(t, step.index, ids, pieces, kind="paraphrase") for t in (trace, whole)
             )
-            runs[f"{name}.step", i] = (prefix_ids(model, asking, one), ())
         made, whole_reasons[name] = _whole(model, trace, whole, rewording, settings)
         if made is not None:
-            runs[f"{name}.whole", 0] = (prefix_ids(model, asking, made), ())
-    pack = scored(
-        model,
-        trace,
-        asking,
-        runs,
-        length_normalise=settings.length_normalise,
-        execution=settings.execution,
-    )
-    outcomes = scored_outcomes(pack.arms, pack.packs)
+            runs[f"{name}.whole", 0] = made
+    pack = scored(model, trace, asking, runs, settings)
     seed = settings.seed if settings.temperature else None
     records = []
     for name, rewording in rewordings.items():
         known = {
-            **beside_removal(trace, pack, outcomes),
+            **beside_removal(trace, pack),
             "texts": texts[name],
             "reasons": reasons[name],
             "n_reworded": len(steps) - sum(r is not None for r in reasons[name]),
             "n_written": rewording.n_written,
         }
-        whole = outcomes.get((f"{name}.whole", 0))
-        if whole is None and not known["n_reworded"]:
+        if (f"{name}.whole", 0) not in runs and not known["n_reworded"]:
             known["excluded"] = NONE_LEFT
         records.append(
             record(
@@ -217,12 +195,8 @@ def reworded_answers(
                 name,
                 seed if name == "model" else None,
                 **known,
-                **step_lists("reworded", "", f"{name}.step", outcomes, pack.mass, len(steps)),
-                whole=whole and whole.answer,
-                whole_flips=whole and whole.flips,
-                whole_tv=whole and rounded(whole.tv),
-                whole_log_odds=whole and rounded(whole.log_odds),
-                whole_mass=pack.mass.get((f"{name}.whole", 0)),
+                **pack.lists("reworded", "", f"{name}.step", len(steps)),
+                **pack.whole(f"{name}.whole"),
                 whole_reason=whole_reasons[name],
                 **pack.cost,
             )

@@ -25,9 +25,9 @@ import numpy as np
 from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
 from faithscope.interventions import NotCorruptible, NotWritable, Step, Trace, corrupt_step
-from faithscope.probes.edited import FEWER_LABELS, Run, Scored, answers_of, scored
+from faithscope.probes.edited import Run, Scored, scored
 from faithscope.probes.floor import baseline_of, rounded
-from faithscope.probes.framing import BASELINE, Arm, Asking, prefix_ids
+from faithscope.probes.framing import BASELINE, FEWER_LABELS, Arm, Asking, prefix_ids
 from faithscope.probes.graded import log_odds, top
 from faithscope.probes.probe import Size, probe
 from faithscope.probes.record import Record, record
@@ -105,7 +105,7 @@ def patching(
     Raises:
         FloatingPointError: a label's log-probability is NaN, naming item and branch.
     """
-    if len(answers_of(asking)) < 2:
+    if len(asking.answers) < 2:
         return [record(trace, "patching", "", settings.seed, excluded=FEWER_LABELS)]
     parts = model.structure.stream
     known = {
@@ -236,19 +236,9 @@ class _Asked:
 
     def score(self, patches: Mapping[Arm, Run]) -> Scored:
         """Both runs and these in one pack."""
-        runs: dict[Arm, Run] = {
-            BASELINE: (self.ids["noise"], ()),
-            _CORRUPTED: (self.ids["denoise"], ()),
-        }
-        return scored(
-            self.model,
-            self.trace,
-            self.asking,
-            runs | dict(patches),
-            repeat=(BASELINE, _CORRUPTED),
-            length_normalise=self.settings.length_normalise,
-            execution=self.settings.execution,
-        )
+        runs: dict[Arm, Run] = {BASELINE: self.trace, _CORRUPTED: self.other, **patches}
+        repeat = (BASELINE, _CORRUPTED)
+        return scored(self.model, self.trace, self.asking, runs, self.settings, repeat=repeat)
 
     def positions(self, place: Place) -> tuple[int, ...]:
         start, n = len(self.trace.prompt_ids), len(self.ids["noise"])

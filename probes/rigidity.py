@@ -21,7 +21,7 @@ from pydantic import StrictStr
 from faithscope.interp.fingerprint import folder_fingerprint
 from faithscope.interventions import Trace
 from faithscope.probes.answer_token import lens_log_probs, of_options
-from faithscope.probes.framing import Asking, label_ids, prefix_ids
+from faithscope.probes.framing import FEWER_LABELS, Asking, label_ids, prefix_ids
 from faithscope.probes.probe import probe
 from faithscope.probes.record import NO_STREAM, Record, numbers, record
 from faithscope.probes.settings import Execution, Settings
@@ -203,7 +203,7 @@ def first_tokens(model: Model, asking: Asking) -> dict[str, set[int]]:
 def why_no_options(first: Mapping[str, set[int]]) -> str | None:
     """Why the answers cannot be told apart by their first token; None if they can."""
     if len(first) < 2:
-        return "fewer_than_2_labels"
+        return FEWER_LABELS
     n = sum(map(len, first.values()))
     distinct = all(first.values()) and len(set().union(*first.values())) == n
     return None if distinct else "shared_first_token"

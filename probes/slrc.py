@@ -36,6 +36,7 @@ from faithscope.interventions import (
 from faithscope.probes.floor import rounded
 from faithscope.probes.framing import (
     BASELINE,
+    FEWER_LABELS,
     FRAMINGS,
     READINGS,
     Arm,
@@ -280,8 +281,8 @@ def _read(
             outcomes |= generated_outcomes(pack.replies)
     else:
         names = [name for name, _ in asking.labels]
-        if len(set(names)) < 2:
-            return {"excluded": "fewer_than_2_labels"}
+        if len(asking.answers) < 2:
+            return {"excluded": FEWER_LABELS}
         by_arm = [
             distributions(
                 pack.replies,

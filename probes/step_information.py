@@ -29,7 +29,7 @@ import contextlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -45,8 +45,8 @@ from faithscope.interventions import (
     replace_step,
     truncate_after_token,
 )
-from faithscope.probes.framing import BASELINE, Arm, Asking, Pack, ask_arms
-from faithscope.probes.readings import distributions
+from faithscope.probes.edited import Run, Scored, Scoring, scored
+from faithscope.probes.framing import BASELINE, Arm, Asking
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -121,7 +121,7 @@ class Measured:
     """Per counted step, no other step given."""
     before: Float[NDArray[np.float64], " answers"]
     """The answer's distribution without any reasoning."""
-    pack: Pack
+    pack: Scored
 
     @property
     def after(self) -> Float[NDArray[np.float64], " answers"]:
@@ -133,11 +133,10 @@ def measure(
     model: Model,
     trace: Trace,
     asking: Asking,
+    settings: Scoring,
     *,
     replacements: int,
     seed: int,
-    length_normalise: bool = False,
-    execution: Any = "auto",
 ) -> Measured:
     """The answer's distribution under every text in every counted step's place, in one pack.
 
@@ -150,7 +149,7 @@ def measure(
     """
     texts = [_texts(model, trace, s.index, replacements, seed) for s in trace.counted_steps]
     nothing = truncate_after_token(trace, 0)
-    arms: dict[Arm, Trace] = {BASELINE: trace, ("nothing", 0): nothing}
+    arms: dict[Arm, Run] = {BASELINE: trace, ("nothing", 0): nothing}
     given_rest: list[list[tuple[str, Arm]]] = []
     alone: list[list[tuple[str, Arm]]] = []
     for i, (step, of_step) in enumerate(zip(trace.counted_steps, texts, strict=True)):
@@ -165,25 +164,10 @@ def measure(
             else:
                 arms[f"alone_{kind}_{k}", i] = keep_only_step(edited, step.index)
                 alone[-1].append((kind, (f"alone_{kind}_{k}", i)))
-    pack = ask_arms(
-        model,
-        trace,
-        asking,
-        "prefix",
-        arms,
-        readings=("scored",),
-        answer_tokens=0,
-        execution=execution,
-    )
-    by_arm = distributions(
-        pack.replies,
-        [name for name, _ in asking.labels],
-        length_normalise=length_normalise,
-        item=trace.question.id,
-    )
-    p = {arm: np.exp(np.array(list(of_arm.values()))) for arm, of_arm in by_arm.items()}
+    pack = scored(model, trace, asking, arms, settings)
+    p = {arm: np.exp(np.array(list(of_arm.values()))) for arm, of_arm in pack.arms.items()}
     return Measured(
-        answers=tuple(by_arm[BASELINE]),
+        answers=tuple(pack.arms[BASELINE]),
         given_rest=tuple(_read(p, x) for x in given_rest),
         alone=tuple(_read(p, x) for x in alone),
         before=p["nothing", 0],

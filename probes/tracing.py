@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
 from faithscope.interventions import Trace
-from faithscope.probes.framing import Asking, label_ids
+from faithscope.probes.framing import FEWER_LABELS, Asking, label_ids
 from faithscope.probes.graded import answer_shares, label_mass
 from faithscope.probes.probe import probe
 from faithscope.probes.record import DIGITS, Record, number, numbers, record
@@ -31,7 +31,6 @@ from faithscope.probes.settings import Execution, Settings
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
-FEWER_LABELS = "fewer_than_2_labels"
 NO_ANSWER, NEVER_SETTLED, NEVER_STATED = "answer_unparsed", "never_settled", "never_stated"
 """Why a reasoning has no gap between commitment and arrival: the model's own answer did not parse;
 is not the likeliest after the whole reasoning; or is not what the reasoning last states."""
@@ -93,7 +92,7 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
     Raises:
         FloatingPointError: a label's log-probability is NaN, naming item and cut.
     """
-    names = list(dict.fromkeys(name for name, _ in asking.labels))
+    names = asking.answers
     if len(names) < 2:
         return [record(trace, "tracing", "", None, excluded=FEWER_LABELS)]
     at = cuts(trace, settings.every)

@@ -112,7 +112,9 @@ def test_step_information_is_that_of_single_questions() -> None:
     model, traces = planted("faithful")
     trace = traces[0]
     by = {
-        how: measure(model, trace, ASKING, replacements=2, seed=0, execution=how)
+        how: measure(
+            model, trace, ASKING, InformationSettings(execution=how), replacements=2, seed=0
+        )
         for how in ("auto", "loop")
     }
     for one, other in zip(by["auto"].given_rest, by["loop"].given_rest, strict=True):
