@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.data.saved import differing
@@ -23,6 +21,7 @@ from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.preparing import given_up_on
 from faithscope.experiments.engine.models.prices import spending_lines
+from faithscope.experiments.engine.models.prompt_files import as_yaml
 from faithscope.experiments.engine.planfile import Shard, StoredPlan, is_finished
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
@@ -140,7 +139,7 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
     words, form = questions(folder), judge_forms(folder)[_FORM]
     request_words = generation_prompts(folder)
     prompts = as_files({_FORM: form})
-    prompts["rf_generate.yaml"] = yaml.safe_dump(request_words, sort_keys=False, allow_unicode=True)
+    prompts["rf_generate.yaml"] = as_yaml(request_words)
     writing = tuple(writing_requests(config, problems, words, request_words))
     made_of = _made_of(config, form, sources, writing)
     index = Index.of(config.run_dir)

@@ -238,6 +238,8 @@ def test_a_sheet_is_written_filled_in_and_held_against_the_judge(
 ) -> None:
     run, sheet = servers.config(tmp_path, CASES), tmp_path / "sheet.csv"
     folder = tmp_path / "runs/rf"
+    own_words = yaml.safe_dump({"legal_decision": "{question}\n{options}\nWhich?"})
+    (tmp_path / "prompts/rf_questions.yaml").write_text(own_words)
     write = ["review", "write", str(folder), "--of", "stances", "--out", str(sheet)]
     assert execute(["run", str(run), "--shard", "1/2"]) == 0
     capfd.readouterr()
@@ -262,7 +264,8 @@ def test_a_sheet_is_written_filled_in_and_held_against_the_judge(
     assert (stance["before"], stance["r_prime"]) == ("", "")
     assert stance["part"] == "It was B, I explain."
     assert stance["choices"] == "A | B | C | I don't know"
-    assert "item=plain; Who?" in stance["question"]
+    assert stance["question"].startswith("item=plain; Who?")
+    assert stance["question"].endswith("Which?"), "as the models were asked"
     assert "B: two" in stance["answer"]
 
     # labelled as the judge did, but one person says no to the one flaw, and one row stays open
