@@ -138,9 +138,10 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
         made_of = {"sources": [asdict(s) for s in sources]}
         files = {ITEMS: item_lines(items)}
         benchmark = SavedBenchmark(files, made_of, {"items": len(items)})
+    units = units_of(config, items)
     if sheet is not None:
-        annotations_of(sheet, items, config.model.name, config.naming)
-    return RfPlan(config, units_of(config, items), benchmark, asked_with)
+        annotations_of(sheet, units.items, config.model.name)
+    return RfPlan(config, units, benchmark, asked_with)
 
 
 def _accepted(built: Built) -> list[Item]:
