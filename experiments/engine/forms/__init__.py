@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Checked
 
 from faithscope.experiments.engine.models.prompt_files import (
     PromptText,
+    as_yaml,
     check_places,
     checked,
     packaged,
@@ -174,7 +174,7 @@ def _to_yaml(f: TaskForm) -> str:
         system=f.form.system,
         template=f.form.template,
     )
-    return yaml.safe_dump(file.model_dump(), sort_keys=False, allow_unicode=True)
+    return as_yaml(file.model_dump())
 
 
 def _field_file(field: Field) -> FieldFile:

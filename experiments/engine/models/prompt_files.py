@@ -89,6 +89,11 @@ def values_of(file: PromptText) -> dict[str, Any]:
     return values
 
 
+def as_yaml(values: Mapping[str, Any]) -> str:
+    """Values as the text of a prompt file."""
+    return yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True)
+
+
 def checked(kind: type[M], file: PromptText) -> M:
     """What a file holds, as `kind` has it.
 

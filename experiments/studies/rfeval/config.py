@@ -28,8 +28,7 @@ from faithscope.experiments.studies.rfeval.config_sections import (
     InsideConfig,
     SubjectsConfig,
 )
-from faithscope.experiments.studies.rfeval.items import Task
-from faithscope.experiments.studies.rfeval.judging.stances import Naming
+from faithscope.experiments.studies.rfeval.items import Naming, Task
 from faithscope.experiments.studies.rfeval.prompts.released import checkout_of, stays_ours
 from faithscope.interp.errors import did_you_mean
 
@@ -153,7 +152,7 @@ class RFEvalConfig(FolderConfig):
     per_step: PerStepConfig = PerStepConfig()
     naming: Naming = "letters"
     """What options are called among the stances: letters, or words where the paper's Table 15 has
-    words (`stances.Naming`)."""
+    words (`items.Naming`)."""
     prompts: StrictStr | None = None
     """A folder of your own prompt files, over the shipped ones; or a checkout of the authors'
     repository, whose prompts are then asked."""

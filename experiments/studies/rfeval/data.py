@@ -20,7 +20,7 @@ from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of
 from faithscope.experiments.data.tasks.sources.splits import SUFFIXES
 from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task, item_of
-from faithscope.experiments.studies.rfeval.judging.stances import Naming, stance_set
+from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
 from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS
 from faithscope.interp.errors import UserError, did_you_mean
@@ -183,9 +183,7 @@ def item_name(model: str, item: str, models: Collection[str]) -> str:
     return f"{model} {item}" if len(models) > 1 else item
 
 
-def annotations_of(
-    path: Path, items: Iterable[Item], models: Collection[str], naming: Naming
-) -> pd.DataFrame:
+def annotations_of(path: Path, items: Iterable[Item], models: Collection[str]) -> pd.DataFrame:
     """The labels of a file, for a run of these items and models; see `read_annotations`.
 
     Raises:
@@ -202,7 +200,7 @@ def annotations_of(
         )
     stances = labels.loc[labels["decision"] == "stance"]
     for name, label in zip(stances["item"], stances["label"], strict=True):
-        if name in known and label not in (right := stance_set(known[name], naming)):
+        if name in known and label not in (right := stance_set(known[name])):
             raise UserError(
                 f"annotations: {path}: label {label!r} of item {name!r} is none of its stances; "
                 f"give one of {', '.join(map(repr, right))}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import string
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
 from faithscope.experiments.data.tasks.sources.options import has_options, options_of, right_letter
@@ -31,6 +32,11 @@ Condition = Literal["baseline", "intervened"]
 """The model's own output, and the one that r′ was put before."""
 CONDITIONS: tuple[Condition, ...] = ("baseline", "intervened")
 LETTERS = string.ascii_uppercase
+Naming = Literal["letters", "paper"]
+"""`letters`: every option by its letter, as the authors' released code has it; `paper`: by a word
+where Table 15 has words. True and false of logical reasoning are "correct" and "incorrect", as
+there; other options are called what the data call them, in lower case ("supports", "refutes" for
+Table 15's "supported", "rebutted"), and no item has its "maybe"."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,10 @@ class Item:
     """What the flaw is."""
     tests: CodeTests | None = None
     """Of code; None also where the row came without any: then no test can decide."""
+    template: str = field(default="", compare=False)
+    """In whose places a run puts it to models; "" until it is posed."""
+    naming: Naming = field(default="letters", compare=False)
+    """What a run calls its options among the stances."""
 
     @property
     def letters(self) -> tuple[str, ...]:
@@ -115,11 +125,34 @@ class Item:
 
     @property
     def sha256(self) -> str:
-        """Of all that the item holds, but for the solution by which its test is checked."""
+        """Of all that its row holds, but for the solution by which its test is checked."""
         values = asdict(self)
+        del values["template"], values["naming"]
         if self.tests is not None:
             del values["tests"]["reference"]
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+    def posed(self, words: Mapping[str, str], naming: Naming = "letters") -> Item:
+        """The item as a run puts it.
+
+        Args:
+            words: template of a question by task (`prompts.questions`).
+        """
+        bare = self.task == "mathematical_reasoning" and self.options
+        template = words[f"{self.task}_options" if bare else self.task]
+        return replace(self, template=template, naming=naming)
+
+    @property
+    def asked(self) -> str:
+        """The problem as a run puts it: what models are asked, and judges shown.
+
+        Raises:
+            ValueError: the item is not posed.
+        """
+        if not self.template:
+            raise ValueError(f"item {self.id!r} is not posed; call `posed` with a run's questions")
+        values = {"question": self.question, "context": self.context, "options": self.lettered}
+        return self.template.format(**values).strip()
 
 
 def item_of(row: Row, task: Task | None = None, bare: bool = False) -> Item:

@@ -13,8 +13,7 @@ from typing import Any
 
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
-    Naming,
-    is_right,
+    gold_stance,
     stance_of_answer,
     stance_set,
 )
@@ -22,7 +21,7 @@ from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, SAID, ST
 from faithscope.experiments.studies.rfeval.prompts import RfForm, without_explanation
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.interventions.sentences import enclosed
-from faithscope.probes.judge.form import Ask, Reply
+from faithscope.probes.judge.form import Ask, Form, Reply
 
 MATCHING = "matching"
 """The name of the reader that matches the parsed answer, without any model."""
@@ -51,7 +50,6 @@ def pair_row(
     replies: Mapping[Condition, Reply],
     tested: Mapping[Condition, str] | None = None,
     excluded: str = "",
-    naming: Naming = "letters",
     paper_compat: bool = False,
 ) -> dict[str, Any]:
     """The row of one item, both outputs of a model as one reader judged them.
@@ -84,7 +82,7 @@ def pair_row(
             if by_tests:
                 row[f"{condition}_a"] = by_tests
             if by_tests or item.task != "code_generation":
-                row[f"{condition}_right"] = float(is_right(item, row[f"{condition}_a"], naming))
+                row[f"{condition}_right"] = float(row[f"{condition}_a"] == gold_stance(item))
     return row
 
 
@@ -93,7 +91,6 @@ def answer_readings(
     item: Item,
     outputs: Mapping[Condition, Output],
     tested: Mapping[Condition, str] | None = None,
-    naming: Naming = "letters",
 ) -> list[dict[str, Any]]:
     """The stances of the answers as matching reads them, or of code as the tests do.
 
@@ -108,7 +105,7 @@ def answer_readings(
         if item.task == "code_generation":
             reader, stance = TESTS, (tested or {}).get(condition)
         else:
-            reader, stance = MATCHING, stance_of_answer(item, output.answer, naming)
+            reader, stance = MATCHING, stance_of_answer(item, output.answer)
         if stance is not None:
             key = {"reader": reader, "model": model, "task": item.task, "item": item.id}
             readings.append(key | {"part": f"{condition}_a", "stance": stance})
@@ -136,22 +133,7 @@ _NOWHERE = ("", "null", "none", "na")
 """What stands for no words at all, case and marks aside."""
 
 
-def question_of(item: Item, words: Mapping[str, str]) -> str:
-    """What a model is asked: the task's template (`prompts.questions`) filled in."""
-    bare = item.task == "mathematical_reasoning" and item.options
-    template = words[f"{item.task}_options" if bare else item.task]
-    values = {"question": item.question, "context": item.context, "options": item.lettered}
-    return template.format(**values).strip()
-
-
-def output_ask(
-    item: Item,
-    condition: Condition,
-    output: Output,
-    form: RfForm,
-    words: Mapping[str, str],
-    naming: Naming = "letters",
-) -> Ask:
+def output_ask(item: Item, condition: Condition, output: Output, form: RfForm) -> Ask:
     """The judgement of a whole output: all stances and transitions in one call (appendix D.2).
 
     Args:
@@ -164,46 +146,35 @@ def output_ask(
         raise ValueError(f"form {form.form.name!r} is of task {form.task!r}, not {condition!r}")
     if not output.usable:
         raise ValueError(f"item {item.id!r}: its {condition} output is {output.outcome}; leave out")
-    stances = stance_set(item, naming)
     absent = ABSENT | dict(form.absent)
-    values = {
-        "problem": question_of(item, words),
-        "gold": item.gold or absent["gold"],
-        **_shown(stances),
-        "r_prime": item.r_prime,
-        "reasoning": output.reasoning,
-        "explanation": output.explanation or absent["explanation"],
-        "answer": output.answer or absent["answer"],
-    }
     asked = form.form if output.explanation else without_explanation(form.form)
-    return Ask(f"{item.id}.{condition}", asked, values, labels=stances)
+    return part_ask(
+        *(item, condition, asked),
+        gold=item.gold or absent["gold"],
+        r_prime=item.r_prime,
+        reasoning=output.reasoning,
+        explanation=output.explanation or absent["explanation"],
+        answer=output.answer or absent["answer"],
+    )
 
 
-def stance_ask(
-    item: Item,
-    key: str,
-    part: str,
-    form: RfForm,
-    words: Mapping[str, str],
-    naming: Naming = "letters",
-) -> Ask:
-    """The stance of one part alone, or of one step; its text is `part`, its id ends in `key`."""
-    stances = stance_set(item, naming)
+def part_ask(item: Item, key: str, form: Form, **shown: str) -> Ask:
+    """An ask about one part or step of an output, its stance or whether it names a flaw.
+
+    Args:
+        key: what its id ends in.
+        shown: beside the problem, its gold answer and the stances: `part`, the text that is
+            judged, and of a flaw `before`, the one that it would be in.
+    """
+    stances = stance_set(item)
     values = {
-        "problem": question_of(item, words),
+        "problem": item.asked,
         "gold": item.gold or NO_GOLD,
-        **_shown(stances),
-        "part": part,
+        "stances": ", ".join(f'"{stance}"' for stance in stances),
+        "stance_tuple": str(stances),
+        "stance_choices": " | ".join(stances),
     }
-    return Ask(f"{item.id}.{key}", form.form, values, labels=stances)
-
-
-def flaw_ask(
-    item: Item, key: str, before: str, part: str, form: RfForm, words: Mapping[str, str]
-) -> Ask:
-    """Whether one part names a flaw in the part before it."""
-    values = {"problem": question_of(item, words), "before": before, "part": part}
-    return Ask(f"{item.id}.{key}", form.form, values)
+    return Ask(f"{item.id}.{key}", form, values | shown, labels=stances)
 
 
 def names_flaw(flag: Any, fields: Mapping[str, Any], location: str = LOCATION) -> bool:
@@ -254,16 +225,6 @@ def judged_parts(
             named = value if paper_compat else names_flaw(value, values, location)
             parts[f"{condition}_flaw_{pair}"] = named
     return parts
-
-
-def _shown(stances: tuple[str, ...]) -> dict[str, str]:
-    """The stances in each way that a prompt may show them (`prompts.STANCES`)."""
-    listed = ", ".join(f'"{stance}"' for stance in stances)
-    return {
-        "stances": listed,
-        "stance_tuple": str(stances),
-        "stance_choices": " | ".join(stances),
-    }
 
 
 def of_all_kinds(rows: Sequence[Mapping[str, Any]], n: int) -> list[int]:

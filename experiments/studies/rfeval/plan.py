@@ -13,6 +13,7 @@ from pathlib import Path
 from faithscope.experiments.data.saved import SavedBenchmark
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
+from faithscope.experiments.engine.models.prompt_files import as_yaml
 from faithscope.experiments.engine.phases import Phases
 from faithscope.experiments.engine.planfile import Shard, StoredPlan, missing
 from faithscope.experiments.engine.progress import Meter
@@ -32,7 +33,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
 from faithscope.experiments.studies.rfeval.data import annotations_of, read_annotations
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.judges import RfJudging, StepJudging, run_lines
-from faithscope.experiments.studies.rfeval.prompts import as_files
+from faithscope.experiments.studies.rfeval.prompts import QUESTIONS, as_files
 from faithscope.experiments.studies.rfeval.subjects.subject_stages import SubjectStages
 from faithscope.experiments.studies.rfeval.units import RfUnits, units_of
 from faithscope.interp.errors import UserError
@@ -41,7 +42,7 @@ FOLDER = "benchmark"
 """Below the run folder: the items, and what is known of the models."""
 MODELS = "models.json"
 FORMS = "prompts"
-"""Below the run folder: the forms that were asked, as a folder of prompts."""
+"""Below the run folder: the questions and forms that were asked, as a folder of prompts."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class RfPlan:
         return ""
 
     def write_inputs(self, store: Store) -> None:
-        """Keep what is asked: items, forms, what is known of the models."""
+        """Keep what is asked: items, questions, forms, what is known of the models."""
         with store.shared():
             folder = store.run_dir / FOLDER
             self.benchmark.save(folder)
@@ -91,8 +92,9 @@ class RfPlan:
             asked = list(self.units.forms.values())
             if self.config.per_step.judge:
                 asked += self.units.step_forms.values()
-            forms = {f.form.name: f for f in asked}
-            for name, text in {**as_files(forms), **self.asked_with}.items():
+            forms = as_files({f.form.name: f for f in asked})
+            questions = {f"{QUESTIONS}.yaml": as_yaml(self.units.words)}
+            for name, text in {**forms, **questions, **self.asked_with}.items():
                 write_atomically(folder / name, text)
 
     def work(self, store: Store, shard: Shard) -> Phases:
@@ -136,9 +138,10 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
         made_of = {"sources": [asdict(s) for s in sources]}
         files = {ITEMS: item_lines(items)}
         benchmark = SavedBenchmark(files, made_of, {"items": len(items)})
+    units = units_of(config, items)
     if sheet is not None:
-        annotations_of(sheet, items, config.model.name, config.naming)
-    return RfPlan(config, units_of(config, items), benchmark, asked_with)
+        annotations_of(sheet, units.items, config.model.name)
+    return RfPlan(config, units, benchmark, asked_with)
 
 
 def _accepted(built: Built) -> list[Item]:

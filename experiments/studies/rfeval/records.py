@@ -16,7 +16,6 @@ from faithscope.experiments.engine.models.judges import replied
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
 from faithscope.experiments.studies.rfeval.inside.scored_stances import ScoredStance
 from faithscope.experiments.studies.rfeval.items import Condition, Item
-from faithscope.experiments.studies.rfeval.pairs import question_of
 from faithscope.experiments.studies.rfeval.programs.sandbox import Report
 from faithscope.experiments.studies.rfeval.subjects.parsing import (
     Outcome,
@@ -177,14 +176,12 @@ DECLINED = ("refused", "filtered")
 """Outcomes of a reply that are outcomes of the output, too: what was written is no output."""
 
 
-def writing_of(
-    pair: Pair, condition: Condition, words: Mapping[str, str], system: str | None = None
-) -> Writing:
+def writing_of(pair: Pair, condition: Condition, system: str | None = None) -> Writing:
     """The conversation after which a model writes one of its two outputs; its id is the unit's."""
-    unit, question = pair.units[OUTPUTS[condition]], question_of(pair.of, words)
+    unit, item = pair.units[OUTPUTS[condition]], pair.of
     if condition == "baseline":
-        return Writing(unit, question, system)
-    first, r_prime, last = (turn["content"] for turn in multi_turn(question, pair.of.r_prime))
+        return Writing(unit, item.asked, system)
+    first, r_prime, last = (turn["content"] for turn in multi_turn(item.asked, item.r_prime))
     return Writing(unit, last, system, (("user", first), ("assistant", r_prime)))
 
 

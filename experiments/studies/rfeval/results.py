@@ -37,7 +37,8 @@ from faithscope.experiments.studies.rfeval.metrics.people import judge_decisions
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
 from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS, REWARDS, step_reward
 from faithscope.experiments.studies.rfeval.pairs import answer_readings, of_all_kinds, pair_row
-from faithscope.experiments.studies.rfeval.plan import FOLDER, MODELS
+from faithscope.experiments.studies.rfeval.plan import FOLDER, FORMS, MODELS
+from faithscope.experiments.studies.rfeval.prompts import questions
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile, left_out, regimes
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
@@ -81,7 +82,8 @@ class RfResults:
         assert isinstance(run.config, RFEvalConfig)
         self.run, self.run_dir, self.config = run, run.path, run.config
         self.index, self.failures, self.calls = run.index, run.failures, run.calls
-        self.items = {item.id: item for item in read_rfeval(folder / ITEMS)[0]}
+        words, items = questions(run.path / FORMS), read_rfeval(folder / ITEMS)[0]
+        self.items = {item.id: item.posed(words, self.config.naming) for item in items}
         models = json.loads((folder / MODELS).read_text("utf-8"))["models"]
         self.models: Mapping[str, Mapping[str, Any]] = models
         """What is known of each model, as `plan` keeps it."""
@@ -140,7 +142,7 @@ class RfResults:
         annotations = pd.DataFrame()
         if self.config.annotations is not None:
             path = Path(self.config.annotations).expanduser()
-            annotations = annotations_of(path, self.items.values(), self.models, self.config.naming)
+            annotations = annotations_of(path, self.items.values(), self.models)
         return RfFrames(
             judged=judged,
             lengths=pd.DataFrame(list(self._lengths()), columns=list(LENGTHS)),
@@ -236,7 +238,7 @@ class RfResults:
                     # both in one unit: what came of one is stored, and not asked for again
                     replies = dict.fromkeys(CONDITIONS, Reply("failed"))
                 outputs, item = self.outputs.get(key, {}), self.items[key[1]]
-                known = (self.tested(key), self.left_out(key), c.naming, c.paper_compat)
+                known = (self.tested(key), self.left_out(key), c.paper_compat)
                 yield pair_row(judge, key[0], item, outputs, replies, *known)
 
     def _without_judge(self) -> Iterator[dict[str, Any]]:
@@ -245,7 +247,7 @@ class RfResults:
             # r′ in an earlier turn is no part of the model's own text, after which it is asked
             if self.models[key[0]]["framing"] == PREFIX:
                 outputs, item = self.outputs.get(key, {}), self.items[key[1]]
-                known = (self.log_probs(key), self.left_out(key), self.config.naming)
+                known = (self.log_probs(key), self.left_out(key))
                 yield row_without_judge(key[0], item, outputs, *known)
 
     def _steps(self) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -269,7 +271,7 @@ class RfResults:
         """Yields the stances that readers other than judges gave to parts of outputs."""
         for key, outputs in self.outputs.items():
             model, item = key[0], self.items[key[1]]
-            yield from answer_readings(model, item, outputs, self.tested(key), self.config.naming)
+            yield from answer_readings(model, item, outputs, self.tested(key))
             yield from scored_readings(model, item, self.log_probs(key))
 
     def _lengths(self) -> Iterator[dict[str, Any]]:

@@ -18,7 +18,6 @@ from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stepwise import KINDS, Kind
-from faithscope.experiments.studies.rfeval.pairs import question_of
 from faithscope.experiments.studies.rfeval.prompts import RfForm, judge_forms, questions
 from faithscope.experiments.studies.rfeval.subjects.parsing import PARTS
 from faithscope.experiments.studies.rfeval.subjects.subjects import Subject, subjects_of
@@ -68,7 +67,7 @@ class RfUnits:
     step_forms: Mapping[Kind, RfForm]
     """Of judgements step by step."""
     words: Mapping[str, str]
-    """In which the models are asked, by task."""
+    """In which the models are asked, by task; the items are posed in them."""
     pairs: tuple[Pair, ...] = ()
 
     def of(self, model: str) -> list[Pair]:
@@ -83,14 +82,14 @@ def units_of(config: RFEvalConfig, items: Sequence[Item]) -> RfUnits:
         UserError: prompts or model files that cannot be used.
     """
     folder = config.prompts_folder
-    forms = judge_forms(folder)
+    forms, words = judge_forms(folder), questions(folder)
     whole = RfUnits(
         config,
-        tuple(items),
+        tuple(item.posed(words, config.naming) for item in items),
         subjects_of(config),
         {condition: forms[f"rf_{condition}"] for condition in CONDITIONS},
         {kind: forms[f"rf_{kind}"] for kind in KINDS},
-        questions(folder),
+        words,
     )
     return replace(whole, pairs=tuple(_Names(whole).pairs()))
 
@@ -175,10 +174,9 @@ class _Names:
 
     def _units(self, model: str, item: Item, by_step: bool) -> Iterator[tuple[str, str]]:
         c, subjects = self.config, self.whole.subjects
-        asked = question_of(item, self.whole.words)
         output_units = {}
         for condition, stage in OUTPUTS.items():
-            about = {"item": item.sha256, "asked": asked, "condition": condition}
+            about = {"item": item.sha256, "asked": item.asked, "condition": condition}
             output_units[condition] = self.outputs[model].of(**about)
             yield stage, output_units[condition]
         if item.tests is not None and c.tests.run != "never":

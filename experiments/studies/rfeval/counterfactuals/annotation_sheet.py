@@ -12,9 +12,6 @@ from faithscope.experiments.studies.rfeval.data import item_name
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS
-from faithscope.experiments.studies.rfeval.pairs import question_of
-from faithscope.experiments.studies.rfeval.plan import FORMS
-from faithscope.experiments.studies.rfeval.prompts import questions
 from faithscope.experiments.studies.rfeval.results import RfResults
 from faithscope.interp.errors import UserError
 
@@ -68,9 +65,9 @@ def _rows(
 ) -> Iterator[dict[str, str]]:
     """Yields the rows of one pair: a decision each, with all that is shown, and no label."""
     example = run.example(pair)
-    item, words = example["item"], questions(run.run_dir / FORMS)
-    about = {"task": item.task, "question": question_of(item, words), "answer": item.gold}
-    stances = " | ".join(stance_set(item, run.config.naming))
+    item = example["item"]
+    about = {"task": item.task, "question": item.asked, "answer": item.gold}
+    stances = " | ".join(stance_set(item))
     for decision in decisions.to_dict("records"):
         condition, _, which = decision["component"].partition("_")
         assert condition in CONDITIONS

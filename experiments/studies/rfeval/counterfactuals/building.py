@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.data.saved import differing
@@ -23,6 +21,7 @@ from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.preparing import given_up_on
 from faithscope.experiments.engine.models.prices import spending_lines
+from faithscope.experiments.engine.models.prompt_files import as_yaml
 from faithscope.experiments.engine.planfile import Shard, StoredPlan, is_finished
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
@@ -105,7 +104,7 @@ class BuildPlan:
         units = units_of(c, self.expected)
         if self.phase == WRITING:
             form = judge_forms(c.prompts_folder)[_FORM]
-            held_against = [validation_ask(item, form, units.words) for item in self.expected]
+            held_against = [validation_ask(item, form) for item in units.items]
             asks = {str(c.counterfactual.validator): held_against}
             lines += spending_lines(asks, c.judge, c.spend, "validator")
         if rest := run_lines(units, index):
@@ -135,13 +134,13 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
             not what the config would make now: before anything is asked and paid for.
     """
     items, sources = items_of_config(config, bare=True)
-    problems = [replace(item, r_prime="", explanation="") for item in items]
     folder = config.prompts_folder
     words, form = questions(folder), judge_forms(folder)[_FORM]
+    problems = [replace(item.posed(words), r_prime="", explanation="") for item in items]
     request_words = generation_prompts(folder)
     prompts = as_files({_FORM: form})
-    prompts["rf_generate.yaml"] = yaml.safe_dump(request_words, sort_keys=False, allow_unicode=True)
-    writing = tuple(writing_requests(config, problems, words, request_words))
+    prompts["rf_generate.yaml"] = as_yaml(request_words)
+    writing = tuple(writing_requests(config, problems, request_words))
     made_of = _made_of(config, form, sources, writing)
     index = Index.of(config.run_dir)
     if has_records(config.run_dir) and (saved := Built.load(kept_in)) is not None:
@@ -160,7 +159,7 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
             if i.item not in unwritten and i.item not in problem
         )
         return BuildPlan(config, WRITING, writing, unwritten, expected)
-    validating = tuple(validation_requests(config, written.values(), form, words))
+    validating = tuple(validation_requests(config, written.values(), form))
     unjudged = given_up_on(index, validating)
     replies = {item: Reply("failed", problem=why) for item, why in unjudged.items()}
     for request in validating:

@@ -17,7 +17,7 @@ from faithscope.experiments.data.saved import MANIFEST, SavedBenchmark, json_lin
 from faithscope.experiments.engine.models.prompt_files import check_places, values_of
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, Item
-from faithscope.experiments.studies.rfeval.pairs import NO_GOLD, question_of
+from faithscope.experiments.studies.rfeval.pairs import NO_GOLD
 from faithscope.experiments.studies.rfeval.prompts import RfForm, prompt_texts
 from faithscope.interp.errors import UserError
 from faithscope.interventions.sentences import enclosed
@@ -89,16 +89,14 @@ def generation_prompts(folder: Path | None = None) -> dict[str, Any]:
 def generation(
     item: Item,
     examples: Sequence[Item],
-    words: Mapping[str, str],
     prompts: Mapping[str, Any] | None = None,
 ) -> Writing:
     """The request for an item's r′.
 
     Args:
-        item: a problem; its own r′, if it has one, is not shown.
-        examples: items with their r′, of the same task, put into the few-shot slots; the paper
-            has three hand-made ones for each data set (`SHOTS`).
-        words: how problems are put (`prompts.questions`).
+        item: a problem, posed; its own r′, if it has one, is not shown.
+        examples: posed items with their r′, of the same task, put into the few-shot slots; the
+            paper has three hand-made ones for each data set (`SHOTS`).
 
     Raises:
         ValueError: an example is the item itself, is of another task or has no r′.
@@ -116,7 +114,7 @@ def generation(
     shown = [
         prompt_texts["example"].format(
             number=i,
-            problem=question_of(example, words),
+            problem=example.asked,
             gold=example.gold or NO_GOLD,
             r_prime=example.r_prime,
             flaw=example.explanation,
@@ -129,7 +127,7 @@ def generation(
         length=prompt_texts["length"][item.task],
         options_rule=rule,
         examples="".join(f"{text}\n" for text in shown),
-        problem=question_of(item, words),
+        problem=item.asked,
         gold=item.gold or NO_GOLD,
     )
     return Writing(f"{item.id}.r_prime", prompt)
@@ -163,7 +161,7 @@ def with_counterfactual(item: Item, text: str) -> Item | None:
     return None
 
 
-def validation_ask(item: Item, form: RfForm, words: Mapping[str, str]) -> Ask:
+def validation_ask(item: Item, form: RfForm) -> Ask:
     """Whether an item's r′ is fit, by the four criteria.
 
     Raises:
@@ -172,7 +170,7 @@ def validation_ask(item: Item, form: RfForm, words: Mapping[str, str]) -> Ask:
     if form.task != "validate":
         raise ValueError(f"form {form.form.name!r} is of task {form.task!r}, not 'validate'")
     values = {
-        "problem": question_of(item, words),
+        "problem": item.asked,
         "gold": item.gold or NO_GOLD,
         "r_prime": item.r_prime,
         "flaw": item.explanation,

@@ -30,7 +30,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.programs.sandbox import unavailable
-from faithscope.experiments.studies.rfeval.prompts import RfForm
+from faithscope.experiments.studies.rfeval.prompts import RfForm, questions
 from faithscope.experiments.studies.rfeval.records import about
 from faithscope.experiments.studies.rfeval.units import Pair
 from faithscope.interp.errors import UserError
@@ -56,7 +56,6 @@ def writing_as(config: RFEvalConfig) -> JudgeConfig:
 def writing_requests(
     config: RFEvalConfig,
     problems: Sequence[Item],
-    words: Mapping[str, str],
     request_words: Mapping[str, Any],
 ) -> Iterator[Request]:
     writer = str(config.counterfactual.writer)
@@ -64,19 +63,19 @@ def writing_requests(
     examples = examples_of(config) if shown else lambda _: []
     ids = UnitIds(**build_decides(config, writer, writing_as(config)))
     for item in problems:
-        ask = generation(item, examples(item), words, request_words)
+        ask = generation(item, examples(item), request_words)
         told = {} if ask.system is None else {"system": ask.system}
         unit = ids.of(item=item.sha256, prompt=ask.prompt, **told)
         yield Request(writer, item, {WRITING: unit}, ask)
 
 
 def validation_requests(
-    config: RFEvalConfig, items: Iterable[Item], form: RfForm, words: Mapping[str, str]
+    config: RFEvalConfig, items: Iterable[Item], form: RfForm
 ) -> Iterator[Request]:
     validator = str(config.counterfactual.validator)
     ids = UnitIds(**build_decides(config, validator, config.judge), form=form.form.sha256)
     for item in items:
-        ask = validation_ask(item, form, words)
+        ask = validation_ask(item, form)
         unit = ids.of(item=item.sha256, values=dict(ask.values))
         yield Request(validator, item, {VALIDATION: unit}, ask)
 
@@ -106,10 +105,11 @@ def examples_of(config: RFEvalConfig) -> Callable[[Item], list[Item]]:
     else:
         pool, _ = read_rfeval(d.file, d.tasks or None, None, d.repository, bare=True)
         where = "the data has"
+    words = questions(config.prompts_folder)
     of_source, of_task = defaultdict[tuple[str, str], list[Item]](list), defaultdict(list)
     for other in (o for o in pool if o.r_prime and o.explanation):
-        of_source[other.task, other.source].append(other)
-        of_task[other.task].append(other)
+        of_source[other.task, other.source].append(posed := other.posed(words))
+        of_task[other.task].append(posed)
 
     def examples(item: Item) -> list[Item]:
         elsewhere = (o for o in of_task[item.task] if o.source != item.source)

@@ -34,11 +34,7 @@ from faithscope.experiments.studies.rfeval.inside.tracing import (
     traced,
 )
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
-from faithscope.experiments.studies.rfeval.judging.stances import (
-    Naming,
-    gold_stance,
-    stance_of_answer,
-)
+from faithscope.experiments.studies.rfeval.judging.stances import gold_stance, stance_of_answer
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced
 from faithscope.probes.answer_token import (
     Span,
@@ -61,7 +57,6 @@ def look_inside(
     item: Item,
     outputs: Mapping[Condition, tuple[Forced, Sequence[int]]],
     config: InsideConfig,
-    naming: Naming = "letters",
 ) -> list[dict[str, Any]]:
     """A record per output, `variant` its condition. Lists are flat, row by row.
 
@@ -91,7 +86,6 @@ def look_inside(
     Args:
         outputs: of a condition, the conversation that was continued, and the generated ids without
             the token that ended them. Of the same model.
-        naming: of the stances.
 
     Raises:
         UserError: a text does not fit the model's positions.
@@ -102,13 +96,13 @@ def look_inside(
         c: layout(model, *outputs[c]) for c in CONDITIONS if c in outputs
     }
     if item.options:
-        labels = option_labels(model, item, naming, config.cue, config.labels)
+        labels = option_labels(model, item, config.cue, config.labels)
     else:
         answers = {str(c): of.output.answer for c, of in layouts.items()}
         labels = free_labels(model, item.answer, answers, config.free_cue, config.longest_answer)
     records: dict[Condition, dict[str, Any]] = {}
     for condition, of in layouts.items():
-        record = _about(model, item, condition, of, labels, naming)
+        record = _about(model, item, condition, of, labels)
         arrays: dict[str, np.ndarray] = {}
         if "trace" in config.signals and labels.kind != "none":
             values, log_probs = traced(model, item, of, labels, config)
@@ -120,14 +114,14 @@ def look_inside(
             arrays |= at_places
         records[condition] = record | {ARRAYS: arrays}
     if (trace := Traced.of(records.get("intervened", {"trace": ""}))) is not None:
-        option = led_to(trace, gold_stance(item, naming))
+        option = led_to(trace, gold_stance(item))
         for record in records.values():
             record |= {"led_to": option, **signals(record, option, record["answer"])}
     return list(records.values())
 
 
 def _about(
-    model: Model, item: Item, condition: Condition, of: Layout, labels: Labels, naming: Naming
+    model: Model, item: Item, condition: Condition, of: Layout, labels: Labels
 ) -> dict[str, Any]:
     spans = {part: b - a for part, (a, b) in of.spans.items()}
     n_r, n_e = spans.get("r", 0), spans.get("e", 0)
@@ -145,8 +139,8 @@ def _about(
         "reasoned": of.reasoned,
         "resumed": of.resumed,
         "end": of.end,
-        "answer": stance_of_answer(item, of.output.answer, naming) if answered else None,
-        "naming": naming,
+        "answer": stance_of_answer(item, of.output.answer) if answered else None,
+        "naming": item.naming,
         "trace": labels.kind,
         "trace_reason": labels.reason,
         "options": list(dict.fromkeys(labels.names)),

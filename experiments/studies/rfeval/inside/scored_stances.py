@@ -20,8 +20,7 @@ from faithscope.experiments.studies.rfeval.inside.layout import layout
 from faithscope.experiments.studies.rfeval.inside.tracing import option_labels, scored_after
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
-    Naming,
-    is_right,
+    gold_stance,
     stance_of_answer,
     stance_of_letter,
 )
@@ -60,7 +59,6 @@ def scored_stances(
     item: Item,
     start: Forced,
     generated: Sequence[int],
-    naming: Naming = "letters",
     execution: Execution = "auto",
 ) -> list[ScoredStance]:
     """The model's stance after each part of one output, all in one packed call.
@@ -73,13 +71,13 @@ def scored_stances(
     if not item.options:
         return []
     ends = layout(model, start, generated).after_parts
-    labels = option_labels(model, item, naming, CUE, "letters")
+    labels = option_labels(model, item, CUE, "letters")
     log_probs = scored_after(model, labels, list(ends.values()), execution)
     stances = []
     for part, of_part in zip(ends, log_probs, strict=True):
         what = f"item {item.id!r}, after {part}"
         shares = log_distribution(of_part, list(item.letters), what=what)
-        stance = stance_of_letter(item, top(shares), naming)
+        stance = stance_of_letter(item, top(shares))
         probabilities = tuple(math.exp(x) for x in shares.values())
         stances.append(ScoredStance(part, stance, probabilities, label_mass(of_part)))
     return stances
@@ -113,7 +111,6 @@ def row_without_judge(
     outputs: Mapping[Condition, Output],
     scored: Mapping[Condition, Sequence[ScoredStance]],
     excluded: str = "",
-    naming: Naming = "letters",
 ) -> dict[str, Any]:
     """The row of one item, of reader `LOG_PROBS`.
 
@@ -131,7 +128,7 @@ def row_without_judge(
         else `NO_ANSWER` or `NO_LOG_PROBS`, "" of one that is not complete.
     """
     why = excluded or ("" if item.options else NO_OPTIONS)
-    row = pair_row(LOG_PROBS, model, item, outputs, {}, excluded=why, naming=naming)
+    row = pair_row(LOG_PROBS, model, item, outputs, {}, excluded=why)
     if not item.options:
         return row
     for condition in CONDITIONS:
@@ -145,10 +142,10 @@ def row_without_judge(
         elif not all(part in read for part in needed):
             row[f"{condition}_judged"] = NO_LOG_PROBS
         else:
-            answer = stance_of_answer(item, output.answer, naming)
+            answer = stance_of_answer(item, output.answer)
             stances = {part: read.get(part, "") for part in (*needed, "e")} | {"a": answer}
             row |= {f"{condition}_{part}": stance for part, stance in stances.items()}
             row[SAID[f"{condition}_a"]] = answer
             row[f"{condition}_judged"] = "parsed"
-            row[f"{condition}_right"] = float(is_right(item, answer, naming))
+            row[f"{condition}_right"] = float(answer == gold_stance(item))
     return row

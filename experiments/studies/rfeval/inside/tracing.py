@@ -17,7 +17,7 @@ from jaxtyping import Float
 from faithscope.experiments.studies.rfeval.config_sections import InsideConfig
 from faithscope.experiments.studies.rfeval.inside.layout import Layout
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.judging.stances import Naming, stance_of_letter
+from faithscope.experiments.studies.rfeval.judging.stances import stance_of_letter
 from faithscope.interventions import written
 from faithscope.probes.graded import answer_shares
 from faithscope.probes.record import number, numbers
@@ -57,9 +57,7 @@ class Labels:
         return self.ids[0][: same.index(False) if False in same else len(same)] if same else ()
 
 
-def option_labels(
-    model: Model, item: Item, naming: Naming, cue: str, by: Literal["letters", "words"]
-) -> Labels:
+def option_labels(model: Model, item: Item, cue: str, by: Literal["letters", "words"]) -> Labels:
     """The options' labels.
 
     Raises:
@@ -77,7 +75,7 @@ def option_labels(
                 f"{'words' if by == 'letters' else 'letters'}"
             )
         ids.append(encoded[0])
-    names = tuple(stance_of_letter(item, letter, naming) for letter in item.letters)
+    names = tuple(stance_of_letter(item, letter) for letter in item.letters)
     return Labels("options", names, texts, tuple(ids), before)
 
 

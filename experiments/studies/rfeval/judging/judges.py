@@ -90,9 +90,7 @@ class RfJudging(Asker[Pair]):
 
 def asked_of(whole: RfUnits, pair: Pair, condition: Condition, output: Output) -> Ask:
     """The ask about one output; its id tells the models apart, too."""
-    ask = output_ask(
-        pair.of, condition, output, whole.forms[condition], whole.words, whole.config.naming
-    )
+    ask = output_ask(pair.of, condition, output, whole.forms[condition])
     return replace(ask, id=f"{pair.model} {ask.id}")
 
 
@@ -152,13 +150,13 @@ def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[tupl
         replies = {
             r["condition"]: Reply(r["outcome"], r["values"]) for r in index.records(pair.key(stage))
         }
-        row = pair_row(judge, pair.model, pair.of, outputs, replies, naming=config.naming)
+        row = pair_row(judge, pair.model, pair.of, outputs, replies)
         if exclusion_of(row, contrast_of(row)):
             return []
     parts = parts_of(pair.of, outputs)
     if n_steps(parts) > config.per_step.most_steps:
         return []
-    return asks_of_parts(pair.of, pair.model, parts, whole.step_forms, whole.words, config.naming)
+    return asks_of_parts(pair.of, pair.model, parts, whole.step_forms)
 
 
 _NOT_YET = "(not written yet)"
@@ -180,7 +178,7 @@ def _writing_lines(whole: RfUnits, index: Index) -> list[str]:
     """States calls, tokens and cost of the outputs of models behind APIs."""
     asks: dict[str, list[Ask | Writing]] = {
         name: [
-            writing_of(pair, condition, whole.words, subject.file.system)
+            writing_of(pair, condition, subject.file.system)
             for pair in whole.of(name)
             for condition, stage in OUTPUTS.items()
             if stage in missing(index, pair)

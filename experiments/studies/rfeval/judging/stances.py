@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from faithscope.experiments.data.answers import last_number
 from faithscope.experiments.data.numbers import find_numbers
@@ -12,11 +11,6 @@ from faithscope.experiments.studies.rfeval.subjects.parsing import boxes
 
 UNKNOWN = "I don't know"
 CORRECT, INCORRECT = "correct", "incorrect"
-Naming = Literal["letters", "paper"]
-"""`letters`: every option by its letter, as the authors' released code has it; `paper`: by a word
-where Table 15 has words. True and false of logical reasoning are "correct" and "incorrect", as
-there; other options are called what the data call them, in lower case ("supports", "refutes" for
-Table 15's "supported", "rebutted"), and no item has its "maybe"."""
 _NAMED = ("table_reasoning", "context_understanding", "paper_review")
 """Tasks whose options are short words, as their stances are in Table 15."""
 _LETTER = re.compile(r"(?:option|choice)?\s*[(\[]?([A-Z])(?:[)\].:,]|\s*$|\s*[-–:]\s)", re.I)
@@ -31,14 +25,14 @@ _NEAR = 80
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}")
 
 
-def stance_set(item: Item, naming: Naming = "letters") -> tuple[str, ...]:
+def stance_set(item: Item) -> tuple[str, ...]:
     """Every stance that a part of an output may have on an item; the last one is `UNKNOWN`."""
-    if not item.options or (naming == "paper" and item.task == "logical_reasoning"):
+    if not item.options or (item.naming == "paper" and item.task == "logical_reasoning"):
         return CORRECT, INCORRECT, UNKNOWN
-    return *(stance_of_letter(item, x, naming) for x in item.letters), UNKNOWN
+    return *(stance_of_letter(item, x) for x in item.letters), UNKNOWN
 
 
-def stance_of_letter(item: Item, letter: str, naming: Naming = "letters") -> str:
+def stance_of_letter(item: Item, letter: str) -> str:
     """The stance that an option stands for.
 
     Raises:
@@ -48,26 +42,19 @@ def stance_of_letter(item: Item, letter: str, naming: Naming = "letters") -> str
         raise ValueError(
             f"item {item.id!r}: no option {letter!r}; it has {', '.join(item.letters)}"
         )
-    if naming == "paper" and item.task == "logical_reasoning":
+    if item.naming == "paper" and item.task == "logical_reasoning":
         return CORRECT if letter == item.answer else INCORRECT
-    if naming == "paper" and item.task in _NAMED:
+    if item.naming == "paper" and item.task in _NAMED:
         return item.options[item.letters.index(letter)].casefold()
     return letter
 
 
-def gold_stance(item: Item, naming: Naming = "letters") -> str:
+def gold_stance(item: Item) -> str:
     """The stance of a right output."""
-    if not item.options:
-        return CORRECT
-    return stance_of_letter(item, item.answer, naming)
+    return stance_of_letter(item, item.answer) if item.options else CORRECT
 
 
-def is_right(item: Item, stance: str, naming: Naming = "letters") -> bool:
-    """Whether an answer of this stance is right."""
-    return stance == gold_stance(item, naming)
-
-
-def stance_of_answer(item: Item, answer: str, naming: Naming = "letters") -> str:
+def stance_of_answer(item: Item, answer: str) -> str:
     """The stance of a parsed answer by matching alone: the reader that needs no model.
 
     With options: the option whose words it is, or the letter that the answer begins with, or the
@@ -94,9 +81,9 @@ def stance_of_answer(item: Item, answer: str, naming: Naming = "letters") -> str
     if not same and letter_match and letter_match[1].upper() in item.letters:
         letter = letter_match[1].upper()
         clear = _agrees(item, letter, texts, words[letter_match.end() :])
-        return stance_of_letter(item, letter, naming) if clear else UNKNOWN
+        return stance_of_letter(item, letter) if clear else UNKNOWN
     fits = same or _held(item, texts, words)
-    return stance_of_letter(item, fits[0], naming) if len(fits) == 1 else UNKNOWN
+    return stance_of_letter(item, fits[0]) if len(fits) == 1 else UNKNOWN
 
 
 def _agrees(item: Item, letter: str, texts: dict[str, str], rest: str) -> bool:

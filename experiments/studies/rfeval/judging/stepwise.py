@@ -14,9 +14,8 @@ from typing import Any, Literal
 
 from faithscope.experiments.engine.models.judges import replied
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
-from faithscope.experiments.studies.rfeval.judging.stances import Naming
 from faithscope.experiments.studies.rfeval.metrics.steps import STEPS
-from faithscope.experiments.studies.rfeval.pairs import LOCATION, flaw_ask, names_flaw, stance_ask
+from faithscope.experiments.studies.rfeval.pairs import LOCATION, names_flaw, part_ask
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.probes.judge.form import Ask, Reply
@@ -67,8 +66,6 @@ def asks_of_parts(
     model: str,
     parts: Sequence[Part],
     forms: Mapping[Kind, RfForm],
-    words: Mapping[str, str],
-    naming: Naming = "letters",
 ) -> list[tuple[Part, Kind, Ask]]:
     """The stance of every part, and of every part but an output's first whether it names a flaw
     in the one before; ids tell models, items and parts apart."""
@@ -76,10 +73,10 @@ def asks_of_parts(
     before: Part | None = None
     for part in parts:
         key = f"{part.condition}.{part.place}"
-        ask = stance_ask(item, key, part.text, forms["stance"], words, naming)
+        ask = part_ask(item, key, forms["stance"].form, part=part.text)
         asks.append((part, "stance", replace(ask, id=f"{model} {ask.id}")))
         if before is not None and before.condition == part.condition:
-            ask = flaw_ask(item, key, before.text, part.text, forms["flaw"], words)
+            ask = part_ask(item, key, forms["flaw"].form, before=before.text, part=part.text)
             asks.append((part, "flaw", replace(ask, id=f"{model} {ask.id}")))
         before = part
     return asks

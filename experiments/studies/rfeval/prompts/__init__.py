@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Checked
 
 from faithscope.experiments.engine.models.prompt_files import (
     PromptText,
+    as_yaml,
     check_places,
     checked,
     packaged,
@@ -195,7 +195,7 @@ def _to_yaml(f: RfForm) -> str:
         template=f.form.template,
         absent=dict(f.absent),
     )
-    return yaml.safe_dump(file.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    return as_yaml(file.model_dump(mode="json"))
 
 
 def _form(name: str, text: PromptText) -> RfForm:

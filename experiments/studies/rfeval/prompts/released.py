@@ -12,9 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
-from faithscope.experiments.engine.models.prompt_files import PromptText, values_of
+from faithscope.experiments.engine.models.prompt_files import PromptText, as_yaml, values_of
 from faithscope.interp.errors import UserError
 
 JUDGES = "evaluation.py"
@@ -248,7 +246,7 @@ def _escaped(text: str) -> str:
 
 
 def _as_file(values: dict[str, Any], where: str) -> PromptText:
-    return PromptText(yaml.safe_dump(values, sort_keys=False, allow_unicode=True), where)
+    return PromptText(as_yaml(values), where)
 
 
 def _newer(where: str, what: str) -> UserError:

@@ -17,7 +17,7 @@ from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.inside.looking import look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
-from faithscope.experiments.studies.rfeval.pairs import code_of, question_of
+from faithscope.experiments.studies.rfeval.pairs import code_of
 from faithscope.experiments.studies.rfeval.programs.sandbox import Limits, run_tests, unavailable
 from faithscope.experiments.studies.rfeval.records import (
     NO_ROOM,
@@ -141,8 +141,7 @@ class SubjectStages(TextWorker[Pair, Forced]):
         subject = self.whole.subjects[pair.model]
         r_prime = pair.of.r_prime if stage == OUTPUTS["intervened"] else ""
         put = quoted if subject.framing == MULTI_TURN else forced
-        question, file = question_of(pair.of, self.whole.words), subject.file
-        return put(speaks, question, r_prime, file.system, file.effort)
+        return put(speaks, pair.of.asked, r_prime, subject.file.system, subject.file.effort)
 
     def text_records(
         self, speaks: Speaks, start: Start[Pair, Forced], text: Generation, by: Mapping[str, str]
@@ -169,7 +168,7 @@ class SubjectStages(TextWorker[Pair, Forced]):
     def conversation(self, unit: Unit[Pair]) -> Writing:
         pair, stage = unit
         system = self.whole.subjects[pair.model].file.system
-        return writing_of(pair, _CONDITION_OF[stage], self.whole.words, system)
+        return writing_of(pair, _CONDITION_OF[stage], system)
 
     def reply_records(self, unit: Unit[Pair], writing: Writing, reply: Reply) -> Records:
         return [closed_record(self._about(unit), reply, writing.system)]
@@ -250,12 +249,12 @@ class SubjectStages(TextWorker[Pair, Forced]):
                 about(pair.of, pair.model, LOG_PROBS, condition, config.seed), condition, stance
             )
             for condition, (start, ids) in outputs.items()
-            for stance in scored_stances(model, pair.of, start, ids, config.naming)
+            for stance in scored_stances(model, pair.of, start, ids)
         ]
 
     def _inside(self, model: interp.Model, pair: Pair, outputs: Written) -> Records:
         config = self.whole.config
         if len(outputs) < len(CONDITIONS):
             return []
-        records = look_inside(model, pair.of, outputs, config.inside, config.naming)
+        records = look_inside(model, pair.of, outputs, config.inside)
         return [about(pair.of, pair.model, INSIDE, r["variant"], config.seed) | r for r in records]

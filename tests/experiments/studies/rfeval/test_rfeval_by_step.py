@@ -64,7 +64,7 @@ def test_every_part_is_asked_about_and_every_transition() -> None:
         *(("i", 0, "r_prime"), ("i", 1, "step"), ("i", 2, "step"), ("i", 3, "step"), ("i", 4, "a")),
     ]
     assert n_steps(parts) == 5
-    asked = asks_of_parts(TABLE, "m", parts, STEP_FORMS, WORDS)
+    asked = asks_of_parts(TABLE.posed(WORDS), "m", parts, STEP_FORMS)
     flaws = {(p.condition, p.place): ask for p, kind, ask in asked if kind == "flaw"}
     assert len(asked) == 9 + 7  # an output's first part has none before it
     assert flaws["intervened", 1].values["before"] == TABLE.r_prime

@@ -33,11 +33,11 @@ VALIDATE = judge_forms()["rf_validate"]
 def item(n: int = 0, task: str = "legal_decision", **changes: object) -> Item:
     values = {"id": f"{task}/{n}", "task": task, "source": "s", "question": f"Question {n}?"}
     values |= {"context": "", "options": ("no", "yes"), "answer": "B", "r_prime": f"Reason {n}."}
-    return Item(**(values | {"explanation": f"Flaw {n}."} | changes))  # pyright: ignore
+    return Item(**(values | {"explanation": f"Flaw {n}."} | changes)).posed(WORDS)  # pyright: ignore
 
 
 def test_a_request_has_its_examples_and_not_its_own_counterfactual() -> None:
-    asked = generation(item(0), [item(n) for n in (1, 2, 3)], WORDS).prompt
+    asked = generation(item(0), [item(n) for n in (1, 2, 3)]).prompt
     for n in range(1, SHOTS + 1):
         for text in (f"# Example {n}", f"Question {n}?", f"Reason {n}.", f"Flaw {n}."):
             assert text in asked
@@ -47,11 +47,11 @@ def test_a_request_has_its_examples_and_not_its_own_counterfactual() -> None:
     assert "no option by its letter" in asked
     for task in TASKS:
         bare = item(0, task, options=(), answer="4")
-        assert "no option by its letter" not in generation(bare, [], WORDS).prompt
+        assert "no option by its letter" not in generation(bare, []).prompt
     with pytest.raises(ValueError, match="example 'legal_decision/0'"):
-        generation(item(0), [item(0)], WORDS)
+        generation(item(0), [item(0)])
     with pytest.raises(ValueError, match="other items of task 'legal_decision'"):
-        generation(item(0), [item(1, "paper_review")], WORDS)
+        generation(item(0), [item(1, "paper_review")])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def verdict(**changes: object) -> dict:
 
 
 def test_validation_needs_every_criterion() -> None:
-    ask = validation_ask(item(), VALIDATE, WORDS)
+    ask = validation_ask(item(), VALIDATE)
     for text in ("Question 0?", "Reason 0.", "Flaw 0.", "B: yes"):
         assert text in ask.prompt
     assert accepted(read(ask, json.dumps(verdict())).values)
@@ -82,7 +82,7 @@ def test_validation_needs_every_criterion() -> None:
     for name in CRITERIA:
         assert not accepted(verdict(**{name: False}))
     with pytest.raises(ValueError, match="not 'validate'"):
-        validation_ask(item(), judge_forms()["rf_flaw"], WORDS)
+        validation_ask(item(), judge_forms()["rf_flaw"])
 
 
 def test_what_is_filtered_adds_up() -> None:

@@ -14,7 +14,7 @@ from planted_traces import planted
 from pydantic import ValidationError
 from test_rfeval_layout import said
 from test_rfeval_parsing import family
-from test_rfeval_prompts import CODE, LOGIC, NUMBER, TABLE, item
+from test_rfeval_prompts import CODE, LOGIC, NUMBER, TABLE, WORDS, item
 from tiny_models import tiny
 
 from faithscope import interp
@@ -243,12 +243,12 @@ def test_items_without_options() -> None:
 
 def test_stances_as_the_paper_names_them_are_the_options_of_the_trace() -> None:
     model = tiny("llama")
-    records = look_inside(model, LOGIC, outputs(model), SMALL, "paper")
+    records = look_inside(model, LOGIC.posed(WORDS, "paper"), outputs(model), SMALL)
     assert [r["options"] for r in records] == [["incorrect", "correct"]] * 2
     assert {r["led_to"] for r in records} == {"incorrect"}
     three = item("logical_reasoning", options=("True", "False", "Uncertain"), answer="B")
     letters = look_inside(model, three, outputs(model), SMALL)[1]
-    named = look_inside(model, three, outputs(model), SMALL, "paper")[1]
+    named = look_inside(model, three.posed(WORDS, "paper"), outputs(model), SMALL)[1]
     assert named["options"] == ["incorrect", "correct"]
     # both wrong options say "incorrect": their probabilities are added
     same = letters["cuts"].index(named["n_r_prime"]), named["cuts"].index(named["n_r_prime"])

@@ -62,7 +62,7 @@ def test_from_text_to_number() -> None:
         "baseline": parse_output("He was seen.</think><answer>B: guilty</answer>"),
         "intervened": parse_output("He may be right.</think>No: he was seen. Answer: B"),
     }
-    ask = output_ask(item(), "intervened", outputs["intervened"], FORMS["rf_intervened"], WORDS)
+    ask = output_ask(item(), "intervened", outputs["intervened"], FORMS["rf_intervened"])
     parsed = read(ask, json.dumps(reply()))
     replies = {"baseline": Reply("parsed", BASELINE), "intervened": Reply("parsed", parsed.values)}
     row = pair_row("judge", "m", item(), outputs, replies)
@@ -153,7 +153,7 @@ def test_stances_have_the_names_that_are_asked_for_and_become_readings() -> None
     model = tiny("llama")
     start = forced(model, "Claim?", "It supports it.")
     written = model.encode(" It does not. Answer: C")
-    stances = scored_stances(model, TABLE, start, written, "paper")
+    stances = scored_stances(model, TABLE.posed(WORDS, "paper"), start, written)
     assert {s.stance for s in stances} <= set(TABLE.options)
     rows = scored_readings("m", TABLE, {"intervened": stances})
     assert [r["part"] for r in rows] == ["intervened_r_prime", "intervened_r", "intervened_a"]

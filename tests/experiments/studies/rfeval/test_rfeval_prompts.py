@@ -13,18 +13,15 @@ from faithscope.experiments.studies.rfeval.items import TASKS, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
     UNKNOWN,
     gold_stance,
-    is_right,
     stance_of_answer,
     stance_of_letter,
     stance_set,
 )
 from faithscope.experiments.studies.rfeval.pairs import (
-    flaw_ask,
     judged_parts,
     names_flaw,
     output_ask,
-    question_of,
-    stance_ask,
+    part_ask,
 )
 from faithscope.experiments.studies.rfeval.prompts import (
     as_files,
@@ -52,7 +49,7 @@ def item(task: str = "legal_decision", **changes: Any) -> Item:
         "r_prime": "He was not there.",
         "explanation": "He was.",
     }
-    return Item(**(values | changes))
+    return Item(**(values | changes)).posed(WORDS)
 
 
 LOGIC = item("logical_reasoning", options=("True", "False"), answer="B")
@@ -65,15 +62,20 @@ CODE = item("code_generation", options=(), answer="")
 
 def test_stance_sets_by_letter_and_as_the_paper_names_them() -> None:
     assert stance_set(TABLE) == ("A", "B", "C", UNKNOWN)
-    assert stance_set(TABLE, "paper") == ("supports", "not enough info", "refutes", UNKNOWN)
-    assert stance_set(LOGIC, "paper") == ("correct", "incorrect", UNKNOWN)
+    assert stance_set(TABLE.posed(WORDS, "paper")) == (
+        "supports",
+        "not enough info",
+        "refutes",
+        UNKNOWN,
+    )
+    assert stance_set(LOGIC.posed(WORDS, "paper")) == ("correct", "incorrect", UNKNOWN)
     assert stance_set(NUMBER) == stance_set(CODE) == ("correct", "incorrect", UNKNOWN)
-    assert stance_set(item(), "paper") == ("A", "B", "C", UNKNOWN)
-    assert [stance_of_letter(LOGIC, x, "paper") for x in "AB"] == ["incorrect", "correct"]
+    assert stance_set(item().posed(WORDS, "paper")) == ("A", "B", "C", UNKNOWN)
+    named = LOGIC.posed(WORDS, "paper")
+    assert [stance_of_letter(named, x) for x in "AB"] == ["incorrect", "correct"]
     assert gold_stance(TABLE) == "C"
-    assert gold_stance(TABLE, "paper") == "refutes"
-    assert is_right(LOGIC, "correct", "paper")
-    assert not is_right(LOGIC, UNKNOWN)
+    assert gold_stance(TABLE.posed(WORDS, "paper")) == "refutes"
+    assert gold_stance(named) == "correct"
     with pytest.raises(ValueError, match="no option 'D'; it has A, B, C"):
         stance_of_letter(TABLE, "D")
 
@@ -125,12 +127,12 @@ def test_matching_does_not_decide_code() -> None:
 def test_every_task_is_asked_in_its_own_words() -> None:
     for task in TASKS:
         of = item(task, context="The facts.", options=("yes", "no"), answer="A")
-        asked = question_of(of, WORDS)
+        asked = of.posed(WORDS).asked
         assert "Guilty?" in asked
         shown = task not in ("code_generation", "mathematical_reasoning", "legal_decision")
         assert ("The facts." in asked) == shown
         assert ("A: yes\nB: no" in asked) == (task != "code_generation")
-    assert question_of(NUMBER, WORDS) == "Guilty?"
+    assert NUMBER.posed(WORDS).asked == "Guilty?"
 
 
 OUTPUT = Output("He was seen {there}.", "So he did it.", "B", "complete")
@@ -138,8 +140,8 @@ OUTPUT = Output("He was seen {there}.", "So he did it.", "B", "complete")
 
 def test_an_intervened_output_shows_r_prime_and_a_baseline_does_not() -> None:
     """The authors' released code has the two exchanged."""
-    one = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"], WORDS)
-    other = output_ask(item(), "baseline", OUTPUT, FORMS["rf_baseline"], WORDS)
+    one = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"])
+    other = output_ask(item(), "baseline", OUTPUT, FORMS["rf_baseline"])
     assert "He was not there." in one.prompt
     assert "He was not there." not in other.prompt
     for ask in (one, other):
@@ -149,10 +151,10 @@ def test_an_intervened_output_shows_r_prime_and_a_baseline_does_not() -> None:
         assert ask.labels == stance_set(item())
     assert one.id == "legal_decision/1.intervened"
     with pytest.raises(ValueError, match="is of task 'baseline', not 'intervened'"):
-        output_ask(item(), "intervened", OUTPUT, FORMS["rf_baseline"], WORDS)
+        output_ask(item(), "intervened", OUTPUT, FORMS["rf_baseline"])
     cut = Output("r", "", "", "truncated")
     with pytest.raises(ValueError, match="is truncated"):
-        output_ask(item(), "baseline", cut, FORMS["rf_baseline"], WORDS)
+        output_ask(item(), "baseline", cut, FORMS["rf_baseline"])
 
 
 def reply(**changes: Any) -> dict[str, Any]:
@@ -173,7 +175,7 @@ def reply(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_reply_becomes_columns() -> None:
-    ask = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"], WORDS)
+    ask = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"])
     reading = read(ask, json.dumps(reply()))
     assert reading.problem == ""
     assert judged_parts(reading.values, "intervened") == {
@@ -193,7 +195,7 @@ def test_a_flaw_that_is_named_nowhere_is_none(where: str | None) -> None:
     judgement = reply()
     e_of_r = "model_subsequent_reasoning_to_model_explanation"
     judgement["transition_analysis"][e_of_r] = {"identifies_flaw": True, "flaw_location": where}
-    ask = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"], WORDS)
+    ask = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"])
     values = read(ask, json.dumps(judgement)).values
     assert judged_parts(values, "intervened")["intervened_flaw_re"] is False
     assert judged_parts(values, "intervened", paper_compat=True)["intervened_flaw_re"] is True
@@ -210,7 +212,7 @@ def test_a_form_that_asks_for_no_words_is_taken_at_its_word() -> None:
 
 def test_an_output_without_an_explanation_is_judged_without() -> None:
     bare = Output("He was seen.", "", "B", "complete")
-    ask = output_ask(item(), "intervened", bare, FORMS["rf_intervened"], WORDS)
+    ask = output_ask(item(), "intervened", bare, FORMS["rf_intervened"])
     assert ask.form.name == "rf_intervened_bare"
     assert ask.form == without_explanation(FORMS["rf_intervened"].form)
     explanation = schema(ask)["properties"]["stance_analysis"]["properties"]["model_explanation"]
@@ -222,10 +224,11 @@ def test_an_output_without_an_explanation_is_judged_without() -> None:
 
 
 def test_one_part_and_one_transition_alone() -> None:
-    stance = stance_ask(TABLE, "r", "It refutes.", FORMS["rf_stance"], WORDS, "paper")
+    named = TABLE.posed(WORDS, "paper")
+    stance = part_ask(named, "r", FORMS["rf_stance"].form, part="It refutes.")
     assert stance.choices() == ("supports", "not enough info", "refutes", UNKNOWN)
     assert "It refutes." in stance.prompt
-    flaw = flaw_ask(TABLE, "re", "one", "the other", FORMS["rf_flaw"], WORDS)
+    flaw = part_ask(named, "re", FORMS["rf_flaw"].form, before="one", part="the other")
     assert flaw.choices() == (False, True)
 
 
@@ -263,7 +266,7 @@ def test_a_prompt_that_cannot_be_used_is_named(
 def test_words_of_a_folder_stand_for_the_packaged_ones(tmp_path: Path) -> None:
     (tmp_path / "rf_questions.yaml").write_text("legal_decision: 'Law. {question}'\n", "utf-8")
     own_words = questions(tmp_path)
-    assert question_of(item(), own_words) == "Law. Guilty?"
+    assert item().posed(own_words).asked == "Law. Guilty?"
     assert own_words["paper_review"] == WORDS["paper_review"]
     (tmp_path / "rf_questions.yaml").write_text("legal_decisions: '{question}'\n", "utf-8")
     with pytest.raises(UserError, match="did you mean 'legal_decision'"):

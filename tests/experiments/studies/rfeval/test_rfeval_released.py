@@ -15,7 +15,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     with_counterfactual,
 )
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.pairs import output_ask, question_of
+from faithscope.experiments.studies.rfeval.pairs import output_ask
 from faithscope.experiments.studies.rfeval.prompts import as_files, judge_forms, questions
 from faithscope.experiments.studies.rfeval.prompts.released import TASKS_OF_SOURCES
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
@@ -132,7 +132,7 @@ def test_a_judge_is_asked_in_the_authors_words(checkout: Path) -> None:
     form = forms["rf_intervened"]
     assert not form.ours
     assert "get_evaluation_prompt" in form.source
-    ask = output_ask(LAW, "intervened", OUTPUT, form, questions(checkout))
+    ask = output_ask(LAW.posed(questions(checkout)), "intervened", OUTPUT, form)
     assert ask.system == (
         "Weigh what came after `## Counterfactual Reasoning`.\n"
         """One of ('A', 'B', "I don't know"); \\(x\\) stays.\n\n```json\n{\n"""
@@ -147,27 +147,27 @@ def test_a_judge_is_asked_in_the_authors_words(checkout: Path) -> None:
 
 def test_each_output_gets_its_own_prompt_though_the_code_exchanges_them(checkout: Path) -> None:
     form = judge_forms(checkout)["rf_baseline"]
-    ask = output_ask(LAW, "baseline", OUTPUT, form, questions(checkout))
+    ask = output_ask(LAW.posed(questions(checkout)), "baseline", OUTPUT, form)
     assert (ask.system or "").startswith("Weigh an output.")
     assert "He was not there." not in ask.prompt
 
 
 def test_an_object_of_the_authors_system_message_is_no_reply(checkout: Path) -> None:
     form = judge_forms(checkout)["rf_intervened"]
-    ask = output_ask(LAW, "intervened", OUTPUT, form, questions(checkout))
+    ask = output_ask(LAW.posed(questions(checkout)), "intervened", OUTPUT, form)
     assert read(ask, ask.system or "").outcome == "unparsed"
 
 
 def test_questions_are_the_authors(checkout: Path) -> None:
     words = questions(checkout)
-    assert question_of(LAW, words) == "Guilty {?}\n\nA: no\nB: yes"
+    assert LAW.posed(words).asked == "Guilty {?}\n\nA: no\nB: yes"
     assert set(words) == set(questions())
     assert words["context_understanding"] == "{context}\n\n{question}\n\nOption:\n{options}"
     assert words["code_generation"] == "{question}"
 
 
 def test_r_prime_is_asked_for_in_the_words_of_its_data_set(checkout: Path) -> None:
-    asked = generation(LAW, (), questions(checkout), generation_prompts(checkout))
+    asked = generation(LAW, (), generation_prompts(checkout))
     assert asked.system == (
         "Go wrong, away from B: yes, as in \\frac{1}{2}.\n\nAugmented Reasoning:"
     )
@@ -184,7 +184,7 @@ def test_a_data_set_that_the_authors_have_not_is_named(checkout: Path) -> None:
         *("legal_decision/2", "legal_decision", "bar_exam", "Q", "", ("a", "b"), "A", "", "")
     )
     with pytest.raises(UserError, match=r"no request for r′ of 'bar_exam'.*peerread"):
-        generation(other, (), questions(checkout), generation_prompts(checkout))
+        generation(other, (), generation_prompts(checkout))
 
 
 def test_what_a_run_keeps_reads_back_the_same(checkout: Path, tmp_path: Path) -> None:

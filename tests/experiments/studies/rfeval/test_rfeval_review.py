@@ -221,16 +221,16 @@ def test_labels_must_be_of_the_run(tmp_path: Path) -> None:
     path, items = tmp_path / "labels.csv", [item(0), item(1)]
     name = items[1].id
     path.write_text(f"{LABELS_HEAD}{name},baseline_r,stance,ann,A\nother,baseline_r,stance,ann,Z\n")
-    assert len(annotations_of(path, items, ["m"], "letters")) == 2
+    assert len(annotations_of(path, items, ["m"])) == 2
     with pytest.raises(UserError, match=rf"none of its 2 labels .* has '{name}', the run 'm "):
-        annotations_of(path, items, ["m", "n"], "letters")
+        annotations_of(path, items, ["m", "n"])
     path.write_text(f"{LABELS_HEAD}n {name},baseline_r,stance,ann,A\n")
-    assert len(annotations_of(path, items, ["m", "n"], "letters")) == 1
+    assert len(annotations_of(path, items, ["m", "n"])) == 1
     path.write_text(f"{LABELS_HEAD}{name},baseline_r,stance,ann,a\n")
     with pytest.raises(
         UserError, match=rf"label 'a' of item '{name}' is none of its stances; .*'A'"
     ):
-        annotations_of(path, items, ["m"], "letters")
+        annotations_of(path, items, ["m"])
 
 
 def test_a_sheet_is_written_filled_in_and_held_against_the_judge(
@@ -238,6 +238,8 @@ def test_a_sheet_is_written_filled_in_and_held_against_the_judge(
 ) -> None:
     run, sheet = servers.config(tmp_path, CASES), tmp_path / "sheet.csv"
     folder = tmp_path / "runs/rf"
+    own_words = yaml.safe_dump({"legal_decision": "{question}\n{options}\nWhich?"})
+    (tmp_path / "prompts/rf_questions.yaml").write_text(own_words)
     write = ["review", "write", str(folder), "--of", "stances", "--out", str(sheet)]
     assert execute(["run", str(run), "--shard", "1/2"]) == 0
     capfd.readouterr()
@@ -262,7 +264,8 @@ def test_a_sheet_is_written_filled_in_and_held_against_the_judge(
     assert (stance["before"], stance["r_prime"]) == ("", "")
     assert stance["part"] == "It was B, I explain."
     assert stance["choices"] == "A | B | C | I don't know"
-    assert "item=plain; Who?" in stance["question"]
+    assert stance["question"].startswith("item=plain; Who?")
+    assert stance["question"].endswith("Which?"), "as the models were asked"
     assert "B: two" in stance["answer"]
 
     # labelled as the judge did, but one person says no to the one flaw, and one row stays open

@@ -261,7 +261,7 @@ def test_from_items_to_tables() -> None:
             outputs.setdefault(item.id, {})[condition] = output
             scored[condition] = scored_stances(model, item, start, written)
             form = FORMS[f"rf_{condition}"]
-            asks.append(output_ask(item, condition, output, form, WORDS))
+            asks.append(output_ask(item.posed(WORDS), condition, output, form))
         readings += answer_readings("m", item, outputs[item.id])
         readings += scored_readings("m", item, scored)
     replies: dict[str, Reply] = {}
@@ -295,14 +295,14 @@ def test_from_items_to_tables() -> None:
 
 @pytest.mark.parametrize("name", ["rf_stance", "rf_flaw"])
 def test_single_parts_are_scored_by_log_probs(name: str) -> None:
-    from faithscope.experiments.studies.rfeval.pairs import flaw_ask, stance_ask
+    from faithscope.experiments.studies.rfeval.pairs import part_ask
     from faithscope.probes.judge.scoring import ScoringJudge
 
-    model = tiny("llama", max_position_embeddings=8192)
+    model, named = tiny("llama", max_position_embeddings=8192), TABLE.posed(WORDS, "paper")
     if name == "rf_stance":
-        ask = stance_ask(TABLE, "r", "It refutes it.", FORMS[name], WORDS, "paper")
+        ask = part_ask(named, "r", FORMS[name].form, part="It refutes it.")
     else:
-        ask = flaw_ask(TABLE, "re", "It supports.", "No: wrong row.", FORMS[name], WORDS)
+        ask = part_ask(named, "re", FORMS[name].form, before="It supports.", part="No: wrong row.")
     replies: list[Reply] = []
     ScoringJudge(model).ask_all([ask], lambda _, reply: replies.append(reply))
     assert replies[0].values[ask.form.verdict] in ask.choices()
