@@ -83,13 +83,14 @@ def read_given(
     format: str = AUTO,
     limit: int | None = None,
     writers: Mapping[str, str] | None = None,
+    seed: int = 0,
 ) -> Chains:
     """The chains of a file, a folder, the folder of a run, or rows at hand.
 
     Raises:
         UserError: as `read_chains`; a run folder that holds no traces.
     """
-    return read_chains(source, format, limit, ALL, writers=writers)
+    return read_chains(source, format, limit, ALL, writers=writers, seed=seed)
 
 
 def unread_text(unread: Mapping[tuple[str, str], int]) -> str:
