@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,15 +60,11 @@ def _step_labels(
     }
 
 
-def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
-    return map(_chain, rows)
-
-
 RUN = Reader(
     "run",
     "the folder of another run over traces: what its models wrote, in its steps",
     lambda row: False,
-    _chains,
+    lambda rows: map(_chain, rows),
     _rows,
     lambda path: path.is_dir() and has_records(path),
 )
