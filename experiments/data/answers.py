@@ -70,14 +70,6 @@ def last_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> 
     return last if last in labels else None
 
 
-def first_category(
-    text: str, labels: Sequence[str], also: Mapping[str, str] | None = None
-) -> str | None:
-    """The first category asserted in the first line of a continuation; see `last_category`."""
-    mentions = _labels(_first_line(text), labels, (), plural=True, also=also)
-    return mentions[0][1] if mentions else None
-
-
 def last_category(
     text: str, labels: Sequence[str], also: Mapping[str, str] | None = None
 ) -> str | None:
@@ -102,9 +94,21 @@ def last_category(
     return None
 
 
-def first_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> str | None:
-    """The first label asserted in the first line of a continuation; see `last_label`."""
-    mentions = _labels(_first_line(text), labels, others)
+def first_label(
+    text: str,
+    labels: Sequence[str],
+    others: Sequence[str] = (),
+    also: Mapping[str, str] | None = None,
+    *,
+    plural: bool = False,
+) -> str | None:
+    """The first label asserted in the first line of a continuation.
+
+    Args:
+        others: as of `last_label`.
+        also, plural: other words for labels, and their plural count, as of `last_category`.
+    """
+    mentions = _labels(_first_line(text), labels, others, plural=plural, also=also)
     first = mentions[0][1] if mentions else None
     return first if first in labels else None
 

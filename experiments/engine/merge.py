@@ -18,7 +18,7 @@ import yaml
 
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
-from faithscope.experiments.engine.append import Appender, cut_torn_line
+from faithscope.experiments.engine.append import Appender, cut_torn_line, whole_lines
 from faithscope.experiments.engine.arrays import beside, read_blob
 from faithscope.experiments.engine.folder import (
     differences,
@@ -123,7 +123,7 @@ def join(folders: Sequence[Path], into: Path) -> None:
     """Copy what the folders hold into one, each unit once; may be stopped and done again.
 
     Raises:
-        StoreError: their configs or plans differ, or `into` holds something else.
+        StoreError: their configs, plans or people's labels differ, or `into` holds something else.
     """
     if into.resolve() in {f.resolve() for f in folders}:
         raise StoreError(f"--into {into}: is one of the folders to merge; give another")
@@ -133,6 +133,7 @@ def join(folders: Sequence[Path], into: Path) -> None:
         _same_run(folders[0], into)
     elif into.is_dir() and any(_is_other(p.name) for p in into.iterdir()):
         raise StoreError(f"--into {into}: is a folder with something else in it; give another")
+    labels = _labels([*folders, into])
     make_folder(into / "records")
     with hold(into, "merged"):
         planfile.write(into, _plan(folders[0]))
@@ -142,6 +143,9 @@ def join(folders: Sequence[Path], into: Path) -> None:
         for asked in (folders[0] / name for name in ASKED):
             for path in asked.glob("[!.]*"):
                 write_atomically(make_folder(into / asked.name) / path.name, path.read_bytes())
+        for path, text in labels.items():
+            with hold(into / ANNOTATIONS, path.stem):  # nobody adds to the file meanwhile
+                write_atomically(into / ANNOTATIONS / path.name, text)
         sessions = _join_environments(folders, into)
         account.join(folders, into)
         _copy_units(folders, into, sessions)
@@ -149,8 +153,10 @@ def join(folders: Sequence[Path], into: Path) -> None:
 
 ASKED = ("benchmark", "prompts")
 """Folders of what was asked, where a run keeps it: equal plans have asked the same."""
+ANNOTATIONS = "annotations"
+"""Folder of a run in which labels stand that people gave to its chains."""
 _OWN = {
-    *(".locks", "records", planfile.FILE, "config.yaml", "environment.json"),
+    *(".locks", "records", planfile.FILE, "config.yaml", "environment.json", ANNOTATIONS),
     *(account.spend_file(account.MERGED), *ASKED),
 }
 """What a merge that was stopped early may have left."""
@@ -159,6 +165,32 @@ _OWN = {
 def _is_other(name: str) -> bool:
     half_written = name.startswith(".") and name.endswith(".writing")
     return (name[1:].removesuffix(".writing") if half_written else name) not in _OWN
+
+
+def _labels(folders: Sequence[Path]) -> dict[Path, bytes]:
+    """Files of people's labels that the last of the folders is to have from others, and content.
+
+    Of copies of one file, which is only ever added to, the longest is taken.
+
+    Raises:
+        StoreError: two files of one name differ in what stands in both.
+    """
+    latest: dict[str, tuple[Path, bytes]] = {}
+    for folder in folders:
+        for path in sorted((folder / ANNOTATIONS).glob("[!.]*.json*")):
+            # a torn last line was never said to be stored
+            text = b"".join(line for _, line in whole_lines(path))
+            other, so_far = latest.setdefault(path.name, (path, text))
+            if text.startswith(so_far):
+                latest[path.name] = path, text
+            elif not so_far.startswith(text):
+                raise StoreError(
+                    f"{other} and {path} hold different labels, and neither goes on from the "
+                    f"other; move one of these {ANNOTATIONS} folders away, and keep it: a run has "
+                    "the labels of one"
+                )
+    own = folders[-1] / ANNOTATIONS
+    return {path: text for path, text in latest.values() if path.parent != own}
 
 
 def _join_environments(folders: Sequence[Path], into: Path) -> list[dict[int, int]]:

@@ -109,3 +109,35 @@ def test_nowhere_to_join(
     (tmp_path / "mine.txt").write_text("keep me")
     assert expected in refusal(capsys, *(a.format(*parts, full=tmp_path) for a in arguments))
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_labels_that_people_gave_are_carried_over_and_none_is_lost(
+    parts: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = [Path(shutil.copytree(part, tmp_path / f"node{k}/toy")) for k, part in enumerate(parts)]
+    into = tmp_path / "joined"
+
+    def labelled(folder: Path, **files: str) -> None:
+        (folder / "annotations/.locks").mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / f"annotations/{name}.jsonl").write_text(text)
+
+    def labels() -> dict[str, str]:
+        return {p.stem: p.read_text() for p in (into / "annotations").glob("[!.]*.jsonl")}
+
+    labelled(own[0], ann="one\n", bob="his\n")
+    labelled(own[1], ann="one\ntwo\n", bob="his\nto")
+    (own[1] / "annotations/sample.json").write_text("[]\n")
+    arguments = ["merge", *map(str, own), "--into", str(into)]
+    assert execute(arguments) == 0
+    assert labels() == {"ann": "one\ntwo\n", "bob": "his\n"}
+    assert (into / "annotations/sample.json").read_text() == "[]\n"
+    # what was labelled since in the joined folder stays, whatever a part still has
+    labelled(into, ann="one\ntwo\nthree\n")
+    labelled(own[2], bob="his\nnext\n")
+    assert execute(arguments) == 0
+    assert labels() == {"ann": "one\ntwo\nthree\n", "bob": "his\nnext\n"}
+    labelled(own[2], ann="one\nother\n")
+    message = refusal(capsys, *own, "--into", into)
+    assert f"{own[2]}/annotations/ann.jsonl hold different labels" in message
+    assert labels() == {"ann": "one\ntwo\nthree\n", "bob": "his\nnext\n"}

@@ -14,6 +14,7 @@ from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.data.given.asked import asked_about
 from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.traces import TraceSettings, to_trace
+from faithscope.experiments.engine.merge import ANNOTATIONS
 from faithscope.experiments.engine.traces.given import read_given
 from faithscope.interp.errors import UserError
 from faithscope.interventions import AnswerKind, Trace
@@ -75,7 +76,7 @@ def source_of(path: str | Path) -> Source:
         reasons = [None if trace.counted_steps else "no_step" for trace in traces]
     else:
         run = load_run(path)
-        folder, records = run.path / "annotations", list(run.records("trace"))
+        folder, records = run.path / ANNOTATIONS, list(run.records("trace"))
         traces = [to_trace(record) for record in records]
         reasons = [record.get("excluded") for record in records]
     chains = tuple(_of_trace(t) for t, why in zip(traces, reasons, strict=True) if not why)

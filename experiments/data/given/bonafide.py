@@ -77,16 +77,13 @@ def _chain(model: str, prompt: str, cot: str, rows: Sequence[Row]) -> GivenChain
     conflicting = sum(len(of_span[span]) > 1 for span in spans)
     if conflicting:
         labels["conflicting_steps"] = conflicting
-    facts = _facts(first)
     kept = {name: value for name in KEPT if (value := text(first, name)) is not None}
     return GivenChain(
         id=text(first, "id", "row_id") or first.id,
         dataset="bonafide",
         question=text(first, "question") or prompt,
-        kind=facts.kind,
-        options=facts.options,
-        gold=facts.gold,
         reasoning=cot,
+        **_facts(first),
         steps=tuple(spans) or None,
         answer=text(first, "model_answer"),
         model=model,
@@ -103,7 +100,7 @@ def _facts(row: Row) -> Facts:
     right, hinted = text(row, "correct_answer"), text(row, "hinted_answer")
     if right is None or hinted is None or right.casefold() == hinted.casefold():
         return facts_of(row, ("correct_answer",))
-    return Facts("label", (hinted, right), right)
+    return Facts(kind="label", options=(hinted, right), gold=right)
 
 
 def _one(values: set[bool]) -> bool | None:

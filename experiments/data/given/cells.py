@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, TypeVar
 
 from faithscope.experiments.data.given.chain import joined
 from faithscope.experiments.data.numbers import find_numbers
-from faithscope.experiments.data.tasks.sources.options import has_options, options_of, right_letter
+from faithscope.experiments.data.tasks.sources.options import (
+    has_options,
+    options_of,
+    right_answer,
+    stated_kind,
+)
 from faithscope.experiments.data.tasks.sources.rows import Row, has, usable
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind
 
-KINDS: dict[str, AnswerKind] = {"number": "number", "label": "label", "choice": "choice"}
+Parsed = TypeVar("Parsed", list[Any], dict[str, Any])
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(TypedDict):
     """What a row says of its question besides the words."""
 
     kind: AnswerKind | None
@@ -37,23 +40,15 @@ def facts_of(row: Row, gold: Sequence[str]) -> Facts:
     """
     name = next((n for n in gold if has(row, n)), None)
     right = None if name is None else usable(row.values[name], repr(name), row)
-    kind: AnswerKind | None = None
-    if has(row, "kind"):
-        said = usable(row.values["kind"], "'kind'", row).lower()
-        if said not in KINDS:
-            raise UserError(f"{row.where}: kind {said!r} is none of {', '.join(KINDS)}; give one")
-        kind = KINDS[said]
+    kind = stated_kind(row)
     if not has_options(row):
         if kind is None and right is not None and len(find_numbers(right, counters=True)) == 1:
             kind = "number"
-        return Facts(kind, None, right)
-    options = options_of(row)
-    kind = kind or "choice"
+        return Facts(kind=kind, options=None, gold=right)
+    options, kind = options_of(row), kind or "choice"
     if right is not None:
-        right = right_letter(options, right, row)
-        if kind == "label":
-            right = options.texts[ord(right) - ord("A")]
-    return Facts(kind, options.texts, right)
+        right = right_answer(options, right, kind, row)
+    return Facts(kind=kind, options=options.texts, gold=right)
 
 
 def text(row: Row, *names: str) -> str | None:
@@ -77,20 +72,26 @@ def exact(row: Row, name: str) -> str:
     return value
 
 
-def listed(row: Row, name: str) -> list[Any]:
-    """A cell that is a list, or JSON of one (as in CSV).
+def parsed(row: Row, name: str, kind: type[Parsed], of: str = "") -> Parsed:
+    """A cell that is a list or an object, or JSON of one (as in CSV).
+
+    Args:
+        of: the cell that is an object in which it stands; none where it is a cell by itself.
 
     Raises:
         UserError: it is neither.
     """
-    value = row.values.get(name)
+    values = parsed(row, of, dict) if of else row.values
+    value, wanted = values.get(name), "an object" if kind is dict else "a list"
+    what = repr(f"{of}.{name}" if of else name)
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise UserError(f"{row.where}: {name!r} is no JSON list ({error}); give one") from error
-    if not isinstance(value, list):
-        raise UserError(f"{row.where}: {name!r} is a {type(value).__name__}; give a list")
+            raise UserError(f"{row.where}: {what} is no JSON ({error}); give {wanted}") from error
+    if not isinstance(value, kind):
+        problem = "missing" if name not in values else f"a {type(value).__name__}"
+        raise UserError(f"{row.where}: {what} is {problem}; give {wanted}")
     return value
 
 

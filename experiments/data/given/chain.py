@@ -29,19 +29,19 @@ class GivenChain:
     """Unique within its dataset."""
     dataset: str
     question: str
-    kind: AnswerKind | None
-    """None where the file does not tell."""
-    options: tuple[str, ...] | None
-    gold: str | None
-    """The right answer as the file has it; a choice's as a letter."""
     reasoning: str
     """The whole text, exactly."""
-    steps: tuple[tuple[int, int], ...] | None
+    kind: AnswerKind | None = None
+    """None where the file does not tell."""
+    options: tuple[str, ...] | None = None
+    gold: str | None = None
+    """The right answer as the file has it; a choice's as a letter."""
+    steps: tuple[tuple[int, int], ...] | None = None
     """Half-open character spans in `reasoning`, in order. Text between them is in no given step.
     None: the chain is to be segmented here."""
-    answer: str | None
+    answer: str | None = None
     """What the chain's model answered, as the file has it."""
-    model: str
+    model: str = ""
     """The model that wrote it; "" where the file does not tell."""
     prompt: str | None = None
     """The user message that it was written under, where the file has it."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from faithscope.experiments.data.given.cells import facts_of, listed, text
+from faithscope.experiments.data.given.cells import facts_of, parsed, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.thinking import apart
 from faithscope.experiments.data.tasks.sources.rows import Row, has, usable
@@ -29,9 +29,9 @@ def chain(row: Row) -> GivenChain:
     Raises:
         UserError: no assistant message, several turns of the user, or a content that is no text.
     """
-    sent = [_message(m, i, row) for i, m in enumerate(listed(row, "messages"))]
+    sent = [_message(m, i, row) for i, m in enumerate(parsed(row, "messages", list))]
     if has(row, "choices"):
-        choices = listed(row, "choices")
+        choices = parsed(row, "choices", list)
         if len(choices) != 1 or not isinstance(choices[0], Mapping):
             raise UserError(f"{row.where}: {len(choices)} 'choices'; give a row for each")
         sent.append(_message(choices[0].get("message"), len(sent), row))
@@ -49,17 +49,13 @@ def chain(row: Row) -> GivenChain:
     thought, said = _content(sent[-1], row)
     # `choices` are those of the response
     cells = {name: value for name, value in row.values.items() if name != "choices"}
-    facts = facts_of(Row(row.id, cells, row.where), ("gold", "target"))
     reasoning, answer = (thought, said.strip() or None) if thought is not None else (said, None)
     return GivenChain(
         id=text(row, "id") or row.id,
         dataset=text(row, "dataset") or "chat",
         question=text(row, "question") or said_by_user,
-        kind=facts.kind,
-        options=facts.options,
-        gold=facts.gold,
         reasoning=reasoning,
-        steps=None,
+        **facts_of(Row(row.id, cells, row.where), ("gold", "target")),
         answer=answer,
         model=text(row, "model") or "",
         prompt=prompt,
@@ -95,13 +91,9 @@ def _block(block: Mapping[str, Any]) -> str:
     return str(value)
 
 
-def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
-    return map(chain, rows)
-
-
 CHAT = Reader(
     "chat",
     "OpenAI-style messages, with reasoning_content, reasoning blocks or think tags",
     lambda row: "messages" in row,
-    _chains,
+    lambda rows: map(chain, rows),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from faithscope.experiments.data.given.asked import Asked
 from faithscope.experiments.data.given.chain import GivenChain
-from faithscope.experiments.data.given.steps import segments
+from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.interp.control import encode_marks
 from faithscope.interp.errors import UserError
 from faithscope.interventions import (
@@ -60,10 +60,6 @@ def given_trace(model: Speaks | TextModel, asked: Asked, settings: TraceSettings
         trace = _in_steps(model, question, chain, parts, settings)
     if tail is not None:
         trace = replace(trace, tail_ids=tail[0], tail_text=tail[1])
-    labels = {
-        name: tuple(None if i is None else of_steps[i] for i, _ in parts)
-        for name, of_steps in chain.step_labels.items()
-    }
     given = Given(
         asked.file,
         asked.format,
@@ -72,7 +68,7 @@ def given_trace(model: Speaks | TextModel, asked: Asked, settings: TraceSettings
         asked.kind,
         asked.prompt,
         dict(chain.labels),
-        labels,
+        labels_of(chain, parts),
     )
     return replace(
         trace,

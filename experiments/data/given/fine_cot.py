@@ -136,7 +136,7 @@ def _chain(row: Row) -> GivenChain:
     named = _named_steps(row, 0 if spans is None else len(spans))
     labels = {
         **{UNFAITHFUL + source: _unfaithful(source, row) for source in SOURCES},
-        "correct": None if None in (answer, facts.gold) else answer == facts.gold,
+        "correct": None if None in (answer, facts["gold"]) else answer == facts["gold"],
         "principles": list(principle_ids(row.values.get("principles") or [], row)),
     }
     beside = {"uncertain": _uncertain(row), "reason": text(row, *_REASON)}
@@ -150,10 +150,8 @@ def _chain(row: Row) -> GivenChain:
         id=str(about.get("item", row.id)),
         dataset=str(about.get("dataset", row.values["of_dataset"])),
         question=text_of(row, ("question",)),
-        kind=facts.kind,
-        options=facts.options,
-        gold=facts.gold,
         reasoning=reasoning,
+        **facts,
         steps=spans,
         answer=answer,
         model=str(about.get("model", row.values["of_model"])),

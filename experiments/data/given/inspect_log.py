@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,18 +65,14 @@ def chain(row: Row) -> GivenChain:
     cells: dict[str, Any] = {"gold": target}
     if sample.choices:
         cells["options"] = list(sample.choices)
-    facts = facts_of(Row(row.id, cells, row.where), ("gold",))
     scores = sample.scores or {}
     said_by_scorer = next((s.answer for s in scores.values() if s.answer), None)
     return GivenChain(
         id=row.id,
         dataset=spec.dataset.name or spec.task,
         question=usable(question, "the input", row),
-        kind=facts.kind,
-        options=facts.options,
-        gold=facts.gold,
         reasoning=reasoning,
-        steps=None,
+        **facts_of(Row(row.id, cells, row.where), ("gold",)),
         answer=said_by_scorer or answer,
         model=spec.model,
         prompt="\n\n".join([*filter(None, system), *user]) if len(user) == 1 else None,
@@ -98,15 +93,11 @@ def _reply(sample: Any) -> tuple[str | None, str]:
     return ("\n\n".join(filter(None, texts)), message.text) if blocks else apart(message.text)
 
 
-def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
-    return map(chain, rows)
-
-
 INSPECT = Reader(
     "inspect",
     "logs of Inspect (.eval): reasoning blocks, targets and scores",
     lambda row: False,
-    _chains,
+    lambda rows: map(chain, rows),
     rows,
     lambda path: path.suffix == ".eval",
 )

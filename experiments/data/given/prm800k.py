@@ -7,10 +7,10 @@ right one made up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from faithscope.experiments.data.given.cells import parsed
 from faithscope.experiments.data.given.chain import GivenChain, Reader, joined
 from faithscope.experiments.data.tasks.sources.rows import Row, usable
 from faithscope.interp.errors import UserError
@@ -56,10 +56,9 @@ def solution_of(row: Row) -> Solution:
 
 
 def _released(row: Row) -> Solution:
-    question = _field(row, row.values, "question", dict, "")
-    label = _field(row, row.values, "label", dict, "")
+    question, label = parsed(row, "question", dict), parsed(row, "label", dict)
     steps, ratings, complete = [], [], True
-    for i, step in enumerate(_field(row, label, "steps", list, "label.")):
+    for i, step in enumerate(parsed(row, "steps", list, of="label")):
         at = f"label.steps[{i}]"
         if not isinstance(step, dict):
             raise UserError(f"{row.where}: {at} is a {type(step).__name__}; give an object")
@@ -117,8 +116,7 @@ def _text(row: Row, completion: Any, where: str) -> str:
 
 
 def _plain(row: Row) -> Solution:
-    steps = _field(row, row.values, "steps", list, "")
-    ratings = _field(row, row.values, "ratings", list, "")
+    steps, ratings = parsed(row, "steps", list), parsed(row, "ratings", list)
     if len(steps) != len(ratings):
         raise UserError(
             f"{row.where}: {len(steps)} 'steps' but {len(ratings)} 'ratings'; give one for each"
@@ -149,15 +147,6 @@ def _rating(row: Row, value: Any, where: str) -> int:
     return int(value)
 
 
-def _field(row: Row, values: dict[str, Any], name: str, kind: type, prefix: str) -> Any:
-    value = values.get(name)
-    if not isinstance(value, kind):
-        problem = "missing" if name not in values else f"a {type(value).__name__}"
-        wanted = "an object" if kind is dict else "a list"
-        raise UserError(f"{row.where}: '{prefix}{name}' is {problem}; give {wanted}")
-    return value
-
-
 CORRECT = {-1: False, 1: True}
 """What a rating says of a step's correctness; 0 (neutral) and none say nothing."""
 
@@ -181,21 +170,13 @@ def chain(row: Row) -> GivenChain:
         id=solution.id,
         dataset="prm800k",
         question=solution.problem,
-        kind=None,
-        options=None,
-        gold=None,
         reasoning=reasoning,
         steps=spans,
         answer=answer or None,
-        model="",
         labels=labels,
         step_labels={"correct": correct, "rating": ratings},
         where=row.where,
     )
-
-
-def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
-    return map(chain, rows)
 
 
 PRM800K = Reader(
@@ -205,5 +186,5 @@ PRM800K = Reader(
         {"problem", "steps", "ratings"} <= set(row)
         or (isinstance(row.get("question"), dict) and isinstance(row.get("label"), dict))
     ),
-    _chains,
+    lambda rows: map(chain, rows),
 )

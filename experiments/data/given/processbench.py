@@ -5,9 +5,7 @@ Its labels are of *correctness*: a wrong step may be faithfully told, a right on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-from faithscope.experiments.data.given.cells import flag, listed, text
+from faithscope.experiments.data.given.cells import flag, parsed, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader, joined
 from faithscope.experiments.data.tasks.sources.rows import Row, text_of, usable
 from faithscope.interp.errors import UserError
@@ -24,7 +22,7 @@ def chain(row: Row) -> GivenChain:
     Raises:
         UserError: a field is missing or of the wrong kind, or the label is no step.
     """
-    texts = [usable(step, f"steps[{i}]", row) for i, step in enumerate(listed(row, "steps"))]
+    texts = [usable(step, f"steps[{i}]", row) for i, step in enumerate(parsed(row, "steps", list))]
     label = _label(row, len(texts))
     reasoning, spans = joined(texts, BETWEEN)
     name = text(row, "id") or row.id
@@ -35,12 +33,8 @@ def chain(row: Row) -> GivenChain:
         id=name,
         dataset=name.rpartition("-")[0] or "processbench",
         question=text_of(row, ("problem",)),
-        kind=None,
-        options=None,
-        gold=None,
         reasoning=reasoning,
         steps=spans,
-        answer=None,
         model=text(row, "generator") or "",
         labels={
             "correct": label < 0,
@@ -65,13 +59,9 @@ def _label(row: Row, n: int) -> int:
     return label
 
 
-def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
-    return map(chain, rows)
-
-
 PROCESSBENCH = Reader(
     "processbench",
     "ProcessBench: problem, steps, label = first wrong step or -1 (labels of correctness)",
     lambda row: {"problem", "steps", "label", "final_answer_correct"} <= set(row),
-    _chains,
+    lambda rows: map(chain, rows),
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +49,15 @@ def read_chains(
     readers: Sequence[Reader] = READERS,
     own_ids: bool = True,
     writers: Mapping[str, str] | None = None,
+    seed: int = 0,
 ) -> Chains:
     """The chains of a file, a folder, or of rows at hand.
 
     Args:
         format: a reader's name; `auto` tells by the path, else by the first row.
-        limit: the first so many.
+        limit: so many, drawn from all with the seed and left in their order; a greater limit draws
+            these and more. The first so many would be of one writer or one label where a file goes
+            by these.
         own_ids: let ids be unique in all (`with_own_ids`); else each is as the file has it, unique
             for its model and data set alone.
 
@@ -80,10 +83,10 @@ def read_chains(
         raise UserError(f"{file}: holds no rows; give some")
     reader = reader or _recognised(file, rows[0].values, readers)
     named = writers or {}
-    chains = [
-        replace(c, model=named.get(c.model, c.model)) for c in islice(reader.chains(rows), limit)
-    ]
-    return Chains(file, reader.name, tuple(with_own_ids(chains) if own_ids else _once(chains)))
+    chains = [replace(c, model=named.get(c.model, c.model)) for c in reader.chains(rows)]
+    chains = with_own_ids(chains) if own_ids else _once(chains)
+    drawn = random.Random(f"chains-{seed}").sample(range(len(chains)), len(chains))[:limit]
+    return Chains(file, reader.name, tuple(chains[i] for i in sorted(drawn)))
 
 
 def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) -> Reader:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from faithscope.experiments.data.given.cells import (
     exact,
     facts_of,
-    listed,
     located,
+    parsed,
     step_labels,
     text,
 )
@@ -29,8 +29,7 @@ def chain(row: Row) -> GivenChain:
     Raises:
         UserError: something is missing or does not fit; names file, line, value and remedy.
     """
-    facts = facts_of(row, ("gold",))
-    steps = listed(row, "steps") if has(row, "steps") else None
+    steps = parsed(row, "steps", list) if has(row, "steps") else None
     if steps is None and not has(row, "reasoning"):
         raise UserError(f"{row.where}: neither 'reasoning' nor 'steps'; give one of them")
     reasoning = exact(row, "reasoning") if has(row, "reasoning") else None
@@ -43,10 +42,8 @@ def chain(row: Row) -> GivenChain:
         id=text(row, "id") or row.id,
         dataset=text(row, "dataset") or "own",
         question=text_of(row, ("question",)),
-        kind=facts.kind,
-        options=facts.options,
-        gold=facts.gold,
         reasoning=reasoning or "",
+        **facts_of(row, ("gold",)),
         steps=spans,
         answer=text(row, "answer"),
         model=text(row, "model") or "",
@@ -74,16 +71,7 @@ def _step_labels(step: Any, i: int, row: Row) -> dict[str, Any]:
 
 
 def _labels(row: Row) -> dict[str, Any]:
-    named = row.values.get("labels") if has(row, "labels") else {}
-    if isinstance(named, str):
-        try:
-            named = json.loads(named)
-        except ValueError as error:
-            raise UserError(
-                f"{row.where}: 'labels' is no JSON ({error}); give an object"
-            ) from error
-    if not isinstance(named, Mapping):
-        raise UserError(f"{row.where}: 'labels' is no object; give names and values")
+    named = parsed(row, "labels", dict) if has(row, "labels") else {}
     return {**named, **_prefixed({n: v for n, v in row.values.items() if has(row, n)})}
 
 
@@ -106,13 +94,9 @@ def _plain(value: Any) -> Any:
     return said if isinstance(said, bool | int | float) else value
 
 
-def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
-    return map(chain, rows)
-
-
 ROWS = Reader(
     "rows",
     "rows of your own: question, options, gold, reasoning or steps, answer, model (docs/given.md)",
     lambda row: "question" in row and bool({"reasoning", "steps"} & set(row)),
-    _chains,
+    lambda rows: map(chain, rows),
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.interventions.segment import Mode, units
@@ -32,6 +33,16 @@ def segments(chain: GivenChain, mode: Mode) -> Iterator[tuple[int | None, str]]:
         a = begins[n] if n else 0
         b = begins[n + 1] if n + 1 < len(begins) else len(text)
         yield i, text[a:b]
+
+
+def labels_of(
+    chain: GivenChain, parts: Sequence[tuple[int | None, str]]
+) -> dict[str, tuple[Any, ...]]:
+    """The labels of steps, one for each part of `segments`; None of a part that is no given step."""
+    return {
+        name: tuple(None if i is None else of_steps[i] for i, _ in parts)
+        for name, of_steps in chain.step_labels.items()
+    }
 
 
 def _begin(text: str, start: int) -> int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from faithscope.experiments.data.answers import first_category, last_category
+from faithscope.experiments.data.tasks.kinds import label_task
 from faithscope.experiments.data.tasks.sources.hub import HubData
 from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of
-from faithscope.experiments.data.tasks.spelling import word_surfaces, written_by
-from faithscope.experiments.data.tasks.task import LoadSettings, wordings
+from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
 
@@ -48,13 +47,12 @@ def _topic(row: Row) -> str:
     raise UserError(f"{row.where}: label {label!r} is none of {known}; give an index or a name")
 
 
-AG_NEWS = wordings()["news"].task(
-    name=DATA.task,
-    summary=f"topics of news articles ({DATA.summary})",
-    kind="label",
-    load=load,
-    parse=lambda text, question: last_category(text, TOPICS, ALSO),
-    parse_continuation=lambda text, question: first_category(text, TOPICS, ALSO),
-    labels=lambda question, trace: word_surfaces(TOPICS, written_by(trace)),
-    options=TOPICS,
+AG_NEWS = label_task(
+    DATA.task,
+    f"topics of news articles ({DATA.summary})",
+    "news",
+    load,
+    TOPICS,
+    categories=True,
+    also=ALSO,
 )

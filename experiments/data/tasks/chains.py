@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from faithscope.experiments.data.tasks.numeric import number_task
+from faithscope.experiments.data.tasks.kinds import number_task
 from faithscope.experiments.data.tasks.task import generated, words
 from faithscope.interventions.trace import Question
 

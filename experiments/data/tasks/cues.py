@@ -7,11 +7,9 @@ word that carries a sentiment comes from the lists of `words.yaml`.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
 
-from faithscope.experiments.data.answers import first_label, last_label
-from faithscope.experiments.data.tasks.spelling import word_surfaces, written_by
-from faithscope.experiments.data.tasks.task import LoadSettings, Task, generated, wordings, words
+from faithscope.experiments.data.tasks.kinds import Load, label_task
+from faithscope.experiments.data.tasks.task import Task, generated, words
 from faithscope.interventions.trace import Question
 
 SENTIMENTS = ("positive", "negative")
@@ -64,20 +62,9 @@ def sentiment_question(dataset: str, item: str, text: str, gold: str) -> Questio
     )
 
 
-def sentiment_task(
-    name: str, summary: str, load: Callable[[LoadSettings], Iterable[Question]]
-) -> Task:
+def sentiment_task(name: str, summary: str, load: Load) -> Task:
     """A task of reviews that are positive or negative, asked in the paper's words."""
-    return wordings()["sentiment"].task(
-        name=name,
-        summary=summary,
-        kind="label",
-        load=load,
-        parse=lambda text, question: last_label(text, SENTIMENTS, UNDECIDED),
-        parse_continuation=lambda text, question: first_label(text, SENTIMENTS, UNDECIDED),
-        labels=lambda question, trace: word_surfaces(SENTIMENTS, written_by(trace)),
-        options=SENTIMENTS,
-    )
+    return label_task(name, summary, "sentiment", load, SENTIMENTS, others=UNDECIDED)
 
 
 SINGLE_CUE = sentiment_task(

@@ -6,7 +6,7 @@ letters that a model is shown follow the options' order.
 
 from __future__ import annotations
 
-from faithscope.experiments.data.tasks.choice import exam
+from faithscope.experiments.data.tasks.kinds import exam
 from faithscope.experiments.data.tasks.sources.hub import HubData
 
 MEDQA = exam(

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import random
 
-from faithscope.experiments.data.answers import first_category, last_category
-from faithscope.experiments.data.tasks.spelling import word_surfaces, written_by
-from faithscope.experiments.data.tasks.task import generated, wordings, words
+from faithscope.experiments.data.tasks.kinds import label_task
+from faithscope.experiments.data.tasks.task import generated, words
 from faithscope.interventions.trace import Question
 
 _ARTICLE = {"mammal": "a", "bird": "a", "fish": "a", "insect": "an"}
@@ -28,13 +27,12 @@ def draw(rng: random.Random, gold: str) -> Question:
     )
 
 
-MULTI_FEATURE = wordings()["animal"].task(
-    name="multi_feature",
-    summary="synthetic animals, classified by three independent features (4.4)",
-    kind="label",
-    load=lambda settings: generated("multi_feature", CLASSES, draw, settings),
-    parse=lambda text, question: last_category(text, CLASSES),
-    parse_continuation=lambda text, question: first_category(text, CLASSES),
-    labels=lambda question, trace: word_surfaces(CLASSES, written_by(trace), _ARTICLE),
-    options=CLASSES,
+MULTI_FEATURE = label_task(
+    "multi_feature",
+    "synthetic animals, classified by three independent features (4.4)",
+    "animal",
+    lambda settings: generated("multi_feature", CLASSES, draw, settings),
+    CLASSES,
+    categories=True,
+    articles=_ARTICLE,
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from faithscope.experiments.data.numbers import canonical_number
-from faithscope.experiments.data.tasks.numeric import number_task
+from faithscope.experiments.data.tasks.kinds import number_task
 from faithscope.experiments.data.tasks.sources.hub import HubData
 from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of
 from faithscope.experiments.data.tasks.task import LoadSettings

@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from faithscope.experiments.data.answers import first_choice, first_label, last_choice, last_label
 from faithscope.experiments.data.numbers import find_numbers
-from faithscope.experiments.data.tasks.choice import letters
-from faithscope.experiments.data.tasks.numeric import number_task
+from faithscope.experiments.data.tasks.kinds import choice_task, label_task, number_task
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.options import (
-    LETTERS,
     Options,
     has_options,
     options_of,
-    right_letter,
+    right_answer,
+    stated_kind,
 )
 from faithscope.experiments.data.tasks.sources.rows import (
     Row,
@@ -28,14 +26,12 @@ from faithscope.experiments.data.tasks.sources.rows import (
     usable,
     with_ids,
 )
-from faithscope.experiments.data.tasks.spelling import word_surfaces, written_by
-from faithscope.experiments.data.tasks.task import DirectPrompt, LoadSettings, Task, wordings
+from faithscope.experiments.data.tasks.task import LoadSettings, Task
 from faithscope.interp.errors import UserError
-from faithscope.interventions.trace import AnswerKind, Question, Trace
+from faithscope.interventions.trace import AnswerKind, Question
 
 NAME = "own"
 SPLIT = "test"
-KINDS: dict[str, AnswerKind] = {"number": "number", "label": "label", "choice": "choice"}
 
 
 def load(settings: LoadSettings) -> Iterator[Question]:
@@ -65,25 +61,16 @@ def question(row: Row) -> Question:
     if kind == "number":
         return Question(row.id, NAME, text, kind, None if answer is None else _number(answer, row))
     options = options_of(row)
-    if answer is None:
-        gold = None
-    elif kind == "choice":
-        gold = right_letter(options, answer, row)
-    else:
-        gold = options.texts[LETTERS.index(right_letter(options, answer, row))]
+    gold = None if answer is None else right_answer(options, answer, kind, row)
     if kind == "label":
         _check_words(options, row)
     return Question(row.id, NAME, text, kind, gold, options.texts)
 
 
 def _kind(row: Row) -> AnswerKind:
-    given = has_options(row)
-    if not has(row, "kind"):
-        return "choice" if given or has(row, "options") or has(row, "A") else "number"
-    name = usable(row.values["kind"], "'kind'", row).lower()
-    kind = KINDS.get(name)
+    given, kind = has_options(row), stated_kind(row)
     if kind is None:
-        raise UserError(f"{row.where}: kind {name!r} is none of {', '.join(KINDS)}; give one")
+        return "choice" if given or has(row, "options") or has(row, "A") else "number"
     if kind == "number" and given:
         raise UserError(
             f"{row.where}: kind 'number' takes no options; take them out, or give kind 'choice'"
@@ -112,51 +99,29 @@ def _check_words(options: Options, row: Row) -> None:
         raise UserError(f"{row.where}: label {twice!r} is there twice; give different words")
 
 
-def _words(question: Question) -> tuple[str, ...]:
-    return question.options or ()
-
-
 def _nothing(settings: LoadSettings) -> Iterator[Question]:
     return iter(())
 
 
 _BY_KIND: dict[AnswerKind, Task] = {
     "number": number_task(NAME, "", _nothing),
-    "label": wordings()["label"].task(
-        name=NAME,
-        summary="",
-        kind="label",
-        load=_nothing,
-        parse=lambda text, question: last_label(text, _words(question)),
-        parse_continuation=lambda text, question: first_label(text, _words(question)),
-        labels=lambda question, trace: word_surfaces(_words(question), written_by(trace)),
-    ),
-    "choice": wordings()["choice"].task(
-        name=NAME,
-        summary="",
-        kind="choice",
-        load=_nothing,
-        parse=lambda text, question: last_choice(text, len(_words(question))),
-        parse_continuation=lambda text, question: first_choice(text, len(_words(question))),
-        labels=letters,
-    ),
+    "label": label_task(NAME, "", "label", _nothing),
+    "choice": choice_task(NAME, "", "choice", _nothing),
 }
 
 
-def _task(question: Question) -> Task:
-    return _BY_KIND[question.kind]
+def _of_kind(field: str) -> Callable[..., Any]:
+    """What the task of a question's own kind has as `field`."""
 
+    def call(*asked: Any) -> Any:
+        (question,) = (value for value in asked if isinstance(value, Question))
+        return getattr(_BY_KIND[question.kind], field)(*asked)
 
-def _direct(question: Question) -> tuple[DirectPrompt, ...]:
-    return _task(question).direct_prompts(question)
-
-
-def _labels(question: Question, trace: Trace | None) -> tuple[tuple[str, str], ...]:
-    return _task(question).labels(question, trace)
+    return call
 
 
 def _variant(name: str) -> Callable[[Question], str]:
-    return lambda question: _task(question).variants[name](question)
+    return lambda question: _BY_KIND[question.kind].variants[name](question)
 
 
 OWN = Task(
@@ -164,15 +129,15 @@ OWN = Task(
     summary="your own questions, from data.path (docs/data.md)",
     kind=None,
     load=load,
-    cot_prompt=lambda question: _task(question).cot_prompt(question),
-    necessity_prompt=lambda question, text: _task(question).necessity_prompt(question, text),
-    sufficiency_prompt=lambda question, text: _task(question).sufficiency_prompt(question, text),
+    cot_prompt=_of_kind("cot_prompt"),
+    necessity_prompt=_of_kind("necessity_prompt"),
+    sufficiency_prompt=_of_kind("sufficiency_prompt"),
     # one cue for all kinds: it is the task's, not the question's
     answer_cue=_BY_KIND["number"].answer_cue,
     reprompt_cue=_BY_KIND["number"].reprompt_cue,
-    parse=lambda text, question: _task(question).parse(text, question),
-    parse_continuation=lambda text, question: _task(question).parse_continuation(text, question),
-    labels=_labels,
-    direct_prompts=_direct,
+    parse=_of_kind("parse"),
+    parse_continuation=_of_kind("parse_continuation"),
+    labels=_of_kind("labels"),
+    direct_prompts=_of_kind("direct_prompts"),
     variants={name: _variant(name) for name in _BY_KIND["number"].variants},
 )

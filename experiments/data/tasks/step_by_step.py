@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from faithscope.experiments.data.tasks.choice import choice_question, choice_task
+from faithscope.experiments.data.tasks.kinds import choice_question, choice_task
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.hub import HubData
 from faithscope.experiments.data.tasks.sources.options import LETTERS, options_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,15 +60,11 @@ def _step_labels(
     }
 
 
-def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
-    return map(_chain, rows)
-
-
 RUN = Reader(
     "run",
     "the folder of another run over traces: what its models wrote, in its steps",
     lambda row: False,
-    _chains,
+    lambda rows: map(_chain, rows),
     _rows,
     lambda path: path.is_dir() and has_records(path),
 )
@@ -83,13 +79,14 @@ def read_given(
     format: str = AUTO,
     limit: int | None = None,
     writers: Mapping[str, str] | None = None,
+    seed: int = 0,
 ) -> Chains:
     """The chains of a file, a folder, the folder of a run, or rows at hand.
 
     Raises:
         UserError: as `read_chains`; a run folder that holds no traces.
     """
-    return read_chains(source, format, limit, ALL, writers=writers)
+    return read_chains(source, format, limit, ALL, writers=writers, seed=seed)
 
 
 def unread_text(unread: Mapping[tuple[str, str], int]) -> str:

@@ -63,7 +63,7 @@ def given_traces(
     Args:
         source: a file, a folder, the folder of a run, or rows (docs/given.md).
         format: the layout; `auto` tells it by the columns.
-        limit: the first so many.
+        limit: so many, drawn from all with the seed of the settings.
         task: whose words to use about them; by default those of the task that a chain's data set
             is the name of, else `own`.
         kind: how they are answered, where neither file nor task tell.
@@ -72,10 +72,9 @@ def given_traces(
         UserError: the file is of no layout or of several, a row does not fit, or a text cannot be
             put into tokens of this model; names file, line, value and remedy.
     """
-    read = read_given(
-        Path(source).expanduser() if isinstance(source, str) else source, format, limit
-    )
     settings = settings or TraceSettings()
+    path = Path(source).expanduser() if isinstance(source, str) else source
+    read = read_given(path, format, limit, seed=settings.seed)
     return [
         given_trace(model, asked_about(c, read.file, read.format, task, kind), settings)
         for c in read.chains

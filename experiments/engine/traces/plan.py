@@ -137,7 +137,8 @@ def plan(config: TracesConfig) -> Plan:
 def _given(config: TracesConfig) -> Plan:
     """The plan of chains that were written elsewhere."""
     t = config.traces
-    read = read_given(Path(str(t.path)).expanduser(), t.format, t.limit, t.writers)
+    path = Path(str(t.path)).expanduser()
+    read = read_given(path, t.format, t.limit, t.writers, config.seed)
     told = [asked_about(c, read.file, read.format, t.task, t.kind) for c in read.chains]
     items = []
     for model in config.model.name:

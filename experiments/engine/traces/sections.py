@@ -118,7 +118,7 @@ class GivenConfig(Section):
     format: Annotated[StrictStr, known(format_problem)] = AUTO
     """The layout (docs/given.md); `auto` tells it by the columns."""
     limit: StrictInt | None = Field(default=None, ge=1)
-    """The first N chains."""
+    """N chains, drawn with the seed from the whole file; a greater N draws these and more."""
     task: TaskName | None = None
     """The task whose words are used about them; null is the task that a chain's data set is the
     name of, else `own`, which has words for every kind of answer."""

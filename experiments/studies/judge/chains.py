@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.data.given.chain import GivenChain
-from faithscope.experiments.data.given.steps import segments
+from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.experiments.engine.traces.sections import CutConfig
 
 FILE = "benchmark/chains.jsonl"
@@ -62,10 +62,6 @@ def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
     """A given chain as it is judged: in its own steps, else in those that it is cut into."""
     parts = list(segments(chain, cut.segmentation))
     counted = tuple(i is not None or len(text.strip()) >= cut.min_chars for i, text in parts)
-    labels = {
-        name: tuple(None if i is None else of_steps[i] for i, _ in parts)
-        for name, of_steps in chain.step_labels.items()
-    }
     options = None if chain.kind in ("number", "label") else chain.options
     lettered = zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", options or (), strict=False)
     listed = "".join(f"\n{letter}. {text}" for letter, text in lettered)
@@ -78,7 +74,7 @@ def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
         counted,
         chain.steps is not None,
         dict(chain.labels),
-        labels,
+        labels_of(chain, parts),
         chain.answer,
     )
 

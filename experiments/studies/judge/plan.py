@@ -110,7 +110,7 @@ def plan(config: JudgeStudyConfig) -> JudgePlan:
                 "--set traces.path=FILE, or the folder of a run (docs/given.md)"
             ]
         )
-    read = read_given(Path(t.path).expanduser(), t.format, t.limit, t.writers)
+    read = read_given(Path(t.path).expanduser(), t.format, t.limit, t.writers, config.seed)
     if t.format == AUTO:
         print(f"note: traces.path: {read.file} is read as {read.format}", file=sys.stderr)
     chains = tuple(judged_chain(chain, config.steps) for chain in read.chains)

@@ -11,7 +11,9 @@ from typing import Any
 
 from faithscope.experiments.data.tasks.sources.rows import Row, column, has, usable
 from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import AnswerKind
 
+KINDS: dict[str, AnswerKind] = {"number": "number", "label": "label", "choice": "choice"}
 LETTERS = string.ascii_uppercase
 COLUMNS = ("options", "choices")
 _LETTERED = re.compile(r"\(?(?P<letter>[A-Z])\s*[:.)]\s*(?P<text>.*)", re.DOTALL)
@@ -26,6 +28,20 @@ class Options:
     """What the data calls them: `A`, `B`…, or `1`, `2`… in some rows of ARC."""
     named: bool
     """Whether the data itself names them; else `names` are their letters."""
+
+
+def stated_kind(row: Row) -> AnswerKind | None:
+    """How the question is answered, as the row's column `kind` says; None where it has none.
+
+    Raises:
+        UserError: it is no kind of answer.
+    """
+    if not has(row, "kind"):
+        return None
+    name = usable(row.values["kind"], "'kind'", row).lower()
+    if name not in KINDS:
+        raise UserError(f"{row.where}: kind {name!r} is none of {', '.join(KINDS)}; give one")
+    return KINDS[name]
 
 
 def has_options(row: Row) -> bool:
@@ -87,6 +103,12 @@ def right_letter(options: Options, gold: Any, row: Row) -> str:
         f"{row.where}: answer {_short(answer)!r} is none of the options {shown}; "
         "give the letter or the text of one"
     )
+
+
+def right_answer(options: Options, gold: Any, kind: AnswerKind, row: Row) -> str:
+    """The right option as a question of its kind is answered: its letter, or a label's text."""
+    letter = right_letter(options, gold, row)
+    return letter if kind == "choice" else options.texts[LETTERS.index(letter)]
 
 
 def _folded(text: str) -> str:

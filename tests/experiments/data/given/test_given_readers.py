@@ -352,3 +352,23 @@ def test_two_chains_of_one_id_are_named_by_who_wrote_them(tmp_path: Path) -> Non
     for own_ids in (True, False):
         with pytest.raises(UserError, match=r"line 2: id 'a' is that of .*line 1"):
             read_chains(write(tmp_path / "n.jsonl", row, row), own_ids=own_ids)
+
+
+def test_a_limit_draws_from_the_whole_file_and_a_greater_one_adds_to_it(tmp_path: Path) -> None:
+    rows = [
+        label(kind) | {"row_id": f"{kind}-{i}", "cot": f"{kind} {i}."}
+        for kind in ("FAITHFUL_COT", "UNFAITHFUL_COT")
+        for i in range(30)
+    ]
+    path = write(tmp_path / "sorted.jsonl", *rows)
+
+    def ids(limit: int | None, seed: int = 0) -> list[str]:
+        return [chain.id for chain in read_chains(path, limit=limit, seed=seed).chains]
+
+    ten = read_chains(path, limit=10).chains
+    assert {chain.labels["unfaithful"] for chain in ten} == {True, False}
+    assert len(ten) == 10
+    assert ids(10) == [name for name in ids(None) if name in ids(10)]
+    assert set(ids(10)) < set(ids(20)) < set(ids(None))
+    assert ids(10, seed=1) != ids(10)
+    assert ids(500) == ids(None)

@@ -14,7 +14,7 @@ from faithscope.experiments.data.tasks import TASKS, LoadSettings, get_task
 from faithscope.experiments.data.tasks.chains import Operation, result, slips
 from faithscope.experiments.data.tasks.cues import ASPECTS, KEYWORDS
 from faithscope.experiments.data.tasks.features import CLASSES
-from faithscope.experiments.data.tasks.numeric import candidates
+from faithscope.experiments.data.tasks.kinds import candidates
 from faithscope.experiments.data.tasks.own import OWN as OWN_TASK
 from faithscope.experiments.data.tasks.task import generated, wordings
 from faithscope.interp.errors import UserError
